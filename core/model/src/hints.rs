@@ -1,0 +1,149 @@
+use std::fmt;
+
+/// What a tool does, as far as somebody said it or its words tell it.
+///
+/// Hints inform people. Nothing is ever enforced on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hints {
+    /// The primary verb: read, search, delete, …; empty when nobody says.
+    pub action: String,
+    /// What the tool works on.
+    pub domain: Domain,
+    /// Whether a call changes something outside.
+    pub side_effects: bool,
+    /// Whether repeating a call changes nothing more.
+    pub idempotent: bool,
+    /// What a call costs.
+    pub cost_estimate: CostEstimate,
+}
+
+/// Where each hint comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HintsEvidence {
+    /// Evidence for [`Hints::action`].
+    pub action: Evidence,
+    /// Evidence for [`Hints::domain`].
+    pub domain: Evidence,
+    /// Evidence for [`Hints::side_effects`].
+    pub side_effects: Evidence,
+    /// Evidence for [`Hints::idempotent`].
+    pub idempotent: Evidence,
+    /// Evidence for [`Hints::cost_estimate`].
+    pub cost_estimate: Evidence,
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self {
+            action: String::new(),
+            domain: Domain::Unstated,
+            side_effects: false,
+            idempotent: true,
+            cost_estimate: CostEstimate::Unknown,
+        }
+    }
+}
+
+impl HintsEvidence {
+    /// The same evidence for every hint.
+    #[must_use]
+    pub const fn all(evidence: Evidence) -> Self {
+        Self {
+            action: evidence,
+            domain: evidence,
+            side_effects: evidence,
+            idempotent: evidence,
+            cost_estimate: evidence,
+        }
+    }
+}
+
+/// Defines a closed vocabulary: an enum, its words, and reading that refuses any other word.
+macro_rules! vocabulary {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every word of the vocabulary.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word in files.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The value of a word, if the vocabulary has it.
+            #[must_use]
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+pub(crate) use vocabulary;
+
+vocabulary! {
+    /// What a tool works on.
+    Domain {
+        /// Nobody said.
+        Unstated = "",
+        /// Files and folders.
+        Filesystem = "filesystem",
+        /// Pages, searches and HTTP services.
+        Web = "web",
+        /// Databases.
+        Database = "database",
+        /// Source code.
+        Code = "code",
+        /// Electronic mail.
+        Email = "email",
+        /// None of the others.
+        General = "general",
+    }
+}
+
+vocabulary! {
+    /// What a call costs.
+    CostEstimate {
+        /// Nothing.
+        Free = "free",
+        /// Little.
+        Low = "low",
+        /// Noticeably much.
+        Medium = "medium",
+        /// Much.
+        High = "high",
+        /// Nobody said.
+        Unknown = "unknown",
+    }
+}
+
+vocabulary! {
+    /// Where a hint comes from, strongest first.
+    Evidence {
+        /// Somebody wrote the value down.
+        Explicit = "explicit",
+        /// The server's MCP annotations say so.
+        Annotation = "annotation",
+        /// The words of the name or description suggest it.
+        Inferred = "inferred",
+        /// Nothing says so: the value is the documented default, and means unknown.
+        Default = "default",
+    }
+}

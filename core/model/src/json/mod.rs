@@ -1,0 +1,30 @@
+//! JSON as it was received: key order, number text and duplicate keys are not lost in silence.
+
+mod canonical;
+mod parse;
+mod pointer;
+mod scan;
+
+pub use canonical::{to_canonical_string, write_canonical};
+pub(crate) use canonical::{write_canonical_members, write_canonical_text};
+pub use parse::{JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, parse};
+pub use pointer::Pointer;
+pub use scan::{DuplicateKey, Position, locate};
+
+pub use serde_json::{Map, Number, Value};
+
+/// A JSON object with its keys in the order they were written.
+pub type Object = Map<String, Value>;
+
+/// The JSON type of a value, as error messages name it.
+#[must_use]
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

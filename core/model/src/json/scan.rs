@@ -1,0 +1,267 @@
+//! A second look at a text that is already known to be JSON: where things stand in it.
+
+use std::collections::BTreeSet;
+
+use super::Pointer;
+
+/// A place in a text, counted from one; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+/// A key that occurs again in the same object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateKey {
+    /// The member that is written twice.
+    pub pointer: Pointer,
+    /// Where the later one starts.
+    pub position: Position,
+}
+
+impl Position {
+    /// The position right after the given text.
+    #[must_use]
+    pub fn after(text: &str) -> Self {
+        let line = text.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        let column = text
+            .rsplit('\n')
+            .next()
+            .map_or(0, |last| last.chars().count())
+            + 1;
+        Self { line, column }
+    }
+
+    fn at(text: &str, offset: usize) -> Self {
+        Self::after(text.get(..offset).unwrap_or(text))
+    }
+}
+
+/// Where the value (or the key that leads to it) stands in a valid JSON text.
+#[must_use]
+pub fn locate(text: &str, pointer: &Pointer) -> Option<Position> {
+    let mut scanner = Scanner::new(text);
+    while let Some(token) = scanner.next() {
+        let here = matches!(token.kind, Kind::Key) || scanner.at_element_or_root(&token);
+        if here && scanner.path(&token) == *pointer {
+            return Some(Position::at(text, token.offset));
+        }
+    }
+    None
+}
+
+/// Every key written twice in one object of a valid JSON text.
+pub(super) fn duplicate_keys(text: &str) -> Vec<DuplicateKey> {
+    let mut scanner = Scanner::new(text);
+    let mut seen: Vec<BTreeSet<String>> = Vec::new();
+    let mut found = Vec::new();
+    while let Some(token) = scanner.next() {
+        match token.kind {
+            Kind::Open => seen.push(BTreeSet::new()),
+            Kind::Close => {
+                seen.pop();
+            }
+            Kind::Key => {
+                let new = seen.last_mut().is_some_and(|keys| keys.insert(token.key()));
+                if !new {
+                    let position = Position::at(text, token.offset);
+                    found.push(DuplicateKey {
+                        pointer: scanner.path(&token),
+                        position,
+                    });
+                }
+            }
+            Kind::Scalar => {}
+        }
+    }
+    found
+}
+
+/// The texts of all numbers of a valid JSON text, in document order.
+pub(super) fn numbers(text: &str) -> Vec<&str> {
+    let mut scanner = Scanner::new(text);
+    let mut found = Vec::new();
+    while let Some(token) = scanner.next() {
+        if token
+            .text
+            .starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        {
+            found.push(token.text);
+        }
+    }
+    found
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Open,
+    Close,
+    Key,
+    Scalar,
+}
+
+struct Token<'t> {
+    kind: Kind,
+    offset: usize,
+    text: &'t str,
+}
+
+impl Token<'_> {
+    fn key(&self) -> String {
+        serde_json::from_str(self.text).unwrap_or_default()
+    }
+}
+
+enum Frame {
+    Object { key: String },
+    Array { index: usize },
+}
+
+/// Walks the tokens of valid JSON without recursion.
+struct Scanner<'t> {
+    text: &'t str,
+    offset: usize,
+    frames: Vec<Frame>,
+    expects_key: bool,
+}
+
+impl<'t> Scanner<'t> {
+    const fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            offset: 0,
+            frames: Vec::new(),
+            expects_key: false,
+        }
+    }
+
+    fn byte(&self, offset: usize) -> Option<u8> {
+        self.text.as_bytes().get(offset).copied()
+    }
+
+    fn next(&mut self) -> Option<Token<'t>> {
+        loop {
+            let start = self.offset;
+            let byte = self.byte(start)?;
+            self.offset += 1;
+            match byte {
+                b'{' => {
+                    self.frames.push(Frame::Object { key: String::new() });
+                    self.expects_key = true;
+                    return Some(self.token(Kind::Open, start));
+                }
+                b'[' => {
+                    self.frames.push(Frame::Array { index: 0 });
+                    self.expects_key = false;
+                    return Some(self.token(Kind::Open, start));
+                }
+                b'}' | b']' => {
+                    self.frames.pop();
+                    self.expects_key = false;
+                    return Some(self.token(Kind::Close, start));
+                }
+                b',' => self.advance_frame(),
+                b'"' => return Some(self.string(start)),
+                b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
+                    while self.byte(self.offset).is_some_and(is_scalar_byte) {
+                        self.offset += 1;
+                    }
+                    return Some(self.token(Kind::Scalar, start));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn advance_frame(&mut self) {
+        match self.frames.last_mut() {
+            Some(Frame::Array { index }) => *index += 1,
+            Some(Frame::Object { .. }) => self.expects_key = true,
+            None => {}
+        }
+    }
+
+    fn string(&mut self, start: usize) -> Token<'t> {
+        while let Some(byte) = self.byte(self.offset) {
+            self.offset += if byte == b'\\' { 2 } else { 1 };
+            if byte == b'"' {
+                break;
+            }
+        }
+        if !self.expects_key {
+            return self.token(Kind::Scalar, start);
+        }
+        self.expects_key = false;
+        let token = self.token(Kind::Key, start);
+        if let Some(Frame::Object { key }) = self.frames.last_mut() {
+            *key = token.key();
+        }
+        token
+    }
+
+    fn token(&self, kind: Kind, start: usize) -> Token<'t> {
+        Token {
+            kind,
+            offset: start,
+            text: self.text.get(start..self.offset).unwrap_or_default(),
+        }
+    }
+
+    /// Whether the token starts the root value or an array element.
+    fn at_element_or_root(&self, token: &Token<'_>) -> bool {
+        let enclosing = match token.kind {
+            Kind::Open => self
+                .frames
+                .len()
+                .checked_sub(2)
+                .and_then(|at| self.frames.get(at)),
+            Kind::Scalar => self.frames.last(),
+            Kind::Key | Kind::Close => return false,
+        };
+        let root = self.frames.len() <= usize::from(token.kind == Kind::Open);
+        root || matches!(enclosing, Some(Frame::Array { .. }))
+    }
+
+    fn path(&self, token: &Token<'_>) -> Pointer {
+        let depth = self.frames.len() - usize::from(token.kind == Kind::Open);
+        let mut pointer = Pointer::root();
+        for frame in self.frames.iter().take(depth) {
+            match frame {
+                Frame::Object { key } => pointer.push(key),
+                Frame::Array { index } => pointer.push(&index.to_string()),
+            }
+        }
+        pointer
+    }
+}
+
+const fn is_scalar_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_located_at_their_key_or_element() {
+        let text = "{\n  \"a\": [1, {\"b/c\": \"é\"}],\n  \"é\": {\"x\": 1}, \"y\": 2\n}";
+        let at = |pointer: &str| locate(text, &Pointer::from(pointer)).map(|p| (p.line, p.column));
+        assert_eq!(at(""), Some((1, 1)));
+        assert_eq!(at("/a"), Some((2, 3)));
+        assert_eq!(at("/a/0"), Some((2, 9)));
+        assert_eq!(at("/a/1"), Some((2, 12)));
+        assert_eq!(at("/a/1/b~1c"), Some((2, 13)));
+        assert_eq!(at("/é/x"), Some((3, 9)));
+        assert_eq!(at("/y"), Some((3, 18)));
+        assert_eq!(at("/nowhere"), None);
+    }
+
+    #[test]
+    fn numbers_are_found_in_order_and_not_in_strings() {
+        assert_eq!(numbers(r#"{"1":-2,"a":[3e4,"5"],"b":true}"#), ["-2", "3e4"]);
+    }
+}

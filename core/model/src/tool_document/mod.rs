@@ -1,0 +1,7 @@
+//! The canonical form as a JSON document, version 1: the fields of the toolcanon document, then ours.
+
+mod node;
+mod read;
+mod write;
+
+pub use read::{InvalidTool, Problem};

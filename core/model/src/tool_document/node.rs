@@ -1,0 +1,74 @@
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use crate::json::{Object, Value, write_canonical, write_canonical_members, write_canonical_text};
+
+/// A JSON document made of borrowed parts, so that writing a tool copies nothing.
+#[derive(Debug)]
+pub(super) enum Node<'a> {
+    Null,
+    Flag(bool),
+    Text(&'a str),
+    Words(Vec<&'a str>),
+    Items(&'a [Value]),
+    Object(&'a Object),
+    Owned(Value),
+    Members(Vec<(&'a str, Self)>),
+}
+
+impl Serialize for Node<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::Words(words) => serializer.collect_seq(words),
+            Self::Items(items) => serializer.collect_seq(*items),
+            Self::Object(object) => object.serialize(serializer),
+            Self::Owned(value) => value.serialize(serializer),
+            Self::Members(members) => {
+                let mut map = serializer.serialize_map(Some(members.len()))?;
+                for (key, value) in members {
+                    map.serialize_entry(key, value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+impl Node<'_> {
+    pub(super) fn write_canonical(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Flag(flag) => out.push_str(if *flag { "true" } else { "false" }),
+            Self::Text(text) => write_canonical_text(out, text),
+            Self::Words(words) => {
+                write_list(out, words, |out, word| write_canonical_text(out, word));
+            }
+            Self::Items(items) => write_list(out, items, write_canonical),
+            Self::Object(object) => {
+                write_canonical_members(
+                    out,
+                    object.iter().map(|(k, v)| (k.as_str(), v)),
+                    write_canonical,
+                );
+            }
+            Self::Owned(value) => write_canonical(out, value),
+            Self::Members(members) => {
+                let members = members.iter().map(|(key, node)| (*key, node));
+                write_canonical_members(out, members, |out, node| node.write_canonical(out));
+            }
+        }
+    }
+}
+
+fn write_list<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) {
+    out.push('[');
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        write(out, item);
+    }
+    out.push(']');
+}

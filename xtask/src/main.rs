@@ -1,0 +1,2 @@
+//! Layer check.
+fn main() {}
