@@ -1,0 +1,347 @@
+use std::fmt;
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_model::json::{
+    DuplicateKey, JsonError, MAX_DEPTH, Pointer, depth_within, type_name,
+};
+use toolwarden_model::{Absent, Definition, Family, Format, InvalidTool, Tool};
+
+use crate::container::{Container, Found, Item, lone_operation, unwrap};
+use crate::detect::{Detection, detect, detect_object};
+use crate::formats::{self, ParseError};
+use crate::hints;
+use crate::keys::{Key, Keys};
+
+/// What a document's definitions became.
+#[derive(Clone, Debug)]
+pub struct Canonicalized {
+    /// What the document turned out to be.
+    pub container: Container,
+    /// Its tools, in document order.
+    pub tools: Vec<CanonicalizedTool>,
+}
+
+/// One definition in canonical form.
+#[derive(Clone, Debug)]
+pub struct CanonicalizedTool {
+    /// Where the definition stands in its document.
+    pub pointer: Pointer,
+    /// The tool.
+    pub tool: Tool,
+    /// The format its structure suggests.
+    pub detection: Detection,
+    /// What is worth a second look.
+    pub warnings: Vec<Warning>,
+}
+
+/// How the format of definitions is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// By structure.
+    #[default]
+    Detect,
+    /// It is given; detection is skipped.
+    Format(Format),
+    /// One of a provider's formats, told apart by structure.
+    Family(Family),
+}
+
+/// Something about a definition that deserves attention and stops nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// No rule of detection holds.
+    Undetected,
+    /// The fields were picked by heuristic.
+    Heuristic,
+    /// The definition is not of the format it was taken for.
+    ParserError {
+        /// The format.
+        format: Format,
+        /// What does not fit.
+        error: ParseError,
+    },
+    /// A document in our own canonical form is invalid.
+    InvalidCanonical {
+        /// What is invalid.
+        error: InvalidTool,
+    },
+    /// The definition is no object.
+    NotAnObject {
+        /// What it is.
+        found: &'static str,
+    },
+    /// The structure fits several providers.
+    Ambiguous {
+        /// The format taken.
+        taken: Format,
+        /// The others.
+        others: Vec<Format>,
+    },
+    /// A key is written twice; the last value counts.
+    DuplicateKey(DuplicateKey),
+    /// There is no name.
+    NoName,
+    /// There is no description.
+    NoDescription,
+}
+
+/// A value is nested more deeply than is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("nesting deeper than {MAX_DEPTH} levels")]
+pub struct TooDeep;
+
+/// Brings every definition of a document into canonical form.
+///
+/// A definition that fits no format becomes a raw tool with warnings; none is an error.
+///
+/// # Errors
+/// Refuses a value nested deeper than text may be.
+pub fn canonicalize(document: Value, source: Source) -> Result<Canonicalized, TooDeep> {
+    if !depth_within(&document) {
+        return Err(TooDeep);
+    }
+    let (container, found) = unwrap(document);
+    let tools = found
+        .into_iter()
+        .map(|found| {
+            let definition = Definition::from(&found.definition);
+            canonicalize_found(found, source, definition)
+        })
+        .collect();
+    Ok(Canonicalized { container, tools })
+}
+
+/// Brings one item of a split text into canonical form, its text kept byte for byte.
+///
+/// # Errors
+/// Says where in the item and why it is not JSON.
+pub fn canonicalize_item(item: &Item<'_>, source: Source) -> Result<Canonicalized, JsonError> {
+    let (definition, parsed) = Definition::parse(item.text)?;
+    let (container, found) = unwrap(parsed.value);
+    let mut tools: Vec<CanonicalizedTool> = Vec::with_capacity(found.len());
+    for mut found in found {
+        let definition = match container {
+            Container::Single => definition.clone(),
+            _ => Definition::from(&found.definition),
+        };
+        found.pointer = item.pointer.join(&found.pointer);
+        tools.push(canonicalize_found(found, source, definition));
+    }
+    if let Some(first) = tools.first_mut() {
+        let duplicates = parsed.duplicates.into_iter().map(Warning::DuplicateKey);
+        first.warnings.extend(duplicates);
+    }
+    Ok(Canonicalized { container, tools })
+}
+
+fn canonicalize_found(found: Found, source: Source, definition: Definition) -> CanonicalizedTool {
+    let Found {
+        pointer,
+        definition: value,
+        name,
+        implied,
+        tool,
+    } = found;
+    let mut warnings = Vec::new();
+    let detection = detect_found(&value, name.is_some(), implied);
+    let mut tool = match tool {
+        Some(tool) => *tool,
+        None => read(
+            value,
+            &definition,
+            format_of(&detection, source),
+            &mut warnings,
+        ),
+    };
+    if tool.format == Format::Raw && source == Source::Detect && detection.format == Format::Raw {
+        warnings.insert(0, Warning::Undetected);
+    }
+    if let Some(name) = name.filter(|_| tool.absent.name) {
+        tool.name = name;
+    }
+    if source == Source::Detect && !detection.ambiguous_with.is_empty() {
+        let others = detection.ambiguous_with.clone();
+        warnings.push(Warning::Ambiguous {
+            taken: detection.format,
+            others,
+        });
+    }
+    if !tool.format.is_hosted() {
+        if tool.name.is_empty() {
+            warnings.push(Warning::NoName);
+        }
+        if tool.description.is_empty() {
+            warnings.push(Warning::NoDescription);
+        }
+    }
+    hints::infer(&mut tool);
+    tool.definition.get_or_insert(definition);
+    CanonicalizedTool {
+        pointer,
+        tool,
+        detection,
+        warnings,
+    }
+}
+
+/// Detects with what the container knows: a name outside the definition, a format it implies.
+fn detect_found(value: &Value, named: bool, implied: Option<Format>) -> Detection {
+    let Value::Object(members) = value else {
+        return detect(value);
+    };
+    let keys = Keys::of(members);
+    let keys = if named { keys.with(Key::Name) } else { keys };
+    let mut detection = detect_object(members, keys);
+    let Some(implied) = implied else {
+        return detection;
+    };
+    let same_family = detection.format.family() == implied.family();
+    // A declaration without capital types is still Gemini's when it stands among declarations.
+    if detection.format == Format::Raw
+        || implied.is_hosted()
+        || (implied == Format::Gemini && !same_family)
+    {
+        detection.format = implied;
+    }
+    if !same_family || detection.format == implied {
+        detection.ambiguous_with.clear();
+    }
+    detection
+}
+
+fn format_of(detection: &Detection, source: Source) -> Format {
+    match source {
+        Source::Detect => detection.format,
+        Source::Format(format) => format,
+        Source::Family(family) => {
+            let mut candidates = detection.scores.iter().map(|(format, _)| *format);
+            candidates
+                .find(|format| format.family() == family)
+                .unwrap_or_else(|| family.default_format())
+        }
+    }
+}
+
+/// Reads a definition; what does not fit its format is read by heuristic from the kept text.
+fn read(
+    value: Value,
+    definition: &Definition,
+    format: Format,
+    warnings: &mut Vec<Warning>,
+) -> Tool {
+    let Value::Object(members) = value else {
+        warnings.push(Warning::NotAnObject {
+            found: type_name(&value),
+        });
+        return Tool {
+            absent: Absent {
+                name: true,
+                description: true,
+                inputs: true,
+            },
+            ..Tool::new(Format::Raw)
+        };
+    };
+    let read = match format {
+        Format::Canonical => Tool::from_document(Value::Object(members))
+            .map_err(|error| Warning::InvalidCanonical { error }),
+        Format::Openapi => Ok(lone_operation(&members)),
+        format => {
+            formats::read(format, members).map_err(|error| Warning::ParserError { format, error })
+        }
+    };
+    match read {
+        Ok(mut tool) => {
+            if format == Format::Raw {
+                warnings.push(Warning::Heuristic);
+            }
+            if format.is_hosted() && tool.absent.name {
+                tool.name = hosted_name(&tool);
+            }
+            tool
+        }
+        Err(warning) => {
+            warnings.push(warning);
+            let members = definition.value().as_object().cloned().unwrap_or_default();
+            formats::read(Format::Raw, members).unwrap_or_else(|_| Tool::new(Format::Raw))
+        }
+    }
+}
+
+/// What to call a tool of a provider's own that has no name: its type, or the key it stands under.
+fn hosted_name(tool: &Tool) -> String {
+    let keys = tool.extensions.get(&tool.format);
+    let type_word = keys.and_then(|keys| keys.get("type")?.as_str().map(str::to_owned));
+    let system_name = || {
+        keys?
+            .get("systemTool")?
+            .get("name")?
+            .as_str()
+            .map(str::to_owned)
+    };
+    let first_key = || keys?.keys().next().cloned();
+    type_word
+        .or_else(system_name)
+        .or_else(first_key)
+        .unwrap_or_default()
+}
+
+impl Warning {
+    /// Whether the definition claims to be ours and is not: that is no matter of taste.
+    #[must_use]
+    pub const fn is_error(&self) -> bool {
+        matches!(self, Self::InvalidCanonical { .. })
+    }
+
+    /// A stable word for the kind of warning.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Undetected => "undetected",
+            Self::Heuristic => "heuristic",
+            Self::ParserError { .. } => "parser-error",
+            Self::InvalidCanonical { .. } => "invalid-canonical",
+            Self::NotAnObject { .. } => "not-an-object",
+            Self::Ambiguous { .. } => "ambiguous",
+            Self::DuplicateKey(_) => "duplicate-key",
+            Self::NoName => "no-name",
+            Self::NoDescription => "no-description",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undetected => {
+                f.write_str("Could not detect source format; using raw passthrough.")
+            }
+            Self::Heuristic => {
+                f.write_str("No parser for 'raw' format; extracted fields by heuristic.")
+            }
+            Self::ParserError { format, error } => {
+                write!(f, "Parser error for {}: {error}", format.family())
+            }
+            Self::InvalidCanonical { error } => write!(f, "Invalid canonical tool: {error}"),
+            Self::NotAnObject { found } => write!(f, "Definition is {found}, expected an object."),
+            Self::Ambiguous { taken, others } => {
+                let others: Vec<&str> = others.iter().map(|format| format.id()).collect();
+                write!(
+                    f,
+                    "Format is ambiguous: taken as {taken}, could be {}.",
+                    others.join(", ")
+                )
+            }
+            Self::DuplicateKey(duplicate) => {
+                write!(
+                    f,
+                    "Key `{}` is written twice; the last value counts.",
+                    duplicate.pointer
+                )
+            }
+            Self::NoName => f.write_str("Tool has no name — consider adding one."),
+            Self::NoDescription => f.write_str("Tool has no description — consider adding one."),
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! One tool per operation of an OpenAPI document.
+
+mod schemas;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::{Absent, Format, Tool};
+
+use schemas::Schemas;
+
+const METHODS: &[&str] = &[
+    "get", "put", "post", "delete", "options", "head", "patch", "trace",
+];
+
+/// Header parameters OpenAPI says to ignore: they belong to the transport.
+const TRANSPORT_HEADERS: &[&str] = &["accept", "content-type", "authorization"];
+
+/// An operation as a tool.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) pointer: Pointer,
+    pub(super) definition: Value,
+    pub(super) tool: Tool,
+}
+
+/// Every operation of a document, in document order.
+pub(super) fn operations(document: &Object) -> Vec<Operation> {
+    let mut operations = Vec::new();
+    let paths = document.get("paths").and_then(Value::as_object);
+    for (path, item) in paths.into_iter().flatten() {
+        let Some(item) = item.as_object() else {
+            continue;
+        };
+        for (method, operation) in item {
+            let (true, Value::Object(members)) = (METHODS.contains(&method.as_str()), operation)
+            else {
+                continue;
+            };
+            let shared = item.get("parameters").and_then(Value::as_array);
+            operations.push(Operation {
+                pointer: Pointer::of(["paths", path, method]),
+                definition: operation.clone(),
+                tool: tool(document, Some((method, path)), shared, members),
+            });
+        }
+    }
+    operations
+}
+
+/// An operation that stands alone, without the document it came from.
+pub(crate) fn lone_operation(operation: &Object) -> Tool {
+    tool(&Object::new(), None, None, operation)
+}
+
+fn tool(
+    document: &Object,
+    route: Option<(&String, &String)>,
+    shared: Option<&Vec<Value>>,
+    operation: &Object,
+) -> Tool {
+    let text = |key: &str| {
+        operation
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let schemas = Schemas::of(document);
+    let mut arguments = Arguments::default();
+    for parameter in parameters(&schemas, shared, operation) {
+        arguments.add_parameter(&schemas, parameter);
+    }
+    arguments.add_body(&schemas, operation);
+
+    let mut tool = Tool::new(Format::Openapi);
+    let operation_id = text("operationId");
+    let (summary, description) = (text("summary"), text("description"));
+    tool.absent = Absent {
+        name: operation_id.is_none(),
+        description: summary.is_none() && description.is_none(),
+        inputs: false,
+    };
+    tool.name = operation_id
+        .or_else(|| route.map(|(method, path)| slug(method, path)))
+        .unwrap_or_default();
+    tool.title = summary.clone().filter(|_| description.is_some());
+    tool.description = description.or(summary).unwrap_or_default();
+    tool.outputs = schemas.complete(result_schema(&schemas, operation).unwrap_or_default());
+    let (inputs, places) = arguments.finish();
+    tool.inputs = schemas.complete(inputs);
+    let mut extension = Object::new();
+    if let Some((method, path)) = route {
+        extension.insert("method".to_owned(), json!(method));
+        extension.insert("path".to_owned(), json!(path));
+    }
+    extension.insert("arguments".to_owned(), Value::Object(places));
+    for key in ["tags", "security", "deprecated", "servers", "externalDocs"] {
+        if let Some(value) = operation.get(key) {
+            extension.insert(key.to_owned(), value.clone());
+        }
+    }
+    tool.extensions.insert(Format::Openapi, extension);
+    tool
+}
+
+/// The operation's own parameters, then those of its path that it does not override.
+fn parameters<'d>(
+    schemas: &Schemas<'d>,
+    shared: Option<&'d Vec<Value>>,
+    operation: &'d Object,
+) -> Vec<&'d Object> {
+    let own = operation.get("parameters").and_then(Value::as_array);
+    let mut seen = BTreeSet::new();
+    let mut parameters = Vec::new();
+    for parameter in own.into_iter().chain(shared).flatten() {
+        let Some(parameter) = schemas.follow(parameter) else {
+            continue;
+        };
+        let identity = |key: &str| {
+            parameter
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        if seen.insert((identity("in"), identity("name"))) {
+            parameters.push(parameter);
+        }
+    }
+    parameters
+}
+
+/// The schema of the first successful answer.
+fn result_schema(schemas: &Schemas<'_>, operation: &Object) -> Option<Object> {
+    let responses = operation.get("responses")?.as_object()?;
+    let success = responses.iter().find(|(status, _)| status.starts_with('2'));
+    let (_, response) = success?;
+    let response = schemas.follow(response)?;
+    let schema = response
+        .get("schema")
+        .or_else(|| content_schema(response)?.1.get("schema"))?;
+    match schemas.convert(schema) {
+        Value::Object(schema) => Some(schema),
+        _ => None,
+    }
+}
+
+/// The media type of a body and its description, JSON before all others.
+fn content_schema(holder: &Object) -> Option<(&String, &Value)> {
+    let content = holder.get("content")?.as_object()?;
+    content
+        .iter()
+        .find(|(media, _)| media.contains("json"))
+        .or_else(|| content.iter().next())
+}
+
+fn slug(method: &str, path: &str) -> String {
+    let words = path
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    std::iter::once(method)
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join("_")
+}
+
+/// The arguments of an operation, gathered from all the places HTTP has for them.
+#[derive(Default)]
+struct Arguments {
+    properties: Object,
+    required: Vec<Value>,
+    /// Where each argument travels.
+    places: Object,
+}
+
+impl Arguments {
+    fn add(&mut self, name: &str, place: &str, schema: Value, required: bool) {
+        let taken = self.properties.contains_key(name);
+        let argument = if taken {
+            format!("{place}_{name}")
+        } else {
+            name.to_owned()
+        };
+        if required {
+            self.required.push(Value::from(argument.clone()));
+        }
+        let mut travels = Object::new();
+        travels.insert("in".to_owned(), json!(place));
+        if taken {
+            travels.insert("name".to_owned(), json!(name));
+        }
+        self.places.insert(argument.clone(), Value::Object(travels));
+        self.properties.insert(argument, schema);
+    }
+
+    fn add_parameter(&mut self, schemas: &Schemas<'_>, parameter: &Object) {
+        let text = |key: &str| {
+            parameter
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let (name, place) = (text("name"), text("in"));
+        if place == "header" && TRANSPORT_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            return;
+        }
+        let flag = parameter.get("required") == Some(&Value::Bool(true));
+        if place == "body" {
+            let schema = parameter
+                .get("schema")
+                .map_or_else(|| json!({}), |schema| schemas.convert(schema));
+            self.add_body_schema(schemas, schema, flag, None);
+            return;
+        }
+        let inner = parameter
+            .get("schema")
+            .or_else(|| content_schema(parameter)?.1.get("schema"));
+        let mut schema = inner.map_or_else(
+            || schemas.inline_parameter(parameter),
+            |schema| schemas.convert(schema),
+        );
+        if let (Value::Object(schema), Some(description)) =
+            (&mut schema, parameter.get("description"))
+        {
+            schema
+                .entry("description")
+                .or_insert_with(|| description.clone());
+        }
+        self.add(name, place, schema, flag || place == "path");
+    }
+
+    fn add_body(&mut self, schemas: &Schemas<'_>, operation: &Object) {
+        let Some(body) = operation
+            .get("requestBody")
+            .and_then(|body| schemas.follow(body))
+        else {
+            return;
+        };
+        let required = body.get("required") == Some(&Value::Bool(true));
+        let Some((media, content)) = content_schema(body) else {
+            return;
+        };
+        let schema = content
+            .get("schema")
+            .map_or_else(|| json!({}), |schema| schemas.convert(schema));
+        self.add_body_schema(schemas, schema, required, Some(media));
+    }
+
+    /// Spreads the properties of a body over the arguments where that says the same, and keeps the
+    /// body as one argument where it does not.
+    fn add_body_schema(
+        &mut self,
+        schemas: &Schemas<'_>,
+        schema: Value,
+        required: bool,
+        media: Option<&String>,
+    ) {
+        let target = schemas.target_of(&schema);
+        let Some(properties) = spreadable(&target, required).filter(|properties| {
+            properties
+                .keys()
+                .all(|name| !self.properties.contains_key(name))
+        }) else {
+            self.add("body", "body", schema, required);
+            return;
+        };
+        let needed = target.get("required").and_then(Value::as_array);
+        for (name, property) in properties {
+            let needed =
+                needed.is_some_and(|needed| needed.iter().any(|word| word.as_str() == Some(name)));
+            self.add(name, "body", property.clone(), needed);
+        }
+        if let Some(media) = media.filter(|media| *media != "application/json") {
+            self.places
+                .insert("$body".to_owned(), json!({ "media_type": media }));
+        }
+    }
+
+    fn finish(self) -> (Object, Object) {
+        let mut inputs = Object::new();
+        inputs.insert("type".to_owned(), json!("object"));
+        inputs.insert("properties".to_owned(), Value::Object(self.properties));
+        if !self.required.is_empty() {
+            inputs.insert("required".to_owned(), Value::Array(self.required));
+        }
+        (inputs, self.places)
+    }
+}
+
+/// The properties of a body that is a plain object and need not be given as a whole.
+fn spreadable(schema: &Value, required: bool) -> Option<&Object> {
+    const PLAIN: &[&str] = &[
+        "type",
+        "properties",
+        "required",
+        "title",
+        "description",
+        "examples",
+        "default",
+    ];
+    let members = schema.as_object()?;
+    let plain = members.keys().all(|key| PLAIN.contains(&key.as_str()));
+    let optional = members
+        .get("required")
+        .is_none_or(|names| names.as_array().is_some_and(Vec::is_empty));
+    (plain && (required || optional))
+        .then(|| members.get("properties")?.as_object())
+        .flatten()
+}

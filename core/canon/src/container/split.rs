@@ -1,0 +1,116 @@
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+use toolwarden_model::json::{JsonError, Pointer, Position};
+
+/// A stretch of text that holds one definition, or one document that has to be taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item<'t> {
+    /// Where the item stands in its document.
+    pub pointer: Pointer,
+    /// The item's own text.
+    pub text: &'t str,
+}
+
+/// Splits a text into items without building values, so that a long list is never in memory as a
+/// whole. Takes one JSON document or several in a row, as in JSON Lines.
+///
+/// # Errors
+/// Says where and why the text is not JSON.
+pub fn split(text: &str) -> Result<Vec<Item<'_>>, JsonError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut items = Vec::new();
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    for document in documents {
+        let document = document.map_err(|error| JsonError::from_serde(&error))?;
+        split_document(document.get(), &Pointer::root(), &mut items);
+    }
+    if items.is_empty() && text.trim().is_empty() {
+        let kind = toolwarden_model::json::JsonErrorKind::Truncated;
+        return Err(JsonError {
+            position: Position::after(text),
+            kind,
+        });
+    }
+    Ok(items)
+}
+
+fn split_document<'t>(text: &'t str, at: &Pointer, items: &mut Vec<Item<'t>>) {
+    if text.starts_with('[')
+        && let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(text)
+    {
+        items.extend(
+            elements
+                .into_iter()
+                .enumerate()
+                .map(|(index, element)| Item {
+                    pointer: at.index(index),
+                    text: element.get(),
+                }),
+        );
+        return;
+    }
+    if let Some((key, list)) = listed(text) {
+        split_document(list, &at.child(key), items);
+        return;
+    }
+    items.push(Item {
+        pointer: at.clone(),
+        text,
+    });
+}
+
+/// The list of an object that is nothing but a list of tools and facts about it.
+///
+/// Anything less plain (request bodies, namespaces, several lists) is left to be taken apart as a
+/// value.
+fn listed(text: &str) -> Option<(&'static str, &str)> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let members = serde_json::from_str::<Members<'_>>(text).ok()?.0;
+    let get = |key: &str| {
+        members
+            .iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.get())
+    };
+    let unclear = [
+        "messages",
+        "toolConfig",
+        "functions",
+        "type",
+        "skills",
+        "jsonrpc",
+    ];
+    if unclear.iter().any(|key| get(key).is_some()) {
+        return None;
+    }
+    get("tools")
+        .filter(|tools| tools.starts_with('['))
+        .map(|tools| ("tools", tools))
+}
+
+/// The members of an object, their values untouched.
+struct Members<'t>(Vec<(String, &'t RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(entry) = access.next_entry()? {
+                    members.push(entry);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}

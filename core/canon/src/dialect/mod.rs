@@ -1,0 +1,97 @@
+//! What a target accepts inside a schema: dated tables, rules that read them, and rewrites that
+//! bring a schema within them.
+
+mod conform;
+mod facts;
+mod lint;
+mod node;
+mod request;
+mod rules;
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use toolwarden_model::closest;
+
+pub use conform::{Demand, conform};
+pub use facts::Facts;
+pub use lint::{Finding, Level, lint};
+pub use request::RequestLimits;
+
+/// A subset of JSON Schema, and rules for names and sizes, that a target holds requests to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dialect {
+    /// OpenAI with `strict: true`.
+    OpenaiStrict,
+    /// Anthropic with `strict: true`.
+    AnthropicStrict,
+    /// Gemini `parameters`.
+    Gemini,
+    /// Gemini `parametersJsonSchema`.
+    GeminiJsonSchema,
+    /// Kimi's Moonshot-flavoured JSON Schema.
+    Kimi,
+    /// DeepSeek's beta endpoint with `strict: true`.
+    DeepseekStrict,
+    /// Amazon Bedrock.
+    Bedrock,
+    /// Cohere.
+    Cohere,
+}
+
+/// A word that names no dialect.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown dialect `{word}`{}", closest(word, Dialect::ALL.iter().map(|dialect| dialect.id())))]
+pub struct UnknownDialect {
+    word: String,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: &'static [Self] = &[
+        Self::OpenaiStrict,
+        Self::AnthropicStrict,
+        Self::Gemini,
+        Self::GeminiJsonSchema,
+        Self::Kimi,
+        Self::DeepseekStrict,
+        Self::Bedrock,
+        Self::Cohere,
+    ];
+
+    /// The dialect's word in commands.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::OpenaiStrict => "openai-strict",
+            Self::AnthropicStrict => "anthropic-strict",
+            Self::Gemini => "gemini",
+            Self::GeminiJsonSchema => "gemini-json-schema",
+            Self::Kimi => "kimi",
+            Self::DeepseekStrict => "deepseek-strict",
+            Self::Bedrock => "bedrock",
+            Self::Cohere => "cohere",
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(word: &str) -> Result<Self, UnknownDialect> {
+        let known = Self::ALL
+            .iter()
+            .copied()
+            .find(|dialect| dialect.id() == word);
+        known.ok_or_else(|| UnknownDialect {
+            word: word.to_owned(),
+        })
+    }
+}

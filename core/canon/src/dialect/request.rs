@@ -1,0 +1,67 @@
+use serde_json::Value;
+use toolwarden_model::Tool;
+use toolwarden_model::json::{Object, Pointer};
+
+use super::Dialect;
+use crate::schema::subschemas;
+
+/// Counts what a provider limits per request, over all tools of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestLimits {
+    tools: usize,
+    optional: usize,
+    unions: usize,
+    strict: usize,
+}
+
+impl RequestLimits {
+    /// Counts one more tool.
+    pub fn add(&mut self, tool: &Tool) {
+        self.tools += 1;
+        self.strict += usize::from(tool.strict == Some(true));
+        self.count(&tool.inputs);
+    }
+
+    /// What a request with all tools counted would be rejected for.
+    #[must_use]
+    pub fn exceeded(&self, dialect: Dialect) -> Vec<String> {
+        let rows: &[(usize, usize, &str)] = match dialect {
+            Dialect::AnthropicStrict => &[
+                (self.tools, 20, "strict tools"),
+                (self.optional, 24, "optional parameters"),
+                (self.unions, 16, "parameters with a union"),
+            ],
+            Dialect::DeepseekStrict if self.strict > 0 && self.strict < self.tools => {
+                return vec![format!(
+                    "{} of {} tools are strict: a request must not mix them",
+                    self.strict, self.tools
+                )];
+            }
+            _ => &[],
+        };
+        let exceeded = rows.iter().filter(|(found, limit, _)| found > limit);
+        exceeded
+            .map(|(found, limit, what)| {
+                format!("{found} {what} in one request, at most {limit} are accepted")
+            })
+            .collect()
+    }
+
+    fn count(&mut self, schema: &Object) {
+        let required = schema.get("required").and_then(Value::as_array);
+        if let Some(Value::Object(properties)) = schema.get("properties") {
+            let needed = |name: &str| {
+                required.is_some_and(|names| names.iter().any(|word| word.as_str() == Some(name)))
+            };
+            self.optional += properties.keys().filter(|name| !needed(name)).count();
+        }
+        self.unions += usize::from(
+            schema.contains_key("anyOf") || schema.get("type").is_some_and(Value::is_array),
+        );
+        for (_, child) in subschemas(schema, &Pointer::root()) {
+            if let Value::Object(child) = child {
+                self.count(child);
+            }
+        }
+    }
+}

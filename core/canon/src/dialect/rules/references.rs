@@ -1,0 +1,73 @@
+use serde_json::Value;
+use toolwarden_model::json::{Object, Pointer};
+
+use crate::dialect::node::{Node, Step, Violation};
+use crate::schema::{InlineError, Inliner, reaches_itself, subschemas};
+
+/// References where the dialect takes none, or not like this.
+pub(super) fn reference(node: Node<'_>) -> Vec<Violation> {
+    let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) else {
+        return Vec::new();
+    };
+    let Some(message) = objection(node, reference) else {
+        return Vec::new();
+    };
+    let violation = Violation::rejected("reference", Pointer::of(["$ref"]), message);
+    match inlined(node) {
+        Ok(inlined) => vec![violation.same(vec![Step::replace(inlined)])],
+        Err(InlineError::Recursive | InlineError::TooLarge) => vec![violation],
+        // What leads nowhere constrains nothing that could be checked.
+        Err(InlineError::Unresolved) => vec![violation.other(vec![Step::remove("$ref")])],
+    }
+}
+
+/// The schema with its references replaced by what they lead to.
+fn inlined(node: Node<'_>) -> Result<Value, InlineError> {
+    Inliner::new(node.root).inline(&Value::Object(node.schema.clone()), 0)
+}
+
+fn objection(node: Node<'_>, reference: &str) -> Option<&'static str> {
+    let rules = node.facts.references;
+    let at_root = ["#/$defs/", "#/definitions/"]
+        .iter()
+        .find_map(|prefix| reference.strip_prefix(prefix))
+        .is_some_and(|name| !name.contains('/') && !name.contains("~1"));
+    let known = node.facts.accepts("definitions") || !reference.starts_with("#/definitions/");
+    if !rules.allowed {
+        return Some("references are not accepted");
+    }
+    if !known {
+        return Some("references into `definitions` are not accepted");
+    }
+    if rules.root_only && !at_root && reference != "#" {
+        return Some("only references to `$defs` at the root are accepted");
+    }
+    if !rules.with_siblings && node.schema.len() > 1 {
+        return Some("nothing may stand beside a reference");
+    }
+    if !rules.inside_unions && node.in_union {
+        return Some("a reference inside a union must be inlined");
+    }
+    if !rules.recursive && reaches_itself(node.root, reference) {
+        return Some("recursive references are not accepted");
+    }
+    None
+}
+
+/// Whether any schema inside refers to another.
+pub(in crate::dialect) fn mentions_reference(schema: &Value) -> bool {
+    fn outside_definitions(schema: &Object) -> bool {
+        let children = subschemas(schema, &Pointer::root());
+        let inside = |at: &Pointer| {
+            ["/$defs/", "/definitions/"]
+                .iter()
+                .any(|defs| at.as_str().starts_with(defs))
+        };
+        schema.contains_key("$ref")
+            || children
+                .into_iter()
+                .filter(|(at, _)| !inside(at))
+                .any(|(_, child)| child.as_object().is_some_and(outside_definitions))
+    }
+    schema.as_object().is_some_and(outside_definitions)
+}

@@ -1,0 +1,90 @@
+use serde_json::Value;
+use toolwarden_model::json::{Object, Pointer};
+
+use crate::dialect::facts::Facts;
+use crate::dialect::lint::{Finding, Level};
+use crate::schema::subschemas;
+
+/// What is larger than the dialect takes.
+pub(in crate::dialect) fn size_findings(
+    schema: &Object,
+    place: &Pointer,
+    facts: &Facts,
+) -> Vec<Finding> {
+    let limits = facts.limits;
+    let mut measured = Measured::default();
+    measure(schema, 1, &mut measured);
+    let bytes = if limits.bytes.is_some() {
+        Value::Object(schema.clone()).to_string().len()
+    } else {
+        0
+    };
+    let rows = [
+        ("nesting", "levels", measured.depth, limits.depth),
+        (
+            "properties",
+            "properties",
+            measured.properties,
+            limits.properties,
+        ),
+        (
+            "enum values",
+            "values",
+            measured.enum_values,
+            limits.enum_values,
+        ),
+        (
+            "union branches",
+            "branches",
+            measured.branches,
+            limits.union_branches,
+        ),
+        ("the schema", "bytes", bytes, limits.bytes),
+    ];
+    rows.into_iter()
+        .filter_map(|(what, unit, found, limit)| {
+            let limit = limit.filter(|limit| found > *limit)?;
+            let message = format!("{what}: {found} {unit}, at most {limit} are accepted");
+            let pointer = place.clone();
+            Some(Finding {
+                rule: "size",
+                level: Level::Rejected,
+                pointer,
+                message: message.into(),
+                fixable: false,
+            })
+        })
+        .collect()
+}
+
+#[derive(Default)]
+struct Measured {
+    depth: usize,
+    properties: usize,
+    enum_values: usize,
+    branches: usize,
+}
+
+fn measure(schema: &Object, depth: usize, measured: &mut Measured) {
+    let length = |key: &str| {
+        schema
+            .get(key)
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len)
+    };
+    measured.depth = measured.depth.max(depth);
+    measured.properties += schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .map_or(0, Object::len);
+    measured.enum_values += length("enum");
+    measured.branches = measured.branches.max(length("anyOf"));
+    for (at, child) in subschemas(schema, &Pointer::root()) {
+        let nested = ["/properties/", "/items", "/additionalProperties"]
+            .iter()
+            .any(|key| at.as_str().starts_with(key));
+        if let Value::Object(child) = child {
+            measure(child, depth + usize::from(nested), measured);
+        }
+    }
+}

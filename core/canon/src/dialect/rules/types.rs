@@ -1,0 +1,83 @@
+use serde_json::{Value, json};
+use toolwarden_model::json::{Object, Pointer};
+
+use crate::dialect::facts::TypeLists;
+use crate::dialect::node::{Node, Step, Violation};
+
+/// Lists of types where the dialect takes fewer.
+pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
+    let Some(Value::Array(words)) = node.schema.get("type") else {
+        return Vec::new();
+    };
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    let accepted = match node.facts.type_lists {
+        TypeLists::Any => true,
+        TypeLists::Nullable => matches!(words.as_slice(), [_, "null"]),
+        TypeLists::Scalars => {
+            words.len() < 2 || !words.iter().any(|word| matches!(*word, "object" | "array"))
+        }
+    };
+    if accepted {
+        return Vec::new();
+    }
+    let message = format!("a list of types ({}) is not accepted", words.join(", "));
+    let violation = Violation::rejected("type-list", Pointer::of(["type"]), message);
+    let steps = match words.as_slice() {
+        [word] => vec![Step::set("type", json!(word))],
+        ["null", word] if node.facts.type_lists == TypeLists::Nullable => {
+            vec![Step::set("type", json!([word, "null"]))]
+        }
+        words if !node.schema.contains_key("anyOf") => {
+            vec![Step::replace(split(node.schema, words))]
+        }
+        _ => return vec![violation],
+    };
+    vec![violation.same(steps)]
+}
+
+/// The same schema as a union of one branch per type; what only concerns one type moves into its
+/// branch.
+fn split(schema: &Object, words: &[&str]) -> Value {
+    let mut around = schema.clone();
+    around.shift_remove("type");
+    let branches: Vec<Value> = words
+        .iter()
+        .map(|word| {
+            let mut branch = Object::new();
+            branch.insert("type".to_owned(), json!(word));
+            for keyword in keywords_of(word) {
+                if let Some(value) = around.shift_remove(*keyword) {
+                    branch.insert((*keyword).to_owned(), value);
+                }
+            }
+            Value::Object(branch)
+        })
+        .collect();
+    around.insert("anyOf".to_owned(), Value::Array(branches));
+    Value::Object(around)
+}
+
+/// Keywords that say nothing about values of any other type.
+fn keywords_of(word: &str) -> &'static [&'static str] {
+    match word {
+        "object" => &[
+            "properties",
+            "required",
+            "additionalProperties",
+            "patternProperties",
+            "propertyNames",
+            "minProperties",
+            "maxProperties",
+        ],
+        "array" => &[
+            "items",
+            "prefixItems",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "contains",
+        ],
+        "string" => &["minLength", "maxLength", "pattern"],
+        _ => &[],
+    }
+}

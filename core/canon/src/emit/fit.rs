@@ -1,0 +1,333 @@
+//! Makes a tool one that a target can say in full, and accounts for every step.
+
+use serde_json::{Value, json};
+use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
+
+use super::edit::{Edit, Severity};
+use super::names::Names;
+use super::target::Target;
+use crate::dialect::{Demand, Dialect, conform};
+use crate::formats::{self, Slot, Table};
+
+/// Changes the tool until the target's format can say all of it.
+pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    if tool.format != target.format() {
+        fit_shape(tool, target, &mut edits);
+    }
+    fit_revision(tool, target, &mut edits);
+    fit_dialect(tool, target, &mut edits);
+    fit_name(tool, target, names, &mut edits);
+    edits
+}
+
+/// Drops what the format has no key for and adds what it cannot do without.
+fn fit_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    drop_extensions(tool, target, edits);
+    drop_fields(tool, target, edits);
+    if tool.absent.name && !tool.name.is_empty() {
+        tool.absent.name = false;
+        let name = Some(json!(tool.name));
+        edits.push(Edit::change(
+            Pointer::of(["name"]),
+            None,
+            name,
+            "the name comes from outside the definition",
+        ));
+    }
+    if takes_free_text(tool.format) {
+        let schema = json!({"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]});
+        set_inputs(
+            tool,
+            schema,
+            "free text in becomes one string argument",
+            edits,
+        );
+    }
+    if tool.absent.inputs
+        && requires(formats::table(target.format()), |slot| {
+            matches!(slot, Slot::Inputs)
+        })
+    {
+        let schema = json!({"type": "object", "properties": {}});
+        set_inputs(tool, schema, "the format requires an input schema", edits);
+    }
+    if !tool.absent.inputs && target.format() != Format::JsonSchema {
+        complete_inputs(tool, edits);
+    }
+    if target.format() == Format::JsonSchema && !tool.inputs.contains_key("$schema") {
+        state_dialect(tool, target, edits);
+    }
+    if target == Target::Bedrock && !tool.absent.description && tool.description.is_empty() {
+        tool.absent.description = true;
+        let before = Some(json!(""));
+        edits.push(Edit::change(
+            Pointer::of(["description"]),
+            before,
+            None,
+            "an empty description is rejected",
+        ));
+    }
+}
+
+fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let kept = tool.extensions.remove(&target.format());
+    for (format, keys) in std::mem::take(&mut tool.extensions) {
+        let at = Pointer::of(["extensions", format.id()]);
+        for (key, value) in keys {
+            let constrains = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
+            let severity = if constrains {
+                Severity::Semantic
+            } else {
+                Severity::Metadata
+            };
+            let reason = if formats::is_converted(format, &key) {
+                format!(
+                    "the {format} spelling is kept for {format} only; what it says is carried over"
+                )
+            } else {
+                format!("{} has no place for this {format} key", target.format())
+            };
+            edits.push(Edit::loss(at.child(&key), value, severity, reason));
+        }
+    }
+    tool.extensions
+        .extend(kept.map(|keys| (target.format(), keys)));
+}
+
+/// Drops the canonical fields the format has no key for.
+fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let format = target.format();
+    let table = formats::table(format);
+    let json_schema = format == Format::JsonSchema;
+    let has = |test: fn(Slot) -> bool| has_slot(table, test);
+    let mut lose = |key: &str, value: Value| {
+        let reason = format!("{format} has no place for it");
+        edits.push(Edit::loss(
+            Pointer::of([key]),
+            value,
+            Severity::Metadata,
+            reason,
+        ));
+    };
+    if tool.version != Tool::DEFAULT_VERSION {
+        let version = std::mem::replace(&mut tool.version, Tool::DEFAULT_VERSION.to_owned());
+        lose("version", Value::String(version));
+    }
+    if !has(|slot| matches!(slot, Slot::Title))
+        && let Some(title) = tool.title.take()
+    {
+        lose("title", Value::String(title));
+    }
+    if tool.evidence == HintsEvidence::all(Evidence::Explicit) && !json_schema {
+        lose("capabilities", json!(tool.hints));
+        tool.evidence = HintsEvidence::all(Evidence::Default);
+    }
+    if !tool.outputs.is_empty() && !json_schema && !has(|slot| matches!(slot, Slot::Outputs)) {
+        lose("outputs", Value::Object(std::mem::take(&mut tool.outputs)));
+    }
+    if !json_schema && let Some(security) = tool.security.take() {
+        lose("security", json!(security));
+    }
+    if let Some(annotations) = tool.annotations.take() {
+        match formats::can_say_annotations(table, &annotations) {
+            true => tool.annotations = Some(annotations),
+            false => lose("annotations", Value::Object(annotations)),
+        }
+    }
+    if !has(|slot| matches!(slot, Slot::Strict))
+        && let Some(strict) = tool.strict.take()
+    {
+        lose("strict", Value::Bool(strict));
+    }
+    if !tool.examples.is_empty() && !has(|slot| matches!(slot, Slot::Examples)) {
+        lose("examples", Value::Array(std::mem::take(&mut tool.examples)));
+    }
+}
+
+/// Formats whose tools take text instead of arguments.
+const fn takes_free_text(format: Format) -> bool {
+    matches!(
+        format,
+        Format::OpenaiChatCustom | Format::OpenaiResponsesCustom | Format::A2aSkill
+    )
+}
+
+fn set_inputs(tool: &mut Tool, schema: Value, reason: &'static str, edits: &mut Vec<Edit>) {
+    let before = (!tool.absent.inputs).then(|| Value::Object(std::mem::take(&mut tool.inputs)));
+    edits.push(Edit::change(
+        Pointer::of(["inputs"]),
+        before,
+        Some(schema.clone()),
+        reason,
+    ));
+    if let Value::Object(schema) = schema {
+        (tool.inputs, tool.absent.inputs) = (schema, false);
+    }
+}
+
+/// Says that arguments are an object where the schema leaves it open.
+fn complete_inputs(tool: &mut Tool, edits: &mut Vec<Edit>) {
+    if tool.inputs.contains_key("type") {
+        return;
+    }
+    let mut add = |inputs: &mut Object, key: &str, value: Value| {
+        let path = Pointer::of(["inputs", key]);
+        edits.push(Edit::change(
+            path,
+            None,
+            Some(value.clone()),
+            "arguments are always an object",
+        ));
+        inputs.insert(key.to_owned(), value);
+    };
+    let mut inputs = Object::new();
+    add(&mut inputs, "type", json!("object"));
+    if tool.inputs.is_empty() {
+        add(&mut inputs, "properties", json!({}));
+    }
+    inputs.append(&mut tool.inputs);
+    tool.inputs = inputs;
+}
+
+fn state_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let dialect = match target {
+        Target::JsonSchema202012 => "https://json-schema.org/draft/2020-12/schema",
+        _ => formats::DRAFT_2019_09,
+    };
+    if tool.absent.inputs || tool.inputs.is_empty() {
+        let schema = json!({"type": "object", "properties": {}});
+        set_inputs(tool, schema, "arguments are always an object", edits);
+    }
+    let path = Pointer::of(["inputs", "$schema"]);
+    edits.push(Edit::change(
+        path,
+        None,
+        Some(json!(dialect)),
+        "the document states its dialect",
+    ));
+    tool.inputs.insert("$schema".to_owned(), json!(dialect));
+}
+
+/// Drops what one revision of MCP has and the other has not.
+fn fit_revision(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let object_results_only = match target {
+        Target::Mcp20251125 => true,
+        Target::Mcp => tool.format != Format::Mcp,
+        _ => false,
+    };
+    let is_object = tool.outputs.get("type").and_then(Value::as_str) == Some("object");
+    if object_results_only && !tool.outputs.is_empty() && !is_object {
+        let outputs = Value::Object(std::mem::take(&mut tool.outputs));
+        let reason = "revision 2025-11-25 allows only schemas of objects";
+        edits.push(Edit::loss(
+            Pointer::of(["outputs"]),
+            outputs,
+            Severity::Metadata,
+            reason,
+        ));
+    }
+    if target == Target::Mcp20260728
+        && let Some(keys) = tool.extensions.get_mut(&Format::Mcp)
+        && let Some(execution) = keys.shift_remove("execution")
+    {
+        let path = Pointer::of(["extensions", "mcp", "execution"]);
+        let reason = "revision 2026-07-28 moved tasks into an extension";
+        edits.push(Edit::loss(path, execution, Severity::Metadata, reason));
+    }
+}
+
+/// Rewrites the schemas until they are within what the target accepts.
+fn fit_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let dialect = match target {
+        Target::OpenaiStrict => Dialect::OpenaiStrict,
+        Target::Gemini if tool.format != Format::Gemini => Dialect::Gemini,
+        _ => return,
+    };
+    if target == Target::OpenaiStrict && tool.strict != Some(true) {
+        ask_for_strict_mode(tool, edits);
+    }
+    if !tool.absent.inputs {
+        edits.extend(conform(
+            &mut tool.inputs,
+            &Pointer::of(["inputs"]),
+            dialect,
+            Demand::WhateverItTakes,
+        ));
+    }
+    if target == Target::Gemini && !tool.outputs.is_empty() {
+        edits.extend(conform(
+            &mut tool.outputs,
+            &Pointer::of(["outputs"]),
+            dialect,
+            Demand::WhateverItTakes,
+        ));
+    }
+}
+
+fn ask_for_strict_mode(tool: &mut Tool, edits: &mut Vec<Edit>) {
+    const REASON: &str = "strict mode is asked for";
+    let before = tool.strict.map(Value::Bool);
+    edits.push(Edit::change(
+        Pointer::of(["strict"]),
+        before,
+        Some(json!(true)),
+        REASON,
+    ));
+    tool.strict = Some(true);
+    // A definition may say `"strict": null`, which is kept where it stood.
+    let Some(keys) = tool.extensions.get_mut(&Format::OpenaiChat) else {
+        return;
+    };
+    let Some(Value::Object(function)) = keys.get_mut("function") else {
+        return;
+    };
+    let mut path = Pointer::of(["extensions", Format::OpenaiChat.id(), "function"]);
+    let Some(null) = function.get("strict").cloned() else {
+        return;
+    };
+    let before = if function.len() == 1 {
+        keys.shift_remove("function")
+    } else {
+        function.shift_remove("strict");
+        path.push("strict");
+        Some(null)
+    };
+    edits.push(Edit::change(path, before, None, REASON));
+}
+
+/// Gives the tool a name the target accepts. A definition that stays in its own format keeps its
+/// name: giving it back as it was comes first, and lint tells what is wrong with it.
+fn fit_name(tool: &mut Tool, target: Target, names: &mut Names, edits: &mut Vec<Edit>) {
+    if tool.format == target.format() && target != Target::OpenaiStrict {
+        names.reserve(&tool.name);
+        return;
+    }
+    let name = names.assign(&tool.name);
+    if name != tool.name {
+        let before = (!tool.absent.name).then(|| json!(tool.name));
+        let reason = format!("{target} accepts no such name");
+        edits.push(Edit::change(
+            Pointer::of(["name"]),
+            before,
+            Some(json!(name)),
+            reason,
+        ));
+        tool.name = name;
+    }
+}
+
+fn has_slot(table: Table, test: fn(Slot) -> bool) -> bool {
+    table.iter().any(|field| match field.slot {
+        Slot::Nested(inner) => has_slot(inner, test),
+        slot => test(slot),
+    })
+}
+
+fn requires(table: Table, test: fn(Slot) -> bool) -> bool {
+    table.iter().any(|field| match field.slot {
+        Slot::Nested(inner) => requires(inner, test),
+        slot => field.required && test(slot),
+    })
+}

@@ -1,0 +1,126 @@
+//! From the canonical form to a provider's, with an account of every difference.
+
+mod edit;
+mod fit;
+mod names;
+mod target;
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_model::{Format, Tool};
+
+pub use edit::{Edit, Kind, Severity, contract_document};
+pub use names::{NameRule, Names};
+pub use target::{Target, UnknownTarget};
+
+use crate::formats;
+
+/// A tool in a provider's format.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Emission {
+    /// The definition.
+    pub value: Value,
+    /// The name it goes by, and the name it had.
+    pub name: RenamedTool,
+    /// Every difference from the tool, in the order it was made.
+    pub edits: Vec<Edit>,
+}
+
+/// How a tool is called on both sides of an emission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenamedTool {
+    /// The name in the emitted definition.
+    pub emitted: String,
+    /// The tool's own name, to which a call has to be routed back.
+    pub original: String,
+}
+
+/// A tool that cannot be said in another format.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{name}` is run by its provider ({format}) and has no definition another provider could use"
+)]
+pub struct NotPortable {
+    /// The tool.
+    pub name: String,
+    /// Its format.
+    pub format: Format,
+}
+
+/// Emits tools for one target, keeping their names apart.
+#[derive(Debug)]
+pub struct Emitter {
+    target: Target,
+    names: Names,
+}
+
+impl Emission {
+    /// What the target has no place for.
+    pub fn losses(&self) -> impl Iterator<Item = &Edit> {
+        self.edits
+            .iter()
+            .filter(|edit| matches!(edit.kind, Kind::Loss(_)))
+    }
+
+    /// What is said in another way, its meaning kept.
+    pub fn changes(&self) -> impl Iterator<Item = &Edit> {
+        self.edits.iter().filter(|edit| edit.kind == Kind::Change)
+    }
+}
+
+impl Emitter {
+    /// An emitter that has given out no names yet.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            names: Names::new(target.name_rule()),
+        }
+    }
+
+    /// Says the tool in the target's format.
+    ///
+    /// # Errors
+    /// Refuses a tool that its provider runs itself, unless the target is that provider's format.
+    pub fn emit(&mut self, mut tool: Tool) -> Result<Emission, NotPortable> {
+        if tool.format.is_hosted() && tool.format != self.target.format() {
+            return match self.target.hosts(tool.format) {
+                true => Ok(native(tool)),
+                false => Err(NotPortable {
+                    name: tool.name,
+                    format: tool.format,
+                }),
+            };
+        }
+        let original = tool.name.clone();
+        let edits = fit::fit(&mut tool, self.target, &mut self.names);
+        let name = RenamedTool {
+            emitted: tool.name.clone(),
+            original,
+        };
+        let value = formats::write(self.target.format(), tool);
+        Ok(Emission { value, name, edits })
+    }
+}
+
+/// Says one tool in the target's format.
+///
+/// # Errors
+/// As [`Emitter::emit`].
+pub fn emit(tool: Tool, target: Target) -> Result<Emission, NotPortable> {
+    Emitter::new(target).emit(tool)
+}
+
+/// Gives back the definition a tool was read from, built from its canonical parts.
+#[must_use]
+pub fn native(tool: Tool) -> Emission {
+    let name = RenamedTool {
+        emitted: tool.name.clone(),
+        original: tool.name.clone(),
+    };
+    Emission {
+        value: formats::write(tool.format, tool),
+        name,
+        edits: Vec::new(),
+    }
+}

@@ -1,0 +1,153 @@
+use std::collections::BTreeMap;
+
+use toolwarden_model::{Fingerprint, json::to_canonical_string};
+
+/// What a target accepts as a tool's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameRule {
+    /// Characters besides ASCII letters and digits.
+    pub punctuation: &'static str,
+    /// The longest name.
+    pub max_length: usize,
+    /// Whether the first character must be a letter or an underscore.
+    pub starts_with_letter: bool,
+}
+
+impl NameRule {
+    /// Whether a name is accepted as it is.
+    #[must_use]
+    pub fn accepts(&self, name: &str) -> bool {
+        !name.is_empty()
+            && name.chars().count() <= self.max_length
+            && name.chars().all(|c| self.allows(c))
+            && name
+                .chars()
+                .next()
+                .is_some_and(|first| self.may_start(first))
+    }
+
+    fn allows(&self, c: char) -> bool {
+        c.is_ascii_alphanumeric() || self.punctuation.contains(c)
+    }
+
+    fn may_start(&self, c: char) -> bool {
+        !self.starts_with_letter || c.is_ascii_alphabetic() || c == '_'
+    }
+}
+
+/// Names given out for one target: each stands for one tool name.
+#[derive(Debug)]
+pub struct Names {
+    rule: Option<NameRule>,
+    /// Emitted name to original name.
+    taken: BTreeMap<String, String>,
+}
+
+impl Names {
+    /// No names yet; without a rule every name is accepted.
+    #[must_use]
+    pub const fn new(rule: Option<NameRule>) -> Self {
+        Self {
+            rule,
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps a name from being given to another tool.
+    pub fn reserve(&mut self, name: &str) {
+        self.taken.insert(name.to_owned(), name.to_owned());
+    }
+
+    /// The name a tool goes by: its own where the rule accepts it, else the nearest acceptable
+    /// one. What makes it unique is a digest of its own name, so it is the same on every run.
+    pub fn assign(&mut self, original: &str) -> String {
+        let Some(rule) = self.rule.filter(|_| !original.is_empty()) else {
+            return original.to_owned();
+        };
+        let plain = spell(rule, original);
+        let free = |name: &String| self.taken.get(name).is_none_or(|owner| owner == original);
+        let name = plain
+            .filter(free)
+            .unwrap_or_else(|| with_digest(rule, original));
+        self.taken.insert(name.clone(), original.to_owned());
+        name
+    }
+}
+
+/// The name in the rule's characters, unless it would be too long or too little of it would remain.
+fn spell(rule: NameRule, original: &str) -> Option<String> {
+    if rule.accepts(original) {
+        return Some(original.to_owned());
+    }
+    let name = replaced(rule, original);
+    (original.is_ascii() && rule.accepts(&name)).then_some(name)
+}
+
+fn replaced(rule: NameRule, original: &str) -> String {
+    let mut name: String = original
+        .chars()
+        .map(|c| if rule.allows(c) { c } else { '_' })
+        .collect();
+    if !name.starts_with(|first| rule.may_start(first)) {
+        name.insert(0, '_');
+    }
+    name
+}
+
+fn with_digest(rule: NameRule, original: &str) -> String {
+    let digest = Fingerprint::of_canonical(&to_canonical_string(&original.into())).to_string();
+    let suffix: String = digest.chars().take(8).collect();
+    let kept: String = replaced(rule, original)
+        .chars()
+        .take(rule.max_length.saturating_sub(9))
+        .collect();
+    format!("{kept}_{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENAI: NameRule = NameRule {
+        punctuation: "_-",
+        max_length: 64,
+        starts_with_letter: false,
+    };
+    const GEMINI: NameRule = NameRule {
+        punctuation: "_.:-",
+        max_length: 128,
+        starts_with_letter: true,
+    };
+
+    #[test]
+    fn accepted_names_stay() {
+        let mut names = Names::new(Some(OPENAI));
+        assert_eq!(names.assign("get-weather_2"), "get-weather_2");
+        assert_eq!(names.assign("get-weather_2"), "get-weather_2");
+    }
+
+    #[test]
+    fn other_names_become_the_nearest_and_stay_apart() {
+        let mut names = Names::new(Some(OPENAI));
+        assert_eq!(names.assign("math.sum"), "math_sum");
+        assert_eq!(names.assign("math/sum"), "math_sum_43909644");
+        assert_eq!(names.assign("math_sum"), "math_sum_0067f0fc");
+        assert_eq!(names.assign("math.sum"), "math_sum");
+    }
+
+    #[test]
+    fn long_and_foreign_names_carry_a_digest() {
+        let mut names = Names::new(Some(OPENAI));
+        let long = names.assign(&"x".repeat(65));
+        assert_eq!(long.len(), 64);
+        assert_ne!(long, names.assign(&format!("{}y", "x".repeat(64))));
+        assert!(OPENAI.accepts(&names.assign("获取天气")));
+        assert!(GEMINI.accepts(&Names::new(Some(GEMINI)).assign("2fa")));
+        assert_eq!(Names::new(Some(GEMINI)).assign("2fa"), "_2fa");
+    }
+
+    #[test]
+    fn without_a_rule_every_name_stays() {
+        assert_eq!(Names::new(None).assign("a b/ç"), "a b/ç");
+    }
+}

@@ -1,0 +1,170 @@
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use toolwarden_model::{Format, closest};
+
+use super::names::NameRule;
+
+/// What a tool can be emitted as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// Chat completions.
+    OpenaiChat,
+    /// Chat completions with the schema rewritten for strict mode.
+    OpenaiStrict,
+    /// The Responses API.
+    OpenaiResponses,
+    /// The `functions` list of old.
+    OpenaiLegacy,
+    /// The Messages API.
+    Anthropic,
+    /// MCP, as it came; from other formats, revision 2025-11-25.
+    Mcp,
+    /// MCP revision 2025-11-25.
+    Mcp20251125,
+    /// MCP revision 2026-07-28.
+    Mcp20260728,
+    /// A LangChain tool with `args_schema`.
+    Langchain,
+    /// A Gemini declaration with `parameters`.
+    Gemini,
+    /// A Gemini declaration with `parametersJsonSchema`.
+    GeminiJsonSchema,
+    /// A Bedrock `toolSpec`.
+    Bedrock,
+    /// A standalone JSON Schema, draft 2019-09.
+    JsonSchema,
+    /// A standalone JSON Schema, draft 2020-12.
+    JsonSchema202012,
+}
+
+/// A word that names no target.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown target `{word}`{}", closest(word, Target::ALL.iter().map(|(target, _)| target.id())))]
+pub struct UnknownTarget {
+    word: String,
+}
+
+const OPENAI_NAME: NameRule = NameRule {
+    punctuation: "_-",
+    max_length: 64,
+    starts_with_letter: false,
+};
+const ANTHROPIC_NAME: NameRule = NameRule {
+    punctuation: "_-",
+    max_length: 128,
+    starts_with_letter: false,
+};
+const GEMINI_NAME: NameRule = NameRule {
+    punctuation: "_.:-",
+    max_length: 128,
+    starts_with_letter: true,
+};
+
+impl Target {
+    /// Every target, with the other words it is known by.
+    pub const ALL: &'static [(Self, &'static [&'static str])] = &[
+        (Self::OpenaiChat, &["openai"]),
+        (Self::OpenaiStrict, &["openai-chat-strict"]),
+        (Self::OpenaiResponses, &[]),
+        (Self::OpenaiLegacy, &[]),
+        (Self::Anthropic, &[]),
+        (Self::Mcp, &[]),
+        (Self::Mcp20251125, &[]),
+        (Self::Mcp20260728, &[]),
+        (Self::Langchain, &[]),
+        (Self::Gemini, &[]),
+        (Self::GeminiJsonSchema, &[]),
+        (Self::Bedrock, &[]),
+        (Self::JsonSchema, &["json-schema-2019-09"]),
+        (Self::JsonSchema202012, &[]),
+    ];
+
+    /// The target's word in commands.
+    #[must_use]
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiStrict => "openai-strict",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenaiLegacy => "openai-legacy",
+            Self::Anthropic => "anthropic",
+            Self::Mcp => "mcp",
+            Self::Mcp20251125 => "mcp-2025-11-25",
+            Self::Mcp20260728 => "mcp-2026-07-28",
+            Self::Langchain => "langchain",
+            Self::Gemini => "gemini",
+            Self::GeminiJsonSchema => "gemini-json-schema",
+            Self::Bedrock => "bedrock",
+            Self::JsonSchema => "json-schema",
+            Self::JsonSchema202012 => "json-schema-2020-12",
+        }
+    }
+
+    /// The wire shape of the target.
+    #[must_use]
+    pub const fn format(self) -> Format {
+        match self {
+            Self::OpenaiChat | Self::OpenaiStrict => Format::OpenaiChat,
+            Self::OpenaiResponses => Format::OpenaiResponses,
+            Self::OpenaiLegacy => Format::OpenaiLegacy,
+            Self::Anthropic => Format::Anthropic,
+            Self::Mcp | Self::Mcp20251125 | Self::Mcp20260728 => Format::Mcp,
+            Self::Langchain => Format::Langchain,
+            Self::Gemini => Format::Gemini,
+            Self::GeminiJsonSchema => Format::GeminiJsonSchema,
+            Self::Bedrock => Format::Bedrock,
+            Self::JsonSchema | Self::JsonSchema202012 => Format::JsonSchema,
+        }
+    }
+
+    /// What the target accepts as a tool's name. MCP only recommends a form, so it changes none.
+    #[must_use]
+    pub const fn name_rule(self) -> Option<NameRule> {
+        match self {
+            Self::OpenaiChat
+            | Self::OpenaiStrict
+            | Self::OpenaiResponses
+            | Self::OpenaiLegacy
+            | Self::Bedrock => Some(OPENAI_NAME),
+            Self::Anthropic => Some(ANTHROPIC_NAME),
+            Self::Gemini | Self::GeminiJsonSchema => Some(GEMINI_NAME),
+            Self::Mcp
+            | Self::Mcp20251125
+            | Self::Mcp20260728
+            | Self::Langchain
+            | Self::JsonSchema
+            | Self::JsonSchema202012 => None,
+        }
+    }
+
+    /// Whether the target's provider is the one that runs tools of this hosted format.
+    pub(super) fn hosts(self, hosted: Format) -> bool {
+        match hosted {
+            Format::OpenaiHosted => self == Self::OpenaiResponses,
+            hosted => hosted.family() == self.format().family(),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(word: &str) -> Result<Self, UnknownTarget> {
+        let known = Self::ALL
+            .iter()
+            .find(|(target, others)| target.id() == word || others.contains(&word));
+        known
+            .map(|(target, _)| *target)
+            .ok_or_else(|| UnknownTarget {
+                word: word.to_owned(),
+            })
+    }
+}

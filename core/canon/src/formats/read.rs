@@ -1,0 +1,193 @@
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_model::json::{Object, Pointer, type_name};
+use toolwarden_model::{Absent, Format, InvalidTool, Tool};
+
+use super::table::{Field, Slot, Table};
+
+/// Why a definition is not of the format it was taken for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// A part has a type the format does not allow.
+    #[error("`{pointer}` is {found}, expected an object")]
+    NotAnObject {
+        /// The part.
+        pointer: Pointer,
+        /// The type it has.
+        found: &'static str,
+    },
+    /// A part the format lives by is missing.
+    #[error("`{pointer}` is missing")]
+    Missing {
+        /// The part.
+        pointer: Pointer,
+    },
+    /// Canonical metadata inside the definition is invalid.
+    #[error("{source}")]
+    Invalid {
+        /// What is invalid.
+        source: InvalidTool,
+    },
+}
+
+impl ParseError {
+    pub(crate) fn not_an_object(pointer: Pointer, found: &Value) -> Self {
+        Self::NotAnObject {
+            pointer,
+            found: type_name(found),
+        }
+    }
+}
+
+/// Reads a definition by its format's table.
+pub(super) fn read(format: Format, table: Table, definition: Object) -> Result<Tool, ParseError> {
+    let mut tool = Tool::new(format);
+    tool.absent = Absent {
+        name: true,
+        description: true,
+        inputs: true,
+    };
+    let mut extension = Object::new();
+    read_level(
+        &mut tool,
+        table,
+        definition,
+        &mut Pointer::root(),
+        &mut extension,
+    )?;
+    if !extension.is_empty() {
+        tool.extensions.insert(format, extension);
+    }
+    Ok(tool)
+}
+
+fn read_level(
+    tool: &mut Tool,
+    table: Table,
+    members: Object,
+    at: &mut Pointer,
+    extension: &mut Object,
+) -> Result<(), ParseError> {
+    if let Some(missing) = table.iter().find(|field| {
+        field.required
+            && !members.contains_key(field.key)
+            && !field.aliases.iter().any(|key| members.contains_key(*key))
+    }) {
+        return Err(ParseError::Missing {
+            pointer: at.child(missing.key),
+        });
+    }
+    if !is_usual(table, &members) {
+        tool.layout
+            .insert(at.as_str().to_owned(), members.keys().cloned().collect());
+    }
+    for (key, value) in members {
+        let Some(field) = table.iter().find(|field| field.is_spelled(&key)) else {
+            extension.insert(key, value);
+            continue;
+        };
+        at.push(&key);
+        let kept = store(tool, field, value, at)?;
+        at.pop();
+        if let Some(value) = kept {
+            extension.insert(key, value);
+        }
+    }
+    Ok(())
+}
+
+/// Whether writing the table's keys in order, then all others, gives this order and these keys.
+fn is_usual(table: Table, members: &Object) -> bool {
+    let mut next = 0;
+    for key in members.keys() {
+        let found = table.iter().skip(next).position(|field| field.key == key);
+        match found {
+            Some(distance) => next += distance + 1,
+            None if table.iter().any(|field| field.is_spelled(key)) => return false,
+            None => next = table.len(),
+        }
+    }
+    table
+        .iter()
+        .all(|field| !matches!(field.slot, Slot::Constant(_)) || members.contains_key(field.key))
+}
+
+/// Moves a value into its slot; gives back what has to be kept beside it.
+fn store(
+    tool: &mut Tool,
+    field: &Field,
+    value: Value,
+    at: &mut Pointer,
+) -> Result<Option<Value>, ParseError> {
+    if let Slot::Nested(table) = field.slot {
+        return store_nested(tool, table, value, at);
+    }
+    if value.is_null() && field.nullable {
+        return Ok(Some(value));
+    }
+    let Some(conversion) = field.conversion else {
+        return fill(tool, field.slot, value, at);
+    };
+    match (conversion.decode)(&value) {
+        Some(decoded) => {
+            // Compared as text: the order of keys is part of what was written.
+            let encoded = (conversion.encode)(&decoded).map(|encoded| encoded.to_string());
+            let kept = (encoded != Some(value.to_string())).then_some(value);
+            if let Some(refused) = fill(tool, field.slot, decoded, at)? {
+                return Ok(Some(kept.unwrap_or(refused)));
+            }
+            Ok(kept)
+        }
+        None if matches!(field.slot, Slot::Inputs) => {
+            Err(ParseError::not_an_object(at.clone(), &value))
+        }
+        None => Ok(Some(value)),
+    }
+}
+
+fn store_nested(
+    tool: &mut Tool,
+    table: Table,
+    value: Value,
+    at: &mut Pointer,
+) -> Result<Option<Value>, ParseError> {
+    let Value::Object(members) = value else {
+        return Err(ParseError::not_an_object(at.clone(), &value));
+    };
+    let empty = members.is_empty();
+    let mut extension = Object::new();
+    read_level(tool, table, members, at, &mut extension)?;
+    Ok((empty || !extension.is_empty()).then_some(Value::Object(extension)))
+}
+
+/// Puts a value of the right type into the tool; gives back any other.
+fn fill(
+    tool: &mut Tool,
+    slot: Slot,
+    value: Value,
+    at: &Pointer,
+) -> Result<Option<Value>, ParseError> {
+    match (slot, value) {
+        (Slot::Name, Value::String(text)) => (tool.name, tool.absent.name) = (text, false),
+        (Slot::Description, Value::String(text)) => {
+            (tool.description, tool.absent.description) = (text, false);
+        }
+        (Slot::Title, Value::String(text)) => tool.title = Some(text),
+        (Slot::Inputs, Value::Object(schema)) => {
+            (tool.inputs, tool.absent.inputs) = (schema, false)
+        }
+        (Slot::Inputs, other) => return Err(ParseError::not_an_object(at.clone(), &other)),
+        // An empty schema is the canonical form's way to say that there is none.
+        (Slot::Outputs, Value::Object(schema)) if !schema.is_empty() && tool.outputs.is_empty() => {
+            tool.outputs = schema;
+        }
+        (Slot::Annotations, Value::Object(annotations)) => tool.annotations = Some(annotations),
+        (Slot::Strict, Value::Bool(strict)) => tool.strict = Some(strict),
+        (Slot::Examples, Value::Array(examples)) if !examples.is_empty() => {
+            tool.examples = examples
+        }
+        (Slot::Constant(text), Value::String(found)) if found == text => {}
+        (_, other) => return Ok(Some(other)),
+    }
+    Ok(None)
+}

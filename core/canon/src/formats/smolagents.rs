@@ -1,0 +1,50 @@
+use serde_json::{Value, json};
+use toolwarden_model::json::Object;
+
+use super::table::{Conversion, Slot, Table, field};
+
+pub(super) const TOOL: Table = &[
+    field("name", Slot::Name),
+    field("description", Slot::Description),
+    field("inputs", Slot::Inputs).converted(&INPUTS),
+    field("output_schema", Slot::Outputs),
+];
+
+/// Every input is required unless it is `nullable`; `image`, `audio` and `any` are no JSON types.
+static INPUTS: Conversion = Conversion {
+    decode: |value| {
+        let mut properties = Object::new();
+        let mut required = Vec::new();
+        for (name, input) in value.as_object()? {
+            let mut schema = input.as_object()?.clone();
+            let nullable = schema.shift_remove("nullable") == Some(Value::Bool(true));
+            let json_type = schema
+                .get("type")
+                .and_then(Value::as_str)
+                .and_then(json_type);
+            match json_type {
+                Some(json_type) if nullable => {
+                    schema.insert("type".to_owned(), json!([json_type, "null"]));
+                }
+                Some(_) => {}
+                None => {
+                    schema.shift_remove("type");
+                }
+            }
+            if !nullable {
+                required.push(Value::from(name.clone()));
+            }
+            properties.insert(name.clone(), Value::Object(schema));
+        }
+        Some(json!({ "type": "object", "properties": properties, "required": required }))
+    },
+    encode: |_| None,
+};
+
+fn json_type(word: &str) -> Option<&str> {
+    [
+        "string", "boolean", "integer", "number", "array", "object", "null",
+    ]
+    .contains(&word)
+    .then_some(word)
+}

@@ -1,0 +1,249 @@
+//! What a tool does, told by its words: whole words only, the same answer on every run.
+
+mod vocabulary;
+mod words;
+
+use serde_json::Value;
+use toolwarden_model::json::Object;
+use toolwarden_model::{Domain, Evidence, Format, Hints, HintsEvidence, Tool};
+
+use vocabulary::{Effect, Verb};
+
+/// How many words of a description are looked at for a verb.
+const VERB_WORDS: usize = 8;
+/// How many words of a description are looked at for a domain.
+const DOMAIN_WORDS: usize = 32;
+
+/// Fills in the hints nobody stated: annotations first, then words.
+pub(crate) fn infer(tool: &mut Tool) {
+    let stated = tool.evidence == HintsEvidence::all(Evidence::Explicit);
+    // A JSON Schema document states capabilities whether anybody meant to or not, so there only
+    // those count as stated that words would not give.
+    if stated && tool.format != Format::JsonSchema {
+        return;
+    }
+    let (hints, evidence) = inferred(tool);
+    if stated && hints != tool.hints {
+        return;
+    }
+    (tool.hints, tool.evidence) = (hints, evidence);
+}
+
+fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
+    let verb = verb_of(&tool.name, &tool.description);
+    let domain = domain_of(&tool.name, &tool.description);
+    let by_words = |found: bool| {
+        if found {
+            Evidence::Inferred
+        } else {
+            Evidence::Default
+        }
+    };
+    let side_effects = verb
+        .as_ref()
+        .is_some_and(|verb| verb.effect != Effect::None);
+    let mut hints = Hints {
+        action: verb.as_ref().map_or("read", |verb| verb.action).to_owned(),
+        domain: domain.unwrap_or(Domain::General),
+        side_effects,
+        idempotent: !side_effects,
+        ..Hints::default()
+    };
+    let mut evidence = HintsEvidence {
+        action: by_words(verb.is_some()),
+        domain: by_words(domain.is_some()),
+        side_effects: by_words(verb.is_some()),
+        idempotent: by_words(verb.is_some()),
+        cost_estimate: Evidence::Default,
+    };
+    if let Some(annotations) = &tool.annotations {
+        apply_annotations(annotations, &mut hints, &mut evidence);
+    }
+    (hints, evidence)
+}
+
+/// Whether the tool's words say that it destroys something.
+#[must_use]
+pub fn sounds_destructive(tool: &Tool) -> bool {
+    verb_of(&tool.name, &tool.description).is_some_and(|verb| verb.effect == Effect::Destroys)
+}
+
+/// Lets the server's own statements replace what words suggest.
+fn apply_annotations(annotations: &Object, hints: &mut Hints, evidence: &mut HintsEvidence) {
+    let hint = |key: &str| annotations.get(key).and_then(Value::as_bool);
+    let read_only = hint("readOnlyHint");
+    if let Some(read_only) = read_only {
+        hints.side_effects = !read_only;
+        evidence.side_effects = Evidence::Annotation;
+    } else if hint("destructiveHint") == Some(true) {
+        hints.side_effects = true;
+        evidence.side_effects = Evidence::Annotation;
+    }
+    if evidence.side_effects == Evidence::Annotation {
+        hints.idempotent = !hints.side_effects;
+        evidence.idempotent = Evidence::Annotation;
+    }
+    // A tool that changes nothing is idempotent whatever else is said.
+    if let Some(idempotent) = hint("idempotentHint").filter(|_| read_only != Some(true)) {
+        hints.idempotent = idempotent;
+        evidence.idempotent = Evidence::Annotation;
+    }
+}
+
+/// The verb that tells what the tool does: the first one in its name, else the first one at the
+/// start of its description.
+fn verb_of(name: &str, description: &str) -> Option<Verb> {
+    let mut found: Option<Verb> = None;
+    let mut after_connective = false;
+    words::each(name, usize::MAX, |word| {
+        match (&found, vocabulary::verb(word)) {
+            (None, verb) => found = verb,
+            // `get_or_create` is no mere reading.
+            (Some(first), Some(second)) if after_connective && first.effect == Effect::None => {
+                found = Some(second)
+            }
+            _ => {}
+        }
+        after_connective = word == b"or" || word == b"and";
+    });
+    if found.is_none() {
+        words::each(description, VERB_WORDS, |word| {
+            if found.is_none() {
+                found = vocabulary::verb(word).or_else(|| vocabulary::inflected_verb(word));
+            }
+        });
+    }
+    found
+}
+
+/// The domain of the most telling word; words of the name come before those of the description.
+fn domain_of(name: &str, description: &str) -> Option<Domain> {
+    let best = |text: &str, limit: usize| {
+        let mut best: Option<(u8, Domain)> = None;
+        words::each(text, limit, |word| {
+            if let Some(found) = vocabulary::domain(word)
+                && best.is_none_or(|(rank, _)| found.0 < rank)
+            {
+                best = Some(found);
+            }
+        });
+        best
+    };
+    let in_name = best(name, usize::MAX);
+    match in_name {
+        Some((rank, domain)) if rank < vocabulary::WEAK_RANK => Some(domain),
+        _ => {
+            let in_description = best(description, DOMAIN_WORDS);
+            let strong = in_description.filter(|(rank, _)| *rank < vocabulary::WEAK_RANK);
+            strong
+                .or(in_name)
+                .or(in_description)
+                .map(|(_, domain)| domain)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hints(name: &str, description: &str) -> (String, &'static str, bool, bool) {
+        let mut tool = Tool::new(Format::Raw);
+        tool.name = name.to_owned();
+        tool.description = description.to_owned();
+        infer(&mut tool);
+        (
+            tool.hints.action,
+            tool.hints.domain.as_str(),
+            tool.hints.side_effects,
+            tool.hints.idempotent,
+        )
+    }
+
+    #[test]
+    fn the_flagship_gives_the_same_answer_on_every_run() {
+        for _ in 0..100 {
+            let search = hints("search_web", "Search the web for a query string");
+            assert_eq!(search, ("search".to_owned(), "web", false, true));
+            let read = hints("read_file", "Read the contents of a file at the given path");
+            assert_eq!(read, ("read".to_owned(), "filesystem", false, true));
+        }
+    }
+
+    #[test]
+    fn verbs_the_original_missed_are_side_effects() {
+        for verb in [
+            "drop", "transfer", "execute", "run", "set", "insert", "deploy", "purge", "kill",
+        ] {
+            assert!(hints(&format!("{verb}_thing"), "").2, "{verb}");
+            assert_eq!(hints(verb, "").0, verb);
+        }
+    }
+
+    #[test]
+    fn words_inside_words_tell_nothing() {
+        for name in ["profile", "postcode", "widget", "capital"] {
+            let mut tool = Tool::new(Format::Raw);
+            tool.name = name.to_owned();
+            infer(&mut tool);
+            assert_eq!(
+                tool.evidence,
+                HintsEvidence::all(Evidence::Default),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_are_split_at_every_kind_of_boundary() {
+        for name in [
+            "delete_user",
+            "delete-user",
+            "deleteUser",
+            "DeleteUser",
+            "user.delete",
+            "users/delete",
+            "DELETE_USER",
+            "v1DeleteHTTPUser",
+        ] {
+            assert_eq!(hints(name, "").0, "delete", "{name}");
+        }
+        assert_eq!(
+            hints("get_or_create_user", ""),
+            ("create".to_owned(), "general", true, false)
+        );
+        assert_eq!(
+            hints("list_updates", ""),
+            ("list".to_owned(), "general", false, true)
+        );
+    }
+
+    #[test]
+    fn annotations_win_over_words_and_explicit_over_all() {
+        let mut tool = Tool::new(Format::Mcp);
+        tool.name = "delete_user".to_owned();
+        tool.annotations = json!({"readOnlyHint": true, "idempotentHint": false})
+            .as_object()
+            .cloned();
+        infer(&mut tool);
+        assert_eq!(
+            (tool.hints.side_effects, tool.hints.idempotent),
+            (false, true)
+        );
+        assert_eq!(tool.evidence.side_effects, Evidence::Annotation);
+        assert_eq!(tool.evidence.action, Evidence::Inferred);
+        tool.annotations = json!({"readOnlyHint": false, "idempotentHint": true})
+            .as_object()
+            .cloned();
+        infer(&mut tool);
+        assert_eq!(
+            (tool.hints.side_effects, tool.hints.idempotent),
+            (true, true)
+        );
+        tool.evidence = HintsEvidence::all(Evidence::Explicit);
+        tool.hints.side_effects = false;
+        infer(&mut tool);
+        assert!(!tool.hints.side_effects);
+    }
+}

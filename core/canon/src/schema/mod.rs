@@ -1,0 +1,8 @@
+//! Where schemas stand inside a schema. Keys are taken by their position, never by name alone: a
+//! property may be called `properties`.
+
+mod references;
+mod walk;
+
+pub(crate) use references::{InlineError, Inliner, reaches_itself, resolve};
+pub(crate) use walk::{map_schemas, rebuild, rename_types, subschemas};

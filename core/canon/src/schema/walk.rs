@@ -1,0 +1,156 @@
+use serde_json::Value;
+use toolwarden_model::json::{Object, Pointer};
+
+/// How a keyword holds schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// One schema.
+    One,
+    /// A list of schemas.
+    List,
+    /// A map from names to schemas.
+    Map,
+    /// One schema or a list of them, as `items` was before draft 2020-12.
+    OneOrList,
+}
+
+/// How the keyword holds schemas, if it holds any.
+pub(crate) fn position(keyword: &str) -> Option<Position> {
+    match keyword {
+        "additionalProperties"
+        | "unevaluatedProperties"
+        | "propertyNames"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contentSchema" => Some(Position::One),
+        "items" => Some(Position::OneOrList),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Position::List),
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
+        | "dependencies" => Some(Position::Map),
+        _ => None,
+    }
+}
+
+/// The schemas directly inside a schema, with the pointers that lead to them.
+pub(crate) fn subschemas<'s>(schema: &'s Object, at: &Pointer) -> Vec<(Pointer, &'s Value)> {
+    let mut found = Vec::new();
+    for (keyword, value) in schema {
+        let Some(position) = position(keyword) else {
+            continue;
+        };
+        match (position, value) {
+            (Position::Map, Value::Object(map)) => {
+                // A dependency may be a list of names instead of a schema.
+                let schemas = map.iter().filter(|(_, value)| !value.is_array());
+                found.extend(schemas.map(|(name, value)| (at.child(keyword).child(name), value)));
+            }
+            (Position::List | Position::OneOrList, Value::Array(items)) => {
+                let items = items.iter().enumerate();
+                found.extend(items.map(|(index, value)| (at.child(keyword).index(index), value)));
+            }
+            // A boolean that says whether there may be more is a switch rather than a schema.
+            (_, Value::Bool(_))
+                if keyword.starts_with("additional") || keyword.starts_with("unevaluated") => {}
+            (Position::One | Position::OneOrList, Value::Object(_) | Value::Bool(_)) => {
+                found.push((at.child(keyword), value));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// A copy of a schema with a change made to every schema in it, outermost last.
+pub(crate) fn map_schemas(schema: &Value, change: &dyn Fn(&mut Object)) -> Value {
+    rebuild(schema, &|keyword| keyword, change)
+}
+
+/// As [`map_schemas`], with keywords renamed on the way down.
+pub(crate) fn rebuild(
+    schema: &Value,
+    rename: &dyn for<'k> Fn(&'k str) -> &'k str,
+    change: &dyn Fn(&mut Object),
+) -> Value {
+    let Value::Object(members) = schema else {
+        return schema.clone();
+    };
+    let each = |value: &Value| rebuild(value, rename, change);
+    let mut rebuilt = Object::with_capacity(members.len());
+    for (written, value) in members {
+        let keyword = rename(written);
+        // The old name tells the position where the new one does not, and the other way round.
+        let position = position(keyword).or_else(|| position(written));
+        let value = match (position, value) {
+            (Some(Position::Map), Value::Object(map)) => Value::Object(
+                map.iter()
+                    .map(|(name, value)| (name.clone(), each(value)))
+                    .collect(),
+            ),
+            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+                items.iter().map(each).collect()
+            }
+            (Some(Position::One | Position::OneOrList), Value::Object(_)) => each(value),
+            _ => value.clone(),
+        };
+        rebuilt.insert(keyword.to_owned(), value);
+    }
+    change(&mut rebuilt);
+    Value::Object(rebuilt)
+}
+
+/// Renames the types of one schema; a type that becomes nothing is removed.
+pub(crate) fn rename_types(schema: &mut Object, rename: impl Fn(&str) -> Option<&str>) {
+    let renamed = match schema.get("type") {
+        Some(Value::String(word)) => rename(word).map(Value::from),
+        Some(Value::Array(words)) => Some(
+            words
+                .iter()
+                .filter_map(|word| match word {
+                    Value::String(word) => rename(word).map(Value::from),
+                    Value::Null
+                    | Value::Bool(_)
+                    | Value::Number(_)
+                    | Value::Array(_)
+                    | Value::Object(_) => Some(word.clone()),
+                })
+                .collect(),
+        ),
+        _ => return,
+    };
+    match renamed {
+        Some(value) => {
+            schema.insert("type".to_owned(), value);
+        }
+        None => {
+            schema.shift_remove("type");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn property_named_properties_is_a_property() {
+        let schema = json!({"properties": {"properties": {"type": "dict"}, "items": {"type": "dict", "items": [{"type": "dict"}]}},
+            "enum": [{"type": "dict"}], "default": {"type": "dict"}, "type": "dict"});
+        let renamed = map_schemas(&schema, &|schema| rename_types(schema, |_| Some("object")));
+        assert_eq!(
+            renamed,
+            json!({"properties": {"properties": {"type": "object"}, "items": {"type": "object", "items": [{"type": "object"}]}},
+                "enum": [{"type": "dict"}], "default": {"type": "dict"}, "type": "object"})
+        );
+        let places: Vec<String> = subschemas(schema.as_object().unwrap(), &Pointer::root())
+            .into_iter()
+            .map(|(pointer, _)| pointer.to_string())
+            .collect();
+        assert_eq!(places, ["/properties/properties", "/properties/items"]);
+    }
+}

@@ -1,0 +1,232 @@
+//! Every definition of the corpus: told, read, written back, and sent through every other format.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toolwarden_canon::{
+    CanonicalizedTool, Item, Source, Target, Warning, canonicalize_item, contract_document, emit,
+    native,
+};
+use toolwarden_model::json::{Pointer, parse};
+use toolwarden_model::{Format, Tool};
+use toolwarden_testkit::{Sample, definitions};
+
+fn read(sample: &Sample) -> Vec<CanonicalizedTool> {
+    let item = Item {
+        pointer: Pointer::root(),
+        text: &sample.text,
+    };
+    canonicalize_item(&item, Source::Detect)
+        .expect("corpus is JSON")
+        .tools
+}
+
+/// The formats a folder of the corpus may hold. Where it says more than one, the definitions
+/// themselves differ: a folder is named for the SDK that carries them.
+fn expected(label: &str) -> &'static [Format] {
+    match label {
+        "mcp" | "mcp_like" => &[Format::Mcp],
+        "anthropic" => &[Format::Anthropic],
+        "anthropic_builtin" => &[Format::AnthropicServer],
+        "bedrock" => &[Format::Bedrock],
+        "bfcl" => &[Format::Bfcl],
+        "gemini" => &[Format::Gemini, Format::GeminiJsonSchema],
+        "gemini_function" => &[Format::Gemini],
+        // One entry of the folder records that no schema could be made.
+        "langchain" => &[Format::Langchain, Format::Raw],
+        "openai_chat" => &[Format::OpenaiChat],
+        "openai_function_legacy" => &[Format::OpenaiLegacy],
+        "openai_responses" => &[Format::OpenaiResponses],
+        _ => &[],
+    }
+}
+
+#[test]
+fn every_definition_is_told_for_what_it_is() {
+    let Some(samples) = definitions() else { return };
+    let mut counts: BTreeMap<(String, Format), usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for sample in &samples {
+        for found in read(sample) {
+            *counts
+                .entry((sample.label.clone(), found.tool.format))
+                .or_default() += 1;
+            if !expected(&sample.label).contains(&found.tool.format) {
+                wrong.push(format!("{} told as {}", sample.origin, found.tool.format));
+            }
+        }
+    }
+    for ((label, format), count) in &counts {
+        println!("{label:24} {format:20} {count:6}");
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(counts.get(&("langchain".to_owned(), Format::Raw)), Some(&1));
+}
+
+#[test]
+fn written_back_in_its_own_format_every_definition_is_the_same() {
+    let Some(samples) = definitions() else { return };
+    let mut count = 0;
+    for sample in &samples {
+        let original = parse(&sample.text).unwrap().value;
+        for found in read(sample) {
+            let definition = match original
+                .get("functionDeclarations")
+                .or(original.get("function_declarations"))
+            {
+                Some(_) => found.pointer.find(&original).unwrap().clone(),
+                None => original.clone(),
+            };
+            let tool = through_file(&found.tool);
+            let written = native(tool).value;
+            // Text and not value: key order and number spelling count too.
+            assert_eq!(
+                written.to_string(),
+                definition.to_string(),
+                "{}",
+                sample.origin
+            );
+            count += 1;
+        }
+    }
+    println!("{count} definitions written back the same");
+    assert!(count > 22_000, "{count}");
+}
+
+/// The tool as it comes back from a file, without the definition it was read from.
+fn through_file(tool: &Tool) -> Tool {
+    let mut document = serde_json::to_value(tool).unwrap();
+    document
+        .as_object_mut()
+        .unwrap()
+        .shift_remove("original_definition");
+    let back = Tool::from_document(parse(&document.to_string()).unwrap().value).unwrap();
+    assert_eq!(back.definition, None);
+    back
+}
+
+const TARGETS: &[Target] = &[
+    Target::OpenaiChat,
+    Target::OpenaiStrict,
+    Target::OpenaiResponses,
+    Target::OpenaiLegacy,
+    Target::Anthropic,
+    Target::Mcp,
+    Target::Mcp20251125,
+    Target::Mcp20260728,
+    Target::Langchain,
+    Target::Gemini,
+    Target::GeminiJsonSchema,
+    Target::Bedrock,
+    Target::JsonSchema,
+    Target::JsonSchema202012,
+];
+
+/// What a tool says, with the account of an emission applied, and no empty lists of extensions.
+fn pruned(mut document: Value) -> Value {
+    let members = document.as_object_mut().unwrap();
+    if let Some(Value::Object(extensions)) = members.get_mut("extensions") {
+        extensions.retain(|_, keys| keys.as_object().is_some_and(|keys| !keys.is_empty()));
+        if extensions.is_empty() {
+            members.shift_remove("extensions");
+        }
+    }
+    document
+}
+
+/// Emits, checks that the edits account for every difference, and gives back what was read again.
+fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
+    let emission = emit(tool.clone(), target).expect("portable");
+    let mut accounted = contract_document(tool);
+    for edit in &emission.edits {
+        assert!(
+            edit.apply(&mut accounted),
+            "{origin} to {target}: {edit:?} does not fit {accounted}"
+        );
+    }
+    let text = emission.value.to_string();
+    let item = Item {
+        pointer: Pointer::root(),
+        text: &text,
+    };
+    let mut tools = canonicalize_item(&item, Source::Format(target.format()))
+        .unwrap()
+        .tools;
+    assert_eq!(tools.len(), 1, "{origin} to {target}: {text}");
+    let again = tools.remove(0);
+    let errors = again
+        .warnings
+        .iter()
+        .any(|warning| matches!(warning, Warning::ParserError { .. }));
+    assert!(!errors, "{origin} to {target}: {:?}", again.warnings);
+    assert_eq!(
+        stated(accounted, target),
+        stated(contract_document(&again.tool), target),
+        "{origin} to {target}"
+    );
+    again.tool
+}
+
+/// A JSON Schema document always states capabilities; stating them is no difference in contract.
+fn stated(mut document: Value, target: Target) -> Value {
+    if target.format() == Format::JsonSchema {
+        document
+            .as_object_mut()
+            .unwrap()
+            .shift_remove("capabilities");
+    }
+    pruned(document)
+}
+
+#[test]
+fn through_another_format_and_back_only_what_was_reported_differs() {
+    let Some(samples) = definitions() else { return };
+    let mut trips: BTreeMap<Format, (usize, usize)> = BTreeMap::new();
+    for sample in distinct(&samples) {
+        for found in read(sample) {
+            if found.tool.format.is_hosted() || found.tool.format == Format::Raw {
+                continue;
+            }
+            let home = TARGETS
+                .iter()
+                .copied()
+                .find(|target| target.format() == found.tool.format);
+            let own = native(found.tool.clone()).value;
+            for &target in TARGETS {
+                let there = emitted(&found.tool, target, &sample.origin);
+                let Some(home) = home else { continue };
+                let back = emitted(&there, home, &sample.origin);
+                // Both accounts are exact, so the contract tells whether anything is to differ.
+                let same = stated(contract_document(&found.tool), target)
+                    == stated(contract_document(&back), target);
+                let written = emit(there, home).unwrap().value;
+                if same {
+                    assert_eq!(written, own, "{} by {target}", sample.origin);
+                } else {
+                    assert_ne!(
+                        written.to_string(),
+                        own.to_string(),
+                        "{} by {target}",
+                        sample.origin
+                    );
+                }
+                let (count, unchanged) = trips.entry(found.tool.format).or_default();
+                *count += 1;
+                *unchanged += usize::from(same);
+            }
+        }
+    }
+    for (format, (count, unchanged)) in &trips {
+        println!("{format:20} {count:7} round trips, {unchanged:7} without a difference");
+    }
+    assert!(trips.contains_key(&Format::Mcp) && trips.contains_key(&Format::Gemini));
+}
+
+/// Each text once: versions of a server repeat most of their tools.
+fn distinct(samples: &[Sample]) -> Vec<&Sample> {
+    let mut seen = std::collections::BTreeSet::new();
+    samples
+        .iter()
+        .filter(|sample| seen.insert(sample.text.as_str()))
+        .collect()
+}
