@@ -3,7 +3,7 @@ use std::fmt;
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{
-    DuplicateKey, JsonError, MAX_DEPTH, Pointer, depth_within, type_name,
+    DuplicateKey, JsonError, MAX_DEPTH, Pointer, depth_within, dismantle, type_name,
 };
 use toolwarden_model::{Absent, Definition, Family, Format, InvalidTool, Tool};
 
@@ -99,6 +99,7 @@ pub struct TooDeep;
 /// Refuses a value nested deeper than text may be.
 pub fn canonicalize(document: Value, source: Source) -> Result<Canonicalized, TooDeep> {
     if !depth_within(&document) {
+        dismantle(document);
         return Err(TooDeep);
     }
     let (container, found) = unwrap(document);

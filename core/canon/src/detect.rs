@@ -118,6 +118,12 @@ impl Marks<'_> {
         self.get("type").and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether the wrapped function says what it returns, which only one SDK's does.
+    fn returns(&self) -> bool {
+        self.get("function")
+            .is_some_and(|function| function.get("return").is_some())
+    }
+
     /// Whether any type in `parameters` satisfies the test, looked for a few levels down.
     fn parameter_type(&self, test: fn(&str) -> bool) -> bool {
         self.get("parameters")
@@ -179,12 +185,10 @@ const RULES: &[Rule] = &[
         d.has(Key::SystemTool) || d.has(Key::CachePoint)
     }),
     rule(Format::HfTransformers, 100, |d| {
-        d.type_is("function")
-            && d.get("function")
-                .is_some_and(|function| function.get("return").is_some())
+        d.has(Key::Function) && d.type_is("function") && d.returns()
     }),
     rule(Format::OpenaiChat, 100, |d| {
-        d.has(Key::Function) && d.type_is("function")
+        d.has(Key::Function) && d.type_is("function") && !d.returns()
     }),
     rule(Format::OpenaiChatCustom, 100, |d| {
         d.type_is("custom") && d.is_object("custom")
@@ -234,7 +238,7 @@ const RULES: &[Rule] = &[
         d.has(Key::ArgsSchema) || (d.has(Key::Lc) && d.get("lc") == Some(&Value::from(1)))
     }),
     rule(Format::LangchainArgs, 90, |d| {
-        d.has(Key::Args) && d.has(Key::Name) && d.is_object("args")
+        d.has(Key::Args) && d.has(Key::Name) && d.is_object("args") && !d.type_is("provider")
     }),
     rule(Format::LlamaIndex, 100, |d| d.has(Key::FnSchema)),
     rule(Format::Openapi, 100, |d| {

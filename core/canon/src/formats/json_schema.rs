@@ -67,9 +67,7 @@ pub(super) fn write(mut tool: Tool) -> Value {
     if !tool.outputs.is_empty() {
         members.insert("x-outputs".to_owned(), Value::Object(tool.outputs));
     }
-    if tool.evidence.action != Evidence::Default || tool.format != Format::JsonSchema {
-        members.insert("x-capabilities".to_owned(), json!(tool.hints));
-    }
+    members.insert("x-capabilities".to_owned(), json!(tool.hints));
     if let Some(security) = &tool.security {
         members.insert("x-security".to_owned(), json!(security));
     }
@@ -78,7 +76,8 @@ pub(super) fn write(mut tool: Tool) -> Value {
             if !keys.iter().any(|key| key == "$schema") {
                 members.shift_remove("$schema");
             }
-            if !keys.iter().any(|key| key == "x-capabilities") {
+            let stated = tool.evidence == HintsEvidence::all(Evidence::Explicit);
+            if !stated && !keys.iter().any(|key| key == "x-capabilities") {
                 members.shift_remove("x-capabilities");
             }
             Value::Object(super::write::in_order(members, &keys))

@@ -18,8 +18,10 @@ pub(super) struct Verb {
 /// Domain words from this rank on only count where no other word does.
 pub(super) const WEAK_RANK: u8 = 10;
 
+// INVARIANT: the lists of verbs are sorted, for they are searched by halving.
+
 /// Reading verbs that are actions of their own.
-const READING: &[&str] = &["read", "get", "fetch", "list", "search", "query", "find"];
+const READING: &[&str] = &["fetch", "find", "get", "list", "query", "read", "search"];
 
 /// Words that tell of reading without naming one of those actions.
 const ALSO_READING: &[&str] = &[
@@ -80,6 +82,7 @@ const CHANGING: &[&str] = &[
     "cancel",
     "change",
     "charge",
+    "checkout",
     "click",
     "clone",
     "close",
@@ -98,8 +101,12 @@ const CHANGING: &[&str] = &[
     "fill",
     "fire",
     "fork",
+    "forward",
     "grant",
     "import",
+    "ingest",
+    "init",
+    "initialize",
     "insert",
     "install",
     "invite",
@@ -118,6 +125,7 @@ const CHANGING: &[&str] = &[
     "pay",
     "post",
     "power",
+    "press",
     "provision",
     "publish",
     "purchase",
@@ -125,13 +133,19 @@ const CHANGING: &[&str] = &[
     "put",
     "rebuild",
     "refund",
+    "regenerate",
     "register",
     "reject",
     "rename",
+    "repair",
     "replace",
+    "reply",
+    "resend",
     "resize",
     "restart",
     "restore",
+    "revert",
+    "rotate",
     "run",
     "save",
     "scale",
@@ -143,6 +157,7 @@ const CHANGING: &[&str] = &[
     "submit",
     "subscribe",
     "swipe",
+    "switch",
     "sync",
     "tap",
     "toggle",
@@ -236,4 +251,22 @@ pub(super) fn domain(word: &[u8]) -> Option<(u8, Domain)> {
         .iter()
         .find(|(spelling, _, _)| spelling.as_bytes() == word);
     found.map(|(_, rank, domain)| (*rank, *domain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbs_are_sorted_and_in_one_list_only() {
+        let lists = [READING, ALSO_READING, CHANGING, DESTROYING];
+        for list in lists {
+            assert!(list.is_sorted(), "{list:?}");
+        }
+        let mut all = lists.concat();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
 }

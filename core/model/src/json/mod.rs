@@ -7,7 +7,9 @@ mod scan;
 
 pub use canonical::{to_canonical_string, write_canonical};
 pub(crate) use canonical::{write_canonical_members, write_canonical_text};
-pub use parse::{JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, parse};
+pub use parse::{
+    JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, dismantle, parse,
+};
 pub use pointer::Pointer;
 pub use scan::{DuplicateKey, Position, locate};
 

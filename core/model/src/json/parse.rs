@@ -126,6 +126,18 @@ pub fn depth_within(value: &Value) -> bool {
     true
 }
 
+/// Drops a value level by level: dropping a very deep one whole would overflow the stack.
+pub fn dismantle(value: Value) {
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(map) => pending.extend(map.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
 impl JsonError {
     /// Translates the parser's error into ours.
     #[must_use]

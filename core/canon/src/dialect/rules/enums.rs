@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
 use crate::dialect::facts::Enums;
@@ -17,8 +17,8 @@ pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
         Enums::Strings if values.iter().all(Value::is_string) => Vec::new(),
         Enums::Strings => {
             let violation = violation("only strings are accepted in `enum`");
-            vec![match without_null(node, values) {
-                Some(steps) => violation.same(steps),
+            vec![match null_aside(node, values) {
+                Some(split) => violation.same(vec![Step::replace(split)]),
                 None => violation.other(drop),
             }]
         }
@@ -27,18 +27,24 @@ pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
     }
 }
 
-/// Where null is among the values of a nullable string, the type alone lets it in.
-fn without_null(node: Node<'_>, values: &[Value]) -> Option<Vec<Step>> {
-    let strings: Vec<Value> = values
-        .iter()
-        .filter(|value| !value.is_null())
-        .cloned()
-        .collect();
-    let nullable = matches!(node.schema.get("type"), Some(Value::Array(words)) if words.iter().any(|word| word == "null"));
-    let only_null_is_odd =
-        strings.len() < values.len() && !strings.is_empty() && strings.iter().all(Value::is_string);
-    // Gemini's `nullable` lets null pass beside the enumerated strings.
-    (nullable && only_null_is_odd).then(|| vec![Step::set("enum", Value::Array(strings))])
+/// Where null is the only value that is no string, it can stand in a branch of its own.
+fn null_aside(node: Node<'_>, values: &[Value]) -> Option<Value> {
+    let strings: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
+    let only_null_is_odd = strings.len() < values.len()
+        && !strings.is_empty()
+        && strings.iter().all(|it| it.is_string());
+    let nullable = matches!(node.schema.get("type"), Some(Value::Array(words)) if *words == [json!("string"), json!("null")]);
+    if !nullable || !only_null_is_odd || node.schema.contains_key("anyOf") {
+        return None;
+    }
+    let mut split = node.schema.clone();
+    split.shift_remove("type");
+    split.shift_remove("enum");
+    split.insert(
+        "anyOf".to_owned(),
+        json!([{"type": "string", "enum": strings}, {"type": "null"}]),
+    );
+    Some(Value::Object(split))
 }
 
 fn is_of_one_type(values: &[Value]) -> bool {

@@ -1,0 +1,261 @@
+//! What definitions come wrapped in.
+
+use serde_json::{Value, json};
+use toolwarden_canon::{Container, Source, canonicalize, canonicalize_item, split};
+
+const SCHEMA: &str = r#"{"type":"object"}"#;
+
+fn schema() -> Value {
+    serde_json::from_str(SCHEMA).unwrap()
+}
+
+/// The container and, for each tool, `pointer name format`.
+fn check(document: Value, container: Container, expected: &[&str]) {
+    let text = document.to_string();
+    let read = canonicalize(document, Source::Detect).unwrap();
+    let line = |tool: &toolwarden_canon::CanonicalizedTool| {
+        format!("{} {} {}", tool.pointer, tool.tool.name, tool.tool.format)
+    };
+    assert_eq!(read.container, container, "{text}");
+    assert_eq!(
+        read.tools.iter().map(line).collect::<Vec<_>>(),
+        expected,
+        "{text}"
+    );
+    // Splitting the text first finds the same tools in the same places.
+    let items = split(&text).unwrap();
+    let from_text: Vec<String> = items
+        .iter()
+        .flat_map(|item| canonicalize_item(item, Source::Detect).unwrap().tools)
+        .map(|tool| line(&tool))
+        .collect();
+    assert_eq!(from_text, expected, "{text}");
+}
+
+#[test]
+fn lists() {
+    let mcp = json!({"name": "a", "inputSchema": schema()});
+    let chat = json!({"type": "function", "function": {"name": "b"}});
+    check(mcp.clone(), Container::Single, &["/ a mcp"]);
+    check(
+        json!([mcp, chat]),
+        Container::Array,
+        &["/0 a mcp", "/1 b openai-chat"],
+    );
+    check(
+        json!([[mcp], [[chat]]]),
+        Container::Array,
+        &["/0/0 a mcp", "/1/0/0 b openai-chat"],
+    );
+    check(
+        json!({"server": "x", "tools": [mcp]}),
+        Container::Tools,
+        &["/tools/0 a mcp"],
+    );
+    check(
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [mcp, {"name": "bare"}], "nextCursor": "c"}}),
+        Container::ToolsList,
+        &["/result/tools/0 a mcp", "/result/tools/1 bare raw"],
+    );
+    check(json!([]), Container::Array, &[]);
+}
+
+#[test]
+fn request_bodies() {
+    let chat = json!({"type": "function", "function": {"name": "b"}});
+    check(
+        json!({"model": "m", "messages": [{"role": "system", "tools": [chat]}, {"role": "user"}], "tools": [chat]}),
+        Container::Tools,
+        &[
+            "/tools/0 b openai-chat",
+            "/messages/0/tools/0 b openai-chat",
+        ],
+    );
+    check(
+        json!({"model": "m", "system": "s", "tools": [{"name": "c", "input_schema": schema()}, {"type": "web_search_20250305", "name": "web_search"}]}),
+        Container::Tools,
+        &[
+            "/tools/0 c anthropic",
+            "/tools/1 web_search anthropic-server",
+        ],
+    );
+    check(
+        json!({"messages": [], "toolConfig": {"tools": [{"toolSpec": {"name": "d", "inputSchema": {"json": {}}}}, {"cachePoint": {"type": "default"}}]}}),
+        Container::Tools,
+        &[
+            "/toolConfig/tools/0 d bedrock",
+            "/toolConfig/tools/1 cachePoint bedrock-system",
+        ],
+    );
+    check(
+        json!({"contents": [], "tools": [{"functionDeclarations": [{"name": "e"}, {"name": "f", "parameters": {"type": "object"}}], "googleSearch": {}}]}),
+        Container::Tools,
+        &[
+            "/tools/0/functionDeclarations/0 e gemini",
+            "/tools/0/functionDeclarations/1 f gemini",
+            "/tools/0/googleSearch googleSearch gemini-hosted",
+        ],
+    );
+    check(
+        json!({"model": "m", "functions": [{"name": "g", "parameters": schema()}, {"name": "h"}]}),
+        Container::Functions,
+        &[
+            "/functions/0 g openai-legacy",
+            "/functions/1 h openai-legacy",
+        ],
+    );
+    check(
+        json!({"type": "namespace", "name": "crm", "description": "d", "tools": [{"type": "function", "name": "i", "strict": true}]}),
+        Container::Namespace,
+        &["/tools/0 i openai-responses"],
+    );
+}
+
+#[test]
+fn maps_and_cards() {
+    check(
+        json!({"weather": {"description": "d", "inputSchema": schema()}, "news": {"parameters": schema()}}),
+        Container::NameMap,
+        &["/weather weather mcp", "/news news openai-legacy"],
+    );
+    check(
+        json!({"name": "agent", "skills": [{"id": "s", "name": "Skill", "description": "d", "tags": []}]}),
+        Container::AgentCard,
+        &["/skills/0 Skill a2a-skill"],
+    );
+}
+
+#[test]
+fn json_lines_and_values_in_a_row() {
+    let text = "\u{feff}{\"name\":\"a\",\"inputSchema\":{}}\n\n[{\"name\":\"b\",\"inputSchema\":{}}]\r\n{\n\"name\":\"c\",\n\"input_schema\":{}}";
+    let items = split(text).unwrap();
+    let texts: Vec<&str> = items.iter().map(|item| item.text).collect();
+    assert_eq!(
+        texts,
+        [
+            "{\"name\":\"a\",\"inputSchema\":{}}",
+            "{\"name\":\"b\",\"inputSchema\":{}}",
+            "{\n\"name\":\"c\",\n\"input_schema\":{}}"
+        ]
+    );
+    let error = split("{\"a\":1}\n{\"b\":").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unexpected end of the text at line 2, column 5"
+    );
+    assert_eq!(
+        split("  \n").unwrap_err().to_string(),
+        "unexpected end of the text at line 2, column 1"
+    );
+}
+
+#[test]
+fn openapi_3_operations() {
+    let document = json!({
+        "openapi": "3.0.3",
+        "paths": {
+            "/pets/{id}": {
+                "parameters": [{"$ref": "#/components/parameters/Id"}],
+                "get": {
+                    "operationId": "getPet", "summary": "Get a pet", "description": "Gets one pet.", "tags": ["pets"],
+                    "parameters": [
+                        {"name": "id", "in": "query", "schema": {"type": "string"}},
+                        {"name": "trace", "in": "header", "schema": {"type": "string", "example": "t"}},
+                        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
+                        {"name": "session", "in": "cookie", "required": true, "schema": {"type": "string"}}
+                    ],
+                    "responses": {"404": {}, "200": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}}}
+                },
+                "put": {
+                    "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}}},
+                    "responses": {"204": {}}
+                },
+                "patch": {
+                    "operationId": "patchPet",
+                    "requestBody": {"content": {"application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}}},
+                    "responses": {}
+                }
+            }
+        },
+        "components": {
+            "parameters": {"Id": {"name": "id", "in": "path", "required": true, "description": "Which", "schema": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}},
+            "schemas": {
+                "Pet": {"type": "object", "properties": {"name": {"type": "string", "nullable": true}, "owner": {"$ref": "#/components/schemas/Owner"}}, "required": ["name"]},
+                "Owner": {"type": "object", "properties": {"pets": {"type": "array", "items": {"$ref": "#/components/schemas/Pet"}}}}
+            }
+        }
+    });
+    check(
+        document.clone(),
+        Container::Openapi,
+        &[
+            "/paths/~1pets~1{id}/get getPet openapi",
+            "/paths/~1pets~1{id}/put put_pets_id openapi",
+            "/paths/~1pets~1{id}/patch patchPet openapi",
+        ],
+    );
+    let tools = canonicalize(document, Source::Detect).unwrap().tools;
+    let owner = json!({"type": "object", "properties": {"pets": {"type": "array", "items": {"$ref": "#/$defs/Pet"}}}});
+    let pet = json!({"type": "object", "properties": {"name": {"type": ["string", "null"]}, "owner": {"$ref": "#/$defs/Owner"}}, "required": ["name"]});
+    let id = json!({"type": "integer", "exclusiveMinimum": 0, "description": "Which"});
+    let get = &tools[0].tool;
+    assert_eq!(
+        (get.title.as_deref(), get.description.as_str()),
+        (Some("Get a pet"), "Gets one pet.")
+    );
+    assert_eq!(
+        json!(get.inputs),
+        json!({"type": "object", "properties": {
+            "id": {"type": "string"}, "trace": {"type": "string", "examples": ["t"]}, "session": {"type": "string"},
+            "path_id": id}, "required": ["session", "path_id"]})
+    );
+    assert_eq!(
+        json!(get.outputs),
+        json!({"$ref": "#/$defs/Pet", "$defs": {"Owner": owner, "Pet": pet}})
+    );
+    let put = &tools[1].tool;
+    assert_eq!(
+        json!(put.inputs),
+        json!({"type": "object", "properties": {"id": id, "name": {"type": ["string", "null"]}, "owner": {"$ref": "#/$defs/Owner"}},
+            "required": ["id", "name"], "$defs": {"Owner": owner, "Pet": pet}})
+    );
+    let patch = &tools[2].tool;
+    assert_eq!(
+        json!(patch.inputs),
+        json!({"type": "object", "properties": {"id": id, "body": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}}, "required": ["id"]})
+    );
+}
+
+#[test]
+fn openapi_2_and_3_1_operations() {
+    let two = json!({"swagger": "2.0", "paths": {"/a": {"post": {"operationId": "a", "parameters": [
+        {"name": "limit", "in": "query", "type": "integer", "required": false},
+        {"name": "body", "in": "body", "required": true, "schema": {"$ref": "#/definitions/B"}}],
+        "responses": {"200": {"schema": {"$ref": "#/definitions/B"}}}}}},
+        "definitions": {"B": {"type": "object", "properties": {"x": {"type": "string"}}}}});
+    let tool = canonicalize(two, Source::Detect)
+        .unwrap()
+        .tools
+        .remove(0)
+        .tool;
+    assert_eq!(
+        json!(tool.inputs),
+        json!({"type": "object", "properties": {"limit": {"type": "integer"}, "x": {"type": "string"}}})
+    );
+    assert_eq!(
+        tool.outputs["$defs"]["B"]["properties"]["x"],
+        json!({"type": "string"})
+    );
+    let three = json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": [
+        {"name": "q", "in": "query", "schema": {"type": ["string", "null"], "const": "x", "exclusiveMaximum": 5}}], "responses": {}}}}});
+    let tool = canonicalize(three, Source::Detect)
+        .unwrap()
+        .tools
+        .remove(0)
+        .tool;
+    assert_eq!(
+        tool.inputs["properties"]["q"],
+        json!({"type": ["string", "null"], "const": "x", "exclusiveMaximum": 5})
+    );
+    assert_eq!(tool.name, "get_a");
+}
