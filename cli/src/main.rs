@@ -1,2 +1,35 @@
-//! The binary.
-fn main() {}
+//! The `toolwarden` command: arguments in, one function per command, a report and an exit code out.
+
+mod args;
+mod commands;
+mod error;
+mod input;
+mod output;
+mod report;
+mod style;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::error::CliError;
+use crate::output::Verdict;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse_from(args::with_alias(std::env::args_os()));
+    cli.color.apply();
+    let exit_zero = cli.exit_zero;
+    match commands::run(cli) {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Finding) => ExitCode::from(u8::from(!exit_zero)),
+        // Whoever reads our output has seen enough.
+        Err(CliError::Write { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            error.print();
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

@@ -142,10 +142,11 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
         definition: value,
         name,
         implied,
+        keys,
         tool,
     } = found;
     let mut warnings = Vec::new();
-    let detection = detect_found(&value, name.is_some(), implied);
+    let detection = detect_found(&value, keys, name.is_some(), implied);
     let mut tool = match tool {
         Some(tool) => *tool,
         None => read(
@@ -187,11 +188,16 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
 }
 
 /// Detects with what the container knows: a name outside the definition, a format it implies.
-fn detect_found(value: &Value, named: bool, implied: Option<Format>) -> Detection {
+fn detect_found(
+    value: &Value,
+    keys: Option<Keys>,
+    named: bool,
+    implied: Option<Format>,
+) -> Detection {
     let Value::Object(members) = value else {
         return detect(value);
     };
-    let keys = Keys::of(members);
+    let keys = keys.unwrap_or_else(|| Keys::of(members));
     let keys = if named { keys.with(Key::Name) } else { keys };
     let mut detection = detect_object(members, keys);
     let Some(implied) = implied else {

@@ -52,7 +52,7 @@ pub fn detect(definition: &Value) -> Detection {
 /// As [`detect`], with the keys already looked at.
 pub(crate) fn detect_object(members: &Object, keys: Keys) -> Detection {
     let definition = Marks { members, keys };
-    let mut scores: Vec<(Format, Score)> = Vec::new();
+    let mut scores: Vec<(Format, Score)> = Vec::with_capacity(4);
     for rule in RULES {
         if scores.iter().all(|(format, _)| *format != rule.format) && (rule.holds)(&definition) {
             scores.push((rule.format, Score(rule.percent)));

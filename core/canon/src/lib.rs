@@ -31,7 +31,7 @@ pub use dialect::{
 };
 pub use emit::{
     Edit, Emission, Emitter, Kind, NameRule, Names, NotPortable, RenamedTool, Severity, Target,
-    UnknownTarget, contract_document, emit, native,
+    UnknownTarget, emit, native,
 };
-pub use formats::ParseError;
+pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 
 /// What a tool does, as far as somebody said it or its words tell it.
@@ -6,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// The primary verb: read, search, delete, …; empty when nobody says.
-    pub action: String,
+    pub action: Cow<'static, str>,
     /// What the tool works on.
     pub domain: Domain,
     /// Whether a call changes something outside.
@@ -35,7 +36,7 @@ pub struct HintsEvidence {
 impl Default for Hints {
     fn default() -> Self {
         Self {
-            action: String::new(),
+            action: Cow::Borrowed(""),
             domain: Domain::Unstated,
             side_effects: false,
             idempotent: true,

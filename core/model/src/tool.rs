@@ -1,10 +1,11 @@
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use crate::definition::Definition;
 use crate::format::Format;
 use crate::hints::{Evidence, Hints, HintsEvidence};
 use crate::json::{Object, Value};
 use crate::security::Security;
+use crate::small_map::SmallMap;
 
 /// A tool in canonical form; in files it is called `CanonicalTool`.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +13,7 @@ pub struct Tool {
     /// The name calls use; empty when the definition has none.
     pub name: String,
     /// The version, `1.0.0` when the definition has none.
-    pub version: String,
+    pub version: Cow<'static, str>,
     /// What the tool is for, in the words a model reads.
     pub description: String,
     /// The name people read.
@@ -57,10 +58,10 @@ pub struct Absent {
 }
 
 /// Keys without a canonical home, by format.
-pub type Extensions = BTreeMap<Format, Object>;
+pub type Extensions = SmallMap<Format, Object>;
 
 /// The keys of a definition's objects in written order, by JSON pointer.
-pub type Layout = BTreeMap<String, Vec<String>>;
+pub type Layout = SmallMap<String, Vec<String>>;
 
 impl Tool {
     /// The version of a tool whose definition states none.
@@ -71,7 +72,7 @@ impl Tool {
     pub fn new(format: Format) -> Self {
         Self {
             name: String::new(),
-            version: Self::DEFAULT_VERSION.to_owned(),
+            version: Cow::Borrowed(Self::DEFAULT_VERSION),
             description: String::new(),
             title: None,
             hints: Hints::default(),

@@ -40,6 +40,8 @@ pub(crate) struct Found {
     pub(crate) name: Option<String>,
     /// The format the container implies, where the definition's own keys do not tell.
     pub(crate) implied: Option<Format>,
+    /// The telling keys of the definition, where they were looked for.
+    pub(crate) keys: Option<Keys>,
     /// The tool, where reading it took the whole document.
     pub(crate) tool: Option<Box<Tool>>,
 }
@@ -51,6 +53,7 @@ impl Found {
             definition,
             name: None,
             implied,
+            keys: None,
             tool: None,
         }
     }
@@ -77,7 +80,7 @@ impl Container {
 
 /// Finds the definitions in a value.
 pub(crate) fn unwrap(document: Value) -> (Container, Vec<Found>) {
-    let mut found = Vec::new();
+    let mut found = Vec::with_capacity(1);
     let container = collect(document, Pointer::root(), None, &mut found);
     (container, found)
 }
@@ -103,8 +106,11 @@ fn collect(
     let keys = Keys::of(&members);
     match container_of(&members, keys) {
         Container::Single | Container::Array => {
-            let definition = Value::Object(members);
-            found.push(Found::plain(at, definition, implied));
+            let plain = Found::plain(at, Value::Object(members), implied);
+            found.push(Found {
+                keys: Some(keys),
+                ..plain
+            });
             Container::Single
         }
         Container::FunctionDeclarations => {

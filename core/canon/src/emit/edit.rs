@@ -1,13 +1,12 @@
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
-use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::{Evidence, HintsEvidence, Tool};
+use serde_json::Value;
+use toolwarden_model::json::Pointer;
 
-/// One difference between a tool and what was made of it.
+/// One difference between a tool's contract and what was made of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
-    /// Where in the canonical form.
+    /// Where in the contract.
     pub path: Pointer,
     /// What stood there, if anything.
     pub before: Option<Value>,
@@ -122,61 +121,4 @@ impl Edit {
         }
         true
     }
-}
-
-/// The canonical form as edits see it: what the tool says, without what was left out, without
-/// inferred hints, and without where it came from.
-#[must_use]
-pub fn contract_document(tool: &Tool) -> Value {
-    let mut members = Object::new();
-    let mut put = |key: &str, value: Value, present: bool| {
-        if present {
-            members.insert(key.to_owned(), value);
-        }
-    };
-    put("name", json!(tool.name), !tool.absent.name);
-    put(
-        "version",
-        json!(tool.version),
-        tool.version != Tool::DEFAULT_VERSION,
-    );
-    put(
-        "description",
-        json!(tool.description),
-        !tool.absent.description,
-    );
-    put("title", json!(tool.title), tool.title.is_some());
-    put(
-        "capabilities",
-        json!(tool.hints),
-        tool.evidence == HintsEvidence::all(Evidence::Explicit),
-    );
-    put(
-        "inputs",
-        Value::Object(tool.inputs.clone()),
-        !tool.absent.inputs,
-    );
-    put(
-        "outputs",
-        Value::Object(tool.outputs.clone()),
-        !tool.outputs.is_empty(),
-    );
-    put("security", json!(tool.security), tool.security.is_some());
-    put(
-        "annotations",
-        json!(tool.annotations),
-        tool.annotations.is_some(),
-    );
-    put("strict", json!(tool.strict), tool.strict.is_some());
-    put("examples", json!(tool.examples), !tool.examples.is_empty());
-    let mut extensions = Object::new();
-    for (format, keys) in &tool.extensions {
-        extensions.insert(format.id().to_owned(), Value::Object(keys.clone()));
-    }
-    put(
-        "extensions",
-        Value::Object(extensions),
-        !tool.extensions.is_empty(),
-    );
-    Value::Object(members)
 }

@@ -112,8 +112,8 @@ fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         ));
     };
     if tool.version != Tool::DEFAULT_VERSION {
-        let version = std::mem::replace(&mut tool.version, Tool::DEFAULT_VERSION.to_owned());
-        lose("version", Value::String(version));
+        let version = std::mem::replace(&mut tool.version, Tool::DEFAULT_VERSION.into());
+        lose("version", Value::String(version.into_owned()));
     }
     if !has(|slot| matches!(slot, Slot::Title))
         && let Some(title) = tool.title.take()

@@ -9,7 +9,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::{Format, Tool};
 
-pub use edit::{Edit, Kind, Severity, contract_document};
+pub use edit::{Edit, Kind, Severity};
 pub use names::{NameRule, Names};
 pub use target::{Target, UnknownTarget};
 

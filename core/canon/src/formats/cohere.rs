@@ -11,8 +11,8 @@ pub(super) const V1: Table = &[
 ];
 
 /// A flat map of parameters with Python type names.
-static PARAMETER_DEFINITIONS: Conversion = Conversion {
-    decode: |value| {
+static PARAMETER_DEFINITIONS: Conversion = Conversion::new(
+    |value| {
         let mut properties = Object::new();
         let mut required = Vec::new();
         for (name, parameter) in value.as_object()? {
@@ -34,5 +34,5 @@ static PARAMETER_DEFINITIONS: Conversion = Conversion {
         }
         Some(json!({ "type": "object", "properties": properties, "required": required }))
     },
-    encode: |_| None,
-};
+    |_| None,
+);

@@ -1,7 +1,7 @@
 //! Python's type names in place of JSON's.
 
 use super::table::Conversion;
-use crate::schema::{map_schemas, rename_types};
+use crate::schema::{any_type, map_schemas, rename_types};
 
 /// A JSON Schema whose types are spelled as in Python.
 pub(super) static PYTHON_SCHEMA: Conversion = Conversion {
@@ -24,6 +24,11 @@ pub(super) static PYTHON_SCHEMA: Conversion = Conversion {
                 })
             });
         }))
+    },
+    is_reversible: |value| {
+        !any_type(value, &|word| {
+            !["dict", "float", "string", "integer", "boolean", "array"].contains(&word)
+        })
     },
 };
 

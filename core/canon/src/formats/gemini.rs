@@ -74,7 +74,7 @@ const KEYWORDS: &[(&str, &str, &str)] = &[
 
 /// Gemini's schema dialect and JSON Schema. Rewriting a schema until it fits the dialect is the
 /// business of `dialect`; this is only the other spelling.
-static GEMINI_SCHEMA: Conversion = Conversion { decode, encode };
+static GEMINI_SCHEMA: Conversion = Conversion::new(decode, encode);
 
 fn decode(schema: &Value) -> Option<Value> {
     schema.as_object()?;

@@ -24,8 +24,8 @@ pub(super) const SCHEMA: Table = &[
 ];
 
 /// A JSON Schema, or the fields of a Pydantic model, which say no more than what is required.
-static ARGS_SCHEMA: Conversion = Conversion {
-    decode: |value| {
+static ARGS_SCHEMA: Conversion = Conversion::new(
+    |value| {
         let schema = value.as_object()?;
         let Some(Value::Object(fields)) = schema.get("model_fields") else {
             return Some(value.clone());
@@ -42,15 +42,15 @@ static ARGS_SCHEMA: Conversion = Conversion {
             .collect();
         Some(json!({ "type": "object", "properties": properties, "required": required }))
     },
-    encode: |value| Some(value.clone()),
-};
+    |value| Some(value.clone()),
+);
 
 /// LangChain's MCP adapter puts the annotations of a tool into its metadata. Metadata of any other
 /// kind is somebody's own.
-static METADATA: Conversion = Conversion {
-    decode: |value| has_hint(value).then(|| value.clone()),
-    encode: |value| has_hint(value).then(|| value.clone()),
-};
+static METADATA: Conversion = Conversion::new(
+    |value| has_hint(value).then(|| value.clone()),
+    |value| has_hint(value).then(|| value.clone()),
+);
 
 fn has_hint(value: &Value) -> bool {
     let hints = [
@@ -62,17 +62,17 @@ fn has_hint(value: &Value) -> bool {
     hints.iter().any(|hint| value.get(hint).is_some())
 }
 
-static BARE_PROPERTIES: Conversion = Conversion {
-    decode: |value| {
+static BARE_PROPERTIES: Conversion = Conversion::new(
+    |value| {
         value
             .as_object()
             .map(|properties| json!({ "type": "object", "properties": properties }))
     },
-    encode: |value| match value.as_object() {
+    |value| match value.as_object() {
         Some(schema) if schema.len() == 2 => value.get("properties").cloned(),
         _ => None,
     },
-};
+);
 
 /// Reads a name beside a schema's own keywords.
 pub(super) fn read_flat(definition: Object) -> Tool {

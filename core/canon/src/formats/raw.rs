@@ -3,7 +3,7 @@ use toolwarden_model::json::Object;
 use toolwarden_model::{Absent, Format, Layout, Tool};
 
 const NAME_KEYS: &[&str] = &["name", "title"];
-const SCHEMA_KEYS: &[&str] = &[
+pub(super) const SCHEMA_KEYS: &[&str] = &[
     "input_schema",
     "inputSchema",
     "parameters",

@@ -52,7 +52,7 @@ pub(super) fn read(format: Format, table: Table, definition: Object) -> Result<T
         &mut tool,
         table,
         definition,
-        &mut Pointer::root(),
+        &Pointer::root(),
         &mut extension,
     )?;
     if !extension.is_empty() {
@@ -65,7 +65,7 @@ fn read_level(
     tool: &mut Tool,
     table: Table,
     members: Object,
-    at: &mut Pointer,
+    at: &Pointer,
     extension: &mut Object,
 ) -> Result<(), ParseError> {
     if let Some(missing) = table.iter().find(|field| {
@@ -77,22 +77,23 @@ fn read_level(
             pointer: at.child(missing.key),
         });
     }
-    if !is_usual(table, &members) {
-        tool.layout
-            .insert(at.as_str().to_owned(), members.keys().cloned().collect());
-    }
+    let mut order = (!is_usual(table, &members)).then(|| Vec::with_capacity(members.len()));
     for (key, value) in members {
         let Some(field) = table.iter().find(|field| field.is_spelled(&key)) else {
+            order.iter_mut().for_each(|order| order.push(key.clone()));
             extension.insert(key, value);
             continue;
         };
-        at.push(&key);
-        let kept = store(tool, field, value, at)?;
-        at.pop();
+        let kept = store(tool, field, value, at, &key)?;
         if let Some(value) = kept {
-            extension.insert(key, value);
+            extension.insert(key.clone(), value);
+        }
+        if let Some(order) = &mut order {
+            order.push(key);
         }
     }
+    tool.layout
+        .extend(order.map(|order| (at.as_str().to_owned(), order)));
     Ok(())
 }
 
@@ -117,29 +118,33 @@ fn store(
     tool: &mut Tool,
     field: &Field,
     value: Value,
-    at: &mut Pointer,
+    at: &Pointer,
+    key: &str,
 ) -> Result<Option<Value>, ParseError> {
     if let Slot::Nested(table) = field.slot {
-        return store_nested(tool, table, value, at);
+        return store_nested(tool, table, value, &at.child(key));
     }
     if value.is_null() && field.nullable {
         return Ok(Some(value));
     }
     let Some(conversion) = field.conversion else {
-        return fill(tool, field.slot, value, at);
+        return fill(tool, field.slot, value, at, key);
     };
     match (conversion.decode)(&value) {
         Some(decoded) => {
-            // Compared as text: the order of keys is part of what was written.
-            let encoded = (conversion.encode)(&decoded).map(|encoded| encoded.to_string());
-            let kept = (encoded != Some(value.to_string())).then_some(value);
-            if let Some(refused) = fill(tool, field.slot, decoded, at)? {
+            let undone = || {
+                let encoded = (conversion.encode)(&decoded);
+                encoded.is_some_and(|encoded| is_written_alike(&encoded, &value))
+            };
+            let same = (conversion.is_reversible)(&value) || undone();
+            let kept = (!same).then_some(value);
+            if let Some(refused) = fill(tool, field.slot, decoded, at, key)? {
                 return Ok(Some(kept.unwrap_or(refused)));
             }
             Ok(kept)
         }
         None if matches!(field.slot, Slot::Inputs) => {
-            Err(ParseError::not_an_object(at.clone(), &value))
+            Err(ParseError::not_an_object(at.child(key), &value))
         }
         None => Ok(Some(value)),
     }
@@ -149,7 +154,7 @@ fn store_nested(
     tool: &mut Tool,
     table: Table,
     value: Value,
-    at: &mut Pointer,
+    at: &Pointer,
 ) -> Result<Option<Value>, ParseError> {
     let Value::Object(members) = value else {
         return Err(ParseError::not_an_object(at.clone(), &value));
@@ -166,6 +171,7 @@ fn fill(
     slot: Slot,
     value: Value,
     at: &Pointer,
+    key: &str,
 ) -> Result<Option<Value>, ParseError> {
     match (slot, value) {
         (Slot::Name, Value::String(text)) => (tool.name, tool.absent.name) = (text, false),
@@ -176,7 +182,7 @@ fn fill(
         (Slot::Inputs, Value::Object(schema)) => {
             (tool.inputs, tool.absent.inputs) = (schema, false)
         }
-        (Slot::Inputs, other) => return Err(ParseError::not_an_object(at.clone(), &other)),
+        (Slot::Inputs, other) => return Err(ParseError::not_an_object(at.child(key), &other)),
         // An empty schema is the canonical form's way to say that there is none.
         (Slot::Outputs, Value::Object(schema)) if !schema.is_empty() && tool.outputs.is_empty() => {
             tool.outputs = schema;
@@ -190,4 +196,18 @@ fn fill(
         (_, other) => return Ok(Some(other)),
     }
     Ok(None)
+}
+
+/// Whether two values are equal down to the order of their keys.
+fn is_written_alike(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let pairs = || a.iter().zip(b.iter());
+            a.len() == b.len() && pairs().all(|((a, x), (b, y))| a == b && is_written_alike(x, y))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_written_alike(a, b))
+        }
+        (a, b) => a == b,
+    }
 }

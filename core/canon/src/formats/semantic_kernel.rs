@@ -11,8 +11,8 @@ pub(super) const FUNCTION: Table = &[
     field("return_parameter", Slot::Outputs).converted(&RETURN_PARAMETER),
 ];
 
-static PARAMETER_LIST: Conversion = Conversion {
-    decode: |value| {
+static PARAMETER_LIST: Conversion = Conversion::new(
+    |value| {
         let mut properties = Object::new();
         let mut required = Vec::new();
         for parameter in value.as_array()? {
@@ -31,13 +31,13 @@ static PARAMETER_LIST: Conversion = Conversion {
         }
         Some(json!({ "type": "object", "properties": properties, "required": required }))
     },
-    encode: |_| None,
-};
+    |_| None,
+);
 
-static RETURN_PARAMETER: Conversion = Conversion {
-    decode: |value| value.as_object().map(|_| Value::Object(schema_of(value))),
-    encode: |_| None,
-};
+static RETURN_PARAMETER: Conversion = Conversion::new(
+    |value| value.as_object().map(|_| Value::Object(schema_of(value))),
+    |_| None,
+);
 
 /// The schema of one parameter: its own schema where it has one, else what its type name says.
 fn schema_of(parameter: &Value) -> Object {

@@ -11,8 +11,8 @@ pub(super) const TOOL: Table = &[
 ];
 
 /// Every input is required unless it is `nullable`; `image`, `audio` and `any` are no JSON types.
-static INPUTS: Conversion = Conversion {
-    decode: |value| {
+static INPUTS: Conversion = Conversion::new(
+    |value| {
         let mut properties = Object::new();
         let mut required = Vec::new();
         for (name, input) in value.as_object()? {
@@ -38,8 +38,8 @@ static INPUTS: Conversion = Conversion {
         }
         Some(json!({ "type": "object", "properties": properties, "required": required }))
     },
-    encode: |_| None,
-};
+    |_| None,
+);
 
 fn json_type(word: &str) -> Option<&str> {
     [

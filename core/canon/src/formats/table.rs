@@ -43,6 +43,22 @@ pub(crate) enum Slot {
 pub(crate) struct Conversion {
     pub(crate) decode: fn(&Value) -> Option<Value>,
     pub(crate) encode: fn(&Value) -> Option<Value>,
+    /// A quick way to see that `encode` will undo `decode`, where there is one.
+    pub(crate) is_reversible: fn(&Value) -> bool,
+}
+
+impl Conversion {
+    /// A conversion that has to be tried out to see whether it can be undone.
+    pub(crate) const fn new(
+        decode: fn(&Value) -> Option<Value>,
+        encode: fn(&Value) -> Option<Value>,
+    ) -> Self {
+        Self {
+            decode,
+            encode,
+            is_reversible: |_| false,
+        }
+    }
 }
 
 pub(crate) const fn field(key: &'static str, slot: Slot) -> Field {

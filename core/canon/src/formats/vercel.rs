@@ -16,16 +16,16 @@ pub(super) const FUNCTION: Table = &[
 pub(super) const PROVIDER: Table = &[field("name", Slot::Name)];
 
 /// Examples stand inside `{"input": …}`.
-static WRAPPED_EXAMPLES: Conversion = Conversion {
-    decode: |value| {
+static WRAPPED_EXAMPLES: Conversion = Conversion::new(
+    |value| {
         let items = value.as_array()?.iter();
         items
             .map(|item| item.get("input").cloned())
             .collect::<Option<Vec<Value>>>()
             .map(Value::Array)
     },
-    encode: |value| {
+    |value| {
         let items = value.as_array()?.iter();
         Some(items.map(|item| json!({ "input": item })).collect())
     },
-};
+);

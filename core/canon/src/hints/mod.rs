@@ -9,10 +9,8 @@ use toolwarden_model::{Domain, Evidence, Format, Hints, HintsEvidence, Tool};
 
 use vocabulary::{Effect, Verb};
 
-/// How many words of a description are looked at for a verb.
-const VERB_WORDS: usize = 8;
-/// How many words of a description are looked at for a domain.
-const DOMAIN_WORDS: usize = 32;
+/// How many words of a description are looked at: its start says what the tool does, the rest how.
+const DESCRIPTION_WORDS: usize = 10;
 
 /// Fills in the hints nobody stated: annotations first, then words.
 pub(crate) fn infer(tool: &mut Tool) {
@@ -43,7 +41,7 @@ fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
         .as_ref()
         .is_some_and(|verb| verb.effect != Effect::None);
     let mut hints = Hints {
-        action: verb.as_ref().map_or("read", |verb| verb.action).to_owned(),
+        action: verb.as_ref().map_or("read", |verb| verb.action).into(),
         domain: domain.unwrap_or(Domain::General),
         side_effects,
         idempotent: !side_effects,
@@ -96,18 +94,18 @@ fn verb_of(name: &str, description: &str) -> Option<Verb> {
     let mut found: Option<Verb> = None;
     let mut after_connective = false;
     words::each(name, usize::MAX, |word| {
-        match (&found, vocabulary::verb(word)) {
-            (None, verb) => found = verb,
+        match &found {
+            None => found = vocabulary::verb(word),
             // `get_or_create` is no mere reading.
-            (Some(first), Some(second)) if after_connective && first.effect == Effect::None => {
-                found = Some(second)
+            Some(first) if after_connective && first.effect == Effect::None => {
+                found = vocabulary::verb(word).or(found);
             }
-            _ => {}
+            Some(_) => {}
         }
-        after_connective = word == b"or" || word == b"and";
+        after_connective = matches!(word, b"or" | b"and");
     });
     if found.is_none() {
-        words::each(description, VERB_WORDS, |word| {
+        words::each(description, DESCRIPTION_WORDS, |word| {
             if found.is_none() {
                 found = vocabulary::verb(word).or_else(|| vocabulary::inflected_verb(word));
             }
@@ -133,7 +131,7 @@ fn domain_of(name: &str, description: &str) -> Option<Domain> {
     match in_name {
         Some((rank, domain)) if rank < vocabulary::WEAK_RANK => Some(domain),
         _ => {
-            let in_description = best(description, DOMAIN_WORDS);
+            let in_description = best(description, DESCRIPTION_WORDS);
             let strong = in_description.filter(|(rank, _)| *rank < vocabulary::WEAK_RANK);
             strong
                 .or(in_name)
@@ -154,7 +152,7 @@ mod tests {
         tool.description = description.to_owned();
         infer(&mut tool);
         (
-            tool.hints.action,
+            tool.hints.action.into_owned(),
             tool.hints.domain.as_str(),
             tool.hints.side_effects,
             tool.hints.idempotent,

@@ -1,5 +1,7 @@
 use toolwarden_model::Domain;
 
+use super::words::Word;
+
 /// What a verb does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -196,61 +198,95 @@ const DESTROYING: &[&str] = &[
 ];
 
 /// Domain words, most telling first; the rank breaks ties.
-const DOMAINS: &[(&str, u8, Domain)] = &[
-    ("file", 0, Domain::Filesystem),
-    ("files", 0, Domain::Filesystem),
-    ("filesystem", 0, Domain::Filesystem),
-    ("folder", 0, Domain::Filesystem),
-    ("directory", 0, Domain::Filesystem),
-    ("sql", 1, Domain::Database),
-    ("database", 1, Domain::Database),
-    ("databases", 1, Domain::Database),
-    ("http", 2, Domain::Web),
-    ("web", 2, Domain::Web),
-    ("website", 2, Domain::Web),
-    ("code", 3, Domain::Code),
-    ("email", 4, Domain::Email),
-    ("emails", 4, Domain::Email),
-    ("mail", 4, Domain::Email),
-    ("api", WEAK_RANK, Domain::Web),
-    ("search", WEAK_RANK + 1, Domain::Web),
+static DOMAINS: &[(Word, u8, Domain)] = &[
+    (Word::of("file"), 0, Domain::Filesystem),
+    (Word::of("files"), 0, Domain::Filesystem),
+    (Word::of("filesystem"), 0, Domain::Filesystem),
+    (Word::of("folder"), 0, Domain::Filesystem),
+    (Word::of("directory"), 0, Domain::Filesystem),
+    (Word::of("sql"), 1, Domain::Database),
+    (Word::of("database"), 1, Domain::Database),
+    (Word::of("databases"), 1, Domain::Database),
+    (Word::of("http"), 2, Domain::Web),
+    (Word::of("web"), 2, Domain::Web),
+    (Word::of("website"), 2, Domain::Web),
+    (Word::of("code"), 3, Domain::Code),
+    (Word::of("email"), 4, Domain::Email),
+    (Word::of("emails"), 4, Domain::Email),
+    (Word::of("mail"), 4, Domain::Email),
+    (Word::of("api"), WEAK_RANK, Domain::Web),
+    (Word::of("search"), WEAK_RANK + 1, Domain::Web),
 ];
 
+/// The same lists as words.
+static READING_WORDS: [Word; READING.len()] = words(READING);
+static ALSO_READING_WORDS: [Word; ALSO_READING.len()] = words(ALSO_READING);
+static CHANGING_WORDS: [Word; CHANGING.len()] = words(CHANGING);
+static DESTROYING_WORDS: [Word; DESTROYING.len()] = words(DESTROYING);
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "the compiler evaluates it and would refuse"
+)]
+const fn words<const N: usize>(texts: &[&str]) -> [Word; N] {
+    let mut words = [Word::of(""); N];
+    let mut at = 0;
+    while at < N {
+        words[at] = Word::of(texts[at]);
+        at += 1;
+    }
+    words
+}
+
 /// The verb a word is in its base form.
-pub(super) fn verb(word: &[u8]) -> Option<Verb> {
-    let find =
-        |verbs: &'static [&'static str]| verbs.iter().find(|verb| verb.as_bytes() == word).copied();
+pub(super) fn verb(letters: &[u8]) -> Option<Verb> {
+    // No verb is shorter or longer than these.
+    if !(3..=11).contains(&letters.len()) {
+        return None;
+    }
+    verb_word(Word::of_letters(letters))
+}
+
+fn verb_word(word: Word) -> Option<Verb> {
+    let find = |words: &[Word], texts: &[&'static str]| {
+        texts.get(words.binary_search(&word).ok()?).copied()
+    };
     let plain = |effect| move |action| Verb { action, effect };
-    find(READING)
+    find(&READING_WORDS, READING)
         .map(plain(Effect::None))
         .or_else(|| {
-            find(ALSO_READING).map(|_| Verb {
+            find(&ALSO_READING_WORDS, ALSO_READING).map(|_| Verb {
                 action: "read",
                 effect: Effect::None,
             })
         })
-        .or_else(|| find(CHANGING).map(plain(Effect::Changes)))
-        .or_else(|| find(DESTROYING).map(plain(Effect::Destroys)))
+        .or_else(|| find(&CHANGING_WORDS, CHANGING).map(plain(Effect::Changes)))
+        .or_else(|| find(&DESTROYING_WORDS, DESTROYING).map(plain(Effect::Destroys)))
 }
 
 /// The verb of a word in the third person: `deletes`, `searches`, `modifies`.
-pub(super) fn inflected_verb(word: &[u8]) -> Option<Verb> {
-    let stem = word.strip_suffix(b"s")?;
-    verb(stem)
-        .or_else(|| verb(stem.strip_suffix(b"e")?))
-        .or_else(|| {
-            let mut base = stem.strip_suffix(b"ie")?.to_vec();
-            base.push(b'y');
-            verb(&base)
-        })
+pub(super) fn inflected_verb(letters: &[u8]) -> Option<Verb> {
+    let word = Word::of_letters(letters);
+    let endings = [("s", ""), ("es", ""), ("ies", "y")];
+    endings
+        .into_iter()
+        .find_map(|(suffix, other)| word.respelled(suffix, other).and_then(verb_word))
 }
 
 /// The domain a word belongs to, with its rank: smaller is more telling.
-pub(super) fn domain(word: &[u8]) -> Option<(u8, Domain)> {
-    let found = DOMAINS
+pub(super) fn domain(letters: &[u8]) -> Option<(u8, Domain)> {
+    let may_start = matches!(
+        letters.first()? | 0x20,
+        b'a' | b'c'..=b'f' | b'h' | b'm' | b's' | b'w'
+    );
+    if !may_start || !(3..=10).contains(&letters.len()) {
+        return None;
+    }
+    let word = Word::of_letters(letters);
+    DOMAINS
         .iter()
-        .find(|(spelling, _, _)| spelling.as_bytes() == word);
-    found.map(|(_, rank, domain)| (*rank, *domain))
+        .find(|(known, _, _)| *known == word)
+        .map(|(_, rank, domain)| (*rank, *domain))
 }
 
 #[cfg(test)]
@@ -262,7 +298,25 @@ mod tests {
         let lists = [READING, ALSO_READING, CHANGING, DESTROYING];
         for list in lists {
             assert!(list.is_sorted(), "{list:?}");
+            assert!(
+                list.iter().all(|word| verb(word.as_bytes()).is_some()),
+                "{list:?}"
+            );
         }
+        let texts = [
+            "file",
+            "directory",
+            "filesystem",
+            "database",
+            "http",
+            "web",
+            "code",
+            "email",
+            "mail",
+            "api",
+            "search",
+        ];
+        assert!(texts.iter().all(|word| domain(word.as_bytes()).is_some()));
         let mut all = lists.concat();
         all.sort_unstable();
         let count = all.len();

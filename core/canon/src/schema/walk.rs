@@ -103,6 +103,27 @@ pub(crate) fn rebuild(
     Value::Object(rebuilt)
 }
 
+/// Whether any type of any schema inside satisfies the test; what is no word counts as one that
+/// does.
+pub(crate) fn any_type(schema: &Value, test: &dyn Fn(&str) -> bool) -> bool {
+    let Value::Object(members) = schema else {
+        return false;
+    };
+    members
+        .iter()
+        .any(|(keyword, value)| match (position(keyword), value) {
+            (None, Value::String(word)) if keyword == "type" => test(word),
+            (None, _) => keyword == "type",
+            (Some(Position::Map), Value::Object(map)) => {
+                map.values().any(|value| any_type(value, test))
+            }
+            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+                items.iter().any(|value| any_type(value, test))
+            }
+            (Some(_), value) => any_type(value, test),
+        })
+}
+
 /// Renames the types of one schema; a type that becomes nothing is removed.
 pub(crate) fn rename_types(schema: &mut Object, rename: impl Fn(&str) -> Option<&str>) {
     let renamed = match schema.get("type") {

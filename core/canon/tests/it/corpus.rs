@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_canon::{
-    CanonicalizedTool, Item, Source, Target, Warning, canonicalize_item, contract_document, emit,
-    native,
+    CanonicalizedTool, Item, Source, Target, Warning, canonicalize_item, emit, native,
 };
 use toolwarden_model::json::{Pointer, parse};
 use toolwarden_model::{Format, Tool};
@@ -137,7 +136,7 @@ fn pruned(mut document: Value) -> Value {
 /// Emits, checks that the edits account for every difference, and gives back what was read again.
 fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
     let emission = emit(tool.clone(), target).expect("portable");
-    let mut accounted = contract_document(tool);
+    let mut accounted = tool.contract();
     for edit in &emission.edits {
         assert!(
             edit.apply(&mut accounted),
@@ -161,7 +160,7 @@ fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
     assert!(!errors, "{origin} to {target}: {:?}", again.warnings);
     assert_eq!(
         stated(accounted, target),
-        stated(contract_document(&again.tool), target),
+        stated(again.tool.contract(), target),
         "{origin} to {target}"
     );
     again.tool
@@ -210,8 +209,7 @@ fn through_another_format_and_back_only_what_was_reported_differs() {
             let Some(home) = home else { continue };
             let back = emitted(&there, home, &origin);
             // Both accounts are exact, so the contract tells whether anything is to differ.
-            let same = stated(contract_document(&tool), target)
-                == stated(contract_document(&back), target);
+            let same = stated(tool.contract(), target) == stated(back.contract(), target);
             let written = emit(there, home).unwrap().value;
             if same {
                 assert_eq!(written, own, "{origin} by {target}");

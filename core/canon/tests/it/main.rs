@@ -2,7 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
-    clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "clippy's leave for tests does not reach helpers outside test functions"
 )]
 

@@ -1,8 +1,6 @@
 //! Canonical JSON: RFC 8785, extended so that no two different integers share a text.
 
-use std::cmp::Ordering;
-
-use super::{Number, Value};
+use super::{Number, Object, Value};
 
 /// The canonical text of a value.
 #[must_use]
@@ -19,6 +17,53 @@ pub fn to_canonical_string(value: &Value) -> String {
 /// one, and `1e400` has no text at all. Where no double stands for a written integer, its exact
 /// decimal is written instead.
 pub fn write_canonical(out: &mut String, value: &Value) {
+    write_value(out, value, &mut Vec::new());
+}
+
+/// Appends an object in canonical form.
+pub(crate) fn write_canonical_object(out: &mut String, object: &Object) {
+    write_object(out, object, &mut Vec::new());
+}
+
+/// The members of the objects being written, innermost last: one list serves them all.
+type Open<'v> = Vec<Member<'v, &'v Value>>;
+
+/// A member to be sorted. The first bytes of its key decide most comparisons.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'v, T> {
+    prefix: u64,
+    pub(crate) key: &'v str,
+    pub(crate) value: T,
+}
+
+impl<'v, T> Member<'v, T> {
+    pub(crate) fn new(key: &'v str, value: T) -> Self {
+        Self {
+            prefix: prefix(key.as_bytes()),
+            key,
+            value,
+        }
+    }
+}
+
+/// The first eight bytes as a number that sorts as they do, zeros where the key is shorter.
+fn prefix(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    if let (Some(first), Some(last)) = (key.first_chunk::<4>(), key.last_chunk::<4>()) {
+        // The two overlap where the key is shorter than eight bytes, and agree there.
+        let last = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - key.len()));
+        return u64::from(u32::from_be_bytes(*first)) << 32 | last;
+    }
+    key.iter()
+        .fold((0, 56), |(number, shift), byte| {
+            (number | u64::from(*byte) << shift, shift - 8)
+        })
+        .0
+}
+
+fn write_value<'v>(out: &mut String, value: &'v Value, open: &mut Open<'v>) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
@@ -31,56 +76,55 @@ pub fn write_canonical(out: &mut String, value: &Value) {
                 if at > 0 {
                     out.push(',');
                 }
-                write_canonical(out, item);
+                write_value(out, item, open);
             }
             out.push(']');
         }
-        Value::Object(map) => {
-            let members = map.iter().map(|(key, value)| (key.as_str(), value));
-            write_canonical_members(out, members, write_canonical);
-        }
+        Value::Object(object) => write_object(out, object, open),
     }
 }
 
-/// Appends an object with its members in canonical order.
-pub(crate) fn write_canonical_members<'a, T>(
-    out: &mut String,
-    members: impl Iterator<Item = (&'a str, T)>,
-    write: impl Fn(&mut String, T),
-) {
-    let mut members: Vec<(&str, T)> = members.collect();
-    members.sort_unstable_by(|(a, _), (b, _)| compare_keys(a, b));
+fn write_object<'v>(out: &mut String, object: &'v Object, open: &mut Open<'v>) {
+    let start = open.len();
+    open.extend(object.iter().map(|(key, value)| Member::new(key, value)));
+    if let Some(members) = open.get_mut(start..) {
+        sort_members(members);
+    }
+    let end = open.len();
     out.push('{');
-    for (at, (key, value)) in members.into_iter().enumerate() {
-        if at > 0 {
+    for at in start..end {
+        let Some(&Member { key, value, .. }) = open.get(at) else {
+            break;
+        };
+        if at > start {
             out.push(',');
         }
         write_canonical_text(out, key);
         out.push(':');
-        write(out, value);
+        write_value(out, value, open);
     }
+    open.truncate(start);
     out.push('}');
 }
 
-/// Orders by UTF-16 code units. This is the byte order, except that the surrogates of characters
-/// beyond the BMP sort before U+E000..U+FFFF.
-fn compare_keys(a: &str, b: &str) -> Ordering {
-    if a.bytes().chain(b.bytes()).all(|byte| byte < 0xee) {
-        return a.cmp(b);
+/// Sorts members by the UTF-16 code units of their keys.
+pub(crate) fn sort_members<T>(members: &mut [Member<'_, T>]) {
+    // Byte order is code unit order until a surrogate has to be told from U+E000..U+FFFF.
+    if members.iter().all(|member| member.key.is_ascii()) {
+        members.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| a.key.cmp(b.key)));
+    } else {
+        members.sort_unstable_by(|a, b| a.key.encode_utf16().cmp(b.key.encode_utf16()));
     }
-    a.encode_utf16().cmp(b.encode_utf16())
 }
 
 /// Appends a string with the shortest escapes.
 pub(crate) fn write_canonical_text(out: &mut String, text: &str) {
+    out.reserve(text.len() + 2);
     out.push('"');
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(text.get(plain_from..at).unwrap_or_default());
-        plain_from = at + 1;
+    let mut rest = text;
+    while let Some(at) = next_escape(rest.as_bytes()) {
+        out.push_str(rest.get(..at).unwrap_or_default());
+        let byte = rest.as_bytes().get(at).copied().unwrap_or_default();
         match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
@@ -95,9 +139,72 @@ pub(crate) fn write_canonical_text(out: &mut String, text: &str) {
                 out.push(char::from_digit(u32::from(byte & 0xf), 16).unwrap_or('0'));
             }
         }
+        rest = rest.get(at + 1..).unwrap_or_default();
     }
-    out.push_str(text.get(plain_from..).unwrap_or_default());
+    out.push_str(rest);
     out.push('"');
+}
+
+/// Where the first byte stands that a string has to escape. Long texts are looked through in
+/// blocks that the compiler turns into vector instructions, the rest eight bytes at a time.
+fn next_escape(bytes: &[u8]) -> Option<usize> {
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let plain = blocks.iter().take_while(|block| {
+        !block
+            .iter()
+            .fold(false, |found, byte| found | needs_escape(*byte))
+    });
+    let skipped = plain.count();
+    let bytes = if skipped == blocks.len() {
+        rest
+    } else {
+        bytes.get(skipped * 32..)?
+    };
+    next_escape_nearby(bytes).map(|at| skipped * 32 + at)
+}
+
+fn next_escape_nearby(bytes: &[u8]) -> Option<usize> {
+    let mut before = 0;
+    if let Some(last) = bytes.last_chunk::<8>() {
+        let (words, _) = bytes.as_chunks::<8>();
+        let hit = words
+            .iter()
+            .position(|word| has_escape(u64::from_ne_bytes(*word)));
+        match hit {
+            Some(word) => before = word * 8,
+            None if !has_escape(u64::from_ne_bytes(*last)) => return None,
+            None => before = bytes.len() - 8,
+        }
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let both =
+            u64::from(u32::from_ne_bytes(*first)) << 32 | u64::from(u32::from_ne_bytes(*last));
+        if !has_escape(both) {
+            return None;
+        }
+    }
+    let at = bytes
+        .get(before..)?
+        .iter()
+        .position(|byte| needs_escape(*byte))?;
+    Some(before + at)
+}
+
+const fn needs_escape(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// Whether any of eight bytes is below 0x20, a quote or a backslash. It may also say so of bytes
+/// that are not ASCII; the caller looks closer.
+fn has_escape(word: u64) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    fn has_zero(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGH
+    }
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    let quote = has_zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = has_zero(word ^ (ONES * u64::from(b'\\')));
+    control | quote | backslash != 0
 }
 
 fn write_number(out: &mut String, number: &Number) {

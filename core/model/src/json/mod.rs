@@ -5,8 +5,8 @@ mod parse;
 mod pointer;
 mod scan;
 
+pub(crate) use canonical::{Member, sort_members, write_canonical_object, write_canonical_text};
 pub use canonical::{to_canonical_string, write_canonical};
-pub(crate) use canonical::{write_canonical_members, write_canonical_text};
 pub use parse::{
     JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, dismantle, parse,
 };

@@ -221,10 +221,11 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
         let Some(first) = access.next_key::<String>()? else {
-            return Ok(Value::Object(map));
+            return Ok(Value::Object(Map::new()));
         };
+        // Most objects of a schema have two to seven members: this holds them without regrowing.
+        let mut map = Map::with_capacity(if first == NUMBER_TOKEN { 0 } else { 7 });
         if first == NUMBER_TOKEN {
             match access.next_value_seed(TokenSeed(ValueSeed { notes: self.notes }))? {
                 NumberOrMember::Number(text) => return Ok(self.number(text)),

@@ -59,7 +59,9 @@ impl Pointer {
     /// This pointer followed by another.
     #[must_use]
     pub fn join(&self, rest: &Self) -> Self {
-        Self(format!("{}{}", self.0, rest.0))
+        let mut joined = self.clone();
+        joined.0.push_str(&rest.0);
+        joined
     }
 
     /// The escaped text, empty for the root.

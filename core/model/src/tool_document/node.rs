@@ -1,6 +1,9 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::json::{Object, Value, write_canonical, write_canonical_members, write_canonical_text};
+use crate::json::{
+    Member, Object, Value, sort_members, write_canonical, write_canonical_object,
+    write_canonical_text,
+};
 
 /// A JSON document made of borrowed parts, so that writing a tool copies nothing.
 #[derive(Debug)]
@@ -46,17 +49,30 @@ impl Node<'_> {
                 write_list(out, words, |out, word| write_canonical_text(out, word));
             }
             Self::Items(items) => write_list(out, items, write_canonical),
-            Self::Object(object) => {
-                write_canonical_members(
-                    out,
-                    object.iter().map(|(k, v)| (k.as_str(), v)),
-                    write_canonical,
-                );
-            }
+            Self::Object(object) => write_canonical_object(out, object),
             Self::Owned(value) => write_canonical(out, value),
             Self::Members(members) => {
-                let members = members.iter().map(|(key, node)| (*key, node));
-                write_canonical_members(out, members, |out, node| node.write_canonical(out));
+                let mut members: Vec<Member<'_, &Self>> = members
+                    .iter()
+                    .map(|(key, node)| Member::new(key, node))
+                    .collect();
+                sort_members(&mut members);
+                out.push('{');
+                for (
+                    at,
+                    Member {
+                        key, value: node, ..
+                    },
+                ) in members.into_iter().enumerate()
+                {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    write_canonical_text(out, key);
+                    out.push(':');
+                    node.write_canonical(out);
+                }
+                out.push('}');
             }
         }
     }

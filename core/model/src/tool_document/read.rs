@@ -94,7 +94,7 @@ impl Tool {
         let mut tool = Self::new(read_format(&mut fields)?);
         tool.name = fields.text("name")?.ok_or_else(|| fields.missing("name"))?;
         if let Some(version) = fields.text("version")? {
-            tool.version = version;
+            tool.version = version.into();
         }
         tool.description = fields.text("description")?.unwrap_or_default();
         tool.inputs = fields.object("inputs")?.unwrap_or_default();
@@ -131,7 +131,7 @@ impl Hints {
     /// Names the first unknown field or word, or wrong type.
     pub fn from_value(value: Value, at: Pointer) -> Result<Self, InvalidTool> {
         let mut fields = Fields::open(value, at, HINT_FIELDS)?;
-        let action = fields.text("action")?.unwrap_or_default();
+        let action = fields.text("action")?.unwrap_or_default().into();
         let mut hints = Self {
             action,
             ..Self::default()

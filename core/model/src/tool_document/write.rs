@@ -2,23 +2,87 @@ use serde::ser::{Serialize, Serializer};
 
 use super::node::Node;
 use crate::fingerprint::Fingerprint;
-use crate::hints::{Hints, HintsEvidence};
+use crate::hints::{Evidence, Hints, HintsEvidence};
+use crate::json::{Object, Value, write_canonical_text};
 use crate::security::Security;
-use crate::tool::{Absent, Tool};
+use crate::tool::{Absent, Extensions, Tool};
 
 impl Tool {
-    /// Appends the canonical JSON of what the tool says, without the definition it was read from
-    /// and without its key order.
-    pub fn write_canonical(&self, out: &mut String) {
-        Node::Members(self.members()).write_canonical(out);
+    /// What the tool says, and nothing else: no guesses, no defaults, nothing about where it came
+    /// from. Two definitions with the same contract are the same to a caller.
+    #[must_use]
+    pub fn contract(&self) -> Value {
+        let mut members = Object::new();
+        self.each_contract_member(|key, node| {
+            // A node is JSON already, so this cannot fail.
+            members.insert(
+                key.to_owned(),
+                serde_json::to_value(node).unwrap_or_default(),
+            );
+        });
+        Value::Object(members)
     }
 
-    /// The fingerprint of what the tool says.
+    /// Appends the canonical JSON of the contract.
+    pub fn write_canonical(&self, out: &mut String) {
+        let mut separator = '{';
+        self.each_contract_member(|key, node| {
+            out.push(separator);
+            separator = ',';
+            write_canonical_text(out, key);
+            out.push(':');
+            node.write_canonical(out);
+        });
+        out.push_str(if separator == '{' { "{}" } else { "}" });
+    }
+
+    /// The fingerprint of the contract.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         let mut text = String::new();
         self.write_canonical(&mut text);
         Fingerprint::of_canonical(&text)
+    }
+
+    /// Hands over the members of the contract.
+    // INVARIANT: in the order of their keys, for the canonical text is written as they come.
+    fn each_contract_member<'t>(&'t self, mut see: impl FnMut(&'static str, Node<'t>)) {
+        if let Some(annotations) = &self.annotations {
+            see("annotations", Node::Object(annotations));
+        }
+        if self.evidence == HintsEvidence::all(Evidence::Explicit) {
+            see("capabilities", hints_node(&self.hints));
+        }
+        if !self.absent.description {
+            see("description", Node::Text(&self.description));
+        }
+        if !self.examples.is_empty() {
+            see("examples", Node::Items(&self.examples));
+        }
+        if !self.extensions.is_empty() {
+            see("extensions", extensions_node(&self.extensions));
+        }
+        if !self.absent.inputs {
+            see("inputs", Node::Object(&self.inputs));
+        }
+        if !self.absent.name {
+            see("name", Node::Text(&self.name));
+        }
+        if !self.outputs.is_empty() {
+            see("outputs", Node::Object(&self.outputs));
+        }
+        if let Some(security) = &self.security {
+            see("security", security_node(security));
+        }
+        if let Some(strict) = self.strict {
+            see("strict", Node::Flag(strict));
+        }
+        if let Some(title) = &self.title {
+            see("title", Node::Text(title));
+        }
+        if self.version != Self::DEFAULT_VERSION {
+            see("version", Node::Text(&self.version));
+        }
     }
 
     /// The members of the document that carry meaning, in document order.
@@ -55,9 +119,7 @@ impl Tool {
             members.push(("absent", Node::Words(self.absent.words().collect())));
         }
         if !self.extensions.is_empty() {
-            let extensions = self.extensions.iter();
-            let extensions = extensions.map(|(format, keys)| (format.id(), Node::Object(keys)));
-            members.push(("extensions", Node::Members(extensions.collect())));
+            members.push(("extensions", extensions_node(&self.extensions)));
         }
         members.push(("source_format", Node::Text(self.format.family().as_str())));
         members.push(("format", Node::Text(self.format.id())));
@@ -130,6 +192,15 @@ fn evidence_node(evidence: &HintsEvidence) -> Node<'static> {
     ])
 }
 
+fn extensions_node(extensions: &Extensions) -> Node<'_> {
+    Node::Members(
+        extensions
+            .iter()
+            .map(|(format, keys)| (format.id(), Node::Object(keys)))
+            .collect(),
+    )
+}
+
 fn security_node(security: &Security) -> Node<'_> {
     let permissions = security
         .required_permissions
@@ -144,4 +215,26 @@ fn security_node(security: &Security) -> Node<'_> {
         ),
         ("pii_handling", Node::Text(security.pii_handling.as_str())),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{parse, to_canonical_string};
+
+    #[test]
+    fn the_contract_is_written_in_canonical_form() {
+        let full = parse(
+            r#"{"name":"t","version":"2","description":"d","capabilities":{"action":"a"},"inputs":{"b":1,"a":2},
+            "outputs":{"type":"object"},"security":{},"title":"T","annotations":{"a":1},"strict":true,
+            "examples":[{}],"extensions":{"mcp":{"x":1}},"source_format":"mcp"}"#,
+        );
+        let bare = parse(r#"{"name":"t","absent":["name","description","inputs"]}"#);
+        for document in [full, bare] {
+            let tool = Tool::from_document(document.unwrap().value).unwrap();
+            let mut written = String::new();
+            tool.write_canonical(&mut written);
+            assert_eq!(written, to_canonical_string(&tool.contract()));
+        }
+    }
 }

@@ -1,0 +1,268 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+use toolwarden_canon::{Edit, Emission, Emitter, Kind, Severity, Target};
+
+use super::canonicalize::announce;
+use super::talk::{WarningEntry, edit_line, say, warn, warning_entries};
+use crate::args::{DeniedLoss, DocumentFormat, Draft, EmitArgs};
+use crate::error::CliError;
+use crate::input::{ReadTool, each_tool};
+use crate::output::{Documents, Envelope, Output, Verdict};
+use crate::style;
+
+#[derive(Serialize)]
+struct Entry<'t> {
+    file: String,
+    pointer: &'t str,
+    name: &'t str,
+    emitted_name: Option<&'t str>,
+    value: Option<&'t Value>,
+    losses: Vec<EditEntry<'t>>,
+    changes: Vec<EditEntry<'t>>,
+    refused: Option<String>,
+    warnings: Vec<WarningEntry>,
+}
+
+#[derive(Serialize)]
+struct EditEntry<'t> {
+    path: &'t str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    before: &'t Option<Value>,
+    after: &'t Option<Value>,
+    reason: &'t str,
+}
+
+/// What emitting all tools has come to.
+#[derive(Default)]
+struct Account {
+    /// Kinds of edits with how many tools had them and one of those tools.
+    kinds: BTreeMap<(u8, String, String), (usize, String)>,
+    renamed: BTreeMap<String, String>,
+    semantic: usize,
+    metadata: usize,
+    refused: usize,
+    warned: bool,
+}
+
+pub(super) fn run(args: EmitArgs) -> Result<Verdict, CliError> {
+    let target = match (args.target, args.draft) {
+        (Target::JsonSchema, Draft::Draft202012) => Target::JsonSchema202012,
+        (target, _) => target,
+    };
+    let mut emitter = Emitter::new(target);
+    let mut account = Account::default();
+    let out = Output::open(args.output.output.as_deref())?;
+    let count = if args.output.format == DocumentFormat::Json {
+        let head = [("target", format!("\"{target}\""))];
+        let mut envelope = Envelope::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
+        each_tool(&args.input, |read| {
+            let emission = emitter
+                .emit(read.found.tool.clone())
+                .map_err(|refused| refused.to_string());
+            account.add(&read, &emission);
+            envelope.push(&entry(&read, &emission))
+        })?;
+        let names = serde_json::to_string_pretty(&account.renamed).unwrap_or_default();
+        envelope.finish(&[("names", names)])?
+    } else {
+        let mut documents = Documents::new(out, args.output.format);
+        each_tool(&args.input, |mut read| {
+            warn(&read);
+            let tool = std::mem::replace(
+                &mut read.found.tool,
+                toolwarden_model::Tool::new(toolwarden_model::Format::Raw),
+            );
+            let emission = emitter.emit(tool).map_err(|refused| refused.to_string());
+            account.add(&read, &emission);
+            match &emission {
+                Ok(emission) => {
+                    if args.verbose || read.alone {
+                        tell(emission, read.alone);
+                    }
+                    documents.push(&emission.value, read.alone)
+                }
+                Err(refused) => {
+                    say(&format!(
+                        "{0}refused{0:#}: {1}",
+                        style::ERROR,
+                        style::visible(refused)
+                    ));
+                    Ok(())
+                }
+            }
+        })?;
+        let count = documents.finish()?;
+        if !args.verbose && count > 1 {
+            account.tell();
+        }
+        count
+    };
+    if count == 0 && account.refused == 0 {
+        say("Warning: no tool definition found.");
+    }
+    if let Some(path) = &args.output.output {
+        let what = if count == 1 {
+            format!("Emitted {} tool", args.target)
+        } else {
+            format!("{count} emitted {target} tools")
+        };
+        announce(&format!("{what} written to {}", path.display()))?;
+    }
+    Ok(account.verdict(&args))
+}
+
+fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> Entry<'t> {
+    let edits = |kept: fn(&Edit) -> bool| {
+        let edits = emission
+            .iter()
+            .flat_map(|emission| &emission.edits)
+            .filter(move |edit| kept(edit));
+        edits.map(edit_entry).collect()
+    };
+    Entry {
+        file: read.place.file.display().to_string(),
+        pointer: read.found.pointer.as_str(),
+        name: &read.found.tool.name,
+        emitted_name: emission
+            .as_ref()
+            .ok()
+            .map(|emission| emission.name.emitted.as_str()),
+        value: emission.as_ref().ok().map(|emission| &emission.value),
+        losses: edits(|edit| edit.kind != Kind::Change),
+        changes: edits(|edit| edit.kind == Kind::Change),
+        refused: emission.as_ref().err().cloned(),
+        warnings: warning_entries(&read.found.warnings),
+    }
+}
+
+fn edit_entry(edit: &Edit) -> EditEntry<'_> {
+    let severity = match edit.kind {
+        Kind::Loss(severity) => Some(severity.as_str()),
+        Kind::Change => None,
+    };
+    EditEntry {
+        path: edit.path.as_str(),
+        severity,
+        before: &edit.before,
+        after: &edit.after,
+        reason: &edit.reason,
+    }
+}
+
+/// Tells every edit of one tool.
+fn tell(emission: &Emission, alone: bool) {
+    for edit in &emission.edits {
+        let line = edit_line(edit);
+        if alone {
+            say(&line);
+        } else {
+            say(&format!(
+                "{}: {line}",
+                style::visible(&emission.name.original)
+            ));
+        }
+    }
+}
+
+impl Account {
+    fn add(&mut self, read: &ReadTool<'_>, emission: &Result<Emission, String>) {
+        self.warned |= !read.found.warnings.is_empty();
+        let Ok(emission) = emission else {
+            self.refused += 1;
+            return;
+        };
+        let mut kinds = BTreeMap::new();
+        for edit in &emission.edits {
+            let (rank, word) = match edit.kind {
+                Kind::Loss(Severity::Semantic) => (0, "lost (semantic)"),
+                Kind::Loss(Severity::Metadata) => (1, "lost (metadata)"),
+                Kind::Change => (2, "changed"),
+            };
+            kinds.insert(
+                (
+                    rank,
+                    format!("{word} {}", general_path(edit)),
+                    edit.reason.to_string(),
+                ),
+                (),
+            );
+        }
+        for kind in kinds.into_keys() {
+            let (count, _) = self
+                .kinds
+                .entry(kind)
+                .or_insert_with(|| (0, emission.name.original.clone()));
+            *count += 1;
+        }
+        let lost = |severity| {
+            emission
+                .edits
+                .iter()
+                .any(|edit| edit.kind == Kind::Loss(severity))
+        };
+        self.semantic += usize::from(lost(Severity::Semantic));
+        self.metadata += usize::from(lost(Severity::Metadata));
+        if emission.name.emitted != emission.name.original {
+            self.renamed.insert(
+                emission.name.emitted.clone(),
+                emission.name.original.clone(),
+            );
+        }
+    }
+
+    /// Tells what was lost and changed over all tools, each kind once.
+    fn tell(&self) {
+        for ((rank, what, reason), (count, example)) in &self.kinds {
+            let style = match rank {
+                0 => style::ERROR,
+                1 => style::WARNING,
+                _ => style::DIM,
+            };
+            let tools = if *count == 1 {
+                "1 tool".to_owned()
+            } else {
+                format!("{count} tools")
+            };
+            let example = style::visible(example);
+            say(&format!(
+                "{style}{}{style:#} in {tools}, e.g. {example}: {}",
+                style::visible(what),
+                style::visible(reason)
+            ));
+        }
+        for (emitted, original) in &self.renamed {
+            say(&format!(
+                "renamed {} to {}",
+                style::visible(original),
+                style::visible(emitted)
+            ));
+        }
+    }
+
+    fn verdict(&self, args: &EmitArgs) -> Verdict {
+        let denied = match args.deny_loss {
+            Some(DeniedLoss::Any) => self.semantic + self.metadata > 0,
+            Some(DeniedLoss::Semantic) => self.semantic > 0,
+            None => false,
+        };
+        if denied || self.refused > 0 || (args.strict && self.warned) {
+            Verdict::Finding
+        } else {
+            Verdict::Fine
+        }
+    }
+}
+
+/// The path of an edit with what differs from tool to tool left out.
+fn general_path(edit: &Edit) -> String {
+    let segments: Vec<String> = edit.path.segments().collect();
+    match segments.as_slice() {
+        [first, .., last] if segments.len() > 3 || (first == "inputs" && segments.len() > 2) => {
+            format!("/{first}/…/{last}")
+        }
+        _ => edit.path.as_str().to_owned(),
+    }
+}

@@ -1,0 +1,193 @@
+use toolwarden_canon::{
+    Demand, Dialect, Level, RequestLimits, conform, definition_pointer, lint, native,
+};
+use toolwarden_model::json::Pointer;
+
+use super::canonicalize::announce;
+use super::talk::{say, warn};
+use crate::args::{DocumentFormat, LintArgs};
+use crate::error::CliError;
+use crate::input::{ReadTool, each_tool};
+use crate::output::{Documents, Output, Verdict};
+use crate::report::{self, Check, Report};
+use crate::style;
+
+pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
+    let mut report = Report {
+        schema: "toolwarden/canon/lint/v1",
+        checks: args
+            .dialects
+            .iter()
+            .map(|dialect| check(*dialect))
+            .collect(),
+        subjects: Vec::new(),
+        findings: Vec::new(),
+    };
+    let mut limits = RequestLimits::default();
+    let mut fixed = match args.fix {
+        true => Some(Documents::new(
+            Output::open(args.output.as_deref())?,
+            DocumentFormat::Text,
+        )),
+        false => None,
+    };
+    let mut edits = 0;
+    each_tool(&args.input, |mut read| {
+        warn(&read);
+        if let Some(fixed) = &mut fixed {
+            edits += fix(&mut read, &args.dialects);
+            fixed.push(&native(read.found.tool.clone()).value, read.alone)?;
+        }
+        limits.add(&read.found.tool);
+        check_tool(&read, &args.dialects, &mut report);
+        Ok(())
+    })?;
+    if report.subjects.is_empty() {
+        let places: Vec<String> = args
+            .input
+            .paths()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(CliError::NothingToLint {
+            places: places.join(", "),
+        });
+    }
+    for dialect in &args.dialects {
+        for message in limits.exceeded(*dialect) {
+            report
+                .findings
+                .push(request_finding(args, *dialect, message));
+        }
+    }
+    let failed = report
+        .findings
+        .iter()
+        .any(|it| it.level == report::Level::Error || args.strict);
+    let rendered = report.render(args.format);
+    match fixed {
+        Some(fixed) => {
+            fixed.finish()?;
+            if let Some(path) = &args.output {
+                announce(&format!("{edits} changes, written to {}", path.display()))?;
+            }
+            // Standard output may hold the definitions, so the report goes beside it.
+            rendered.lines().for_each(say);
+        }
+        None => print(&rendered)?,
+    }
+    Ok(if failed {
+        Verdict::Finding
+    } else {
+        Verdict::Fine
+    })
+}
+
+fn check(dialect: Dialect) -> Check {
+    let facts = dialect.facts();
+    Check {
+        name: dialect.to_string(),
+        verified_on: facts.verified_on,
+        source: facts.source,
+        rejected: 0,
+        tools: 0,
+    }
+}
+
+/// Rewrites a tool for every dialect where that keeps its meaning, and says what it changed.
+fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect]) -> usize {
+    let mut count = 0;
+    let tool = &mut read.found.tool;
+    if tool.absent.inputs {
+        return 0;
+    }
+    for dialect in dialects {
+        for edit in conform(
+            &mut tool.inputs,
+            &Pointer::of(["inputs"]),
+            *dialect,
+            Demand::KeepMeaning,
+        ) {
+            count += 1;
+            let path = style::visible(definition_pointer(tool, &edit.path).as_str());
+            let name = style::visible(&tool.name);
+            say(&format!(
+                "{0}fixed{0:#} {name} {path}: {1} ({dialect})",
+                style::GOOD,
+                style::visible(&edit.reason)
+            ));
+        }
+    }
+    count
+}
+
+fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
+    let tool = &read.found.tool;
+    let subject = if tool.name.is_empty() {
+        read.found.pointer.to_string()
+    } else {
+        tool.name.clone()
+    };
+    for (dialect, check) in dialects.iter().zip(&mut report.checks) {
+        let findings = lint(tool, *dialect);
+        check.tools += 1;
+        check.rejected += usize::from(
+            findings
+                .iter()
+                .any(|finding| finding.level == Level::Rejected),
+        );
+        for finding in findings {
+            let part = definition_pointer(tool, &finding.pointer);
+            let position = read.place.position(&read.found, &part);
+            report.findings.push(report::Finding {
+                check: dialect.to_string(),
+                rule: finding.rule,
+                level: match finding.level {
+                    Level::Rejected => report::Level::Error,
+                    Level::Ignored => report::Level::Warning,
+                },
+                tool: subject.clone(),
+                message: finding.message.into_owned(),
+                file: read.place.file.display().to_string(),
+                line: position.line,
+                column: position.column,
+                pointer: read.found.pointer.join(&part).to_string(),
+                fixable: finding.fixable,
+            });
+        }
+    }
+    report.subjects.push(subject);
+}
+
+/// A finding about all tools together.
+fn request_finding(args: &LintArgs, dialect: Dialect, message: String) -> report::Finding {
+    let file = args
+        .input
+        .paths()
+        .next()
+        .map(|path| path.display().to_string())
+        .unwrap_or_default();
+    report::Finding {
+        check: dialect.to_string(),
+        rule: "request",
+        level: report::Level::Error,
+        tool: "all tools".to_owned(),
+        message,
+        file,
+        line: 1,
+        column: 1,
+        pointer: "/".to_owned(),
+        fixable: false,
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the report is the result")]
+fn print(rendered: &str) -> Result<(), CliError> {
+    use std::io::Write as _;
+    let mut out = anstream::stdout().lock();
+    out.write_all(rendered.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|source| CliError::Write {
+            place: "standard output".into(),
+            source,
+        })
+}

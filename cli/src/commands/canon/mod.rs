@@ -1,0 +1,18 @@
+mod canonicalize;
+mod detect;
+mod emit;
+mod lint;
+mod talk;
+
+use crate::args::CanonCommand;
+use crate::error::CliError;
+use crate::output::Verdict;
+
+pub(super) fn run(command: CanonCommand) -> Result<Verdict, CliError> {
+    match command {
+        CanonCommand::Canonicalize(args) => canonicalize::run(&args),
+        CanonCommand::Emit(args) => emit::run(args),
+        CanonCommand::Detect(args) => detect::run(&args),
+        CanonCommand::Lint(args) => lint::run(&args),
+    }
+}

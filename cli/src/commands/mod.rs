@@ -1,0 +1,22 @@
+mod canon;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::error::CliError;
+use crate::output::Verdict;
+
+/// Runs a command.
+pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
+    match cli.command {
+        Command::Canon(command) => canon::run(command),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);
+            let mut out = crate::output::Output::open(None)?;
+            out.write(&String::from_utf8_lossy(&script))?;
+            out.finish()?;
+            Ok(Verdict::Fine)
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Reads documents item by item: JSON Lines in constant memory, anything else with its text held
+//! once.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Stdin};
+use std::path::{Path, PathBuf};
+
+use toolwarden_canon::{
+    Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
+};
+use toolwarden_model::closest;
+use toolwarden_model::json::{JsonError, Pointer, Position, decode_utf8, locate};
+
+use crate::args::InputArgs;
+use crate::error::CliError;
+
+/// One tool read from an input, with where it stands.
+pub(crate) struct ReadTool<'t> {
+    pub(crate) place: Place<'t>,
+    pub(crate) found: CanonicalizedTool,
+    /// Whether the whole input is this one definition.
+    pub(crate) alone: bool,
+}
+
+/// The item a tool was read from.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'t> {
+    pub(crate) file: &'t Path,
+    text: &'t str,
+    item: &'t Item<'t>,
+    /// Lines of the file before the text.
+    lines_before: usize,
+}
+
+impl Place<'_> {
+    /// Where a part of the definition stands in the file: the part itself, or the nearest around it.
+    pub(crate) fn position(&self, found: &CanonicalizedTool, part: &Pointer) -> Position {
+        let within = found
+            .pointer
+            .as_str()
+            .strip_prefix(self.item.pointer.as_str())
+            .unwrap_or_default();
+        let mut pointer = Pointer::from(within).join(part);
+        loop {
+            if let Some(position) = locate(self.item.text, &pointer) {
+                return self.in_file(position);
+            }
+            pointer.pop();
+        }
+    }
+
+    fn in_file(&self, position: Position) -> Position {
+        let offset = (self.item.text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+        let start = Position::after(self.text.get(..offset).unwrap_or_default());
+        let column = if position.line == 1 {
+            start.column + position.column - 1
+        } else {
+            position.column
+        };
+        Position {
+            line: self.lines_before + start.line + position.line - 1,
+            column,
+        }
+    }
+}
+
+/// Hands over every tool of every input, in order.
+pub(crate) fn each_tool(
+    args: &InputArgs,
+    mut see: impl FnMut(ReadTool<'_>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut wanted: Vec<(&str, bool)> = args
+        .tools
+        .iter()
+        .map(|name| (name.as_str(), false))
+        .collect();
+    let mut names: Vec<String> = Vec::new();
+    let inputs = expand(args)?;
+    let several = inputs.len() > 1;
+    for file in &inputs {
+        read_input(file, |text, lines_before, whole| {
+            let items = split(text).map_err(|error| json_error(file, lines_before, error))?;
+            let alone = whole && !several && items.len() == 1;
+            for item in &items {
+                let place = Place {
+                    file,
+                    text,
+                    item,
+                    lines_before,
+                };
+                let read = canonicalize(place, args.source_format)?;
+                let single = read.container == Container::Single && item.pointer == Pointer::root();
+                for found in read.tools {
+                    if !wanted.is_empty() {
+                        let name = &found.tool.name;
+                        let Some((_, hit)) = wanted.iter_mut().find(|(wanted, _)| wanted == name)
+                        else {
+                            names.push(name.clone());
+                            continue;
+                        };
+                        *hit = true;
+                    }
+                    see(ReadTool {
+                        place,
+                        found,
+                        alone: (alone && single) || args.tools.len() == 1,
+                    })?;
+                }
+            }
+            Ok(())
+        })?;
+    }
+    match wanted.into_iter().find(|(_, hit)| !hit) {
+        Some((name, _)) => Err(CliError::NoSuchTool {
+            name: name.to_owned(),
+            suggestion: closest(name, names.iter().map(String::as_str)),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn canonicalize(place: Place<'_>, source: Source) -> Result<Canonicalized, CliError> {
+    let read = canonicalize_item(place.item, source).map_err(|error| {
+        let position = place.in_file(error.position);
+        CliError::Json {
+            place: place.file.to_owned(),
+            position,
+            kind: error.kind,
+        }
+    })?;
+    for found in &read.tools {
+        for warning in &found.warnings {
+            if let toolwarden_canon::Warning::InvalidCanonical { error } = warning {
+                let pointer = found.pointer.as_str();
+                let pointer = if pointer.is_empty() {
+                    String::new()
+                } else {
+                    format!(" {pointer}")
+                };
+                return Err(CliError::Canonical {
+                    place: place.file.to_owned(),
+                    pointer,
+                    source: Box::new(error.clone()),
+                });
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn json_error(file: &Path, lines_before: usize, error: JsonError) -> CliError {
+    let position = Position {
+        line: lines_before + error.position.line,
+        ..error.position
+    };
+    CliError::Json {
+        place: file.to_owned(),
+        position,
+        kind: error.kind,
+    }
+}
+
+/// The files behind the arguments: a path that exists is itself, any other may be a glob.
+fn expand(args: &InputArgs) -> Result<Vec<PathBuf>, CliError> {
+    let mut files = Vec::new();
+    for path in args.paths() {
+        let pattern = path.to_string_lossy();
+        if path == Path::new("-") || path.exists() || !pattern.contains(['*', '?', '[']) {
+            files.push(path.to_owned());
+            continue;
+        }
+        let matches = glob::glob(&pattern).map_err(|source| CliError::BadGlob {
+            pattern: pattern.clone().into_owned(),
+            source,
+        })?;
+        let before = files.len();
+        for entry in matches {
+            files.push(entry.map_err(|error| CliError::Read {
+                place: error.path().to_owned(),
+                source: error.into(),
+            })?);
+        }
+        if files.len() == before {
+            return Err(CliError::NoMatch {
+                pattern: pattern.into_owned(),
+            });
+        }
+    }
+    Ok(files)
+}
+
+enum Reader {
+    File(BufReader<File>),
+    Stdin(BufReader<Stdin>),
+}
+
+impl Reader {
+    fn open(file: &Path) -> io::Result<Self> {
+        if file == Path::new("-") {
+            return Ok(Self::Stdin(BufReader::new(io::stdin())));
+        }
+        Ok(Self::File(BufReader::with_capacity(
+            1 << 16,
+            File::open(file)?,
+        )))
+    }
+
+    fn buffered(&mut self) -> &mut dyn BufRead {
+        match self {
+            Self::File(reader) => reader,
+            Self::Stdin(reader) => reader,
+        }
+    }
+}
+
+/// Reads an input as JSON Lines while its lines are documents, else as one text.
+///
+/// `see` gets a text, the number of lines before it, and whether it is all there is.
+fn read_input(
+    file: &Path,
+    mut see: impl FnMut(&str, usize, bool) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let failed = |source| CliError::Read {
+        place: file.to_owned(),
+        source,
+    };
+    let mut reader = Reader::open(file).map_err(failed)?;
+    let mut line = Vec::new();
+    let mut lines_before = 0;
+    let mut first = true;
+    loop {
+        line.clear();
+        let end = reader
+            .buffered()
+            .read_until(b'\n', &mut line)
+            .map_err(failed)?
+            == 0;
+        if end {
+            return if first {
+                see("", lines_before, true)
+            } else {
+                Ok(())
+            };
+        }
+        let blank = line.iter().all(u8::is_ascii_whitespace);
+        if blank {
+            lines_before += 1;
+            continue;
+        }
+        let complete = decode_utf8(&line)
+            .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
+        if !complete {
+            reader.buffered().read_to_end(&mut line).map_err(failed)?;
+            return see(decoded(file, lines_before, &line)?, lines_before, first);
+        }
+        let blank_lines = skip_blank(reader.buffered()).map_err(failed)?;
+        see(
+            decoded(file, lines_before, &line)?,
+            lines_before,
+            first && blank_lines.is_none(),
+        )?;
+        first = false;
+        lines_before += 1 + blank_lines.unwrap_or_default();
+    }
+}
+
+fn decoded<'b>(file: &Path, lines_before: usize, bytes: &'b [u8]) -> Result<&'b str, CliError> {
+    decode_utf8(bytes).map_err(|error| json_error(file, lines_before, error))
+}
+
+/// Skips white space; gives the number of lines skipped, or nothing where nothing else follows.
+fn skip_blank(reader: &mut dyn BufRead) -> io::Result<Option<usize>> {
+    let mut lines = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(None);
+        }
+        let blank = buffer
+            .iter()
+            .take_while(|byte| byte.is_ascii_whitespace())
+            .count();
+        lines += buffer
+            .iter()
+            .take(blank)
+            .filter(|byte| **byte == b'\n')
+            .count();
+        let all = blank == buffer.len();
+        reader.consume(blank);
+        if !all {
+            return Ok(Some(lines));
+        }
+    }
+}

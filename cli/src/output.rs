@@ -1,0 +1,231 @@
+use std::io::{self, BufWriter, Stdout, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use crate::args::DocumentFormat;
+use crate::error::CliError;
+
+/// What a command found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Fine,
+    Finding,
+}
+
+/// Where results go: standard output, or a file that appears whole or not at all.
+pub(crate) enum Output {
+    Stdout(BufWriter<Stdout>),
+    File {
+        path: PathBuf,
+        temporary: BufWriter<NamedTempFile>,
+    },
+}
+
+impl Output {
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, CliError> {
+        let Some(path) = path else {
+            return Ok(Self::Stdout(BufWriter::new(io::stdout())));
+        };
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let temporary = NamedTempFile::new_in(parent).map_err(|source| CliError::Write {
+            place: path.to_owned(),
+            source,
+        })?;
+        Ok(Self::File {
+            path: path.to_owned(),
+            temporary: BufWriter::new(temporary),
+        })
+    }
+
+    pub(crate) fn write(&mut self, text: &str) -> Result<(), CliError> {
+        let written = match self {
+            Self::Stdout(out) => out.write_all(text.as_bytes()),
+            Self::File { temporary, .. } => temporary.write_all(text.as_bytes()),
+        };
+        written.map_err(|source| self.failed(source))
+    }
+
+    /// Makes the result permanent.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        match self {
+            Self::Stdout(mut out) => out.flush().map_err(|source| CliError::Write {
+                place: "standard output".into(),
+                source,
+            }),
+            Self::File { path, temporary } => {
+                let failed = |source| CliError::Write {
+                    place: path.clone(),
+                    source,
+                };
+                let temporary = temporary
+                    .into_inner()
+                    .map_err(|error| failed(error.into_error()))?;
+                temporary.as_file().sync_all().map_err(failed)?;
+                set_usual_permissions(&temporary).map_err(failed)?;
+                temporary
+                    .persist(&path)
+                    .map_err(|error| failed(error.error))?;
+                Ok(())
+            }
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> CliError {
+        let place = match self {
+            Self::Stdout(_) => "standard output".into(),
+            Self::File { path, .. } => path.clone(),
+        };
+        CliError::Write { place, source }
+    }
+}
+
+/// Temporary files are private; the result is an ordinary file.
+#[cfg(unix)]
+fn set_usual_permissions(temporary: &NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    temporary
+        .as_file()
+        .set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn set_usual_permissions(_: &NamedTempFile) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes definitions as they come: one as an object, several as an array, or one per line.
+pub(crate) struct Documents {
+    out: Output,
+    format: DocumentFormat,
+    /// The first definition, until it is known whether it stays the only one.
+    held: Option<String>,
+    /// Whether an only definition is written without an array around it.
+    alone: bool,
+    written: usize,
+}
+
+impl Documents {
+    pub(crate) const fn new(out: Output, format: DocumentFormat) -> Self {
+        Self {
+            out,
+            format,
+            held: None,
+            alone: true,
+            written: 0,
+        }
+    }
+
+    pub(crate) fn push(
+        &mut self,
+        definition: &impl Serialize,
+        alone: bool,
+    ) -> Result<(), CliError> {
+        let render = |compact: bool| {
+            if compact {
+                serde_json::to_string(definition)
+            } else {
+                serde_json::to_string_pretty(definition)
+            }
+        };
+        let text = render(self.format == DocumentFormat::Jsonl)
+            .map_err(|error| self.out.failed(error.into()))?;
+        if self.format == DocumentFormat::Jsonl {
+            self.written += 1;
+            return self.out.write(&(text + "\n"));
+        }
+        if self.written == 0 && self.held.is_none() {
+            self.alone = alone;
+            self.held = Some(text);
+            return Ok(());
+        }
+        if let Some(first) = self.held.take() {
+            self.element(&first)?;
+        }
+        self.element(&text)
+    }
+
+    fn element(&mut self, text: &str) -> Result<(), CliError> {
+        self.out
+            .write(if self.written == 0 { "[\n  " } else { ",\n  " })?;
+        self.written += 1;
+        self.out.write(&text.replace('\n', "\n  "))
+    }
+
+    /// Writes what is left and makes the result permanent; tells how many definitions there were.
+    pub(crate) fn finish(mut self) -> Result<usize, CliError> {
+        let mut count = self.written;
+        match self.held.take() {
+            Some(only) if self.alone => {
+                count = 1;
+                self.out.write(&(only + "\n"))?;
+            }
+            Some(only) => {
+                self.element(&only)?;
+                count = 1;
+                self.out.write("\n]\n")?;
+            }
+            None if self.format == DocumentFormat::Jsonl => {}
+            None if self.written == 0 => self.out.write("[]\n")?,
+            None => self.out.write("\n]\n")?,
+        }
+        self.out.finish()?;
+        Ok(count)
+    }
+}
+
+/// Writes one JSON document whose last member is a list that grows as entries come.
+pub(crate) struct Envelope {
+    out: Output,
+    written: usize,
+}
+
+impl Envelope {
+    /// Starts the document with its schema and further members, each a key and its JSON.
+    pub(crate) fn open(
+        mut out: Output,
+        schema: &str,
+        members: &[(&str, String)],
+        list: &str,
+    ) -> Result<Self, CliError> {
+        let mut head = format!("{{\n  \"schema\": \"{schema}\"");
+        for (key, json) in members {
+            head.push_str(&format!(",\n  \"{key}\": {json}"));
+        }
+        head.push_str(&format!(",\n  \"{list}\": ["));
+        out.write(&head)?;
+        Ok(Self { out, written: 0 })
+    }
+
+    pub(crate) fn push(&mut self, entry: &impl Serialize) -> Result<(), CliError> {
+        let text =
+            serde_json::to_string_pretty(entry).map_err(|error| self.out.failed(error.into()))?;
+        self.out.write(if self.written == 0 {
+            "\n    "
+        } else {
+            ",\n    "
+        })?;
+        self.written += 1;
+        self.out.write(&text.replace('\n', "\n    "))
+    }
+
+    /// Ends the list, adds further members, and makes the result permanent.
+    pub(crate) fn finish(mut self, members: &[(&str, String)]) -> Result<usize, CliError> {
+        let mut tail = if self.written == 0 {
+            "]".to_owned()
+        } else {
+            "\n  ]".to_owned()
+        };
+        for (key, json) in members {
+            tail.push_str(&format!(",\n  \"{key}\": {}", json.replace('\n', "\n  ")));
+        }
+        tail.push_str("\n}\n");
+        self.out.write(&tail)?;
+        self.out.finish()?;
+        Ok(self.written)
+    }
+}

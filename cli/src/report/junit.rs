@@ -1,0 +1,68 @@
+use super::{Level, Report};
+
+pub(super) fn render(report: &Report) -> String {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    for check in &report.checks {
+        let of = |tool: &str| {
+            let findings = report
+                .findings
+                .iter()
+                .filter(move |it| it.check == check.name && it.level == Level::Error);
+            let tool = tool.to_owned();
+            findings.filter(move |finding| finding.tool == tool)
+        };
+        let failures = report
+            .subjects
+            .iter()
+            .filter(|tool| of(tool).next().is_some())
+            .count();
+        text.push_str(&format!(
+            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\">\n",
+            escape(&check.name),
+            report.subjects.len(),
+        ));
+        for tool in &report.subjects {
+            text.push_str(&format!(
+                "    <testcase classname=\"{}\" name=\"{}\"",
+                escape(&check.name),
+                escape(tool)
+            ));
+            let lines: Vec<String> = of(tool)
+                .map(|it| {
+                    format!(
+                        "{}:{}:{}: {} (at {})",
+                        it.file, it.line, it.column, it.message, it.pointer
+                    )
+                })
+                .collect();
+            match lines.first() {
+                None => text.push_str("/>\n"),
+                Some(first) => text.push_str(&format!(
+                    ">\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
+                    escape(first),
+                    escape(&lines.join("\n"))
+                )),
+            }
+        }
+        text.push_str("  </testsuite>\n");
+    }
+    text.push_str("</testsuites>\n");
+    text
+}
+
+/// Text without markup and without characters XML has no place for.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

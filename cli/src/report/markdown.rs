@@ -1,0 +1,47 @@
+use super::Report;
+use crate::style::visible;
+
+pub(super) fn render(report: &Report) -> String {
+    let mut text = String::from("| dialect | rejected | tools | checked |\n|---|---|---|---|\n");
+    for check in &report.checks {
+        text.push_str(&format!(
+            "| {} | {} | {} | {} |\n",
+            check.name, check.rejected, check.tools, check.verified_on
+        ));
+    }
+    if report.findings.is_empty() {
+        return text;
+    }
+    text.push_str("\n| place | level | rule | tool | finding | fix |\n|---|---|---|---|---|---|\n");
+    for finding in &report.findings {
+        text.push_str(&format!(
+            "| {}:{}:{} | {} | {} {} | {} | {} (at {}) | {} |\n",
+            cell(&finding.file),
+            finding.line,
+            finding.column,
+            finding.level.word(),
+            finding.check,
+            finding.rule,
+            cell(&finding.tool),
+            cell(&finding.message),
+            cell(&finding.pointer),
+            if finding.fixable { "yes" } else { "no" },
+        ));
+    }
+    text
+}
+
+/// Text that stays in its cell and is not taken for markup.
+fn cell(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len());
+    for c in visible(text).chars() {
+        if matches!(
+            c,
+            '|' | '\\' | '<' | '>' | '[' | ']' | '*' | '_' | '`' | '#' | '&'
+        ) {
+            cell.push('\\');
+        }
+        cell.push(c);
+    }
+    cell
+}

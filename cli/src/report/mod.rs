@@ -1,0 +1,81 @@
+//! Findings as text, JSON, SARIF, JUnit, GitHub commands or Markdown.
+
+mod github;
+mod json;
+mod junit;
+mod markdown;
+mod sarif;
+mod text;
+
+use serde::Serialize;
+
+use crate::args::ReportFormat;
+
+/// What a check has found.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// The versioned name of the JSON form.
+    pub(crate) schema: &'static str,
+    /// What each check was held to, and since when that is known.
+    pub(crate) checks: Vec<Check>,
+    /// Every tool that was looked at.
+    pub(crate) subjects: Vec<String>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// One thing tools were checked for.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) verified_on: &'static str,
+    pub(crate) source: &'static str,
+    /// How many tools it rejects.
+    pub(crate) rejected: usize,
+    /// How many tools it looked at.
+    pub(crate) tools: usize,
+}
+
+/// One finding and its place.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) check: String,
+    pub(crate) rule: &'static str,
+    pub(crate) level: Level,
+    pub(crate) tool: String,
+    pub(crate) message: String,
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) pointer: String,
+    pub(crate) fixable: bool,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    Error,
+    Warning,
+}
+
+impl Level {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+impl Report {
+    pub(crate) fn render(&self, format: ReportFormat) -> String {
+        match format {
+            ReportFormat::Text => text::render(self),
+            ReportFormat::Json => json::render(self),
+            ReportFormat::Sarif => sarif::render(self),
+            ReportFormat::Junit => junit::render(self),
+            ReportFormat::Github => github::render(self),
+            ReportFormat::Markdown => markdown::render(self),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::Report;
+
+pub(super) fn render(report: &Report) -> String {
+    let ids: BTreeSet<String> = report
+        .findings
+        .iter()
+        .map(|it| format!("{}/{}", it.check, it.rule))
+        .collect();
+    let rules: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
+    let results: Vec<Value> = report
+        .findings
+        .iter()
+        .map(|finding| {
+            json!({
+                "ruleId": format!("{}/{}", finding.check, finding.rule),
+                "level": finding.level.word(),
+                "message": { "text": format!("{}: {}", finding.tool, finding.message) },
+                "locations": [{
+                    "physicalLocation": {
+                        "artifactLocation": { "uri": finding.file },
+                        "region": { "startLine": finding.line, "startColumn": finding.column },
+                    },
+                    "logicalLocations": [{ "fullyQualifiedName": finding.pointer }],
+                }],
+            })
+        })
+        .collect();
+    let sarif = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "toolwarden", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "results": results,
+        }],
+    });
+    serde_json::to_string_pretty(&sarif).unwrap_or_default() + "\n"
+}

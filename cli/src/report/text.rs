@@ -1,0 +1,50 @@
+use super::{Level, Report};
+use crate::style::{self, visible};
+
+pub(super) fn render(report: &Report) -> String {
+    let (place, dim) = (style::PLACE, style::DIM);
+    let mut text = String::new();
+    for finding in &report.findings {
+        let level = if finding.level == Level::Error {
+            style::ERROR
+        } else {
+            style::WARNING
+        };
+        text.push_str(&format!(
+            "{place}{}:{}:{}{place:#}: {level}{}[{}]{level:#} {}: {} {dim}({}){dim:#}\n",
+            finding.file,
+            finding.line,
+            finding.column,
+            finding.level.word(),
+            finding.rule,
+            visible(&finding.tool),
+            visible(&finding.message),
+            finding.check,
+        ));
+        let fix = if finding.fixable {
+            "  --fix rewrites it"
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "  {dim}at {}{fix}{dim:#}\n",
+            visible(&finding.pointer)
+        ));
+    }
+    if !report.findings.is_empty() {
+        text.push('\n');
+    }
+    for check in &report.checks {
+        let style = if check.rejected == 0 {
+            style::GOOD
+        } else {
+            style::ERROR
+        };
+        let tools = if check.tools == 1 { "tool" } else { "tools" };
+        text.push_str(&format!(
+            "{style}{}{style:#}: {} of {} {tools} rejected {dim}(checked {}){dim:#}\n",
+            check.name, check.rejected, check.tools, check.verified_on
+        ));
+    }
+    text
+}

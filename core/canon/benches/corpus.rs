@@ -1,0 +1,142 @@
+//! Reading, canonicalizing and emitting real definitions, beside `serde_json` parsing the same bytes
+//! in the same run. Figures are medians of interleaved rounds, so noise hits all rows alike.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a benchmark measures time and prints it"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use toolwarden_canon::{CanonicalizedTool, Item, Source, Target, canonicalize_item, emit};
+use toolwarden_model::Fingerprint;
+use toolwarden_model::json::Pointer;
+use toolwarden_testkit::definitions;
+
+const ROUNDS: usize = 15;
+
+type Stage = (&'static str, fn(&[String]));
+
+/// The stages, each doing everything the one before it does.
+const STAGES: &[Stage] = &[
+    ("serde_json parse only", |texts| {
+        for text in texts {
+            black_box(serde_json::from_str::<Value>(text).expect("JSON"));
+        }
+    }),
+    ("detect + canonicalize", |texts| {
+        for text in texts {
+            black_box(read(text));
+        }
+    }),
+    ("… + canonical JSON + hash", |texts| {
+        let mut buffer = String::new();
+        for text in texts {
+            for found in read(text) {
+                black_box(fingerprint(&found, &mut buffer));
+            }
+        }
+    }),
+    ("… + emit openai-chat", |texts| {
+        let mut buffer = String::new();
+        for text in texts {
+            for found in read(text) {
+                black_box(fingerprint(&found, &mut buffer));
+                black_box(emit(found.tool, Target::OpenaiChat).ok());
+            }
+        }
+    }),
+    ("… + write the result", |texts| {
+        let mut buffer = String::new();
+        for text in texts {
+            for found in read(text) {
+                black_box(fingerprint(&found, &mut buffer));
+                if let Ok(emission) = emit(found.tool, Target::OpenaiChat) {
+                    black_box(emission.value.to_string());
+                }
+            }
+        }
+    }),
+];
+
+fn read(text: &str) -> Vec<CanonicalizedTool> {
+    let item = Item {
+        pointer: Pointer::root(),
+        text,
+    };
+    canonicalize_item(&item, Source::Detect)
+        .expect("JSON")
+        .tools
+}
+
+fn fingerprint(found: &CanonicalizedTool, buffer: &mut String) -> Fingerprint {
+    buffer.clear();
+    found.tool.write_canonical(buffer);
+    Fingerprint::of_canonical(buffer)
+}
+
+fn main() {
+    let Some(samples) = definitions() else { return };
+    let texts: Vec<String> = samples.into_iter().map(|sample| sample.text).collect();
+    throughput(&texts);
+    scaling(&texts);
+}
+
+fn throughput(texts: &[String]) {
+    let bytes: usize = texts.iter().map(String::len).sum();
+    println!(
+        "{} definitions, {:.1} MB, one core, median of {ROUNDS} rounds\n",
+        texts.len(),
+        megabytes(bytes)
+    );
+    println!("| stage | definitions/s | MB/s | of parse-only |\n|---|---|---|---|");
+    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); STAGES.len()];
+    for _ in 0..ROUNDS {
+        for ((_, stage), times) in STAGES.iter().zip(&mut times) {
+            times.push(timed(|| stage(texts)));
+        }
+    }
+    let medians: Vec<f64> = times.into_iter().map(median).collect();
+    for ((name, _), seconds) in STAGES.iter().zip(&medians) {
+        let (rate, speed) = (texts.len() as f64 / seconds, megabytes(bytes) / seconds);
+        println!(
+            "| {name} | {rate:.0} | {speed:.0} | {:.0} % |",
+            100.0 * medians[0] / seconds
+        );
+    }
+}
+
+/// Time per definition from one to a hundred thousand definitions: the same if the work is linear.
+fn scaling(texts: &[String]) {
+    println!("\n| definitions | canonicalize + hash + emit, µs each |\n|---|---|");
+    // A fixed stride through the corpus, so that every size sees the same mix.
+    let mixed: Vec<String> = (0..100_000)
+        .map(|index| texts[(index * 7919) % texts.len()].clone())
+        .collect();
+    for count in [1_000, 10_000, 100_000] {
+        let times = (0..5)
+            .map(|_| timed(|| STAGES[3].1(&mixed[..count])))
+            .collect();
+        println!("| {count} | {:.2} |", 1e6 * median(times) / count as f64);
+    }
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64()
+}
+
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
+}
