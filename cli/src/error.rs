@@ -53,10 +53,6 @@ impl CliError {
     }
 
     /// Prints the error with its place, its cause and a remedy.
-    #[expect(
-        clippy::print_stderr,
-        reason = "the one place where errors reach the user"
-    )]
     pub(crate) fn print(&self) {
         use anstream::eprintln;
         let (error, place, dim) = (style::ERROR, style::PLACE, style::DIM);

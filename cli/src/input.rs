@@ -1,6 +1,7 @@
 //! Reads documents item by item: JSON Lines in constant memory, anything else with its text held
 //! once.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
@@ -26,10 +27,58 @@ pub(crate) struct ReadTool<'t> {
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'t> {
     pub(crate) file: &'t Path,
-    text: &'t str,
+    document: &'t Document<'t>,
     item: &'t Item<'t>,
+}
+
+/// A text that is read item by item.
+struct Document<'t> {
+    text: &'t str,
     /// Lines of the file before the text.
     lines_before: usize,
+    /// Whether the text is one line of many.
+    is_line: bool,
+    /// The last offset a position was asked for, and that position. Items come in order, so each
+    /// stretch of the text is looked through once.
+    reached: Cell<(usize, Position)>,
+}
+
+impl<'t> Document<'t> {
+    const fn new(text: &'t str, lines_before: usize, is_line: bool) -> Self {
+        let start = Position { line: 1, column: 1 };
+        Self {
+            text,
+            lines_before,
+            is_line,
+            reached: Cell::new((0, start)),
+        }
+    }
+
+    fn position(&self, offset: usize) -> Position {
+        let (mut from, mut position) = self.reached.get();
+        if offset < from {
+            (from, position) = (0, Position { line: 1, column: 1 });
+        }
+        let position = beyond(
+            position,
+            Position::after(self.text.get(from..offset).unwrap_or_default()),
+        );
+        self.reached.set((offset, position));
+        position
+    }
+}
+
+/// A position counted from another one.
+const fn beyond(start: Position, position: Position) -> Position {
+    let column = if position.line == 1 {
+        start.column + position.column - 1
+    } else {
+        position.column
+    };
+    Position {
+        line: start.line + position.line - 1,
+        column,
+    }
 }
 
 impl Place<'_> {
@@ -49,17 +98,22 @@ impl Place<'_> {
         }
     }
 
+    /// The file, and the line where it is one of many.
+    pub(crate) fn file_and_line(&self) -> String {
+        let file = self.file.display();
+        match self.document.is_line {
+            true => format!("{file}:{}", self.document.lines_before + 1),
+            false => file.to_string(),
+        }
+    }
+
     fn in_file(&self, position: Position) -> Position {
-        let offset = (self.item.text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
-        let start = Position::after(self.text.get(..offset).unwrap_or_default());
-        let column = if position.line == 1 {
-            start.column + position.column - 1
-        } else {
-            position.column
-        };
+        let offset =
+            (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize);
+        let position = beyond(self.document.position(offset), position);
         Position {
-            line: self.lines_before + start.line + position.line - 1,
-            column,
+            line: self.document.lines_before + position.line,
+            ..position
         }
     }
 }
@@ -81,12 +135,12 @@ pub(crate) fn each_tool(
         read_input(file, |text, lines_before, whole| {
             let items = split(text).map_err(|error| json_error(file, lines_before, error))?;
             let alone = whole && !several && items.len() == 1;
+            let document = Document::new(text, lines_before, !whole);
             for item in &items {
                 let place = Place {
                     file,
-                    text,
+                    document: &document,
                     item,
-                    lines_before,
                 };
                 let read = canonicalize(place, args.source_format)?;
                 let single = read.container == Container::Single && item.pointer == Pointer::root();

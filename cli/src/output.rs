@@ -32,9 +32,10 @@ impl Output {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        let temporary = NamedTempFile::new_in(parent).map_err(|source| CliError::Write {
+        // The kind alone: the name of the temporary file would only confuse.
+        let temporary = NamedTempFile::new_in(parent).map_err(|error| CliError::Write {
             place: path.to_owned(),
-            source,
+            source: error.kind().into(),
         })?;
         Ok(Self::File {
             path: path.to_owned(),

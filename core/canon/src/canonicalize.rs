@@ -156,7 +156,7 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
             &mut warnings,
         ),
     };
-    if tool.format == Format::Raw && source == Source::Detect && detection.format == Format::Raw {
+    if warnings.contains(&Warning::Heuristic) && source == Source::Detect {
         warnings.insert(0, Warning::Undetected);
     }
     if let Some(name) = name.filter(|_| tool.absent.name) {
@@ -169,7 +169,10 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
             others,
         });
     }
-    if !tool.format.is_hosted() {
+    let is_definition = !warnings
+        .iter()
+        .any(|warning| matches!(warning, Warning::NotAnObject { .. }));
+    if !tool.format.is_hosted() && is_definition {
         if tool.name.is_empty() {
             warnings.push(Warning::NoName);
         }

@@ -53,6 +53,7 @@ keys! {
     SystemTool = "systemTool",
     Tags = "tags",
     Title = "title",
+    Tool = "tool",
     ToolConfig = "toolConfig",
     ToolSpec = "toolSpec",
     Tools = "tools",

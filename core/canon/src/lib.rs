@@ -35,3 +35,8 @@ pub use emit::{
 };
 pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;
+
+/// The examples of the documentation, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/canon.md")]
+pub mod documentation {}

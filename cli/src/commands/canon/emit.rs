@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolwarden_canon::{Edit, Emission, Emitter, Kind, Severity, Target};
+use toolwarden_canon::{Edit, Emission, Emitter, Kind, Severity, Target, Warning};
+use toolwarden_model::{Format, Tool};
 
 use super::canonicalize::announce;
 use super::talk::{WarningEntry, edit_line, say, warn, warning_entries};
@@ -47,7 +48,7 @@ struct Account {
     warned: bool,
 }
 
-pub(super) fn run(args: EmitArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
     let target = match (args.target, args.draft) {
         (Target::JsonSchema, Draft::Draft202012) => Target::JsonSchema202012,
         (target, _) => target,
@@ -59,9 +60,8 @@ pub(super) fn run(args: EmitArgs) -> Result<Verdict, CliError> {
         let head = [("target", format!("\"{target}\""))];
         let mut envelope = Envelope::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
         each_tool(&args.input, |read| {
-            let emission = emitter
-                .emit(read.found.tool.clone())
-                .map_err(|refused| refused.to_string());
+            let tool = read.found.tool.clone();
+            let emission = try_emit(&mut emitter, &read, tool);
             account.add(&read, &emission);
             envelope.push(&entry(&read, &emission))
         })?;
@@ -71,11 +71,8 @@ pub(super) fn run(args: EmitArgs) -> Result<Verdict, CliError> {
         let mut documents = Documents::new(out, args.output.format);
         each_tool(&args.input, |mut read| {
             warn(&read);
-            let tool = std::mem::replace(
-                &mut read.found.tool,
-                toolwarden_model::Tool::new(toolwarden_model::Format::Raw),
-            );
-            let emission = emitter.emit(tool).map_err(|refused| refused.to_string());
+            let tool = std::mem::replace(&mut read.found.tool, Tool::new(Format::Raw));
+            let emission = try_emit(&mut emitter, &read, tool);
             account.add(&read, &emission);
             match &emission {
                 Ok(emission) => {
@@ -105,13 +102,34 @@ pub(super) fn run(args: EmitArgs) -> Result<Verdict, CliError> {
     }
     if let Some(path) = &args.output.output {
         let what = if count == 1 {
-            format!("Emitted {} tool", args.target)
+            format!("Emitted {} tool", documented_word(args.target))
         } else {
             format!("{count} emitted {target} tools")
         };
         announce(&format!("{what} written to {}", path.display()))?;
     }
-    Ok(account.verdict(&args))
+    Ok(account.verdict(args))
+}
+
+/// Emits a tool, or says why it cannot be done.
+fn try_emit(emitter: &mut Emitter, read: &ReadTool<'_>, tool: Tool) -> Result<Emission, String> {
+    let no_definition = |warning: &&Warning| matches!(warning, Warning::NotAnObject { .. });
+    if let Some(warning) = read.found.warnings.iter().find(no_definition) {
+        return Err(format!(
+            "{} {}: {warning}",
+            read.place.file_and_line(),
+            read.found.pointer
+        ));
+    }
+    emitter.emit(tool).map_err(|refused| refused.to_string())
+}
+
+/// The toolcanon document's word for a target, where it has one of its own.
+const fn documented_word(target: Target) -> &'static str {
+    match target {
+        Target::OpenaiChat => "openai",
+        target => target.id(),
+    }
 }
 
 fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> Entry<'t> {

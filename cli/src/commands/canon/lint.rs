@@ -180,7 +180,6 @@ fn request_finding(args: &LintArgs, dialect: Dialect, message: String) -> report
     }
 }
 
-#[expect(clippy::print_stdout, reason = "the report is the result")]
 fn print(rendered: &str) -> Result<(), CliError> {
     use std::io::Write as _;
     let mut out = anstream::stdout().lock();

@@ -11,7 +11,7 @@ use crate::output::Verdict;
 pub(super) fn run(command: CanonCommand) -> Result<Verdict, CliError> {
     match command {
         CanonCommand::Canonicalize(args) => canonicalize::run(&args),
-        CanonCommand::Emit(args) => emit::run(args),
+        CanonCommand::Emit(args) => emit::run(&args),
         CanonCommand::Detect(args) => detect::run(&args),
         CanonCommand::Lint(args) => lint::run(&args),
     }

@@ -1,7 +1,5 @@
 //! What is said on standard error while a result is made.
 
-#![expect(clippy::print_stderr, reason = "standard error is for talk")]
-
 use anstream::eprintln;
 use serde::Serialize;
 use toolwarden_canon::{Edit, Kind, Warning};
@@ -26,7 +24,7 @@ pub(super) fn warn(read: &ReadTool<'_>) {
         if read.alone {
             eprintln!("{warning}Warning{warning:#}: {text}");
         } else {
-            let (file, pointer) = (read.place.file.display(), &read.found.pointer);
+            let (file, pointer) = (read.place.file_and_line(), &read.found.pointer);
             eprintln!("{warning}Warning{warning:#}: {place}{file} {pointer}{place:#}: {text}");
         }
     }

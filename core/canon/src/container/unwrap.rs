@@ -92,7 +92,7 @@ fn collect(
     implied: Option<Format>,
     found: &mut Vec<Found>,
 ) -> Container {
-    let members = match value {
+    let mut members = match value {
         Value::Array(items) => {
             collect_items(items, &at, implied, found);
             return Container::Array;
@@ -104,6 +104,9 @@ fn collect(
         }
     };
     let keys = Keys::of(&members);
+    if let Some(inner) = wrapped(&mut members, keys) {
+        return collect(inner, at.child("tool"), implied, found);
+    }
     match container_of(&members, keys) {
         Container::Single | Container::Array => {
             let plain = Found::plain(at, Value::Object(members), implied);
@@ -143,6 +146,15 @@ fn collect(
             container
         }
     }
+}
+
+/// The definition inside an entry of a report, such as `canonicalize --format json` writes.
+fn wrapped(members: &mut Object, keys: Keys) -> Option<Value> {
+    let definition = keys.has(Key::Name) || keys.has(Key::Type);
+    let tool = members
+        .get_mut("tool")
+        .filter(|_| keys.has(Key::Tool) && !definition)?;
+    tool.is_object().then(|| tool.take())
 }
 
 /// What an object is, by its keys.

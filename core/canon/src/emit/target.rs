@@ -41,7 +41,7 @@ pub enum Target {
 
 /// A word that names no target.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown target `{word}`{}", closest(word, Target::ALL.iter().map(|(target, _)| target.id())))]
+#[error("unknown target `{word}`{}", closest(word, Target::words()))]
 pub struct UnknownTarget {
     word: String,
 }
@@ -80,6 +80,13 @@ impl Target {
         (Self::JsonSchema, &["json-schema-2019-09"]),
         (Self::JsonSchema202012, &[]),
     ];
+
+    /// Every word a target is known by.
+    fn words() -> impl Iterator<Item = &'static str> {
+        Self::ALL
+            .iter()
+            .flat_map(|(target, others)| std::iter::once(target.id()).chain(others.iter().copied()))
+    }
 
     /// The target's word in commands.
     #[must_use]

@@ -58,6 +58,8 @@ fn lists() {
         &["/result/tools/0 a mcp", "/result/tools/1 bare raw"],
     );
     check(json!([]), Container::Array, &[]);
+    let report = json!({"schema": "toolwarden/canon/canonicalize/v1", "tools": [{"file": "f", "tool": mcp}]});
+    check(report, Container::Tools, &["/tools/0/tool a mcp"]);
 }
 
 #[test]
