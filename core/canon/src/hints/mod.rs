@@ -28,8 +28,7 @@ pub(crate) fn infer(tool: &mut Tool) {
 }
 
 fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
-    let verb = verb_of(&tool.name, &tool.description);
-    let domain = domain_of(&tool.name, &tool.description);
+    let Told { verb, domain } = Told::by(&tool.name, &tool.description);
     let by_words = |found: bool| {
         if found {
             Evidence::Inferred
@@ -42,7 +41,7 @@ fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
         .is_some_and(|verb| verb.effect != Effect::None);
     let mut hints = Hints {
         action: verb.as_ref().map_or("read", |verb| verb.action).into(),
-        domain: domain.unwrap_or(Domain::General),
+        domain: domain.map_or(Domain::General, |(_, domain)| domain),
         side_effects,
         idempotent: !side_effects,
         ..Hints::default()
@@ -63,7 +62,9 @@ fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
 /// Whether the tool's words say that it destroys something.
 #[must_use]
 pub fn sounds_destructive(tool: &Tool) -> bool {
-    verb_of(&tool.name, &tool.description).is_some_and(|verb| verb.effect == Effect::Destroys)
+    Told::by(&tool.name, &tool.description)
+        .verb
+        .is_some_and(|verb| verb.effect == Effect::Destroys)
 }
 
 /// Lets the server's own statements replace what words suggest.
@@ -88,55 +89,54 @@ fn apply_annotations(annotations: &Object, hints: &mut Hints, evidence: &mut Hin
     }
 }
 
-/// The verb that tells what the tool does: the first one in its name, else the first one at the
-/// start of its description.
-fn verb_of(name: &str, description: &str) -> Option<Verb> {
-    let mut found: Option<Verb> = None;
-    let mut after_connective = false;
-    words::each(name, usize::MAX, |word| {
-        match &found {
-            None => found = vocabulary::verb(word),
-            // `get_or_create` is no mere reading.
-            Some(first) if after_connective && first.effect == Effect::None => {
-                found = vocabulary::verb(word).or(found);
-            }
-            Some(_) => {}
-        }
-        after_connective = matches!(word, b"or" | b"and");
-    });
-    if found.is_none() {
-        words::each(description, DESCRIPTION_WORDS, |word| {
-            if found.is_none() {
-                found = vocabulary::verb(word).or_else(|| vocabulary::inflected_verb(word));
-            }
-        });
-    }
-    found
+/// What the words of a name and a description tell.
+#[derive(Default)]
+struct Told {
+    verb: Option<Verb>,
+    domain: Option<(u8, Domain)>,
 }
 
-/// The domain of the most telling word; words of the name come before those of the description.
-fn domain_of(name: &str, description: &str) -> Option<Domain> {
-    let best = |text: &str, limit: usize| {
-        let mut best: Option<(u8, Domain)> = None;
-        words::each(text, limit, |word| {
-            if let Some(found) = vocabulary::domain(word)
-                && best.is_none_or(|(rank, _)| found.0 < rank)
-            {
-                best = Some(found);
+impl Told {
+    /// The first verb of the name decides, else the first at the start of the description. The
+    /// most telling domain word decides, and words of the name come before those of the description.
+    fn by(name: &str, description: &str) -> Self {
+        let mut told = Self::default();
+        let mut after_connective = false;
+        words::each(name, usize::MAX, |word| {
+            match &told.verb {
+                None => told.verb = vocabulary::verb(word),
+                // `get_or_create` is no mere reading.
+                Some(first) if after_connective && first.effect == Effect::None => {
+                    told.verb = vocabulary::verb(word).or(told.verb);
+                }
+                Some(_) => {}
+            }
+            after_connective = matches!(word, b"or" | b"and");
+            told.see_domain(vocabulary::domain(word));
+        });
+        let in_name = told
+            .domain
+            .filter(|(rank, _)| *rank < vocabulary::WEAK_RANK);
+        if told.verb.is_some() && in_name.is_some() {
+            return told;
+        }
+        let verb_wanted = told.verb.is_none();
+        words::each(description, DESCRIPTION_WORDS, |word| {
+            if verb_wanted && told.verb.is_none() {
+                told.verb = vocabulary::verb(word).or_else(|| vocabulary::inflected_verb(word));
+            }
+            if in_name.is_none() {
+                told.see_domain(vocabulary::domain(word));
             }
         });
-        best
-    };
-    let in_name = best(name, usize::MAX);
-    match in_name {
-        Some((rank, domain)) if rank < vocabulary::WEAK_RANK => Some(domain),
-        _ => {
-            let in_description = best(description, DESCRIPTION_WORDS);
-            let strong = in_description.filter(|(rank, _)| *rank < vocabulary::WEAK_RANK);
-            strong
-                .or(in_name)
-                .or(in_description)
-                .map(|(_, domain)| domain)
+        told
+    }
+
+    fn see_domain(&mut self, found: Option<(u8, Domain)>) {
+        if let Some((rank, _)) = found
+            && self.domain.is_none_or(|(best, _)| rank < best)
+        {
+            self.domain = found;
         }
     }
 }

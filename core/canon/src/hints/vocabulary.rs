@@ -20,8 +20,6 @@ pub(super) struct Verb {
 /// Domain words from this rank on only count where no other word does.
 pub(super) const WEAK_RANK: u8 = 10;
 
-// INVARIANT: the lists of verbs are sorted, for they are searched by halving.
-
 /// Reading verbs that are actions of their own.
 const READING: &[&str] = &["fetch", "find", "get", "list", "query", "read", "search"];
 
@@ -218,24 +216,52 @@ static DOMAINS: &[(Word, u8, Domain)] = &[
     (Word::of("search"), WEAK_RANK + 1, Domain::Web),
 ];
 
-/// The same lists as words.
-static READING_WORDS: [Word; READING.len()] = words(READING);
-static ALSO_READING_WORDS: [Word; ALSO_READING.len()] = words(ALSO_READING);
-static CHANGING_WORDS: [Word; CHANGING.len()] = words(CHANGING);
-static DESTROYING_WORDS: [Word; DESTROYING.len()] = words(DESTROYING);
+/// Every verb of all lists, sorted by its word.
+static VERBS: [(Word, Verb); VERB_COUNT] = sorted_verbs();
+
+const VERB_COUNT: usize = READING.len() + ALSO_READING.len() + CHANGING.len() + DESTROYING.len();
 
 #[expect(
     clippy::indexing_slicing,
     reason = "the compiler evaluates it and would refuse"
 )]
-const fn words<const N: usize>(texts: &[&str]) -> [Word; N] {
-    let mut words = [Word::of(""); N];
-    let mut at = 0;
-    while at < N {
-        words[at] = Word::of(texts[at]);
-        at += 1;
+const fn sorted_verbs() -> [(Word, Verb); VERB_COUNT] {
+    let lists = [
+        (READING, None, Effect::None),
+        (ALSO_READING, Some("read"), Effect::None),
+        (CHANGING, None, Effect::Changes),
+        (DESTROYING, None, Effect::Destroys),
+    ];
+    let mut verbs = [(
+        Word::of(""),
+        Verb {
+            action: "",
+            effect: Effect::None,
+        },
+    ); VERB_COUNT];
+    let (mut count, mut list) = (0, 0);
+    while list < lists.len() {
+        let (texts, action, effect) = lists[list];
+        let mut at = 0;
+        while at < texts.len() {
+            let action = match action {
+                Some(action) => action,
+                None => texts[at],
+            };
+            // Insertion sort: the one that a constant function can do in a few lines.
+            let word = Word::of(texts[at]);
+            let mut place = count;
+            while place > 0 && word.is_before(verbs[place - 1].0) {
+                verbs[place] = verbs[place - 1];
+                place -= 1;
+            }
+            verbs[place] = (word, Verb { action, effect });
+            count += 1;
+            at += 1;
+        }
+        list += 1;
     }
-    words
+    verbs
 }
 
 /// The verb a word is in its base form.
@@ -248,20 +274,8 @@ pub(super) fn verb(letters: &[u8]) -> Option<Verb> {
 }
 
 fn verb_word(word: Word) -> Option<Verb> {
-    let find = |words: &[Word], texts: &[&'static str]| {
-        texts.get(words.binary_search(&word).ok()?).copied()
-    };
-    let plain = |effect| move |action| Verb { action, effect };
-    find(&READING_WORDS, READING)
-        .map(plain(Effect::None))
-        .or_else(|| {
-            find(&ALSO_READING_WORDS, ALSO_READING).map(|_| Verb {
-                action: "read",
-                effect: Effect::None,
-            })
-        })
-        .or_else(|| find(&CHANGING_WORDS, CHANGING).map(plain(Effect::Changes)))
-        .or_else(|| find(&DESTROYING_WORDS, DESTROYING).map(plain(Effect::Destroys)))
+    let at = VERBS.binary_search_by_key(&word, |(word, _)| *word).ok()?;
+    VERBS.get(at).map(|(_, verb)| *verb)
 }
 
 /// The verb of a word in the third person: `deletes`, `searches`, `modifies`.
@@ -294,15 +308,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verbs_are_sorted_and_in_one_list_only() {
-        let lists = [READING, ALSO_READING, CHANGING, DESTROYING];
-        for list in lists {
-            assert!(list.is_sorted(), "{list:?}");
-            assert!(
-                list.iter().all(|word| verb(word.as_bytes()).is_some()),
-                "{list:?}"
-            );
-        }
+    fn every_word_is_found_and_stands_in_one_list_only() {
+        let mut all = [READING, ALSO_READING, CHANGING, DESTROYING].concat();
+        assert!(all.iter().all(|word| verb(word.as_bytes()).is_some()));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), VERB_COUNT);
+        assert!(VERBS.is_sorted_by_key(|(word, _)| *word));
         let texts = [
             "file",
             "directory",
@@ -317,10 +329,5 @@ mod tests {
             "search",
         ];
         assert!(texts.iter().all(|word| domain(word.as_bytes()).is_some()));
-        let mut all = lists.concat();
-        all.sort_unstable();
-        let count = all.len();
-        all.dedup();
-        assert_eq!(all.len(), count);
     }
 }

@@ -31,6 +31,10 @@ impl Word {
         Self(u128::from_be_bytes(padded))
     }
 
+    pub(super) const fn is_before(self, other: Self) -> bool {
+        self.0 < other.0
+    }
+
     /// The word without a suffix, if it has it, and with another one.
     pub(super) fn respelled(self, suffix: &str, other: &str) -> Option<Self> {
         let bytes = self.0.to_be_bytes();

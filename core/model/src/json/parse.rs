@@ -225,7 +225,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
             return Ok(Value::Object(Map::new()));
         };
         // Most objects of a schema have two to seven members: this holds them without regrowing.
-        let mut map = Map::with_capacity(if first == NUMBER_TOKEN { 0 } else { 7 });
+        let mut map = Map::with_capacity(if first == NUMBER_TOKEN { 0 } else { 4 });
         if first == NUMBER_TOKEN {
             match access.next_value_seed(TokenSeed(ValueSeed { notes: self.notes }))? {
                 NumberOrMember::Number(text) => return Ok(self.number(text)),
