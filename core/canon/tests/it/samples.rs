@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolwarden_canon::{Item, Source, canonicalize_item, native};
+use toolwarden_canon::{Dialect, Item, Source, Target, canonicalize_item, native};
 use toolwarden_model::Format;
 use toolwarden_model::json::{Pointer, parse};
 
@@ -75,6 +75,31 @@ fn every_format_has_a_sample_that_is_told_read_and_written_back() {
                 "{format}"
             );
         }
+    }
+}
+
+#[test]
+fn the_document_lists_every_format_target_and_dialect() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/canon.md");
+    let docs = std::fs::read_to_string(path).unwrap();
+    // `raw` is what is left over, and the draft is an option of the command.
+    let formats = Format::ALL
+        .iter()
+        .map(|format| format.id())
+        .filter(|id| *id != "raw");
+    let targets = Target::ALL
+        .iter()
+        .map(|(target, _)| target.id())
+        .filter(|id| *id != "json-schema-2020-12");
+    for id in formats.chain(targets) {
+        assert!(
+            docs.contains(&format!("`{id}`")),
+            "docs/canon.md does not mention `{id}`"
+        );
+    }
+    for dialect in Dialect::ALL {
+        let row = format!("| `{dialect}` | {} |", dialect.facts().source);
+        assert!(docs.contains(&row), "docs/canon.md lacks the row {row}");
     }
 }
 
