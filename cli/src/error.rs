@@ -91,6 +91,9 @@ impl CliError {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the path, or give `-` to read standard input")
             }
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
+                Some("give the files in it, for example with a glob: 'folder/*.json'")
+            }
             Self::NoMatch { .. } => {
                 Some("check the pattern; quote it so that the shell leaves it alone")
             }

@@ -36,11 +36,18 @@ struct EditEntry<'t> {
     reason: &'t str,
 }
 
+/// How many tools had a kind of edit, and the first of them.
+struct Example {
+    count: usize,
+    tool: String,
+    reason: String,
+}
+
 /// What emitting all tools has come to.
 #[derive(Default)]
 struct Account {
-    /// Kinds of edits with how many tools had them and one of those tools.
-    kinds: BTreeMap<(u8, String, String), (usize, String)>,
+    /// Kinds of edits, by what happened where.
+    kinds: BTreeMap<(u8, String), Example>,
     renamed: BTreeMap<String, String>,
     semantic: usize,
     metadata: usize,
@@ -199,21 +206,17 @@ impl Account {
                 Kind::Loss(Severity::Metadata) => (1, "lost (metadata)"),
                 Kind::Change => (2, "changed"),
             };
-            kinds.insert(
-                (
-                    rank,
-                    format!("{word} {}", general_path(edit)),
-                    edit.reason.to_string(),
-                ),
-                (),
-            );
+            kinds
+                .entry((rank, format!("{word} {}", general_path(edit))))
+                .or_insert(&edit.reason);
         }
-        for kind in kinds.into_keys() {
-            let (count, _) = self
-                .kinds
-                .entry(kind)
-                .or_insert_with(|| (0, emission.name.original.clone()));
-            *count += 1;
+        for (kind, reason) in kinds {
+            let example = self.kinds.entry(kind).or_insert_with(|| Example {
+                count: 0,
+                tool: emission.name.original.clone(),
+                reason: reason.to_string(),
+            });
+            example.count += 1;
         }
         let lost = |severity| {
             emission
@@ -233,7 +236,15 @@ impl Account {
 
     /// Tells what was lost and changed over all tools, each kind once.
     fn tell(&self) {
-        for ((rank, what, reason), (count, example)) in &self.kinds {
+        for (
+            (rank, what),
+            Example {
+                count,
+                tool,
+                reason,
+            },
+        ) in &self.kinds
+        {
             let style = match rank {
                 0 => style::ERROR,
                 1 => style::WARNING,
@@ -244,11 +255,13 @@ impl Account {
             } else {
                 format!("{count} tools")
             };
-            let example = style::visible(example);
-            say(&format!(
-                "{style}{}{style:#} in {tools}, e.g. {example}: {}",
+            let (what, tool, reason) = (
                 style::visible(what),
-                style::visible(reason)
+                style::visible(tool),
+                style::visible(reason),
+            );
+            say(&format!(
+                "{style}{what}{style:#} in {tools}, e.g. {tool}: {reason}"
             ));
         }
         for (emitted, original) in &self.renamed {

@@ -13,8 +13,11 @@ use crate::formats::{self, Slot, Table};
 /// Changes the tool until the target's format can say all of it.
 pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edit> {
     let mut edits = Vec::new();
+    // Also for a tool that stays in its format: somebody may have added to the canonical form.
+    drop_extensions(tool, target, &mut edits);
+    drop_fields(tool, target, &mut edits);
     if tool.format != target.format() {
-        fit_shape(tool, target, &mut edits);
+        complete_shape(tool, target, &mut edits);
     }
     fit_revision(tool, target, &mut edits);
     fit_dialect(tool, target, &mut edits);
@@ -22,10 +25,8 @@ pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edi
     edits
 }
 
-/// Drops what the format has no key for and adds what it cannot do without.
-fn fit_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
-    drop_extensions(tool, target, edits);
-    drop_fields(tool, target, edits);
+/// Adds what the format cannot do without.
+fn complete_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     if tool.absent.name && !tool.name.is_empty() {
         tool.absent.name = false;
         let name = Some(json!(tool.name));
@@ -71,6 +72,7 @@ fn fit_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     }
 }
 
+/// Drops the keys of other formats.
 fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     let kept = tool.extensions.remove(&target.format());
     for (format, keys) in std::mem::take(&mut tool.extensions) {

@@ -10,6 +10,7 @@ mod agreement;
 mod containers;
 mod corpus;
 mod dialects;
+mod emission;
 mod hostile;
 mod samples;
 mod vectors;

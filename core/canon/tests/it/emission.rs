@@ -1,0 +1,162 @@
+//! What an emission says about itself, case by case.
+
+use serde_json::{Value, json};
+use toolwarden_canon::{Emission, Emitter, Kind, Source, Target, canonicalize, emit};
+use toolwarden_model::Tool;
+
+fn tool(definition: Value) -> Tool {
+    canonicalize(definition, Source::Detect)
+        .unwrap()
+        .tools
+        .remove(0)
+        .tool
+}
+
+/// The edits as lines: what happened where.
+fn account(emission: &Emission) -> Vec<String> {
+    let word = |kind| match kind {
+        Kind::Change => "changed",
+        Kind::Loss(severity) => severity.as_str(),
+    };
+    emission
+        .edits
+        .iter()
+        .map(|edit| format!("{} {}", word(edit.kind), edit.path))
+        .collect()
+}
+
+fn check(definition: Value, target: Target, value: &Value, edits: &[&str]) {
+    let emission = emit(tool(definition), target).unwrap();
+    assert_eq!(emission.value, *value);
+    assert_eq!(account(&emission), edits);
+}
+
+#[test]
+fn what_was_added_to_the_canonical_form_is_lost_with_a_word() {
+    let mut edited = tool(
+        json!({"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}),
+    );
+    edited.title = Some("T".to_owned());
+    edited.version = "3".into();
+    edited.outputs = json!({"type": "object"}).as_object().unwrap().clone();
+    let emission = emit(edited, Target::OpenaiChat).unwrap();
+    assert_eq!(
+        emission.value,
+        json!({"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}})
+    );
+    assert_eq!(
+        account(&emission),
+        ["metadata /version", "metadata /title", "metadata /outputs"]
+    );
+}
+
+#[test]
+fn revisions_of_mcp_differ_in_tasks_and_results() {
+    let definition = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"},
+        "execution": {"taskSupport": "required"}, "_meta": {"a": 1}});
+    check(definition.clone(), Target::Mcp, &definition, &[]);
+    check(
+        definition.clone(),
+        Target::Mcp20251125,
+        &json!({"name": "t", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}, "_meta": {"a": 1}}),
+        &["metadata /outputs"],
+    );
+    check(
+        definition,
+        Target::Mcp20260728,
+        &json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}, "_meta": {"a": 1}}),
+        &["metadata /extensions/mcp/execution"],
+    );
+}
+
+#[test]
+fn strict_mode_says_what_it_costs() {
+    check(
+        json!({"name": "t", "description": "d", "inputSchema": {"type": "object",
+            "properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}},
+            "required": ["b"]}}),
+        Target::OpenaiStrict,
+        &json!({"type": "function", "function": {"name": "t", "description": "d", "parameters": {"type": "object",
+            "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "array", "items": {"type": "string"}, "description": "(uniqueItems: true)"}},
+            "required": ["a", "b"], "additionalProperties": false}, "strict": true}}),
+        &[
+            "changed /strict",
+            "semantic /inputs/additionalProperties",
+            "semantic /inputs/required",
+            "semantic /inputs/properties/a",
+            "metadata /inputs/properties/a/default",
+            "semantic /inputs/properties/b/uniqueItems",
+            "semantic /inputs/properties/b/description",
+        ],
+    );
+}
+
+#[test]
+fn gemini_parameters_are_rewritten_or_lose_what_cannot_be_said() {
+    check(
+        json!({"name": "t", "description": "d", "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+            "properties": {"a": {"const": "x"}, "b": {"$ref": "#/definitions/B"}, "c": {"not": {"type": "string"}}},
+            "definitions": {"B": {"type": ["integer", "null"]}}}}),
+        Target::Gemini,
+        &json!({"name": "t", "description": "d", "parameters": {"type": "OBJECT",
+            "properties": {"a": {"enum": ["x"]}, "b": {"type": "INTEGER", "nullable": true}, "c": {}}}}),
+        &[
+            "metadata /inputs/$schema",
+            "changed /inputs/$defs",
+            "changed /inputs/definitions",
+            "changed /inputs/properties/a/enum",
+            "changed /inputs/properties/a/const",
+            "changed /inputs/properties/b",
+            "semantic /inputs/properties/c/not",
+            "changed /inputs/$defs",
+        ],
+    );
+}
+
+#[test]
+fn free_text_tools_become_functions_of_one_argument() {
+    check(
+        json!({"type": "custom", "name": "run", "format": {"type": "grammar", "syntax": "regex", "definition": "a"}}),
+        Target::Anthropic,
+        &json!({"name": "run", "input_schema": {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}}),
+        &[
+            "semantic /extensions/openai-responses-custom/format",
+            "changed /inputs",
+        ],
+    );
+}
+
+#[test]
+fn tools_a_provider_runs_go_nowhere_else() {
+    let hosted = || tool(json!({"type": "web_search_20250305", "name": "web_search"}));
+    let error = emit(hosted(), Target::Mcp).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`web_search` is run by its provider (anthropic-server) and has no definition another provider could use"
+    );
+    let same = emit(hosted(), Target::Anthropic).unwrap();
+    assert_eq!(
+        same.value,
+        json!({"type": "web_search_20250305", "name": "web_search"})
+    );
+}
+
+#[test]
+fn names_stay_apart_over_all_tools_of_an_emitter() {
+    let mut emitter = Emitter::new(Target::Bedrock);
+    let mut emitted = |name: &str| {
+        let emission = emitter
+            .emit(tool(
+                json!({"name": name, "inputSchema": {"type": "object"}}),
+            ))
+            .unwrap();
+        (
+            emission.name.emitted,
+            emission.value["toolSpec"]["name"].clone(),
+        )
+    };
+    let (first, written) = emitted("a.b");
+    assert_eq!((first.as_str(), written), ("a_b", json!("a_b")));
+    let (second, _) = emitted("a/b");
+    assert!(second.starts_with("a_b_") && second.len() == 12, "{second}");
+}
