@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io::{self, BufWriter, Stdout, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,12 +15,17 @@ pub(crate) enum Verdict {
     Finding,
 }
 
-/// Where results go: standard output, or a file that appears whole or not at all.
+/// Where results go: standard output, a file that appears whole or not at all, or something that is
+/// no file, such as a pipe or a device.
 pub(crate) enum Output {
     Stdout(BufWriter<Stdout>),
     File {
         path: PathBuf,
         temporary: BufWriter<NamedTempFile>,
+    },
+    Stream {
+        path: PathBuf,
+        stream: BufWriter<File>,
     },
 }
 
@@ -28,15 +34,28 @@ impl Output {
         let Some(path) = path else {
             return Ok(Self::Stdout(BufWriter::new(io::stdout())));
         };
+        // The kind alone: the name of a temporary file would only confuse.
+        let failed = |error: io::Error| CliError::Write {
+            place: path.to_owned(),
+            source: error.kind().into(),
+        };
+        if path
+            .metadata()
+            .is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+        {
+            let stream = File::options().write(true).open(path).map_err(failed)?;
+            return Ok(Self::Stream {
+                path: path.to_owned(),
+                stream: BufWriter::new(stream),
+            });
+        }
+        // A link stays a link: what it leads to is replaced.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parent = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        // The kind alone: the name of the temporary file would only confuse.
-        let temporary = NamedTempFile::new_in(parent).map_err(|error| CliError::Write {
-            place: path.to_owned(),
-            source: error.kind().into(),
-        })?;
+        let temporary = NamedTempFile::new_in(parent).map_err(failed)?;
         Ok(Self::File {
             path: path.to_owned(),
             temporary: BufWriter::new(temporary),
@@ -47,6 +66,7 @@ impl Output {
         let written = match self {
             Self::Stdout(out) => out.write_all(text.as_bytes()),
             Self::File { temporary, .. } => temporary.write_all(text.as_bytes()),
+            Self::Stream { stream, .. } => stream.write_all(text.as_bytes()),
         };
         written.map_err(|source| self.failed(source))
     }
@@ -67,35 +87,42 @@ impl Output {
                     .into_inner()
                     .map_err(|error| failed(error.into_error()))?;
                 temporary.as_file().sync_all().map_err(failed)?;
-                set_usual_permissions(&temporary).map_err(failed)?;
+                set_permissions(&temporary, &path).map_err(failed)?;
                 temporary
                     .persist(&path)
                     .map_err(|error| failed(error.error))?;
                 Ok(())
             }
+            Self::Stream { path, mut stream } => stream.flush().map_err(|source| CliError::Write {
+                place: path,
+                source,
+            }),
         }
     }
 
     fn failed(&self, source: io::Error) -> CliError {
         let place = match self {
             Self::Stdout(_) => "standard output".into(),
-            Self::File { path, .. } => path.clone(),
+            Self::File { path, .. } | Self::Stream { path, .. } => path.clone(),
         };
         CliError::Write { place, source }
     }
 }
 
-/// Temporary files are private; the result is an ordinary file.
+/// Temporary files are private; the result has the permissions of the file it replaces, or those of
+/// an ordinary one.
 #[cfg(unix)]
-fn set_usual_permissions(temporary: &NamedTempFile) -> io::Result<()> {
+fn set_permissions(temporary: &NamedTempFile, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    temporary
-        .as_file()
-        .set_permissions(std::fs::Permissions::from_mode(0o644))
+    let permissions = path.metadata().map_or_else(
+        |_| std::fs::Permissions::from_mode(0o644),
+        |it| it.permissions(),
+    );
+    temporary.as_file().set_permissions(permissions)
 }
 
 #[cfg(not(unix))]
-fn set_usual_permissions(_: &NamedTempFile) -> io::Result<()> {
+fn set_permissions(_: &NamedTempFile, _: &Path) -> io::Result<()> {
     Ok(())
 }
 

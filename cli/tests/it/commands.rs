@@ -104,6 +104,51 @@ fn a_failed_run_leaves_the_output_file_as_it_was() {
 }
 
 #[test]
+fn output_respects_what_is_there_already() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let write_to = |path: &Path| {
+        toolwarden()
+            .args(["canon", "canonicalize", "-", "--output"])
+            .arg(path)
+            .stdin(SEARCH)
+            .assert()
+            .success();
+    };
+    std::fs::write(at("private"), "").unwrap();
+    std::fs::set_permissions(at("private"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink(at("private"), at("link")).unwrap();
+    write_to(&at("link"));
+    assert!(at("link").is_symlink());
+    assert!(
+        std::fs::read_to_string(at("private"))
+            .unwrap()
+            .contains("search_web")
+    );
+    assert_eq!(
+        at("private").metadata().unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+
+    let pipe = at("pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read_to_string(pipe).unwrap()
+    });
+    write_to(&pipe);
+    assert!(reader.join().unwrap().contains("search_web"));
+    assert!(pipe.metadata().unwrap().file_type().is_fifo());
+}
+
+#[test]
 fn what_canonicalize_writes_emit_reads() {
     for format in ["text", "json", "jsonl"] {
         let canonical = toolwarden()

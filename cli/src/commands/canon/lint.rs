@@ -1,11 +1,12 @@
 use toolwarden_canon::{
     Demand, Dialect, Level, RequestLimits, conform, definition_pointer, lint, native,
 };
+use toolwarden_model::Format;
 use toolwarden_model::json::Pointer;
 
 use super::canonicalize::announce;
 use super::talk::{say, warn};
-use crate::args::{DocumentFormat, LintArgs};
+use crate::args::{DocumentFormat, LintArgs, ReportFormat};
 use crate::error::CliError;
 use crate::input::{ReadTool, each_tool};
 use crate::output::{Documents, Output, Verdict};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     each_tool(&args.input, |mut read| {
         warn(&read);
         if let Some(fixed) = &mut fixed {
-            edits += fix(&mut read, &args.dialects);
+            edits += fix(&mut read, &args.dialects, args.format == ReportFormat::Text);
             fixed.push(&native(read.found.tool.clone()).value, read.alone)?;
         }
         limits.add(&read.found.tool);
@@ -94,10 +95,11 @@ fn check(dialect: Dialect) -> Check {
 }
 
 /// Rewrites a tool for every dialect where that keeps its meaning, and says what it changed.
-fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect]) -> usize {
+fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect], tell: bool) -> usize {
     let mut count = 0;
     let tool = &mut read.found.tool;
-    if tool.absent.inputs {
+    // An operation is part of its document and cannot be written back alone.
+    if tool.absent.inputs || tool.format == Format::Openapi {
         return 0;
     }
     for dialect in dialects {
@@ -108,6 +110,9 @@ fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect]) -> usize {
             Demand::KeepMeaning,
         ) {
             count += 1;
+            if !tell {
+                continue;
+            }
             let path = style::visible(definition_pointer(tool, &edit.path).as_str());
             let name = style::visible(&tool.name);
             say(&format!(

@@ -30,7 +30,7 @@ pub(super) fn operations(document: &Object) -> Vec<Operation> {
     let mut operations = Vec::new();
     let paths = document.get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
-        let Some(item) = item.as_object() else {
+        let Some(item) = Schemas::of(document).follow(item) else {
             continue;
         };
         for (method, operation) in item {
@@ -133,12 +133,15 @@ fn parameters<'d>(
 /// The schema of the first successful answer.
 fn result_schema(schemas: &Schemas<'_>, operation: &Object) -> Option<Object> {
     let responses = operation.get("responses")?.as_object()?;
-    let success = responses.iter().find(|(status, _)| status.starts_with('2'));
-    let (_, response) = success?;
-    let response = schemas.follow(response)?;
-    let schema = response
-        .get("schema")
-        .or_else(|| content_schema(response)?.1.get("schema"))?;
+    let successes = responses
+        .iter()
+        .filter(|(status, _)| status.starts_with('2'));
+    let schema = successes.into_iter().find_map(|(_, response)| {
+        let response = schemas.follow(response)?;
+        response
+            .get("schema")
+            .or_else(|| content_schema(response)?.1.get("schema"))
+    })?;
     match schemas.convert(schema) {
         Value::Object(schema) => Some(schema),
         _ => None,
@@ -176,11 +179,10 @@ struct Arguments {
 impl Arguments {
     fn add(&mut self, name: &str, place: &str, schema: Value, required: bool) {
         let taken = self.properties.contains_key(name);
-        let argument = if taken {
-            format!("{place}_{name}")
-        } else {
-            name.to_owned()
-        };
+        let mut argument = name.to_owned();
+        while self.properties.contains_key(&argument) {
+            argument = format!("{place}_{argument}");
+        }
         if required {
             self.required.push(Value::from(argument.clone()));
         }
@@ -303,7 +305,13 @@ fn spreadable(schema: &Value, required: bool) -> Option<&Object> {
     let optional = members
         .get("required")
         .is_none_or(|names| names.as_array().is_some_and(Vec::is_empty));
-    (plain && (required || optional))
+    let names = members.get("required").and_then(Value::as_array);
+    let known = |name: &Value| {
+        name.as_str()
+            .is_some_and(|name| schema["properties"].get(name).is_some())
+    };
+    let all_known = names.is_none_or(|names| names.iter().all(known));
+    (plain && all_known && (required || optional))
         .then(|| members.get("properties")?.as_object())
         .flatten()
 }

@@ -161,7 +161,10 @@ fn wrapped(members: &mut Object, keys: Keys) -> Option<Value> {
 fn container_of(members: &Object, keys: Keys) -> Container {
     let is_array = |key: &str| members.get(key).is_some_and(Value::is_array);
     let is_object = |key: &str| members.get(key).is_some_and(Value::is_object);
-    if keys.has(Key::JsonRpc) && keys.has(Key::Result) && is_object("result") {
+    let lists = members
+        .get("result")
+        .is_some_and(|result| result.get("tools").is_some_and(Value::is_array));
+    if keys.has(Key::Result) && (lists || (keys.has(Key::JsonRpc) && is_object("result"))) {
         return Container::ToolsList;
     }
     if keys.has(Key::Tools) && is_array("tools") {

@@ -288,7 +288,6 @@ const GEMINI: Facts = Facts {
         "minLength",
         "minProperties",
         "minimum",
-        "nullable",
         "pattern",
         "properties",
         "propertyOrdering",

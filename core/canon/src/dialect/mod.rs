@@ -42,7 +42,7 @@ pub enum Dialect {
 
 /// A word that names no dialect.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown dialect `{word}`{}", closest(word, Dialect::ALL.iter().map(|dialect| dialect.id())))]
+#[error("unknown dialect `{word}`{} (known: {})", closest(word, Dialect::ids()), Dialect::ids().collect::<Vec<_>>().join(", "))]
 pub struct UnknownDialect {
     word: String,
 }
@@ -59,6 +59,10 @@ impl Dialect {
         Self::Bedrock,
         Self::Cohere,
     ];
+
+    fn ids() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|dialect| dialect.id())
+    }
 
     /// The dialect's word in commands.
     #[must_use]

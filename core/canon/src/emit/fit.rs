@@ -78,19 +78,20 @@ fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     for (format, keys) in std::mem::take(&mut tool.extensions) {
         let at = Pointer::of(["extensions", format.id()]);
         for (key, value) in keys {
+            if formats::is_converted(format, &key) {
+                let reason = format!(
+                    "the {format} spelling is for {format} only; what it says is carried over"
+                );
+                edits.push(Edit::change(at.child(&key), Some(value), None, reason));
+                continue;
+            }
             let constrains = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
             let severity = if constrains {
                 Severity::Semantic
             } else {
                 Severity::Metadata
             };
-            let reason = if formats::is_converted(format, &key) {
-                format!(
-                    "the {format} spelling is kept for {format} only; what it says is carried over"
-                )
-            } else {
-                format!("{} has no place for this {format} key", target.format())
-            };
+            let reason = format!("{} has no place for this {format} key", target.format());
             edits.push(Edit::loss(at.child(&key), value, severity, reason));
         }
     }

@@ -41,7 +41,7 @@ pub enum Target {
 
 /// A word that names no target.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown target `{word}`{}", closest(word, Target::words()))]
+#[error("unknown target `{word}`{} (known: {})", closest(word, Target::words()), Target::words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownTarget {
     word: String,
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
 use super::table::{Conversion, Slot, Table, field};
-use crate::schema::{rebuild, rename_types};
+use crate::schema::{let_null_in, rebuild, rename_types};
 
 pub(super) const DECLARATION: Table = &[
     field("name", Slot::Name),
@@ -88,12 +88,25 @@ fn decode(schema: &Value) -> Option<Value> {
             )
         });
         move_reference(schema, "#/defs/", "#/$defs/");
-        if let (Some(Value::Bool(true)), Some(Value::String(word))) =
-            (schema.get("nullable"), schema.get("type"))
-        {
-            let both = json!([word, "null"]);
-            schema.insert("type".to_owned(), both);
-            schema.shift_remove("nullable");
+        for limit in [
+            "minItems",
+            "maxItems",
+            "minLength",
+            "maxLength",
+            "minProperties",
+            "maxProperties",
+        ] {
+            // Gemini's JSON spells 64-bit numbers as strings.
+            let number = schema
+                .get(limit)
+                .and_then(Value::as_str)
+                .and_then(|text| text.parse::<u64>().ok());
+            if let Some(number) = number {
+                schema.insert(limit.to_owned(), number.into());
+            }
+        }
+        if schema.shift_remove("nullable") == Some(Value::Bool(true)) {
+            let_null_in(schema);
         }
         if let Some(example) = schema.get_mut("example").map(Value::take) {
             schema.shift_remove("example");
@@ -105,11 +118,17 @@ fn decode(schema: &Value) -> Option<Value> {
 fn encode(schema: &Value) -> Option<Value> {
     schema.as_object()?;
     Some(rebuild(schema, &gemini_keyword, &|schema| {
+        // `nullable` lets null in past everything else, so it only says the same where there is
+        // nothing else.
+        let alone = !["enum", "const", "anyOf"]
+            .iter()
+            .any(|key| schema.contains_key(*key));
         if let Some([Value::String(word), Value::String(null)]) = schema
             .get("type")
             .and_then(Value::as_array)
             .map(Vec::as_slice)
             && null == "null"
+            && alone
         {
             let word = word.clone();
             schema.insert("type".to_owned(), Value::String(word));

@@ -5,4 +5,4 @@ mod references;
 mod walk;
 
 pub(crate) use references::{InlineError, Inliner, reaches_itself, resolve};
-pub(crate) use walk::{any_type, map_schemas, rebuild, rename_types, subschemas};
+pub(crate) use walk::{any_type, let_null_in, map_schemas, rebuild, rename_types, subschemas};

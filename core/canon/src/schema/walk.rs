@@ -124,6 +124,45 @@ pub(crate) fn any_type(schema: &Value, test: &dyn Fn(&str) -> bool) -> bool {
         })
 }
 
+/// Makes null valid beside what a schema accepts.
+pub(crate) fn let_null_in(schema: &mut Object) {
+    let null = || Value::from("null");
+    let enumerates = schema.contains_key("enum") || schema.contains_key("const");
+    let combines = ["anyOf", "oneOf", "allOf", "not", "$ref"]
+        .iter()
+        .any(|key| schema.contains_key(*key));
+    match schema.get_mut("type") {
+        Some(Value::String(word)) if !enumerates && !combines => {
+            let word = Value::from(word.as_str());
+            schema.insert("type".to_owned(), Value::Array(vec![word, null()]));
+        }
+        Some(Value::Array(words)) if !enumerates && !combines => {
+            if !words.contains(&null()) {
+                words.push(null());
+            }
+        }
+        // A schema that constrains nothing lets null in already.
+        None if !enumerates && !combines => {}
+        _ => {
+            let mut informing = Object::new();
+            for key in ["title", "description", "default", "examples"] {
+                informing.extend(
+                    schema
+                        .shift_remove(key)
+                        .map(|value| (key.to_owned(), value)),
+                );
+            }
+            let own = Value::Object(std::mem::take(schema));
+            let null: Object = [("type".to_owned(), null())].into_iter().collect();
+            informing.insert(
+                "anyOf".to_owned(),
+                Value::Array(vec![own, Value::Object(null)]),
+            );
+            *schema = informing;
+        }
+    }
+}
+
 /// Renames the types of one schema; a type that becomes nothing is removed.
 pub(crate) fn rename_types(schema: &mut Object, rename: impl Fn(&str) -> Option<&str>) {
     let renamed = match schema.get("type") {

@@ -114,6 +114,9 @@ impl Tool {
             tool.security = Some(Security::from_value(value, fields.at("security"))?);
         }
         tool.absent = read_absent(&mut fields)?;
+        // Whoever writes one into the file means it.
+        tool.absent.description &= tool.description.is_empty();
+        tool.absent.inputs &= tool.inputs.is_empty();
         tool.extensions = read_extensions(&mut fields)?;
         tool.layout = read_layout(&mut fields)?;
         tool.definition = fields
@@ -427,7 +430,7 @@ mod tests {
             r#""data_classification":"confidential","pii_handling":"processes"},"title":"T","annotations":{"a":1},"#,
             r#""strict":true,"examples":[{"a":1}],"dialect":"x","capability_sources":{"action":"explicit","#,
             r#""domain":"annotation","side_effects":"inferred","idempotent":"default","cost_estimate":"explicit"},"#,
-            r#""absent":["name","inputs"],"extensions":{"mcp":{"_meta":{"k":1e5}}},"source_format":"mcp","format":"mcp","#,
+            r#""absent":["name"],"extensions":{"mcp":{"_meta":{"k":1e5}}},"source_format":"mcp","format":"mcp","#,
             r#""layout":{"":["b","a"]},"original_definition":{"z":1}}"#
         );
         assert_eq!(serde_json::to_string(&read(text).unwrap()).unwrap(), text);

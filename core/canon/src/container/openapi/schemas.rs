@@ -84,7 +84,7 @@ impl<'d> Schemas<'d> {
         references(&schema, &mut pending);
         let mut definitions = Object::new();
         while let Some(name) = pending.pop_first() {
-            if definitions.contains_key(&name) {
+            if definitions.contains_key(&unescape(&name)) {
                 continue;
             }
             let Some(shared) = self.shared(&name) else {
@@ -94,6 +94,9 @@ impl<'d> Schemas<'d> {
                 references(members, &mut pending);
             }
             definitions.insert(unescape(&name), shared);
+        }
+        if let Some(Value::Object(own)) = schema.shift_remove("$defs") {
+            definitions.extend(own);
         }
         if !definitions.is_empty() {
             schema.insert("$defs".to_owned(), Value::Object(definitions));
@@ -135,18 +138,9 @@ fn references(schema: &Object, names: &mut BTreeSet<String>) {
 
 /// Turns the keywords OpenAPI 3.0 has of its own into those of JSON Schema.
 fn translate(schema: &mut Object) {
-    if let (Some(Value::Bool(true)), Some(Value::String(word))) =
-        (schema.get("nullable"), schema.get("type"))
-    {
-        let both = json!([word, "null"]);
-        schema.insert("type".to_owned(), both);
-        if let Some(Value::Array(values)) = schema.get_mut("enum")
-            && !values.contains(&Value::Null)
-        {
-            values.push(Value::Null);
-        }
+    if schema.shift_remove("nullable") == Some(Value::Bool(true)) {
+        crate::schema::let_null_in(schema);
     }
-    schema.shift_remove("nullable");
     for (exclusive, bound) in [
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),

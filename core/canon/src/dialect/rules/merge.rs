@@ -1,8 +1,32 @@
 use serde_json::Value;
 use toolwarden_model::json::Object;
 
+/// Keywords that look at each other, so that joining them from two schemas says something else.
+const ENTANGLED: &[&[&str]] = &[
+    &[
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "unevaluatedProperties",
+    ],
+    &[
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "unevaluatedItems",
+    ],
+    &["contains", "minContains", "maxContains"],
+    &["if", "then", "else"],
+];
+
 /// One schema that says what both say, if joining their keywords does.
 pub(super) fn merge(mut into: Object, other: &Object) -> Option<Object> {
+    if ENTANGLED
+        .iter()
+        .any(|group| is_entangled(group, &into, other))
+    {
+        return None;
+    }
     for (keyword, value) in other {
         let Some(own) = into.get_mut(keyword) else {
             into.insert(keyword.clone(), value.clone());
@@ -30,12 +54,16 @@ pub(super) fn merge(mut into: Object, other: &Object) -> Option<Object> {
             _ => return None,
         }
     }
-    // A closed object closes over its own properties only, so joining properties would open it.
-    let closed = |schema: &Object| {
-        schema
-            .get("additionalProperties")
-            .is_some_and(|value| *value != Value::Bool(true))
+    Some(into)
+}
+
+/// Whether both schemas have keywords of a group, and other ones than `properties` alone.
+fn is_entangled(group: &[&str], a: &Object, b: &Object) -> bool {
+    let has = |schema: &Object| group.iter().any(|keyword| schema.contains_key(*keyword));
+    let has_other = |schema: &Object| {
+        group
+            .iter()
+            .any(|it| *it != "properties" && schema.contains_key(*it))
     };
-    let both_have_properties = into.contains_key("properties") && other.contains_key("properties");
-    (!(both_have_properties && closed(&into))).then_some(into)
+    has(a) && has(b) && (has_other(a) || has_other(b))
 }

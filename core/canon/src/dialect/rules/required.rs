@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
 use crate::dialect::node::{Node, Step, Violation};
+use crate::schema::let_null_in;
 
 /// Optional properties: they become required and may be null instead.
 pub(super) fn all_required(node: Node<'_>) -> Vec<Violation> {
@@ -40,47 +41,34 @@ pub(super) fn all_required(node: Node<'_>) -> Vec<Violation> {
 
 /// The same schema with null let in, unless it already is.
 fn nullable(schema: &Value) -> Option<Value> {
-    let members = schema.as_object()?;
-    let mut nullable = members.clone();
-    match members.get("type") {
-        Some(Value::String(word)) if word != "null" => {
-            nullable.insert("type".to_owned(), json!([word, "null"]));
-        }
-        Some(Value::Array(words)) if !words.iter().any(|word| word == "null") => {
-            let words: Vec<&Value> = words.iter().chain([&Value::Null]).collect();
-            let words: Vec<Value> = words
-                .into_iter()
-                .map(|word| {
-                    if word.is_null() {
-                        json!("null")
-                    } else {
-                        word.clone()
-                    }
-                })
-                .collect();
-            nullable.insert("type".to_owned(), Value::Array(words));
-        }
-        Some(_) => return None,
-        None if members.contains_key("$ref") => {
-            return Some(json!({"anyOf": [schema, {"type": "null"}]}));
-        }
-        None => {
-            let mut branches = members.get("anyOf")?.as_array()?.clone();
-            let null = json!({"type": "null"});
-            if branches.contains(&null) {
-                return None;
-            }
-            branches.push(null);
-            nullable.insert("anyOf".to_owned(), Value::Array(branches));
-        }
+    let mut nullable = schema.as_object()?.clone();
+    let is_null = |schema: &Value| *schema == json!({"type": "null"}) || *schema == json!("null");
+    let holds_null = |key: &str| {
+        nullable
+            .get(key)
+            .and_then(Value::as_array)
+            .is_some_and(|it| it.iter().any(is_null))
+    };
+    if holds_null("type") || holds_null("anyOf") {
+        return None;
     }
-    if let Some(Value::Array(values)) = nullable.get_mut("enum")
-        && !values.contains(&Value::Null)
+    if let Some(Value::Array(branches)) = nullable
+        .get_mut("anyOf")
+        .filter(|_| schema.get("type").is_none())
     {
+        branches.push(json!({"type": "null"}));
+        return Some(Value::Object(nullable));
+    }
+    let typed = nullable.get("type").is_some_and(Value::is_string);
+    if let (true, Some(Value::Array(values))) = (typed, nullable.get_mut("enum")) {
         values.push(Value::Null);
-    }
-    if let Some(value) = nullable.shift_remove("const") {
+    } else if let (true, Some(value)) = (typed, nullable.shift_remove("const")) {
         nullable.insert("enum".to_owned(), json!([value, null]));
+    } else {
+        let_null_in(&mut nullable);
+        return Some(Value::Object(nullable)).filter(|nullable| nullable != schema);
     }
+    let word = nullable.get("type").cloned();
+    nullable.insert("type".to_owned(), json!([word, "null"]));
     Some(Value::Object(nullable))
 }

@@ -10,9 +10,11 @@ pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
         return Vec::new();
     };
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    let values = node.schema.get("enum").and_then(Value::as_array);
+    let never_null = values.is_some_and(|values| !values.contains(&Value::Null));
     let accepted = match node.facts.type_lists {
         TypeLists::Any => true,
-        TypeLists::Nullable => matches!(words.as_slice(), [_, "null"]),
+        TypeLists::Nullable => matches!(words.as_slice(), [_, "null"]) && !never_null,
         TypeLists::Scalars => {
             words.len() < 2 || !words.iter().any(|word| matches!(*word, "object" | "array"))
         }
@@ -24,6 +26,8 @@ pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
     let violation = Violation::rejected("type-list", Pointer::of(["type"]), message);
     let steps = match words.as_slice() {
         [word] => vec![Step::set("type", json!(word))],
+        // Null is in no enumeration without it, whatever the type says.
+        [word, "null"] | ["null", word] if never_null => vec![Step::set("type", json!(word))],
         ["null", word] if node.facts.type_lists == TypeLists::Nullable => {
             vec![Step::set("type", json!([word, "null"]))]
         }
