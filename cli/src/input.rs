@@ -10,7 +10,7 @@ use toolwarden_canon::{
     Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
 };
 use toolwarden_model::closest;
-use toolwarden_model::json::{JsonError, Pointer, Position, decode_utf8, locate};
+use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
 
 use crate::args::InputArgs;
 use crate::error::CliError;
@@ -59,43 +59,35 @@ impl<'t> Document<'t> {
         if offset < from {
             (from, position) = (0, Position { line: 1, column: 1 });
         }
-        let position = beyond(
-            position,
-            Position::after(self.text.get(from..offset).unwrap_or_default()),
-        );
+        let position = position.beyond(Position::after(
+            self.text.get(from..offset).unwrap_or_default(),
+        ));
         self.reached.set((offset, position));
         position
     }
 }
 
-/// A position counted from another one.
-const fn beyond(start: Position, position: Position) -> Position {
-    let column = if position.line == 1 {
-        start.column + position.column - 1
-    } else {
-        position.column
-    };
-    Position {
-        line: start.line + position.line - 1,
-        column,
-    }
-}
-
 impl Place<'_> {
-    /// Where a part of the definition stands in the file: the part itself, or the nearest around it.
-    pub(crate) fn position(&self, found: &CanonicalizedTool, part: &Pointer) -> Position {
+    /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
+    pub(crate) fn positions<'p>(
+        &self,
+        found: &CanonicalizedTool,
+        parts: impl Iterator<Item = &'p Pointer>,
+    ) -> Vec<Position> {
         let within = found
             .pointer
             .as_str()
             .strip_prefix(self.item.pointer.as_str())
             .unwrap_or_default();
-        let mut pointer = Pointer::from(within).join(part);
-        loop {
-            if let Some(position) = locate(self.item.text, &pointer) {
-                return self.in_file(position);
-            }
-            pointer.pop();
+        let within = Pointer::from(within);
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return Vec::new();
         }
+        let positions = Positions::of(self.item.text);
+        parts
+            .map(|part| self.in_file(positions.nearest(&within.join(part))))
+            .collect()
     }
 
     /// The file, and the line where it is one of many.
@@ -110,7 +102,7 @@ impl Place<'_> {
     fn in_file(&self, position: Position) -> Position {
         let offset =
             (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize);
-        let position = beyond(self.document.position(offset), position);
+        let position = self.document.position(offset).beyond(position);
         Position {
             line: self.document.lines_before + position.line,
             ..position

@@ -46,6 +46,19 @@ impl Default for Hints {
 }
 
 impl HintsEvidence {
+    /// Whether somebody stated any of the hints.
+    #[must_use]
+    pub fn states_any(&self) -> bool {
+        let Self {
+            action,
+            domain,
+            side_effects,
+            idempotent,
+            cost_estimate,
+        } = *self;
+        [action, domain, side_effects, idempotent, cost_estimate].contains(&Evidence::Explicit)
+    }
+
     /// The same evidence for every hint.
     #[must_use]
     pub const fn all(evidence: Evidence) -> Self {

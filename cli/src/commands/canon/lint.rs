@@ -140,9 +140,12 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
                 .iter()
                 .any(|finding| finding.level == Level::Rejected),
         );
-        for finding in findings {
-            let part = definition_pointer(tool, &finding.pointer);
-            let position = read.place.position(&read.found, &part);
+        let parts: Vec<Pointer> = findings
+            .iter()
+            .map(|finding| definition_pointer(tool, &finding.pointer))
+            .collect();
+        let positions = read.place.positions(&read.found, parts.iter());
+        for ((finding, part), position) in findings.into_iter().zip(&parts).zip(positions) {
             report.findings.push(report::Finding {
                 check: dialect.to_string(),
                 rule: finding.rule,
@@ -155,7 +158,7 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
                 file: read.place.file.display().to_string(),
                 line: position.line,
                 column: position.column,
-                pointer: read.found.pointer.join(&part).to_string(),
+                pointer: read.found.pointer.join(part).to_string(),
                 fixable: finding.fixable,
             });
         }

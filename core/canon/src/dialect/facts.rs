@@ -33,6 +33,8 @@ pub struct Facts {
     pub(super) empty_objects: bool,
     /// `true` and `false` may stand for schemas.
     pub(super) boolean_schemas: bool,
+    /// `examples` may hold one value only.
+    pub(super) one_example: bool,
     /// The largest `minItems`.
     pub(super) max_min_items: Option<u64>,
     pub(super) limits: Limits,
@@ -64,6 +66,8 @@ pub(super) struct References {
     pub(super) inside_unions: bool,
     /// Definitions may stand only at the root.
     pub(super) root_only: bool,
+    /// A reference may lead to the whole schema.
+    pub(super) to_whole: bool,
 }
 
 /// What `enum` may hold.
@@ -109,6 +113,7 @@ const FREE_REFERENCES: References = References {
     recursive: true,
     inside_unions: true,
     root_only: false,
+    to_whole: true,
 };
 
 const ASCII_64: NameRule = NameRule {
@@ -155,6 +160,7 @@ const ANYTHING: Facts = Facts {
     untyped: true,
     empty_objects: true,
     boolean_schemas: true,
+    one_example: false,
     max_min_items: None,
     limits: NO_LIMITS,
     tool_name: None,
@@ -302,6 +308,7 @@ const GEMINI: Facts = Facts {
     enums: Enums::Strings,
     type_lists: TypeLists::Nullable,
     boolean_schemas: false,
+    one_example: true,
     tool_name: Some(GEMINI_TOOL),
     parameter_name: Some(GEMINI_PARAMETER),
     ..ANYTHING
@@ -342,12 +349,14 @@ const KIMI: Facts = Facts {
         "oneOf",
         "$schema",
         "$comment",
+        "definitions",
         "examples",
     ]),
     type_beside_union: false,
     references: References {
         with_siblings: false,
         root_only: true,
+        to_whole: false,
         ..FREE_REFERENCES
     },
     enums: Enums::OneType,
@@ -369,6 +378,7 @@ const DEEPSEEK_STRICT: Facts = Facts {
     closed_objects: true,
     all_required: true,
     references: References {
+        allowed: false,
         inside_unions: false,
         ..FREE_REFERENCES
     },

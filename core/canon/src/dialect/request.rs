@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use toolwarden_model::Tool;
 use toolwarden_model::json::{Object, Pointer};
@@ -6,8 +8,10 @@ use super::Dialect;
 use crate::schema::subschemas;
 
 /// Counts what a provider limits per request, over all tools of one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RequestLimits {
+    /// How often each name occurs.
+    names: BTreeMap<String, usize>,
     tools: usize,
     optional: usize,
     unions: usize,
@@ -18,6 +22,7 @@ impl RequestLimits {
     /// Counts one more tool.
     pub fn add(&mut self, tool: &Tool) {
         self.tools += 1;
+        *self.names.entry(tool.name.clone()).or_default() += 1;
         self.strict += usize::from(tool.strict == Some(true));
         self.count(&tool.inputs);
     }
@@ -25,26 +30,29 @@ impl RequestLimits {
     /// What a request with all tools counted would be rejected for.
     #[must_use]
     pub fn exceeded(&self, dialect: Dialect) -> Vec<String> {
+        let repeated = self.names.iter().filter(|(_, count)| **count > 1);
+        let mut exceeded: Vec<String> = repeated
+            .map(|(name, count)| format!("{count} tools are called `{name}`"))
+            .collect();
         let rows: &[(usize, usize, &str)] = match dialect {
             Dialect::AnthropicStrict => &[
                 (self.tools, 20, "strict tools"),
                 (self.optional, 24, "optional parameters"),
                 (self.unions, 16, "parameters with a union"),
             ],
-            Dialect::DeepseekStrict if self.strict > 0 && self.strict < self.tools => {
-                return vec![format!(
-                    "{} of {} tools are strict: a request must not mix them",
-                    self.strict, self.tools
-                )];
-            }
             _ => &[],
         };
-        let exceeded = rows.iter().filter(|(found, limit, _)| found > limit);
+        let rows = rows.iter().filter(|(found, limit, _)| found > limit);
+        exceeded.extend(rows.map(|(found, limit, what)| {
+            format!("{found} {what} in one request, at most {limit} are accepted")
+        }));
+        if dialect == Dialect::DeepseekStrict && self.strict > 0 && self.strict < self.tools {
+            let (strict, tools) = (self.strict, self.tools);
+            exceeded.push(format!(
+                "{strict} of {tools} tools are strict: a request must not mix them"
+            ));
+        }
         exceeded
-            .map(|(found, limit, what)| {
-                format!("{found} {what} in one request, at most {limit} are accepted")
-            })
-            .collect()
     }
 
     fn count(&mut self, schema: &Object) {

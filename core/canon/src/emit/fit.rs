@@ -123,7 +123,7 @@ fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     {
         lose("title", Value::String(title));
     }
-    if tool.evidence == HintsEvidence::all(Evidence::Explicit) && !json_schema {
+    if tool.evidence.states_any() && !json_schema {
         lose("capabilities", json!(tool.hints));
         tool.evidence = HintsEvidence::all(Evidence::Default);
     }

@@ -76,7 +76,7 @@ pub(super) fn write(mut tool: Tool) -> Value {
             if !keys.iter().any(|key| key == "$schema") {
                 members.shift_remove("$schema");
             }
-            let stated = tool.evidence == HintsEvidence::all(Evidence::Explicit);
+            let stated = tool.evidence.states_any();
             if !stated && !keys.iter().any(|key| key == "x-capabilities") {
                 members.shift_remove("x-capabilities");
             }

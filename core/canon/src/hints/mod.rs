@@ -14,17 +14,36 @@ const DESCRIPTION_WORDS: usize = 10;
 
 /// Fills in the hints nobody stated: annotations first, then words.
 pub(crate) fn infer(tool: &mut Tool) {
-    let stated = tool.evidence == HintsEvidence::all(Evidence::Explicit);
+    let stated = tool.evidence.states_any();
+    let (hints, evidence) = inferred(tool);
     // A JSON Schema document states capabilities whether anybody meant to or not, so there only
     // those count as stated that words would not give.
-    if stated && tool.format != Format::JsonSchema {
+    if stated && tool.format == Format::JsonSchema && hints != tool.hints {
         return;
     }
-    let (hints, evidence) = inferred(tool);
-    if stated && hints != tool.hints {
+    if !stated || tool.format == Format::JsonSchema {
+        (tool.hints, tool.evidence) = (hints, evidence);
         return;
     }
-    (tool.hints, tool.evidence) = (hints, evidence);
+    fill_in(tool, hints, evidence);
+}
+
+/// Takes over the hints nobody stated.
+fn fill_in(tool: &mut Tool, hints: Hints, evidence: HintsEvidence) {
+    let open = |evidence: Evidence| evidence != Evidence::Explicit;
+    if open(tool.evidence.action) {
+        (tool.hints.action, tool.evidence.action) = (hints.action, evidence.action);
+    }
+    if open(tool.evidence.domain) {
+        (tool.hints.domain, tool.evidence.domain) = (hints.domain, evidence.domain);
+    }
+    if open(tool.evidence.side_effects) {
+        (tool.hints.side_effects, tool.evidence.side_effects) =
+            (hints.side_effects, evidence.side_effects);
+    }
+    if open(tool.evidence.idempotent) {
+        (tool.hints.idempotent, tool.evidence.idempotent) = (hints.idempotent, evidence.idempotent);
+    }
 }
 
 fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {

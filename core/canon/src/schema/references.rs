@@ -32,7 +32,10 @@ pub(crate) fn resolve<'s>(root: &'s Object, reference: &str) -> Option<&'s Value
         .segments()
         .collect::<Vec<_>>()
         .into_iter();
-    let mut current = root.get(&segments.next()?)?;
+    let first = segments.next()?;
+    // A rewrite may have moved the definitions already.
+    let moved = || root.get("definitions").filter(|_| first == "$defs");
+    let mut current = root.get(&first).or_else(moved)?;
     for segment in segments {
         current = match current {
             Value::Object(map) => map.get(&segment)?,

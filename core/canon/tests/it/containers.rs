@@ -261,3 +261,55 @@ fn openapi_2_and_3_1_operations() {
     );
     assert_eq!(tool.name, "get_a");
 }
+
+#[test]
+fn openapi_oddities_end_and_lose_nothing() {
+    let document = json!({"openapi": "3.0.0", "paths": {
+        "/a/{id}": {"post": {"operationId": "a", "parameters": [
+            {"name": "query_id", "in": "query", "schema": {"type": "string"}},
+            {"name": "id", "in": "path", "schema": {"type": "string"}},
+            {"name": "id", "in": "query", "schema": {"type": "boolean"}}],
+            "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/a~1b"}}}},
+            "responses": {"204": {}, "200": {"content": {"application/json": {"schema": {"type": "object"}}}}}}},
+        "/b": {"$ref": "#/components/pathItems/B"}},
+        "components": {"pathItems": {"B": {"get": {"operationId": "b", "responses": {}}}}, "schemas": {
+            "a/b": {"type": "object", "properties": {
+                "self": {"$ref": "#/components/schemas/a~1b"},
+                "maybe": {"nullable": true, "allOf": [{"$ref": "#/components/schemas/C"}]}}, "required": ["self"]},
+            "C": {"type": "string"}}}});
+    let tools = canonicalize(document, Source::Detect).unwrap().tools;
+    let names: Vec<&str> = tools.iter().map(|found| found.tool.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let inputs = json!(tools[0].tool.inputs);
+    let arguments: Vec<&String> = inputs["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        arguments,
+        ["query_id", "id", "query_query_id", "self", "maybe"]
+    );
+    assert_eq!(
+        inputs["properties"]["query_query_id"],
+        json!({"type": "boolean"})
+    );
+    assert_eq!(
+        inputs["properties"]["maybe"],
+        json!({"anyOf": [{"allOf": [{"$ref": "#/$defs/C"}]}, {"type": "null"}]})
+    );
+    assert_eq!(json!(tools[0].tool.outputs), json!({"type": "object"}));
+}
+
+#[test]
+fn gemini_null_is_null() {
+    let declaration = json!({"name": "t", "description": "d", "parameters": {"type": "OBJECT", "properties": {
+        "a": {"type": "STRING", "nullable": true}, "b": {"type": "STRING", "nullable": true, "enum": ["x"]},
+        "c": {"type": "ARRAY", "minItems": "1", "items": {"type": "STRING"}}}}});
+    let tool = canonicalize(declaration, Source::Detect)
+        .unwrap()
+        .tools
+        .remove(0)
+        .tool;
+    assert_eq!(
+        json!(tool.inputs["properties"]),
+        json!({"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "string", "enum": ["x"]}, {"type": "null"}]},
+            "c": {"type": "array", "minItems": 1, "items": {"type": "string"}}})
+    );
+}

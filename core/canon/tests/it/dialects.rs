@@ -57,6 +57,7 @@ fn every_rule_is_shown_by_a_case() {
         "description",
         "empty-object",
         "enum",
+        "examples",
         "format",
         "inputs",
         "keyword",

@@ -99,16 +99,15 @@ fn gemini_parameters_are_rewritten_or_lose_what_cannot_be_said() {
             "definitions": {"B": {"type": ["integer", "null"]}}}}),
         Target::Gemini,
         &json!({"name": "t", "description": "d", "parameters": {"type": "OBJECT",
-            "properties": {"a": {"enum": ["x"]}, "b": {"type": "INTEGER", "nullable": true}, "c": {}}}}),
+            "properties": {"a": {"enum": ["x"]}, "b": {"ref": "#/defs/B"}, "c": {}}, "defs": {"B": {"type": "INTEGER", "nullable": true}}}}),
         &[
             "metadata /inputs/$schema",
             "changed /inputs/$defs",
             "changed /inputs/definitions",
             "changed /inputs/properties/a/enum",
             "changed /inputs/properties/a/const",
-            "changed /inputs/properties/b",
+            "changed /inputs/properties/b/$ref",
             "semantic /inputs/properties/c/not",
-            "changed /inputs/$defs",
         ],
     );
 }

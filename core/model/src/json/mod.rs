@@ -11,7 +11,7 @@ pub use parse::{
     JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, dismantle, parse,
 };
 pub use pointer::Pointer;
-pub use scan::{DuplicateKey, Position, locate};
+pub use scan::{DuplicateKey, Position, Positions};
 
 pub use serde_json::{Map, Number, Value};
 

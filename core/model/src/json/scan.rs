@@ -1,6 +1,6 @@
 //! A second look at a text that is already known to be JSON: where things stand in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Pointer;
 
@@ -35,22 +35,61 @@ impl Position {
         Self { line, column }
     }
 
+    /// This position's place in a text of which another position is the start.
+    #[must_use]
+    pub const fn beyond(self, further: Self) -> Self {
+        let column = if further.line == 1 {
+            self.column + further.column - 1
+        } else {
+            further.column
+        };
+        Self {
+            line: self.line + further.line - 1,
+            column,
+        }
+    }
+
     fn at(text: &str, offset: usize) -> Self {
         Self::after(text.get(..offset).unwrap_or(text))
     }
 }
 
-/// Where the value (or the key that leads to it) stands in a valid JSON text.
-#[must_use]
-pub fn locate(text: &str, pointer: &Pointer) -> Option<Position> {
-    let mut scanner = Scanner::new(text);
-    while let Some(token) = scanner.next() {
-        let here = matches!(token.kind, Kind::Key) || scanner.at_element_or_root(&token);
-        if here && scanner.path(&token) == *pointer {
-            return Some(Position::at(text, token.offset));
+/// Where everything stands in a valid JSON text: values, or the keys that lead to them.
+#[derive(Clone, Debug, Default)]
+pub struct Positions(BTreeMap<Pointer, Position>);
+
+impl Positions {
+    /// Looks through the text once.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let mut scanner = Scanner::new(text);
+        let mut positions = BTreeMap::new();
+        let (mut reached, mut position) = (0, Position { line: 1, column: 1 });
+        while let Some(token) = scanner.next() {
+            if matches!(token.kind, Kind::Key) || scanner.at_element_or_root(&token) {
+                let passed = text.get(reached..token.offset).unwrap_or_default();
+                position = position.beyond(Position::after(passed));
+                reached = token.offset;
+                positions.insert(scanner.path(&token), position);
+            }
+        }
+        Self(positions)
+    }
+
+    /// Where a pointer leads to, or the nearest place around it that is there.
+    #[must_use]
+    pub fn nearest(&self, pointer: &Pointer) -> Position {
+        let mut pointer = pointer.clone();
+        loop {
+            if let Some(position) = self.0.get(&pointer) {
+                return *position;
+            }
+            if pointer == Pointer::root() {
+                return Position { line: 1, column: 1 };
+            }
+            pointer.pop();
         }
     }
-    None
 }
 
 /// Every key written twice in one object of a valid JSON text.
@@ -249,15 +288,19 @@ mod tests {
     #[test]
     fn pointers_are_located_at_their_key_or_element() {
         let text = "{\n  \"a\": [1, {\"b/c\": \"é\"}],\n  \"é\": {\"x\": 1}, \"y\": 2\n}";
-        let at = |pointer: &str| locate(text, &Pointer::from(pointer)).map(|p| (p.line, p.column));
-        assert_eq!(at(""), Some((1, 1)));
-        assert_eq!(at("/a"), Some((2, 3)));
-        assert_eq!(at("/a/0"), Some((2, 9)));
-        assert_eq!(at("/a/1"), Some((2, 12)));
-        assert_eq!(at("/a/1/b~1c"), Some((2, 13)));
-        assert_eq!(at("/é/x"), Some((3, 9)));
-        assert_eq!(at("/y"), Some((3, 18)));
-        assert_eq!(at("/nowhere"), None);
+        let positions = Positions::of(text);
+        let at = |pointer: &str| {
+            let position = positions.nearest(&Pointer::from(pointer));
+            (position.line, position.column)
+        };
+        assert_eq!(at(""), (1, 1));
+        assert_eq!(at("/a"), (2, 3));
+        assert_eq!(at("/a/0"), (2, 9));
+        assert_eq!(at("/a/1"), (2, 12));
+        assert_eq!(at("/a/1/b~1c"), (2, 13));
+        assert_eq!(at("/é/x"), (3, 9));
+        assert_eq!(at("/y"), (3, 18));
+        assert_eq!(at("/a/1/nowhere/at/all"), (2, 12));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::node::Node;
 use crate::fingerprint::Fingerprint;
-use crate::hints::{Evidence, Hints, HintsEvidence};
+use crate::hints::{Hints, HintsEvidence};
 use crate::json::{Object, Value, write_canonical_text};
 use crate::security::Security;
 use crate::tool::{Absent, Extensions, Tool};
@@ -50,7 +50,7 @@ impl Tool {
         if let Some(annotations) = &self.annotations {
             see("annotations", Node::Object(annotations));
         }
-        if self.evidence == HintsEvidence::all(Evidence::Explicit) {
+        if self.evidence.states_any() {
             see("capabilities", hints_node(&self.hints));
         }
         if !self.absent.description {

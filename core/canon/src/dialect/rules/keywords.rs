@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::Facts;
+use crate::dialect::facts::{Enums, Facts};
 use crate::dialect::lint::Level;
 use crate::dialect::node::{Node, Step, Violation};
 
@@ -91,6 +91,20 @@ pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
             format!("`{keyword}` is taken and not honoured"),
         )
     }));
+    if let (true, Some(Value::Array(examples))) = (facts.one_example, node.schema.get("examples"))
+        && examples.len() != 1
+    {
+        let violation = Violation::rejected(
+            "examples",
+            Pointer::of(["examples"]),
+            "exactly one example is accepted",
+        );
+        let first = examples.first().map(|first| json!([first]));
+        found.push(violation.informing(vec![Step {
+            at: Pointer::of(["examples"]),
+            after: first,
+        }]));
+    }
     if let (Some(most), Some(least)) = (
         facts.max_min_items,
         node.schema.get("minItems").and_then(Value::as_u64),
@@ -111,11 +125,10 @@ fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
     let message = format!("`{keyword}` is not accepted");
     let violation = Violation::rejected("keyword", Pointer::of([keyword]), message);
     match keyword {
-        "const" if node.facts.accepts("enum") && !node.schema.contains_key("enum") => violation
-            .same(vec![
-                Step::set("enum", json!([value])),
-                Step::remove("const"),
-            ]),
+        "const" if enumerable(node, value) => violation.same(vec![
+            Step::set("enum", json!([value])),
+            Step::remove("const"),
+        ]),
         "exclusiveMinimum" | "exclusiveMaximum" => bound(node, keyword, value, violation),
         "definitions" if node.facts.accepts("$defs") => renamed_definitions(node, value, violation),
         "nullable" => violation.informing(vec![Step::remove(keyword)]),
@@ -124,6 +137,16 @@ fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
         }
         _ => violation.other(told(node, keyword, vec![Step::remove(keyword)])),
     }
+}
+
+/// Whether the dialect takes the value in an `enum`.
+fn enumerable(node: Node<'_>, value: &Value) -> bool {
+    let taken = match node.facts.enums {
+        Enums::Anything => true,
+        Enums::Strings => value.is_string(),
+        Enums::OneType => value.is_string() || value.is_number(),
+    };
+    taken && node.facts.accepts("enum") && !node.schema.contains_key("enum")
 }
 
 /// An open bound of whole numbers is a closed one next to it.

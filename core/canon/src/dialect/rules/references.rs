@@ -13,12 +13,26 @@ pub(super) fn reference(node: Node<'_>) -> Vec<Violation> {
         return Vec::new();
     };
     let violation = Violation::rejected("reference", Pointer::of(["$ref"]), message);
+    // `definitions` becomes `$defs` as a whole where it can, and references go along.
+    if let Some(name) = reference
+        .strip_prefix("#/definitions/")
+        .filter(|_| moves_definitions(node))
+    {
+        return vec![violation.same(vec![Step::set("$ref", format!("#/$defs/{name}").into())])];
+    }
     match inlined(node) {
         Ok(inlined) => vec![violation.same(vec![Step::replace(inlined)])],
         Err(InlineError::Recursive | InlineError::TooLarge) => vec![violation],
         // What leads nowhere constrains nothing that could be checked.
         Err(InlineError::Unresolved) => vec![violation.other(vec![Step::remove("$ref")])],
     }
+}
+
+/// Whether the root's `definitions` can be called `$defs` instead.
+pub(super) fn moves_definitions(node: Node<'_>) -> bool {
+    node.facts.accepts("$defs")
+        && !node.facts.accepts("definitions")
+        && !node.root.contains_key("$defs")
 }
 
 /// The schema with its references replaced by what they lead to.
@@ -41,6 +55,9 @@ fn objection(node: Node<'_>, reference: &str) -> Option<&'static str> {
     }
     if rules.root_only && !at_root && reference != "#" {
         return Some("only references to `$defs` at the root are accepted");
+    }
+    if !rules.to_whole && reference == "#" {
+        return Some("a reference to the whole schema is not accepted");
     }
     if !rules.with_siblings && node.schema.len() > 1 {
         return Some("nothing may stand beside a reference");
