@@ -22,8 +22,17 @@ struct Entry<'t> {
     value: Option<&'t Value>,
     losses: Vec<EditEntry<'t>>,
     changes: Vec<EditEntry<'t>>,
+    unaccepted: Vec<UnacceptedEntry<'t>>,
     refused: Option<String>,
     warnings: Vec<WarningEntry>,
+}
+
+/// What the target's dialect still does not take.
+#[derive(Serialize)]
+struct UnacceptedEntry<'t> {
+    path: &'t str,
+    rule: &'static str,
+    message: &'t str,
 }
 
 #[derive(Serialize)]
@@ -52,6 +61,7 @@ struct Account {
     semantic: usize,
     metadata: usize,
     refused: usize,
+    unaccepted: usize,
     warned: bool,
 }
 
@@ -158,6 +168,15 @@ fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> 
         value: emission.as_ref().ok().map(|emission| &emission.value),
         losses: edits(|edit| edit.kind != Kind::Change),
         changes: edits(|edit| edit.kind == Kind::Change),
+        unaccepted: emission
+            .iter()
+            .flat_map(|emission| &emission.unaccepted)
+            .map(|it| UnacceptedEntry {
+                path: it.pointer.as_str(),
+                rule: it.rule,
+                message: &it.message,
+            })
+            .collect(),
         refused: emission.as_ref().err().cloned(),
         warnings: warning_entries(&read.found.warnings),
     }
@@ -179,8 +198,14 @@ fn edit_entry(edit: &Edit) -> EditEntry<'_> {
 
 /// Tells every edit of one tool.
 fn tell(emission: &Emission, alone: bool) {
-    for edit in &emission.edits {
-        let line = edit_line(edit);
+    let left = emission.unaccepted.iter().map(|it| {
+        let (error, path) = (style::ERROR, style::visible(it.pointer.as_str()));
+        format!(
+            "{error}still not accepted{error:#} {path}: {}",
+            style::visible(&it.message)
+        )
+    });
+    for line in emission.edits.iter().map(edit_line).chain(left) {
         if alone {
             say(&line);
         } else {
@@ -224,6 +249,7 @@ impl Account {
                 .iter()
                 .any(|edit| edit.kind == Kind::Loss(severity))
         };
+        self.unaccepted += usize::from(!emission.unaccepted.is_empty());
         self.semantic += usize::from(lost(Severity::Semantic));
         self.metadata += usize::from(lost(Severity::Metadata));
         if emission.name.emitted != emission.name.original {
@@ -264,6 +290,12 @@ impl Account {
                 "{style}{what}{style:#} in {tools}, e.g. {tool}: {reason}"
             ));
         }
+        if self.unaccepted > 0 {
+            let (error, count) = (style::ERROR, self.unaccepted);
+            say(&format!(
+                "{error}still not accepted{error:#}: {count} of the emitted tools; --verbose says why"
+            ));
+        }
         for (emitted, original) in &self.renamed {
             say(&format!(
                 "renamed {} to {}",
@@ -279,7 +311,7 @@ impl Account {
             Some(DeniedLoss::Semantic) => self.semantic > 0,
             None => false,
         };
-        if denied || self.refused > 0 || (args.strict && self.warned) {
+        if denied || self.refused > 0 || (args.strict && (self.warned || self.unaccepted > 0)) {
             Verdict::Finding
         } else {
             Verdict::Fine

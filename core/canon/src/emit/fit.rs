@@ -7,7 +7,7 @@ use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
 use super::edit::{Edit, Severity};
 use super::names::Names;
 use super::target::Target;
-use crate::dialect::{Demand, Dialect, conform};
+use crate::dialect::{Demand, conform};
 use crate::formats::{self, Slot, Table};
 
 /// Changes the tool until the target's format can say all of it.
@@ -243,10 +243,9 @@ fn fit_revision(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
 
 /// Rewrites the schemas until they are within what the target accepts.
 fn fit_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
-    let dialect = match target {
-        Target::OpenaiStrict => Dialect::OpenaiStrict,
-        Target::Gemini if tool.format != Format::Gemini => Dialect::Gemini,
-        _ => return,
+    let native_gemini = target == Target::Gemini && tool.format == Format::Gemini;
+    let Some(dialect) = target.dialect().filter(|_| !native_gemini) else {
+        return;
     };
     if target == Target::OpenaiStrict && tool.strict != Some(true) {
         ask_for_strict_mode(tool, edits);

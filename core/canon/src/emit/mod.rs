@@ -13,6 +13,7 @@ pub use edit::{Edit, Kind, Severity};
 pub use names::{NameRule, Names};
 pub use target::{Target, UnknownTarget};
 
+use crate::dialect::{Finding, lint};
 use crate::formats;
 
 /// A tool in a provider's format.
@@ -24,6 +25,8 @@ pub struct Emission {
     pub name: RenamedTool,
     /// Every difference from the tool, in the order it was made.
     pub edits: Vec<Edit>,
+    /// What the target's dialect still does not take, for targets that have one.
+    pub unaccepted: Vec<Finding>,
 }
 
 /// How a tool is called on both sides of an emission.
@@ -98,8 +101,17 @@ impl Emitter {
             emitted: tool.name.clone(),
             original,
         };
+        let unaccepted = self
+            .target
+            .dialect()
+            .map_or_else(Vec::new, |dialect| lint(&tool, dialect));
         let value = formats::write(self.target.format(), tool);
-        Ok(Emission { value, name, edits })
+        Ok(Emission {
+            value,
+            name,
+            edits,
+            unaccepted,
+        })
     }
 }
 
@@ -118,9 +130,11 @@ pub fn native(tool: Tool) -> Emission {
         emitted: tool.name.clone(),
         original: tool.name.clone(),
     };
+    let value = formats::write(tool.format, tool);
     Emission {
-        value: formats::write(tool.format, tool),
+        value,
         name,
         edits: Vec::new(),
+        unaccepted: Vec::new(),
     }
 }

@@ -5,6 +5,7 @@ use thiserror::Error;
 use toolwarden_model::{Format, closest};
 
 use super::names::NameRule;
+use crate::dialect::Dialect;
 
 /// What a tool can be emitted as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -143,6 +144,16 @@ impl Target {
             | Self::Langchain
             | Self::JsonSchema
             | Self::JsonSchema202012 => None,
+        }
+    }
+
+    /// The dialect a tool is rewritten for.
+    #[must_use]
+    pub const fn dialect(self) -> Option<Dialect> {
+        match self {
+            Self::OpenaiStrict => Some(Dialect::OpenaiStrict),
+            Self::Gemini => Some(Dialect::Gemini),
+            _ => None,
         }
     }
 

@@ -159,3 +159,18 @@ fn names_stay_apart_over_all_tools_of_an_emitter() {
     let (second, _) = emitted("a/b");
     assert!(second.starts_with("a_b_") && second.len() == 12, "{second}");
 }
+
+#[test]
+fn what_no_rewrite_can_mend_is_said() {
+    let definition = json!({"name": "t", "inputSchema": {"type": "object", "properties": {"any": {}}, "required": ["any"]}});
+    let emission = emit(tool(definition), Target::OpenaiStrict).unwrap();
+    let said: Vec<String> = emission
+        .unaccepted
+        .iter()
+        .map(|it| format!("{}: {}", it.pointer, it.message))
+        .collect();
+    assert_eq!(
+        said,
+        ["/inputs/properties/any: a value without a type is not accepted"]
+    );
+}
