@@ -116,21 +116,6 @@ const FREE_REFERENCES: References = References {
     to_whole: true,
 };
 
-const ASCII_64: NameRule = NameRule {
-    punctuation: "_-",
-    max_length: 64,
-    starts_with_letter: false,
-};
-const ASCII_128: NameRule = NameRule {
-    punctuation: "_-",
-    max_length: 128,
-    starts_with_letter: false,
-};
-const GEMINI_TOOL: NameRule = NameRule {
-    punctuation: "_.:-",
-    max_length: 128,
-    starts_with_letter: true,
-};
 const GEMINI_PARAMETER: NameRule = NameRule {
     punctuation: "_",
     max_length: 64,
@@ -223,7 +208,7 @@ const OPENAI_STRICT: Facts = Facts {
         properties: Some(5000),
         ..NO_LIMITS
     },
-    tool_name: Some(ASCII_64),
+    tool_name: Some(NameRule::ASCII_64),
     tells_lost_constraints: true,
     ..ANYTHING
 };
@@ -268,7 +253,7 @@ const ANTHROPIC_STRICT: Facts = Facts {
     ]),
     boolean_schemas: false,
     max_min_items: Some(1),
-    tool_name: Some(ASCII_128),
+    tool_name: Some(NameRule::ASCII_128),
     tells_lost_constraints: true,
     ..ANYTHING
 };
@@ -309,7 +294,7 @@ const GEMINI: Facts = Facts {
     type_lists: TypeLists::Nullable,
     boolean_schemas: false,
     one_example: true,
-    tool_name: Some(GEMINI_TOOL),
+    tool_name: Some(NameRule::GEMINI),
     parameter_name: Some(GEMINI_PARAMETER),
     ..ANYTHING
 };
@@ -326,7 +311,7 @@ const GEMINI_JSON_SCHEMA: Facts = Facts {
         "minContains",
         "maxContains",
     ],
-    tool_name: Some(GEMINI_TOOL),
+    tool_name: Some(NameRule::GEMINI),
     parameter_name: Some(GEMINI_PARAMETER),
     ..ANYTHING
 };
@@ -368,7 +353,7 @@ const KIMI: Facts = Facts {
         union_branches: Some(500),
         bytes: Some(120_000),
     },
-    tool_name: Some(ASCII_64),
+    tool_name: Some(NameRule::ASCII_64),
     ..ANYTHING
 };
 
@@ -387,13 +372,13 @@ const DEEPSEEK_STRICT: Facts = Facts {
     untyped: false,
     empty_objects: false,
     boolean_schemas: false,
-    tool_name: Some(ASCII_64),
+    tool_name: Some(NameRule::ASCII_64),
     ..ANYTHING
 };
 
 const BEDROCK: Facts = Facts {
     source: "botocore 1.44.0",
-    tool_name: Some(ASCII_64),
+    tool_name: Some(NameRule::ASCII_64),
     description_says_something: true,
     inputs_required: true,
     ..ANYTHING

@@ -14,6 +14,24 @@ pub struct NameRule {
 }
 
 impl NameRule {
+    /// Letters, digits, `_` and `-`, up to 64: OpenAI, Bedrock and most compatible endpoints.
+    pub const ASCII_64: Self = Self {
+        punctuation: "_-",
+        max_length: 64,
+        starts_with_letter: false,
+    };
+    /// The same, up to 128: Anthropic.
+    pub const ASCII_128: Self = Self {
+        max_length: 128,
+        ..Self::ASCII_64
+    };
+    /// Gemini's function names.
+    pub const GEMINI: Self = Self {
+        punctuation: "_.:-",
+        max_length: 128,
+        starts_with_letter: true,
+    };
+
     /// Whether a name is accepted as it is.
     #[must_use]
     pub fn accepts(&self, name: &str) -> bool {
@@ -108,16 +126,8 @@ fn with_digest(rule: NameRule, original: &str) -> String {
 mod tests {
     use super::*;
 
-    const OPENAI: NameRule = NameRule {
-        punctuation: "_-",
-        max_length: 64,
-        starts_with_letter: false,
-    };
-    const GEMINI: NameRule = NameRule {
-        punctuation: "_.:-",
-        max_length: 128,
-        starts_with_letter: true,
-    };
+    const OPENAI: NameRule = NameRule::ASCII_64;
+    const GEMINI: NameRule = NameRule::GEMINI;
 
     #[test]
     fn accepted_names_stay() {

@@ -47,22 +47,6 @@ pub struct UnknownTarget {
     word: String,
 }
 
-const OPENAI_NAME: NameRule = NameRule {
-    punctuation: "_-",
-    max_length: 64,
-    starts_with_letter: false,
-};
-const ANTHROPIC_NAME: NameRule = NameRule {
-    punctuation: "_-",
-    max_length: 128,
-    starts_with_letter: false,
-};
-const GEMINI_NAME: NameRule = NameRule {
-    punctuation: "_.:-",
-    max_length: 128,
-    starts_with_letter: true,
-};
-
 impl Target {
     /// Every target, with the other words it is known by.
     pub const ALL: &'static [(Self, &'static [&'static str])] = &[
@@ -135,9 +119,9 @@ impl Target {
             | Self::OpenaiStrict
             | Self::OpenaiResponses
             | Self::OpenaiLegacy
-            | Self::Bedrock => Some(OPENAI_NAME),
-            Self::Anthropic => Some(ANTHROPIC_NAME),
-            Self::Gemini | Self::GeminiJsonSchema => Some(GEMINI_NAME),
+            | Self::Bedrock => Some(NameRule::ASCII_64),
+            Self::Anthropic => Some(NameRule::ASCII_128),
+            Self::Gemini | Self::GeminiJsonSchema => Some(NameRule::GEMINI),
             Self::Mcp
             | Self::Mcp20251125
             | Self::Mcp20260728
