@@ -79,12 +79,12 @@ def main():
     objects = [structured(definition, definition["inputSchema"]) for definition in sample]
     rate, tools = theirs(objects, convert_to_openai_tool)
     row("its tool objects with a JSON Schema", rate, len(objects), tools, base)
-    objects, built = [], 0
+    objects = []
     for definition in sample:
         try:
             objects.append(structured(definition, model(definition)))
         except Exception:  # not every name makes a field
-            built += 1
+            continue
     rate, tools = theirs(objects, convert_to_openai_tool)
     row("its tool objects with a Pydantic model", rate, len(objects), tools, base)
 

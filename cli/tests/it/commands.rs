@@ -183,6 +183,30 @@ fn what_canonicalize_writes_emit_reads() {
 }
 
 #[test]
+fn fixing_mends_what_the_document_says_it_does() {
+    let rejected = |args: &[&str]| {
+        let out = toolwarden()
+            .args(["canon", "lint", "--for", "kimi"])
+            .args(args)
+            .arg("examples/workspace.json");
+        let out = out.output().unwrap();
+        let said = String::from_utf8([out.stdout, out.stderr].concat()).unwrap();
+        said.lines()
+            .filter(|line| line.starts_with("kimi: "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rejected(&[]),
+        ["kimi: 5 of 8 tools rejected (checked 2026-11-15)"]
+    );
+    assert_eq!(
+        rejected(&["--fix"]),
+        ["kimi: 3 of 8 tools rejected (checked 2026-11-15)"]
+    );
+}
+
+#[test]
 fn completions_exist_for_the_shells_we_name() {
     for shell in ["bash", "zsh", "fish"] {
         let out = toolwarden().args(["completions", shell]).output().unwrap();
