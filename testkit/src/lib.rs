@@ -4,7 +4,9 @@
 //! printed line what it skips.
 
 mod corpus;
+mod schemas;
 mod shared;
 
 pub use corpus::{Sample, definitions, mcp_servers};
+pub use schemas::schemas;
 pub use shared::{shared, vectors};

@@ -7,6 +7,7 @@ use crate::workspace::{Crate, Workspace};
 const LAYERS: &[(&str, &[&str])] = &[
     ("core/model", &[]),
     ("core/canon", &["toolwarden-model"]),
+    ("core/schema", &["toolwarden-model"]),
     ("cli", &["toolwarden-model", "toolwarden-canon"]),
     ("testkit", &[]),
     ("xtask", &[]),

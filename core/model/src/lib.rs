@@ -4,6 +4,7 @@
 //! speak to each other in these types, and only in these.
 
 pub mod json;
+pub mod keywords;
 
 mod definition;
 mod fingerprint;

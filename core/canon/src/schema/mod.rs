@@ -5,4 +5,5 @@ mod references;
 mod walk;
 
 pub(crate) use references::{InlineError, Inliner, reaches_itself, resolve};
-pub(crate) use walk::{any_type, let_null_in, map_schemas, rebuild, rename_types, subschemas};
+pub(crate) use toolwarden_model::keywords::subschemas;
+pub(crate) use walk::{any_type, let_null_in, map_schemas, rebuild, rename_types};

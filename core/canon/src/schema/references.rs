@@ -2,9 +2,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_model::json::{Object, Pointer};
-
-use super::walk::{Position, position, subschemas};
+use toolwarden_model::json::{Object, Pointer, percent_decoded};
+use toolwarden_model::keywords::{Position, position, subschemas};
 
 /// The most nodes one inlining may produce.
 const MAX_NODES: usize = 100_000;
@@ -27,7 +26,7 @@ pub(crate) enum InlineError {
 
 /// What a local reference leads to.
 pub(crate) fn resolve<'s>(root: &'s Object, reference: &str) -> Option<&'s Value> {
-    let pointer = percent_decode(reference.strip_prefix('#')?)?;
+    let pointer = percent_decoded(reference.strip_prefix('#')?)?;
     let mut segments = Pointer::from(pointer.as_str())
         .segments()
         .collect::<Vec<_>>()
@@ -199,21 +198,6 @@ fn is_annotation(keyword: &str) -> bool {
         "$comment",
     ]
     .contains(&keyword)
-}
-
-fn percent_decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let high = char::from(rest.next()?).to_digit(16)?;
-        let low = char::from(rest.next()?).to_digit(16)?;
-        bytes.push(u8::try_from(high * 16 + low).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,69 +1,6 @@
 use serde_json::Value;
-use toolwarden_model::json::{Object, Pointer};
-
-/// How a keyword holds schemas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Position {
-    /// One schema.
-    One,
-    /// A list of schemas.
-    List,
-    /// A map from names to schemas.
-    Map,
-    /// One schema or a list of them, as `items` was before draft 2020-12.
-    OneOrList,
-}
-
-/// How the keyword holds schemas, if it holds any.
-pub(crate) fn position(keyword: &str) -> Option<Position> {
-    match keyword {
-        "additionalProperties"
-        | "unevaluatedProperties"
-        | "propertyNames"
-        | "additionalItems"
-        | "unevaluatedItems"
-        | "contains"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "contentSchema" => Some(Position::One),
-        "items" => Some(Position::OneOrList),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Position::List),
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-        | "dependencies" => Some(Position::Map),
-        _ => None,
-    }
-}
-
-/// The schemas directly inside a schema, with the pointers that lead to them.
-pub(crate) fn subschemas<'s>(schema: &'s Object, at: &Pointer) -> Vec<(Pointer, &'s Value)> {
-    let mut found = Vec::new();
-    for (keyword, value) in schema {
-        let Some(position) = position(keyword) else {
-            continue;
-        };
-        match (position, value) {
-            (Position::Map, Value::Object(map)) => {
-                // A dependency may be a list of names instead of a schema.
-                let schemas = map.iter().filter(|(_, value)| !value.is_array());
-                found.extend(schemas.map(|(name, value)| (at.child(keyword).child(name), value)));
-            }
-            (Position::List | Position::OneOrList, Value::Array(items)) => {
-                let items = items.iter().enumerate();
-                found.extend(items.map(|(index, value)| (at.child(keyword).index(index), value)));
-            }
-            // A boolean that says whether there may be more is a switch rather than a schema.
-            (_, Value::Bool(_))
-                if keyword.starts_with("additional") || keyword.starts_with("unevaluated") => {}
-            (Position::One | Position::OneOrList, Value::Object(_) | Value::Bool(_)) => {
-                found.push((at.child(keyword), value));
-            }
-            _ => {}
-        }
-    }
-    found
-}
+use toolwarden_model::json::Object;
+use toolwarden_model::keywords::{Position, position};
 
 /// A copy of a schema with a change made to every schema in it, outermost last.
 pub(crate) fn map_schemas(schema: &Value, change: &dyn Fn(&mut Object)) -> Value {
@@ -207,10 +144,5 @@ mod tests {
             json!({"properties": {"properties": {"type": "object"}, "items": {"type": "object", "items": [{"type": "object"}]}},
                 "enum": [{"type": "dict"}], "default": {"type": "dict"}, "type": "object"})
         );
-        let places: Vec<String> = subschemas(schema.as_object().unwrap(), &Pointer::root())
-            .into_iter()
-            .map(|(pointer, _)| pointer.to_string())
-            .collect();
-        assert_eq!(places, ["/properties/properties", "/properties/items"]);
     }
 }

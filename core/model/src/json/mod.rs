@@ -10,7 +10,7 @@ pub use canonical::{to_canonical_string, write_canonical};
 pub use parse::{
     JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, dismantle, parse,
 };
-pub use pointer::Pointer;
+pub use pointer::{Pointer, percent_decoded};
 pub use scan::{DuplicateKey, Position, Positions};
 
 pub use serde_json::{Map, Number, Value};

@@ -98,6 +98,23 @@ impl From<&str> for Pointer {
     }
 }
 
+/// The fragment of a URI as the text it stands for.
+#[must_use]
+pub fn percent_decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let high = char::from(rest.next()?).to_digit(16)?;
+        let low = char::from(rest.next()?).to_digit(16)?;
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

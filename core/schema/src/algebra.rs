@@ -1,0 +1,185 @@
+use std::collections::BTreeMap;
+
+use jsonschema::canonical::{self, Containment};
+use serde_json::Value;
+use toolwarden_model::json::Object;
+
+use crate::policy::{Budget, Formats};
+
+/// The most schemas a document may hold before the algebra is not asked.
+const MAX_SCHEMAS: f64 = 4_000.0;
+
+/// A second opinion on inclusion from somebody else's rules.
+pub(crate) trait Algebra {
+    /// Whether every value of the old lifted schema is one of the new; nothing where it cannot
+    /// tell.
+    fn includes(&self, old: &Value, new: &Value) -> Option<bool>;
+
+    /// A schema of the values of the old that the new does not accept.
+    fn difference(&self, old: &Value, new: &Value) -> Option<Value>;
+}
+
+/// The set algebra of the `jsonschema` crate. It has no budget of its own: what would multiply out
+/// to more branches than allowed is not given to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Canonical {
+    pub(crate) budget: Budget,
+    pub(crate) formats: Formats,
+}
+
+impl Canonical {
+    fn pair(
+        self,
+        old: &Value,
+        new: &Value,
+    ) -> Option<(canonical::CanonicalSchema, canonical::CanonicalSchema)> {
+        let limit = f64::from(self.budget.branches.get());
+        let small = |schema: &Value| {
+            let estimate = Estimate::of(schema);
+            estimate.schemas <= MAX_SCHEMAS && estimate.holding.max(estimate.failing) <= limit
+        };
+        if !small(old) || !small(new) {
+            return None;
+        }
+        let canonicalize = |schema: &Value| {
+            canonical::options()
+                .offline()
+                .with_draft(jsonschema::Draft::Draft202012)
+                .should_validate_formats(self.formats == Formats::Assert)
+                .canonicalize(schema)
+                .ok()
+        };
+        Some((canonicalize(old)?, canonicalize(new)?))
+    }
+}
+
+impl Algebra for Canonical {
+    fn includes(&self, old: &Value, new: &Value) -> Option<bool> {
+        let (old, new) = self.pair(old, new)?;
+        match new.covers(&old).ok()? {
+            Containment::Yes => Some(true),
+            Containment::No => Some(false),
+            Containment::Unknown => None,
+        }
+    }
+
+    fn difference(&self, old: &Value, new: &Value) -> Option<Value> {
+        let (old, new) = self.pair(old, new)?;
+        Some(old.subtract(&new).ok()?.to_json_schema())
+    }
+}
+
+/// How many branches a schema multiplies out to, held and denied, and how many schemas it unfolds
+/// to.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    schemas: f64,
+    holding: f64,
+    failing: f64,
+}
+
+impl Estimate {
+    /// What says one thing or nothing.
+    const PLAIN: Self = Self {
+        schemas: 1.0,
+        holding: 1.0,
+        failing: 1.0,
+    };
+
+    fn of(schema: &Value) -> Self {
+        let definitions = schema.get("$defs").and_then(Value::as_object);
+        let mut estimator = Estimator {
+            definitions,
+            known: BTreeMap::new(),
+        };
+        estimator.schema(schema)
+    }
+
+    fn denied(self) -> Self {
+        Self {
+            holding: self.failing,
+            failing: self.holding,
+            ..self
+        }
+    }
+
+    fn every(parts: &[Self]) -> Self {
+        Self {
+            schemas: parts.iter().map(|part| part.schemas).sum(),
+            holding: parts.iter().map(|part| part.holding).product(),
+            failing: parts.iter().map(|part| part.failing).sum(),
+        }
+    }
+
+    fn some(parts: &[Self]) -> Self {
+        Self {
+            schemas: parts.iter().map(|part| part.schemas).sum(),
+            holding: parts.iter().map(|part| part.holding).sum(),
+            failing: parts.iter().map(|part| part.failing).product(),
+        }
+    }
+
+    /// Schemas about different values do not multiply each other; the worst of them counts.
+    fn beside(parts: &[Self]) -> Self {
+        let worst = |of: fn(&Self) -> f64| parts.iter().map(of).fold(1.0, f64::max);
+        Self {
+            schemas: parts.iter().map(|part| part.schemas).sum(),
+            holding: worst(|part| part.holding),
+            failing: worst(|part| part.failing),
+        }
+    }
+}
+
+struct Estimator<'s> {
+    definitions: Option<&'s Object>,
+    known: BTreeMap<&'s str, Estimate>,
+}
+
+impl<'s> Estimator<'s> {
+    fn schema(&mut self, schema: &'s Value) -> Estimate {
+        let Value::Object(members) = schema else {
+            return Estimate::PLAIN;
+        };
+        let mut parts = vec![Estimate::PLAIN];
+        for (keyword, value) in members {
+            parts.push(match (keyword.as_str(), value) {
+                ("$ref", Value::String(reference)) => self.reference(reference),
+                ("allOf", Value::Array(branches)) => Estimate::every(&self.list(branches)),
+                ("anyOf" | "oneOf", Value::Array(branches)) => Estimate::some(&self.list(branches)),
+                ("not", inner) => self.schema(inner).denied(),
+                ("if", inner) => {
+                    let inner = self.schema(inner);
+                    Estimate::some(&[inner, inner.denied()])
+                }
+                ("properties" | "patternProperties" | "dependentSchemas", Value::Object(map)) => {
+                    let parts: Vec<_> = map.values().map(|value| self.schema(value)).collect();
+                    Estimate::beside(&parts)
+                }
+                ("prefixItems", Value::Array(items)) => Estimate::beside(&self.list(items)),
+                ("$defs", _) => continue,
+                (_, Value::Object(_)) => Estimate::beside(&[self.schema(value)]),
+                _ => continue,
+            });
+        }
+        Estimate::every(&parts)
+    }
+
+    fn list(&mut self, schemas: &'s [Value]) -> Vec<Estimate> {
+        schemas.iter().map(|schema| self.schema(schema)).collect()
+    }
+
+    fn reference(&mut self, reference: &'s str) -> Estimate {
+        let name = reference.trim_start_matches("#/$defs/");
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        // Who refers to itself is counted once.
+        self.known.insert(name, Estimate::PLAIN);
+        let target = self
+            .definitions
+            .and_then(|definitions| definitions.get(name));
+        let estimate = target.map_or(Estimate::PLAIN, |target| self.schema(target));
+        self.known.insert(name, estimate);
+        estimate
+    }
+}

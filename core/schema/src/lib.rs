@@ -1,0 +1,20 @@
+//! JSON Schema as a set: is every value of one schema a value of another?
+//!
+//! The answer is a proof, a witness, or the admission that neither was found. Nothing here knows
+//! of tools.
+
+mod algebra;
+mod compare;
+mod obstacle;
+mod policy;
+mod prepare;
+mod set;
+mod solve;
+mod text;
+mod verdict;
+mod witness;
+
+pub use compare::{Pair, Replay, compare};
+pub use obstacle::{Obstacle, Side};
+pub use policy::{Budget, Callers, Domain, Formats, Policy};
+pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};

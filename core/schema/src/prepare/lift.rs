@@ -1,0 +1,365 @@
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_model::json::{MAX_DEPTH, Object, Pointer, depth_within, type_name};
+
+use super::draft::Draft;
+use super::keywords::{Form, Kind, kind};
+use super::resources::Resources;
+use crate::policy::Formats;
+
+/// The most schemas one document may hold.
+const MAX_SCHEMAS: usize = 100_000;
+
+/// Why a schema cannot be read as a set of values.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum PrepareError {
+    /// A keyword has a value it cannot have.
+    #[error("`{keyword}` must be {expected}")]
+    Invalid {
+        pointer: Pointer,
+        keyword: String,
+        expected: &'static str,
+    },
+    /// A schema is neither an object nor a boolean.
+    #[error("a schema must be an object or a boolean, not {found}")]
+    NotASchema {
+        pointer: Pointer,
+        found: &'static str,
+    },
+    /// A reference leads out of the document, or nowhere.
+    #[error("the reference `{reference}` leads to nothing in this document")]
+    Unresolved { pointer: Pointer, reference: String },
+    /// A dynamic reference that several places could answer.
+    #[error("`{keyword}` may lead to several places")]
+    Dynamic {
+        pointer: Pointer,
+        keyword: &'static str,
+    },
+    /// The document exceeds a limit.
+    #[error("the schema has more than {MAX_SCHEMAS} parts or {MAX_DEPTH} levels")]
+    TooLarge,
+}
+
+/// The schema in draft 2020-12: assertions only, every reference leading to a definition `d<n>`.
+pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareError> {
+    if !depth_within(schema) {
+        return Err(PrepareError::TooLarge);
+    }
+    let draft = Draft::of(schema);
+    let mut lifter = Lifter {
+        draft,
+        formats,
+        resources: Resources::of(schema, draft),
+        names: BTreeMap::new(),
+        waiting: VecDeque::new(),
+        schemas: 0,
+    };
+    let root = lifter.lift(schema, &Pointer::root())?;
+    let mut definitions = Object::new();
+    while let Some((name, pointer, target)) = lifter.waiting.pop_front() {
+        let lifted = lifter.lift(target, &pointer)?;
+        definitions.insert(name, lifted);
+    }
+    let mut root = match root {
+        Value::Object(root) => root,
+        // A boolean has no room for definitions, and needs none.
+        other => return Ok(other),
+    };
+    if !definitions.is_empty() {
+        root.insert("$defs".to_owned(), Value::Object(definitions));
+    }
+    Ok(Value::Object(root))
+}
+
+struct Lifter<'s> {
+    draft: Draft,
+    formats: Formats,
+    resources: Resources<'s>,
+    names: BTreeMap<Pointer, String>,
+    waiting: VecDeque<(String, Pointer, &'s Value)>,
+    schemas: usize,
+}
+
+impl Lifter<'_> {
+    fn lift(&mut self, schema: &Value, at: &Pointer) -> Result<Value, PrepareError> {
+        self.schemas += 1;
+        if self.schemas > MAX_SCHEMAS {
+            return Err(PrepareError::TooLarge);
+        }
+        match schema {
+            Value::Bool(_) => Ok(schema.clone()),
+            Value::Object(members) => self.lift_object(members, at),
+            other => Err(PrepareError::NotASchema {
+                pointer: at.clone(),
+                found: type_name(other),
+            }),
+        }
+    }
+
+    fn lift_object(&mut self, members: &Object, at: &Pointer) -> Result<Value, PrepareError> {
+        if self.draft <= Draft::Seven
+            && let Some(reference) = members.get("$ref").and_then(Value::as_str)
+        {
+            // Up to draft 7 a reference replaces everything beside it.
+            let mut lifted = Object::new();
+            lifted.insert("$ref".to_owned(), self.reference(reference, at)?);
+            return Ok(Value::Object(lifted));
+        }
+        let mut lifted = Object::new();
+        // What must hold as well but has no keyword of its own left.
+        let mut further = Vec::new();
+        for (keyword, value) in sorted(members) {
+            let place = at.child(keyword);
+            match kind(keyword, self.draft) {
+                Kind::Annotation => {}
+                Kind::Plain(form) => {
+                    check(form, keyword, value, at)?;
+                    lifted.insert(keyword.clone(), value.clone());
+                }
+                Kind::Schema => {
+                    let value = self.lift(value, &place)?;
+                    lifted.insert(keyword.clone(), value);
+                }
+                Kind::Schemas => {
+                    let value = self.lift_list(keyword, value, at)?;
+                    lifted.insert(keyword.clone(), value);
+                }
+                Kind::SchemaMap => {
+                    let value = self.lift_map(keyword, value, at)?;
+                    lifted.insert(keyword.clone(), value);
+                }
+                Kind::Special => {
+                    let parts = self.special(keyword, value, members, at)?;
+                    for (keyword, value) in parts {
+                        if lifted.contains_key(keyword) || keyword.starts_with("dependent") {
+                            let part = [(keyword.to_owned(), value)].into_iter().collect();
+                            further.push(Value::Object(part));
+                        } else {
+                            lifted.insert(keyword.to_owned(), value);
+                        }
+                    }
+                }
+            }
+        }
+        if !further.is_empty() {
+            let all = lifted
+                .entry("allOf")
+                .or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::Array(all) = all {
+                all.extend(further);
+            }
+        }
+        Ok(Value::Object(lifted))
+    }
+
+    fn lift_list(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        at: &Pointer,
+    ) -> Result<Value, PrepareError> {
+        let items = value.as_array().filter(|items| !items.is_empty());
+        let items = items.ok_or_else(|| invalid(keyword, "a list of schemas, at least one", at))?;
+        let place = at.child(keyword);
+        let lifted = items.iter().enumerate();
+        let lifted: Result<Vec<_>, _> = lifted
+            .map(|(index, item)| self.lift(item, &place.index(index)))
+            .collect();
+        Ok(Value::Array(lifted?))
+    }
+
+    fn lift_map(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        at: &Pointer,
+    ) -> Result<Value, PrepareError> {
+        let map = value
+            .as_object()
+            .ok_or_else(|| invalid(keyword, "an object of schemas", at))?;
+        let place = at.child(keyword);
+        let mut lifted = Object::with_capacity(map.len());
+        for (name, schema) in sorted(map) {
+            lifted.insert(name.clone(), self.lift(schema, &place.child(name))?);
+        }
+        Ok(Value::Object(lifted))
+    }
+
+    /// What a keyword that depends on its neighbours becomes.
+    fn special(
+        &mut self,
+        keyword: &str,
+        value: &Value,
+        members: &Object,
+        at: &Pointer,
+    ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
+        let parts = match keyword {
+            "minimum" => {
+                check(Form::Number, keyword, value, at)?;
+                let strict = self.is_strict(members, "exclusiveMinimum");
+                let keyword = if strict {
+                    "exclusiveMinimum"
+                } else {
+                    "minimum"
+                };
+                vec![(keyword, value.clone())]
+            }
+            "maximum" => {
+                check(Form::Number, keyword, value, at)?;
+                let strict = self.is_strict(members, "exclusiveMaximum");
+                let keyword = if strict {
+                    "exclusiveMaximum"
+                } else {
+                    "maximum"
+                };
+                vec![(keyword, value.clone())]
+            }
+            // Draft 4 says here only whether the bound beside it is strict.
+            "exclusiveMinimum" | "exclusiveMaximum" => {
+                check(Form::Boolean, keyword, value, at)?;
+                Vec::new()
+            }
+            "items" => self.items(value, members, at)?,
+            "dependencies" => self.dependencies(value, at)?,
+            "format" => self.asserted("format", value, at)?,
+            "contentEncoding" => self.asserted("contentEncoding", value, at)?,
+            "contentMediaType" => self.asserted("contentMediaType", value, at)?,
+            "$ref" => {
+                check(Form::Text, keyword, value, at)?;
+                let reference = self.reference(value.as_str().unwrap_or_default(), at)?;
+                vec![("$ref", reference)]
+            }
+            "$recursiveRef" => vec![("$ref", self.dynamic("$recursiveRef", "", "#", at)?)],
+            "$dynamicRef" => {
+                check(Form::Text, keyword, value, at)?;
+                let reference = value.as_str().unwrap_or_default();
+                let anchor = reference.split_once('#').map_or("", |(_, anchor)| anchor);
+                vec![("$ref", self.dynamic("$dynamicRef", anchor, reference, at)?)]
+            }
+            // `additionalItems` is read together with a list under `items`.
+            _ => Vec::new(),
+        };
+        Ok(parts)
+    }
+
+    /// A keyword that decides only if the policy says so.
+    fn asserted(
+        &self,
+        keyword: &'static str,
+        value: &Value,
+        at: &Pointer,
+    ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
+        check(Form::Text, keyword, value, at)?;
+        Ok(match self.formats {
+            Formats::Assert => vec![(keyword, value.clone())],
+            Formats::Annotate => Vec::new(),
+        })
+    }
+
+    fn is_strict(&self, members: &Object, exclusive: &str) -> bool {
+        self.draft == Draft::Four && members.get(exclusive) == Some(&Value::Bool(true))
+    }
+
+    fn items(
+        &mut self,
+        value: &Value,
+        members: &Object,
+        at: &Pointer,
+    ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
+        let place = at.child("items");
+        let Some(items) = value.as_array().filter(|_| self.draft < Draft::Draft2020) else {
+            return Ok(vec![("items", self.lift(value, &place)?)]);
+        };
+        let mut parts = Vec::new();
+        if !items.is_empty() {
+            parts.push(("prefixItems", self.lift_list("items", value, at)?));
+        }
+        if let Some(rest) = members.get("additionalItems") {
+            parts.push(("items", self.lift(rest, &at.child("additionalItems"))?));
+        }
+        Ok(parts)
+    }
+
+    fn dependencies(
+        &mut self,
+        value: &Value,
+        at: &Pointer,
+    ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
+        let expected = "an object of schemas or lists of names";
+        let map = value
+            .as_object()
+            .ok_or_else(|| invalid("dependencies", expected, at))?;
+        let place = at.child("dependencies");
+        let (mut names, mut schemas) = (Object::new(), Object::new());
+        for (name, needed) in map {
+            if needed.is_array() {
+                check(Form::Names, "dependencies", needed, at)?;
+                names.insert(name.clone(), needed.clone());
+            } else {
+                schemas.insert(name.clone(), self.lift(needed, &place.child(name))?);
+            }
+        }
+        let parts = [("dependentRequired", names), ("dependentSchemas", schemas)];
+        let present = parts.into_iter().filter(|(_, map)| !map.is_empty());
+        Ok(present
+            .map(|(keyword, map)| (keyword, Value::Object(map)))
+            .collect())
+    }
+
+    fn dynamic(
+        &mut self,
+        keyword: &'static str,
+        anchor: &str,
+        reference: &str,
+        at: &Pointer,
+    ) -> Result<Value, PrepareError> {
+        if !self.resources.is_static(anchor) {
+            return Err(PrepareError::Dynamic {
+                pointer: at.child(keyword),
+                keyword,
+            });
+        }
+        self.reference(reference, at)
+    }
+
+    /// The local reference that stands for one of the document, whose target is lifted later.
+    fn reference(&mut self, reference: &str, at: &Pointer) -> Result<Value, PrepareError> {
+        let (pointer, target) =
+            self.resources
+                .resolve(at, reference)
+                .ok_or_else(|| PrepareError::Unresolved {
+                    pointer: at.child("$ref"),
+                    reference: reference.to_owned(),
+                })?;
+        let next = self.names.len();
+        let name = self.names.entry(pointer.clone()).or_insert_with(|| {
+            let name = format!("d{next}");
+            self.waiting.push_back((name.clone(), pointer, target));
+            name
+        });
+        Ok(Value::from(format!("#/$defs/{name}")))
+    }
+}
+
+/// Members in the order of their names: definitions are numbered as they are met, which must not
+/// depend on how a document is written.
+fn sorted(members: &Object) -> Vec<(&String, &Value)> {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by_key(|(name, _)| *name);
+    members
+}
+
+fn check(form: Form, keyword: &str, value: &Value, at: &Pointer) -> Result<(), PrepareError> {
+    form.check(value)
+        .map_err(|expected| invalid(keyword, expected, at))
+}
+
+fn invalid(keyword: &str, expected: &'static str, at: &Pointer) -> PrepareError {
+    PrepareError::Invalid {
+        pointer: at.child(keyword),
+        keyword: keyword.to_owned(),
+        expected,
+    }
+}

@@ -1,0 +1,120 @@
+use serde_json::Value;
+use toolwarden_model::json::Pointer;
+
+use crate::obstacle::Obstacle;
+use crate::witness::Rejection;
+
+/// What a change from one schema to another means.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Both accept the same values.
+    Equivalent(Proof),
+    /// Everything callers may send is still accepted.
+    Compatible {
+        /// How that is known.
+        proof: Proof,
+        /// A value that is accepted now and was not before, where one was found.
+        gained: Option<Value>,
+    },
+    /// Something callers may send is rejected now.
+    Breaking(Witness),
+    /// Neither was established. The safe reading is that it may break.
+    Unknown(Unknown),
+}
+
+/// How inclusion was established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// Who established it.
+    pub engine: Engine,
+    /// Conjunctions examined on the way.
+    pub steps: u32,
+}
+
+/// Who established an inclusion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Both schemas reduce to the same facts.
+    Equality,
+    /// The search for a counterexample was exhausted.
+    Search,
+    /// The set algebra of the `jsonschema` crate.
+    Algebra,
+}
+
+impl Engine {
+    /// The word used in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equality => "equality",
+            Self::Search => "search",
+            Self::Algebra => "algebra",
+        }
+    }
+}
+
+/// A value the old schema accepts and the new one rejects. The validator agreed to both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Witness {
+    /// The value.
+    pub value: Value,
+    /// The keyword of the new schema that rejects it.
+    pub keyword: String,
+    /// Where that keyword stands in the new schema.
+    pub schema_pointer: Pointer,
+    /// The part of the value that is rejected.
+    pub value_pointer: Pointer,
+    /// What the validator says.
+    pub message: String,
+}
+
+impl Witness {
+    pub(crate) fn new(value: Value, rejection: Rejection) -> Self {
+        let Rejection {
+            keyword,
+            schema_pointer,
+            value_pointer,
+            message,
+        } = rejection;
+        Self {
+            value,
+            keyword,
+            schema_pointer,
+            value_pointer,
+            message,
+        }
+    }
+}
+
+/// Why nothing was established.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The kind of reason.
+    pub reason: Reason,
+    /// The keywords that stood in the way.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// The kind of reason why nothing was established.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A schema cannot be read; what is wrong with it.
+    Invalid(String),
+    /// The comparison would cost more than it may.
+    Budget,
+    /// The schemas say something no rule decides.
+    Undecided,
+}
+
+impl Reason {
+    /// The reason as a sentence without its end.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Invalid(message) => message,
+            Self::Budget => "the comparison left its budget",
+            Self::Undecided => "no rule decides what the schemas say",
+        }
+    }
+}

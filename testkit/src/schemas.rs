@@ -1,0 +1,53 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::corpus::definitions;
+
+/// The keys under which a definition holds a schema.
+const HOLDERS: &[&str] = &[
+    "inputSchema",
+    "outputSchema",
+    "input_schema",
+    "parameters",
+    "parametersJsonSchema",
+    "json",
+];
+
+/// Every distinct schema of the corpus with its origin, in a fixed order; nothing without a corpus.
+#[must_use]
+pub fn schemas() -> Option<Vec<(String, Value)>> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for sample in definitions()? {
+        let Ok(definition) = serde_json::from_str::<Value>(&sample.text) else {
+            continue;
+        };
+        for schema in schemas_of(&definition) {
+            if seen.insert(schema.to_string()) {
+                found.push((sample.origin.clone(), schema.clone()));
+            }
+        }
+    }
+    Some(found)
+}
+
+/// The schemas of one definition, wherever its format keeps them.
+fn schemas_of(definition: &Value) -> Vec<&Value> {
+    let wrappers = ["function", "toolSpec"]
+        .iter()
+        .filter_map(|key| definition.get(key));
+    let mut found = Vec::new();
+    for holder in std::iter::once(definition).chain(wrappers) {
+        for key in HOLDERS {
+            match holder.get(key) {
+                Some(Value::Object(inner)) if inner.contains_key("json") => {
+                    found.extend(inner.get("json"))
+                }
+                Some(schema @ Value::Object(_)) => found.push(schema),
+                _ => {}
+            }
+        }
+    }
+    found
+}
