@@ -8,7 +8,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/model", &[]),
     ("core/canon", &["toolwarden-model"]),
     ("core/schema", &["toolwarden-model"]),
-    ("cli", &["toolwarden-model", "toolwarden-canon"]),
+    ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
+    (
+        "cli",
+        &[
+            "toolwarden-model",
+            "toolwarden-canon",
+            "toolwarden-schema",
+            "toolwarden-drift",
+        ],
+    ),
     ("testkit", &[]),
     ("xtask", &[]),
 ];

@@ -23,6 +23,19 @@ impl Fingerprint {
         Self(Sha256::digest(text.as_bytes()).into())
     }
 
+    /// The fingerprint of parts that mean something only together, told apart from every other use
+    /// of the same bytes by a tag. Lengths are part of it, so that no two lists of parts run into
+    /// each other.
+    #[must_use]
+    pub fn tagged<'p>(tag: &'p str, parts: impl IntoIterator<Item = &'p str>) -> Self {
+        let mut digest = Sha256::new();
+        for part in std::iter::once(tag).chain(parts) {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part.as_bytes());
+        }
+        Self(digest.finalize().into())
+    }
+
     /// The digest.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
@@ -46,6 +59,14 @@ impl fmt::Debug for Fingerprint {
 mod tests {
     use super::*;
     use crate::json::parse;
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        let of = |parts: &[&str]| Fingerprint::tagged("t", parts.iter().copied());
+        assert_ne!(of(&["a|b", "c"]), of(&["a", "b|c"]));
+        assert_ne!(of(&["ab"]), of(&["a", "b"]));
+        assert_ne!(of(&["a"]), Fingerprint::tagged("u", ["a"]));
+    }
 
     #[test]
     fn spelling_does_not_matter_and_values_do() {

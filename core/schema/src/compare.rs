@@ -20,6 +20,20 @@ pub fn compare(old: &Value, new: &Value, policy: Policy, budget: Budget) -> Verd
     }
 }
 
+/// The version of the form [`canonical_text`] writes. Texts of different versions say nothing about
+/// each other.
+pub const CANONICAL_VERSION: u32 = 1;
+
+/// A text that is equal for schemas that mean the same up to order, names of definitions, drafts,
+/// annotations and common spellings; nothing where a schema cannot be read.
+#[must_use]
+pub fn canonical_text(schema: &Value) -> Option<String> {
+    let lifted = lift(schema, Formats::Annotate).ok()?;
+    let mut arena = Arena::default();
+    let id = compile(&mut arena, &lifted).ok()?;
+    arena.canonical_text(id)
+}
+
 /// Two schemas made ready once, to be compared under several policies.
 #[derive(Debug)]
 pub struct Pair<'s> {
@@ -149,7 +163,22 @@ impl<'s> Pair<'s> {
         replay
     }
 
-    /// A call that was made, as the witness that it fails now.
+    /// Whether the new schema accepts every value of the domain, and the old one does not.
+    pub fn contract_vanished(&mut self) -> bool {
+        self.is_trivial(self.new.open_id) && !self.is_trivial(self.old.open_id)
+    }
+
+    /// Whether the old schema accepts every value of the domain, and the new one does not.
+    pub fn contract_appeared(&mut self) -> bool {
+        self.is_trivial(self.old.open_id) && !self.is_trivial(self.new.open_id)
+    }
+
+    fn is_trivial(&mut self, id: Id) -> bool {
+        let object = self.arena.add(Node::Type(TypeSet::OBJECT));
+        id == self.arena.always() || (self.domain == Domain::Objects && id == object)
+    }
+
+    /// The witness a value is, if the new schema rejects it.
     pub fn witness_of(&mut self, call: &Value) -> Option<Witness> {
         let new = validators(&mut self.new, self.formats).ok()?;
         let rejection = new.raw.rejection(call)?;

@@ -14,7 +14,7 @@ mod text;
 mod verdict;
 mod witness;
 
-pub use compare::{Pair, Replay, compare};
+pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare};
 pub use obstacle::{Obstacle, Side};
 pub use policy::{Budget, Callers, Domain, Formats, Policy};
 pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};

@@ -1,6 +1,7 @@
 //! A schema as a conjunction of small facts about one value, shared wherever it is the same.
 
 mod compile;
+mod digest;
 mod evaluate;
 mod node;
 mod number;

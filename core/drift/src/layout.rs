@@ -1,0 +1,127 @@
+use serde_json::Value;
+use toolwarden_model::json::Pointer;
+
+/// A part of a definition that is pinned and compared by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Facet {
+    /// The name calls use.
+    Name,
+    /// The name people read.
+    Title,
+    /// What the tool says it is for.
+    Description,
+    /// The schema of the arguments.
+    Input,
+    /// The schema of the result.
+    Output,
+    /// The hints about what the tool does.
+    Annotations,
+    /// The `_meta` member.
+    Meta,
+    /// The icons.
+    Icons,
+    /// Everything else, known or not.
+    Other,
+}
+
+impl Facet {
+    /// Every facet.
+    pub const ALL: [Self; 9] = [
+        Self::Name,
+        Self::Title,
+        Self::Description,
+        Self::Input,
+        Self::Output,
+        Self::Annotations,
+        Self::Meta,
+        Self::Icons,
+        Self::Other,
+    ];
+
+    /// The word used in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Title => "title",
+            Self::Description => "description",
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Annotations => "annotations",
+            Self::Meta => "meta",
+            Self::Icons => "icons",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Where the facets of a definition stand. What stands nowhere named is [`Facet::Other`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    places: Vec<(Facet, Pointer)>,
+}
+
+impl Layout {
+    /// The places of the facets; one that lies inside another counts as the inner one.
+    #[must_use]
+    pub fn new(places: impl IntoIterator<Item = (Facet, Pointer)>) -> Self {
+        let mut places: Vec<(Facet, Pointer)> = places.into_iter().collect();
+        places.sort_by_key(|(facet, pointer)| (std::cmp::Reverse(pointer.as_str().len()), *facet));
+        Self { places }
+    }
+
+    /// The layout of an MCP definition.
+    #[must_use]
+    pub fn mcp() -> Self {
+        Self::new([
+            (Facet::Name, Pointer::of(["name"])),
+            (Facet::Title, Pointer::of(["title"])),
+            (Facet::Description, Pointer::of(["description"])),
+            (Facet::Input, Pointer::of(["inputSchema"])),
+            (Facet::Output, Pointer::of(["outputSchema"])),
+            (Facet::Annotations, Pointer::of(["annotations"])),
+            (Facet::Meta, Pointer::of(["_meta"])),
+            (Facet::Icons, Pointer::of(["icons"])),
+        ])
+    }
+
+    /// The facet a place of the definition belongs to.
+    #[must_use]
+    pub fn facet(&self, at: &Pointer) -> Facet {
+        let inside = |outer: &Pointer| {
+            at.as_str()
+                .strip_prefix(outer.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let found = self.places.iter().find(|(_, place)| inside(place));
+        found.map_or(Facet::Other, |(facet, _)| *facet)
+    }
+
+    /// Where a facet stands.
+    #[must_use]
+    pub fn place(&self, facet: Facet) -> Option<&Pointer> {
+        let mut places = self.places.iter();
+        places
+            .find(|(known, _)| *known == facet)
+            .map(|(_, pointer)| pointer)
+    }
+}
+
+/// A definition as it was seen, with where its facets stand.
+#[derive(Clone, Debug)]
+pub struct Observed<'d> {
+    /// The name calls use.
+    pub name: &'d str,
+    /// The definition as received.
+    pub definition: &'d Value,
+    /// Where its facets stand.
+    pub layout: Layout,
+}
+
+impl<'d> Observed<'d> {
+    /// The value of a facet, where the definition has it.
+    #[must_use]
+    pub fn facet(&self, facet: Facet) -> Option<&'d Value> {
+        self.layout.place(facet)?.find(self.definition)
+    }
+}

@@ -1,0 +1,26 @@
+//! What changed between two observations of a tool, what each change means, and what the text of a
+//! definition carries besides its meaning.
+//!
+//! Values in, changes out: nothing here reads a clock, a file or the environment.
+
+pub mod text;
+
+mod annotations;
+mod call;
+mod change;
+mod compare;
+mod difference;
+mod fingerprints;
+mod layout;
+mod list;
+mod rename;
+mod schema;
+
+pub use call::{InvalidCall, RecordedCall};
+pub use change::{Change, ChangeId, ChangeType, Class, Judgement, Kind, Severity};
+pub use compare::{Drift, Options, compare};
+pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
+pub use layout::{Facet, Layout, Observed};
+pub use list::{ListDrift, ToolDrift, compare_lists};
+pub use rename::Rename;
+pub use schema::{Replayed, SchemaDrift};

@@ -1,0 +1,171 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::call::RecordedCall;
+use crate::change::Class;
+use crate::compare::{Drift, Options, compare, is_suspicious};
+use crate::layout::{Facet, Observed};
+use crate::rename::{Candidate, Rename, matches};
+use crate::text::{self, Finding};
+
+/// What changed between two lists of tools.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListDrift {
+    /// Every tool that drifted, in the order of the new list, then those that are gone.
+    pub tools: Vec<ToolDrift>,
+    /// The tools that are in both lists and did not change.
+    pub unchanged: usize,
+}
+
+/// What became of one tool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolDrift {
+    /// It is in both lists.
+    Changed(Drift),
+    /// It is new; with what its text carries.
+    Added {
+        /// Its name.
+        tool: String,
+        /// What its text carries.
+        findings: Vec<Finding>,
+    },
+    /// It is gone.
+    Removed {
+        /// Its name.
+        tool: String,
+    },
+    /// It is likely one that went by another name.
+    Renamed {
+        /// The names.
+        rename: Rename,
+        /// What else changed.
+        drift: Drift,
+    },
+}
+
+impl ToolDrift {
+    /// The name the tool has now, or had.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        match self {
+            Self::Changed(drift) => &drift.tool,
+            Self::Added { tool, .. } | Self::Removed { tool } => tool,
+            Self::Renamed { rename, .. } => &rename.to,
+        }
+    }
+
+    /// The gravest class of what happened.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Changed(drift) => drift.class().unwrap_or(Class::Equivalent),
+            Self::Added { findings, .. } if findings.iter().any(is_suspicious) => Class::Trust,
+            Self::Added { .. } => Class::Structural,
+            // Whoever calls it is refused now.
+            Self::Removed { .. } => Class::Breaking,
+            Self::Renamed { drift, .. } => drift
+                .class()
+                .unwrap_or(Class::Breaking)
+                .max(Class::Breaking),
+        }
+    }
+
+    /// Whether something of a class happened.
+    #[must_use]
+    pub fn is(&self, class: Class) -> bool {
+        let inner = match self {
+            Self::Changed(drift) | Self::Renamed { drift, .. } => drift.is(class),
+            Self::Added { .. } | Self::Removed { .. } => false,
+        };
+        inner || self.class() == class
+    }
+}
+
+/// Compares two lists of tools: equal names are one tool, the others may have been renamed.
+#[must_use]
+pub fn compare_lists(
+    old: &[Observed<'_>],
+    new: &[Observed<'_>],
+    options: &Options,
+    calls: &[RecordedCall],
+) -> ListDrift {
+    let calls_of = |name: &str| -> Vec<Value> {
+        let matching = calls.iter().filter(|call| {
+            let tool = call.tool.as_deref();
+            tool == Some(name) || (tool.is_none() && old.len() == 1)
+        });
+        matching.map(|call| call.arguments.clone()).collect()
+    };
+    let mut waiting: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, tool) in old.iter().enumerate().rev() {
+        waiting.entry(tool.name).or_default().push(index);
+    }
+    let mut partner: Vec<Option<usize>> = Vec::with_capacity(new.len());
+    for tool in new {
+        partner.push(waiting.get_mut(tool.name).and_then(Vec::pop));
+    }
+    let mut gone: Vec<usize> = waiting.into_values().flatten().collect();
+    gone.sort_unstable();
+    let come = new
+        .iter()
+        .zip(&partner)
+        .filter(|(_, partner)| partner.is_none());
+    let come: Vec<Candidate<'_>> = come.map(|(tool, _)| candidate(tool)).collect();
+    let left: Vec<Candidate<'_>> = gone
+        .iter()
+        .filter_map(|index| old.get(*index))
+        .map(candidate)
+        .collect();
+    let renames = matches(&left, &come);
+    let mut drift = ListDrift::default();
+    for (tool, partner) in new.iter().zip(partner) {
+        let rename = renames.iter().find(|rename| rename.to == tool.name);
+        let renamed_from = rename.and_then(|rename| {
+            let index = gone
+                .iter()
+                .position(|index| old.get(*index).is_some_and(|it| it.name == rename.from))?;
+            Some((rename, gone.remove(index)))
+        });
+        match (partner.and_then(|index| old.get(index)), renamed_from) {
+            (Some(before), _) => {
+                let changed = compare(before, tool, options, &calls_of(before.name));
+                let rejects = changed
+                    .input
+                    .as_ref()
+                    .and_then(|input| input.replayed.as_ref());
+                if changed.changes.is_empty() && rejects.is_none_or(|it| it.rejected == 0) {
+                    drift.unchanged += 1;
+                } else {
+                    drift.tools.push(ToolDrift::Changed(changed));
+                }
+            }
+            (None, Some((rename, index))) => {
+                if let Some(before) = old.get(index) {
+                    drift.tools.push(ToolDrift::Renamed {
+                        rename: Rename::of_tool(rename),
+                        drift: compare(before, tool, options, &calls_of(before.name)),
+                    });
+                }
+            }
+            (None, None) => drift.tools.push(ToolDrift::Added {
+                tool: tool.name.to_owned(),
+                findings: text::scan(tool.definition),
+            }),
+        }
+    }
+    let removed = gone.into_iter().filter_map(|index| old.get(index));
+    drift.tools.extend(removed.map(|tool| ToolDrift::Removed {
+        tool: tool.name.to_owned(),
+    }));
+    drift
+}
+
+fn candidate<'d>(tool: &Observed<'d>) -> Candidate<'d> {
+    let description = tool.facet(Facet::Description).and_then(Value::as_str);
+    Candidate {
+        name: tool.name,
+        schema: tool.facet(Facet::Input),
+        description: description.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,191 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use toolwarden_schema::canonical_text;
+
+/// Pairs less alike than this are two different things.
+const THRESHOLD: f64 = 0.55;
+/// The most names on either side that are matched.
+const MAX_NAMES: usize = 64;
+
+/// Something that goes by another name now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rename {
+    /// The name before.
+    pub from: String,
+    /// The name after.
+    pub to: String,
+    /// How alike the two are, from 0 to 1.
+    pub likeness: f64,
+    /// The member a caller that still knows the old name has to send instead, for an argument.
+    pub adapter: Option<String>,
+}
+
+impl Rename {
+    /// An argument that is called differently now.
+    pub(crate) fn of_argument(matched: &Matched<'_>) -> Self {
+        Self {
+            from: matched.from.to_owned(),
+            to: matched.to.to_owned(),
+            likeness: matched.likeness,
+            adapter: Some(format!(
+                "{{{}: args[{}]}}",
+                Value::from(matched.to),
+                Value::from(matched.from)
+            )),
+        }
+    }
+
+    /// A tool that is called differently now.
+    pub(crate) fn of_tool(matched: &Matched<'_>) -> Self {
+        Self {
+            from: matched.from.to_owned(),
+            to: matched.to.to_owned(),
+            likeness: matched.likeness,
+            adapter: None,
+        }
+    }
+}
+
+/// Something with a name that may have been another's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'v> {
+    pub(crate) name: &'v str,
+    pub(crate) schema: Option<&'v Value>,
+    pub(crate) description: &'v str,
+}
+
+/// Two names for what is likely one thing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Matched<'v> {
+    pub(crate) from: &'v str,
+    pub(crate) to: &'v str,
+    pub(crate) likeness: f64,
+}
+
+/// Which of the names that went came back as which of the names that came, the likest first; each
+/// name once.
+pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec<Matched<'v>> {
+    let mut pairs = Vec::new();
+    for from in gone.iter().take(MAX_NAMES) {
+        for to in come.iter().take(MAX_NAMES) {
+            let likeness = likeness(from, to);
+            if likeness >= THRESHOLD {
+                pairs.push(Matched {
+                    from: from.name,
+                    to: to.name,
+                    likeness,
+                });
+            }
+        }
+    }
+    pairs.sort_by(|a, b| {
+        let by_likeness = b.likeness.total_cmp(&a.likeness);
+        by_likeness.then_with(|| (a.from, a.to).cmp(&(b.from, b.to)))
+    });
+    let mut taken = BTreeSet::new();
+    pairs.retain(|pair| {
+        let free = !taken.contains(&(0, pair.from)) && !taken.contains(&(1, pair.to));
+        if free {
+            taken.insert((0, pair.from));
+            taken.insert((1, pair.to));
+        }
+        free
+    });
+    pairs
+}
+
+fn likeness(from: &Candidate<'_>, to: &Candidate<'_>) -> f64 {
+    let schema = match (from.schema, to.schema) {
+        (Some(from), Some(to)) if same_meaning(from, to) => 1.0,
+        (Some(from), Some(to)) if from.get("type") == to.get("type") => 0.4,
+        (None, None) => 0.4,
+        _ => 0.0,
+    };
+    let name = name_likeness(from.name, to.name);
+    let (old, new) = (words(from.description), words(to.description));
+    if old.is_empty() && new.is_empty() {
+        return 0.5 * schema + 0.5 * name;
+    }
+    let shared = old.intersection(&new).count();
+    let all = old.union(&new).count().max(1);
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of words are small numbers"
+    )]
+    let text = shared as f64 / all as f64;
+    0.4 * schema + 0.4 * text + 0.2 * name
+}
+
+fn same_meaning(from: &Value, to: &Value) -> bool {
+    matches!((canonical_text(from), canonical_text(to)), (Some(from), Some(to)) if from == to)
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// How many pairs of neighbouring letters two names share; one inside the other is half alike.
+fn name_likeness(from: &str, to: &str) -> f64 {
+    let (from, to) = (from.to_lowercase(), to.to_lowercase());
+    let pairs = |name: &str| -> BTreeSet<(char, char)> {
+        let letters: Vec<char> = name.chars().filter(|c| c.is_alphanumeric()).collect();
+        letters
+            .iter()
+            .zip(letters.iter().skip(1))
+            .map(|(a, b)| (*a, *b))
+            .collect()
+    };
+    let (old, new) = (pairs(&from), pairs(&to));
+    let inside = if from.contains(&to) || to.contains(&from) {
+        0.5
+    } else {
+        0.0
+    };
+    if old.is_empty() || new.is_empty() {
+        return inside;
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of letters are small numbers"
+    )]
+    let dice = 2.0 * old.intersection(&new).count() as f64 / (old.len() + new.len()) as f64;
+    dice.max(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_alike_is_matched_and_what_is_not_is_not() {
+        let text = json!({"type": "string", "description": "Exact target element reference from the page snapshot"});
+        let longer = json!({"type": "string", "description": "Exact target element reference from the page snapshot, or a selector"});
+        let count = json!({"type": "integer", "description": "How many clicks"});
+        let of = |name: &'static str, schema: &'static Value| Candidate {
+            name,
+            schema: Some(schema),
+            description: schema["description"].as_str().unwrap(),
+        };
+        let (text, longer, count): (&'static _, &'static _, &'static _) = (
+            Box::leak(Box::new(text)),
+            Box::leak(Box::new(longer)),
+            Box::leak(Box::new(count)),
+        );
+        let found = matches(
+            &[of("ref", text), of("old", count)],
+            &[of("target", longer), of("x", text)],
+        );
+        let names: Vec<(&str, &str)> = found.iter().map(|it| (it.from, it.to)).collect();
+        assert_eq!(names, [("ref", "x")]);
+        let found = matches(&[of("ref", text)], &[of("target", longer)]);
+        assert_eq!(
+            Rename::of_argument(&found[0]).adapter.as_deref(),
+            Some(r#"{"target": args["ref"]}"#)
+        );
+        assert_eq!(matches(&[of("ref", text)], &[of("clicks", count)]), []);
+    }
+}

@@ -1,0 +1,156 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use toolwarden_model::json::Pointer;
+
+/// What a detector looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Detector {
+    /// Characters that nobody sees and a model reads.
+    HiddenUnicode,
+    /// Characters that show text in another order than it is read.
+    BidiControl,
+    /// Control characters that a terminal obeys.
+    TerminalEscape,
+    /// A name written with letters that pass for others.
+    ConfusableName,
+    /// A name that is, or passes for, the name of another tool.
+    CollidingName,
+    /// Text that names a tool of another server.
+    CrossServerReference,
+    /// Text that instructs the model.
+    Injection,
+    /// Annotations that contradict the name or the arguments.
+    AnnotationContradiction,
+}
+
+impl Detector {
+    /// Every detector.
+    pub const ALL: [Self; 8] = [
+        Self::HiddenUnicode,
+        Self::BidiControl,
+        Self::TerminalEscape,
+        Self::ConfusableName,
+        Self::CollidingName,
+        Self::CrossServerReference,
+        Self::Injection,
+        Self::AnnotationContradiction,
+    ];
+
+    /// The stable id.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HiddenUnicode => "hidden-unicode",
+            Self::BidiControl => "bidi-control",
+            Self::TerminalEscape => "terminal-escape",
+            Self::ConfusableName => "confusable-name",
+            Self::CollidingName => "colliding-name",
+            Self::CrossServerReference => "cross-server-reference",
+            Self::Injection => "injection",
+            Self::AnnotationContradiction => "annotation-contradiction",
+        }
+    }
+}
+
+impl fmt::Display for Detector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How much a finding says on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Weight {
+    /// Only a reason on a change: honest tools look like this too.
+    Low,
+    /// Rare in honest tools.
+    Medium,
+    /// Nothing legitimate looks like this.
+    High,
+}
+
+impl Weight {
+    /// The stable id.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One thing found in the text of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked for.
+    pub detector: Detector,
+    /// How much it says on its own.
+    pub weight: Weight,
+    /// The string it was found in; for a property name, the member it names.
+    ///
+    /// It holds names as they are written, so that what prints it must escape it.
+    pub pointer: Pointer,
+    /// One sentence, free of characters that do not print.
+    pub message: String,
+    /// What the hidden part says, free of characters that do not print.
+    pub decoded: Option<String>,
+}
+
+/// The findings in `new` that `old` did not have.
+///
+/// A finding is known if `old` has one that says the same, wherever it stood: text that moved
+/// brings its findings along. Each one of `old` excuses one of `new`, so that a second
+/// occurrence is fresh, and so is a finding whose hidden text changed in place.
+#[must_use]
+pub fn fresh<'a>(old: &[Finding], new: &'a [Finding]) -> Vec<&'a Finding> {
+    let mut in_place: BTreeMap<(Content<'_>, &Pointer), usize> = BTreeMap::new();
+    let mut anywhere: BTreeMap<Content<'_>, usize> = BTreeMap::new();
+    for finding in old {
+        let content = content(finding);
+        *in_place.entry((content, &finding.pointer)).or_default() += 1;
+        *anywhere.entry(content).or_default() += 1;
+    }
+    // What did not move is excused first, so that a copy elsewhere cannot take its place.
+    let mut moved = Vec::new();
+    for finding in new {
+        let content = content(finding);
+        if take(in_place.get_mut(&(content, &finding.pointer))) {
+            take(anywhere.get_mut(&content));
+        } else {
+            moved.push(finding);
+        }
+    }
+    moved.retain(|finding| !take(anywhere.get_mut(&content(finding))));
+    moved
+}
+
+/// Takes one away, if there is one.
+fn take(count: Option<&mut usize>) -> bool {
+    match count {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            true
+        }
+        _ => false,
+    }
+}
+
+type Content<'a> = (Detector, Weight, &'a str, Option<&'a str>);
+
+fn content(finding: &Finding) -> Content<'_> {
+    (
+        finding.detector,
+        finding.weight,
+        &finding.message,
+        finding.decoded.as_deref(),
+    )
+}

@@ -1,0 +1,122 @@
+//! Words that speak to the model. Honest descriptions use most of them too, so that nearly all
+//! count only as a reason on a change.
+
+mod blob;
+mod literal;
+mod phrase;
+mod rule;
+mod table;
+
+use std::borrow::Cow;
+
+use toolwarden_model::json::Pointer;
+use unicode_normalization::UnicodeNormalization;
+
+use super::character::{escape, is_unprintable, quote};
+use super::confusable::ascii_double;
+use super::finding::{Detector, Finding, Weight};
+use super::notes::Notes;
+use phrase::Words;
+use rule::{Part, Pattern, Rule};
+use table::RULES;
+
+/// Shorter texts cannot hold any of the patterns.
+const SHORTEST: usize = 3;
+
+pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
+    if text.len() < SHORTEST {
+        return;
+    }
+    let text = plain(text);
+    let lower = text.to_ascii_lowercase();
+    let words = Words::of(&text, &lower);
+    let mut notes = Notes::new(Detector::Injection, pointer);
+    let (mut order, mut prize) = (None, None);
+    for rule in RULES {
+        for found in matches(rule, &text, &lower, &words) {
+            let message = format!("{} ({}): {}", rule.says, rule.id, quote(found.excerpt));
+            notes.add(found.weight, message, found.decoded.as_deref().map(escape));
+            match rule.part {
+                Part::Order => order = order.or(Some(found.excerpt)),
+                Part::Prize => prize = prize.or(Some(found.excerpt)),
+                Part::Other => {}
+            }
+        }
+    }
+    if let (Some(order), Some(prize)) = (order, prize) {
+        let message = format!(
+            "gives an order beside something worth stealing (combination): {} and {}",
+            quote(order),
+            quote(prize)
+        );
+        notes.add(Weight::Medium, message, None);
+    }
+    notes.finish(findings);
+}
+
+/// The ids of all rules, for the test that each has a case.
+#[cfg(test)]
+pub(super) fn rule_ids() -> impl Iterator<Item = &'static str> {
+    RULES.iter().map(|rule| rule.id)
+}
+
+/// A place where a rule applies.
+struct Match<'t> {
+    excerpt: &'t str,
+    weight: Weight,
+    decoded: Option<String>,
+}
+
+fn matches<'t>(rule: &Rule, text: &'t str, lower: &str, words: &Words<'t>) -> Vec<Match<'t>> {
+    let plain = |excerpt| Match {
+        excerpt,
+        weight: rule.weight,
+        decoded: None,
+    };
+    match &rule.pattern {
+        Pattern::Phrase(steps) => words.phrases(steps).map(plain).collect(),
+        Pattern::Shout(shouted) => words.shouts(shouted).map(plain).collect(),
+        Pattern::Tag(tags) => literal::tags(text, tags).map(plain).collect(),
+        Pattern::Literal(literals) => literal::literals(text, lower, literals)
+            .map(plain)
+            .collect(),
+        Pattern::PipeToShell => literal::pipe_to_shell(text, lower).map(plain).collect(),
+        Pattern::Image => literal::images(text).map(plain).collect(),
+        Pattern::Blob => blob::blobs(text)
+            .map(|blob| Match {
+                excerpt: blob.text,
+                weight: match blob.decoded {
+                    Some(_) => Weight::Medium,
+                    None => rule.weight,
+                },
+                decoded: blob.decoded,
+            })
+            .collect(),
+    }
+}
+
+/// The text as a model may take it: without hidden characters, and with letters that pass for
+/// others replaced by them.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let shown = text
+        .chars()
+        .filter(|c| c.is_ascii() || !is_unprintable(*c))
+        .map(|c| if c == '\u{2019}' { '\'' } else { c });
+    let compatible: String = shown.nfkc().collect();
+    let words = compatible.split_inclusive(|c: char| !c.is_alphanumeric());
+    Cow::Owned(words.map(latin).collect())
+}
+
+/// A word with some ASCII letters is meant to be read as Latin.
+fn latin(word: &str) -> Cow<'_, str> {
+    let is_mixed = !word.is_ascii() && word.contains(|c: char| c.is_ascii_alphabetic());
+    if is_mixed {
+        let letter = |c| ascii_double(c).unwrap_or(c);
+        Cow::Owned(word.chars().map(letter).collect())
+    } else {
+        Cow::Borrowed(word)
+    }
+}

@@ -1,0 +1,29 @@
+//! What the text of a definition carries besides its meaning: hidden characters, names that look
+//! like others, and words that speak to the model instead of describing the tool.
+//!
+//! Every finding is decided by rules alone, without a network or a model, in time linear in the
+//! text. A finding is a reason to look; how grave it is depends on whether it is new, which
+//! [`fresh`] tells.
+
+mod annotations;
+mod bidi;
+mod character;
+mod confusable;
+mod finding;
+mod hidden;
+mod injection;
+mod names;
+mod notes;
+mod place;
+mod scan;
+mod script;
+mod terminal;
+mod together;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Detector, Finding, Weight, fresh};
+pub use scan::scan;
+pub use together::{Named, scan_together};

@@ -1,0 +1,45 @@
+//! What only shows beside the other tools: names that collide and names that are borrowed.
+
+mod collide;
+mod nearby;
+mod reference;
+
+use toolwarden_model::json::{Pointer, Value};
+
+use super::character::quote;
+use super::finding::Finding;
+use super::place;
+
+/// One tool as its neighbours see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// The server that offers it.
+    pub server: &'a str,
+    /// Its name there.
+    pub name: &'a str,
+    /// Its definition.
+    pub definition: &'a Value,
+}
+
+impl Named<'_> {
+    /// Where the definition has the name, or the root.
+    fn name_pointer(&self) -> Pointer {
+        place::name(self.definition).map_or_else(Pointer::root, |(pointer, _)| pointer)
+    }
+
+    fn quoted(&self) -> String {
+        format!("{} of server {}", quote(self.name), quote(self.server))
+    }
+}
+
+/// Findings that need the other tools, each with the index of the tool it is about.
+///
+/// Both sides of a collision get a finding. The order is that of the tools.
+#[must_use]
+pub fn scan_together(tools: &[Named<'_>]) -> Vec<(usize, Finding)> {
+    let mut findings = collide::scan(tools);
+    findings.extend(nearby::scan(tools));
+    findings.extend(reference::scan(tools));
+    findings.sort_by_key(|(index, _)| *index);
+    findings
+}

@@ -1,0 +1,27 @@
+//! What drift promises, shown on acceptance vectors, real versions and made-up changes.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    reason = "clippy's leave for tests does not reach helpers outside test functions"
+)]
+
+mod changes;
+mod fingerprints;
+mod lists;
+mod mutations;
+
+use serde_json::Value;
+use toolwarden_drift::{Drift, Layout, Observed, Options, compare};
+
+fn observed(definition: &Value) -> Observed<'_> {
+    Observed {
+        name: definition["name"].as_str().unwrap_or_default(),
+        definition,
+        layout: Layout::mcp(),
+    }
+}
+
+fn drift(old: &Value, new: &Value) -> Drift {
+    compare(&observed(old), &observed(new), &Options::default(), &[])
+}

@@ -1,0 +1,43 @@
+//! Judges pairs of schemas from standard input, one JSON object per line: `{"old", "new", "open"?}`.
+//! Writes `{"verdict", "witness"?, "reason"?, "micros"}` per line. For comparisons with other
+//! programs.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a program for measurements"
+)]
+
+use std::io::{self, BufRead as _};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolwarden_schema::{Budget, Policy, Verdict, compare};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for line in io::stdin().lock().lines() {
+        let pair: Value = serde_json::from_str(&line?)?;
+        let side = |key: &str| pair.get(key).cloned().unwrap_or(Value::Bool(true));
+        let (old, new) = (side("old"), side("new"));
+        let policy = match pair.get("open") {
+            Some(Value::Bool(false)) => Policy::ARGUMENTS,
+            _ => Policy::STRICT,
+        };
+        let start = Instant::now();
+        let verdict = compare(&old, &new, policy, Budget::default());
+        let micros = start.elapsed().as_micros();
+        let told = match verdict {
+            Verdict::Equivalent(_) => json!({"verdict": "equivalent"}),
+            Verdict::Compatible { .. } => json!({"verdict": "compatible"}),
+            Verdict::Breaking(witness) => {
+                json!({"verdict": "breaking", "witness": witness.value, "keyword": witness.keyword})
+            }
+            Verdict::Unknown(why) => json!({"verdict": "unknown", "reason": why.reason.text()}),
+        };
+        let mut told = told;
+        if let Value::Object(members) = &mut told {
+            members.insert("micros".to_owned(), Value::from(u64::try_from(micros)?));
+        }
+        println!("{told}");
+    }
+    Ok(())
+}
