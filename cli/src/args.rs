@@ -24,7 +24,9 @@ Exit codes:
 Examples:
   toolwarden canon detect tool.json
   toolwarden canon emit --target openai tools.json
-  toolwarden canon lint --for kimi tools.json")]
+  toolwarden canon lint --for kimi tools.json
+  toolwarden watch diff old.json new.json
+  toolwarden watch scan tools.json")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -67,6 +69,17 @@ Examples:
   toolwarden canon lint --for openai-strict --fix tool.json"
     )]
     Canon(CanonCommand),
+
+    /// Say what a change of tools means, and prove it
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden watch diff old.json new.json
+  toolwarden watch diff --observed calls.jsonl --format github old.json new.json
+  toolwarden watch scan 'servers/*.json'"
+    )]
+    Watch(WatchCommand),
 
     /// Print a completion script for a shell
     #[command(after_help = "\
@@ -129,6 +142,134 @@ Examples:
   toolwarden canon lint --for openai-strict --for gemini --format github tools/*.json
   toolwarden canon lint --for deepseek-strict --fix --output fixed.json tools.json")]
     Lint(LintArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WatchCommand {
+    /// Compare two versions of tools
+    ///
+    /// Reads one tool or a list of tools from each file, in any format `canon` reads. Tools are
+    /// matched by name; what was renamed is found. Each change is told with its place and what it
+    /// means: `breaking` with a call that worked and fails now, `widened`, `equivalent`,
+    /// `behavioural` (a model may act differently), `trust` (less caution is asked for, or the text
+    /// turned against its reader), `structural`, or `unknown`.
+    #[command(after_help = "\
+Examples:
+  toolwarden watch diff old.json new.json
+  toolwarden watch diff --tool browser_click v1.json v2.json
+  toolwarden watch diff --policy open --fail-on any old.json new.json
+  toolwarden watch diff --observed calls.jsonl old.json new.json
+  npx -y some-server --list-tools | toolwarden watch diff pinned.json -")]
+    Diff(DiffArgs),
+
+    /// Find what hides in the text of tools
+    ///
+    /// Looks at every string of every definition, names of properties included: invisible and
+    /// reordering characters, terminal escapes, names that pass for others, references to tools of
+    /// other servers, instructions to the model, and annotations that contradict the tool. Each
+    /// file counts as one server.
+    #[command(after_help = "\
+Examples:
+  toolwarden watch scan tools.json
+  toolwarden watch scan --weight low 'servers/*.json'
+  toolwarden watch scan --format sarif tools.json > findings.sarif")]
+    Scan(ScanArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The tools as they were; `-` is standard input
+    #[arg(value_name = "OLD")]
+    pub(crate) old: PathBuf,
+
+    /// The tools as they are now; `-` is standard input
+    #[arg(value_name = "NEW")]
+    pub(crate) new: PathBuf,
+
+    /// Only the tool of this name; may be given several times
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+
+    /// Take definitions for this format instead of detecting it
+    #[arg(long, value_name = "FORMAT", value_parser = source, default_value = "auto", hide_default_value = true)]
+    pub(crate) source_format: Source,
+
+    /// What callers send
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) policy: CallerPolicy,
+
+    /// Calls that were really made, one JSON object per line, to replay
+    ///
+    /// `{"tool": "name", "arguments": {…}}`, MCP `tools/call` requests, or tool calls as providers
+    /// return them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observed: Option<PathBuf>,
+
+    /// `format` decides about a value, as for a receiver that checks it
+    #[arg(long)]
+    pub(crate) assert_formats: bool,
+
+    /// Exit with 1 on drift of this class; several with commas or by repeating
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        value_name = "CLASS",
+        default_values_t = [FailOn::Breaking, FailOn::Trust, FailOn::Unknown]
+    )]
+    pub(crate) fail_on: Vec<FailOn>,
+
+    /// The shape of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CallerPolicy {
+    /// Only keys the old schema declares
+    #[default]
+    Declared,
+    /// Whatever the old schema accepts
+    Open,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Breaking,
+    Widened,
+    Trust,
+    Structural,
+    Behavioural,
+    Unknown,
+    /// Any drift at all
+    Any,
+    /// No drift; only mistakes fail
+    None,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScanArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Report findings of at least this weight
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) weight: LeastWeight,
+
+    /// The shape of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeastWeight {
+    /// Everything; honest tools look like this too
+    Low,
+    /// What is rare in honest tools
+    #[default]
+    Medium,
+    /// What nothing legitimate looks like
+    High,
 }
 
 /// Where definitions come from.

@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
+use toolwarden_drift::InvalidCall;
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonErrorKind, Position};
 
@@ -35,6 +36,14 @@ pub(crate) enum CliError {
     NoSuchTool { name: String, suggestion: String },
     #[error("no tool definition found in {places}")]
     NothingToLint { places: String },
+    #[error("{}:{line}: not a recorded call: {source}", place.display())]
+    Call {
+        place: PathBuf,
+        line: usize,
+        source: InvalidCall,
+    },
+    #[error("both versions cannot come from standard input")]
+    TwiceStdin,
     #[error("cannot write {}", place.display())]
     Write { place: PathBuf, source: io::Error },
 }
@@ -47,7 +56,9 @@ impl CliError {
             | Self::BadGlob { .. }
             | Self::Json { .. }
             | Self::Canonical { .. }
-            | Self::NoSuchTool { .. } => 2,
+            | Self::NoSuchTool { .. }
+            | Self::Call { .. }
+            | Self::TwiceStdin => 2,
             Self::NothingToLint { .. } | Self::Write { .. } => 3,
         }
     }
@@ -73,8 +84,8 @@ impl CliError {
                 position.column
             );
         }
-        if let Some(cause) =
-            std::error::Error::source(self).filter(|_| !matches!(self, Self::Canonical { .. }))
+        if let Some(cause) = std::error::Error::source(self)
+            .filter(|_| !matches!(self, Self::Canonical { .. } | Self::Call { .. }))
         {
             eprintln!(
                 "  {dim}cause:{dim:#} {}",
@@ -113,6 +124,8 @@ impl CliError {
                 Some("a lint that checked nothing must not pass: give it definitions")
             }
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
+            Self::Call { .. } => Some("write one call per line, with the name of its tool"),
+            Self::TwiceStdin => Some("give a file for one of them"),
             Self::Read { .. } | Self::BadGlob { .. } => None,
         }
     }

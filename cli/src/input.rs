@@ -31,6 +31,27 @@ pub(crate) struct Place<'t> {
     item: &'t Item<'t>,
 }
 
+/// Where a definition stands, kept beyond the reading of its file.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptPlace {
+    pub(crate) file: String,
+    pub(crate) pointer: Pointer,
+    text: String,
+    start: Position,
+    within: Pointer,
+}
+
+impl KeptPlace {
+    /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
+    pub(crate) fn positions<'p>(&self, parts: impl Iterator<Item = &'p Pointer>) -> Vec<Position> {
+        let positions = Positions::of(&self.text);
+        let nearest = parts.map(|part| positions.nearest(&self.within.join(part)));
+        nearest
+            .map(|position| self.start.beyond(position))
+            .collect()
+    }
+}
+
 /// A text that is read item by item.
 struct Document<'t> {
     text: &'t str,
@@ -88,6 +109,22 @@ impl Place<'_> {
         parts
             .map(|part| self.in_file(positions.nearest(&within.join(part))))
             .collect()
+    }
+
+    /// What is needed to tell later where parts of the definition stand.
+    pub(crate) fn kept(&self, found: &CanonicalizedTool) -> KeptPlace {
+        let within = found
+            .pointer
+            .as_str()
+            .strip_prefix(self.item.pointer.as_str())
+            .unwrap_or_default();
+        KeptPlace {
+            file: self.file.display().to_string(),
+            text: self.item.text.to_owned(),
+            start: self.in_file(Position { line: 1, column: 1 }),
+            within: Pointer::from(within),
+            pointer: found.pointer.clone(),
+        }
     }
 
     /// The file, and the line where it is one of many.

@@ -15,6 +15,17 @@ pub(crate) enum Verdict {
     Finding,
 }
 
+/// Prints a report, with its colours where they are wanted.
+pub(crate) fn print(rendered: &str) -> Result<(), CliError> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(rendered.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|source| CliError::Write {
+            place: "standard output".into(),
+            source,
+        })
+}
+
 /// Where results go: standard output, a file that appears whole or not at all, or something that is
 /// no file, such as a pipe or a device.
 pub(crate) enum Output {

@@ -6,7 +6,9 @@
 mod corpus;
 mod schemas;
 mod shared;
+mod versions;
 
 pub use corpus::{Sample, definitions, mcp_servers};
 pub use schemas::schemas;
 pub use shared::{shared, vectors};
+pub use versions::{Release, consecutive_releases};

@@ -1,4 +1,6 @@
 mod canon;
+pub(crate) mod talk;
+mod watch;
 
 use clap::CommandFactory;
 
@@ -10,6 +12,7 @@ use crate::output::Verdict;
 pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
     match cli.command {
         Command::Canon(command) => canon::run(command),
+        Command::Watch(command) => watch::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);

@@ -2,11 +2,12 @@ use super::Report;
 use crate::style::visible;
 
 pub(super) fn render(report: &Report) -> String {
-    let mut text = String::from("| dialect | rejected | tools | checked |\n|---|---|---|---|\n");
+    let mut text = String::from("| check | rejected | tools | checked |\n|---|---|---|---|\n");
     for check in &report.checks {
+        let since = check.basis.map_or("", |basis| basis.verified_on);
         text.push_str(&format!(
-            "| {} | {} | {} | {} |\n",
-            check.name, check.rejected, check.tools, check.verified_on
+            "| {} | {} | {} | {since} |\n",
+            check.name, check.rejected, check.tools
         ));
     }
     if report.findings.is_empty() {

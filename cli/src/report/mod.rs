@@ -27,12 +27,21 @@ pub(crate) struct Report {
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
     pub(crate) name: String,
-    pub(crate) verified_on: &'static str,
-    pub(crate) source: &'static str,
+    /// Since when what it is held to is known, and from where; nothing for a check that rests on
+    /// nobody's word.
+    #[serde(flatten)]
+    pub(crate) basis: Option<Basis>,
     /// How many tools it rejects.
     pub(crate) rejected: usize,
     /// How many tools it looked at.
     pub(crate) tools: usize,
+}
+
+/// Where the knowledge behind a check comes from.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Basis {
+    pub(crate) verified_on: &'static str,
+    pub(crate) source: &'static str,
 }
 
 /// One finding and its place.

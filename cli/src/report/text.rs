@@ -41,9 +41,13 @@ pub(super) fn render(report: &Report) -> String {
             style::ERROR
         };
         let tools = if check.tools == 1 { "tool" } else { "tools" };
+        let since = match &check.basis {
+            Some(basis) => format!(" {dim}(checked {}){dim:#}", basis.verified_on),
+            None => String::new(),
+        };
         text.push_str(&format!(
-            "{style}{}{style:#}: {} of {} {tools} rejected {dim}(checked {}){dim:#}\n",
-            check.name, check.rejected, check.tools, check.verified_on
+            "{style}{}{style:#}: {} of {} {tools} rejected{since}\n",
+            check.name, check.rejected, check.tools
         ));
     }
     text

@@ -176,16 +176,27 @@ impl Comparison<'_> {
     fn changes(&mut self, new: &Value, drift: &SchemaDrift) -> Vec<SchemaChange> {
         let found = differences(self.old, new);
         let groups = grouped(&found, self.old, new);
+        // A definition accepts nothing by itself; whoever refers to it may need it.
+        let supplied = found
+            .iter()
+            .filter(|it| it.before.is_none() && is_definition(&role(&it.pointer)));
+        let supplied: Vec<&Difference<'_>> = supplied.collect();
         let whole = drift.for_callers(self.options.callers).clone();
         let mut changes = Vec::new();
         for (index, group) in groups.iter().enumerate() {
-            changes.push(self.change(group, &whole, index < MAX_JUDGED));
+            changes.push(self.change(group, &supplied, &whole, index < MAX_JUDGED));
         }
         self.name_a_culprit(&mut changes, &whole);
         changes
     }
 
-    fn change(&mut self, group: &Group<'_, '_>, whole: &Judgement, judged: bool) -> SchemaChange {
+    fn change(
+        &mut self,
+        group: &Group<'_, '_>,
+        supplied: &[&Difference<'_>],
+        whole: &Judgement,
+        judged: bool,
+    ) -> SchemaChange {
         let no_difference = Difference {
             pointer: Pointer::root(),
             before: None,
@@ -230,22 +241,38 @@ impl Comparison<'_> {
             "the same values in another order".clone_into(&mut change.message);
             return change;
         }
-        let judgement = if judged {
-            self.alone(group, whole)
+        let judgement = if kind != Kind::Changed && is_definition(&role) {
+            Judgement::Equivalent
+        } else if judged {
+            self.alone(group, supplied, whole)
         } else {
             whole.clone()
         };
         change.class = self.class(&judgement);
+        let dropped = kind == Kind::Removed && role.holds_schema && role.keyword == "properties";
+        if dropped && matches!(judgement, Judgement::Compatible(None)) {
+            // The value passes and nobody says any more that it is read.
+            change.class = Class::Behavioural;
+            change
+                .message
+                .push_str(": still accepted, no longer described");
+        }
         change.judgement = Some(judgement);
         change
     }
 
     /// What one change would mean if it were the only one, as far as the others let it stand.
-    fn alone(&mut self, group: &Group<'_, '_>, whole: &Judgement) -> Judgement {
+    fn alone(
+        &mut self,
+        group: &Group<'_, '_>,
+        supplied: &[&Difference<'_>],
+        whole: &Judgement,
+    ) -> Judgement {
         if matches!(whole, Judgement::Equivalent) {
             return Judgement::Equivalent;
         }
-        let changed = applied(self.old, &group.parts);
+        let parts: Vec<&Difference<'_>> = supplied.iter().chain(&group.parts).copied().collect();
+        let changed = applied(self.old, &parts);
         let judgement = match pair(self.old, &changed, self.direction, self.options) {
             Ok(mut pair) => Judgement::from(pair.verdict(self.options.callers)),
             Err(unknown) => Judgement::Unknown(unknown),
@@ -398,6 +425,11 @@ impl Role {
             || (formats == Formats::Assert && self.keyword == "format")
             || self.keyword.is_empty()
     }
+}
+
+/// Whether the place is where definitions stand, or one of them as a whole.
+fn is_definition(role: &Role) -> bool {
+    matches!(role.keyword.as_str(), "$defs" | "definitions")
 }
 
 /// Walks a pointer by the positions of keywords to what it names.

@@ -1,8 +1,8 @@
 use serde::Serialize;
 use toolwarden_model::Tool;
 
-use super::talk::{WarningEntry, say, warn, warning_entries};
 use crate::args::{CanonicalizeArgs, DocumentFormat};
+use crate::commands::talk::{WarningEntry, say, warn, warning_entries};
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Documents, Envelope, Output, Verdict};

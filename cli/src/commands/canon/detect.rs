@@ -4,8 +4,8 @@ use serde::Serialize;
 use toolwarden_canon::Detection;
 use toolwarden_model::{Family, Format};
 
-use super::talk::say;
 use crate::args::{DetectArgs, PlainFormat};
+use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Envelope, Output, Verdict};

@@ -6,8 +6,8 @@ use toolwarden_canon::{Edit, Emission, Emitter, Kind, Severity, Target, Warning}
 use toolwarden_model::{Format, Tool};
 
 use super::canonicalize::announce;
-use super::talk::{WarningEntry, edit_line, say, warn, warning_entries};
 use crate::args::{DeniedLoss, DocumentFormat, Draft, EmitArgs};
+use crate::commands::talk::{WarningEntry, edit_line, say, warn, warning_entries};
 use crate::error::CliError;
 use crate::input::{ReadTool, each_tool};
 use crate::output::{Documents, Envelope, Output, Verdict};

@@ -5,12 +5,12 @@ use toolwarden_model::Format;
 use toolwarden_model::json::Pointer;
 
 use super::canonicalize::announce;
-use super::talk::{say, warn};
 use crate::args::{DocumentFormat, LintArgs, ReportFormat};
+use crate::commands::talk::{say, warn};
 use crate::error::CliError;
 use crate::input::{ReadTool, each_tool};
-use crate::output::{Documents, Output, Verdict};
-use crate::report::{self, Check, Report};
+use crate::output::{Documents, Output, Verdict, print};
+use crate::report::{self, Basis, Check, Report};
 use crate::style;
 
 pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
@@ -87,8 +87,10 @@ fn check(dialect: Dialect) -> Check {
     let facts = dialect.facts();
     Check {
         name: dialect.to_string(),
-        verified_on: facts.verified_on,
-        source: facts.source,
+        basis: Some(Basis {
+            verified_on: facts.verified_on,
+            source: facts.source,
+        }),
         rejected: 0,
         tools: 0,
     }
@@ -186,15 +188,4 @@ fn request_finding(args: &LintArgs, dialect: Dialect, message: String) -> report
         pointer: "/".to_owned(),
         fixable: false,
     }
-}
-
-fn print(rendered: &str) -> Result<(), CliError> {
-    use std::io::Write as _;
-    let mut out = anstream::stdout().lock();
-    out.write_all(rendered.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|source| CliError::Write {
-            place: "standard output".into(),
-            source,
-        })
 }

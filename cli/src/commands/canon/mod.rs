@@ -2,7 +2,6 @@ mod canonicalize;
 mod detect;
 mod emit;
 mod lint;
-mod talk;
 
 use crate::args::CanonCommand;
 use crate::error::CliError;

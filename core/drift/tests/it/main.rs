@@ -10,6 +10,7 @@ mod changes;
 mod fingerprints;
 mod lists;
 mod mutations;
+mod releases;
 
 use serde_json::Value;
 use toolwarden_drift::{Drift, Layout, Observed, Options, compare};

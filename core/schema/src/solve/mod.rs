@@ -109,6 +109,9 @@ impl<'a> Solver<'a> {
 
     /// A value for a conjunction about a part of a value.
     fn solve(&mut self, mut goals: Vec<Literal>) -> Outcome {
+        if self.is_spent() {
+            return Outcome::Unknown;
+        }
         goals.sort_unstable();
         goals.dedup();
         if goals
@@ -176,10 +179,18 @@ impl<'a> Solver<'a> {
         self.leaning_order.push((goals, level));
     }
 
+    /// Whether the budget is used up.
+    fn is_spent(&mut self) -> bool {
+        let spent = self.steps > self.budget.steps;
+        if spent {
+            self.obstacles.insert("budget");
+        }
+        spent
+    }
+
     fn branch(&mut self, mut state: State, judge: Judge<'_, '_>) -> Outcome {
         self.steps += 1;
-        if self.steps > self.budget.steps {
-            self.obstacles.insert("budget");
+        if self.is_spent() {
             return Outcome::Unknown;
         }
         if !self.saturate(&mut state) {
@@ -212,6 +223,9 @@ impl<'a> Solver<'a> {
                 let mut outcome = Outcome::Empty;
                 for literals in alternatives {
                     let mut taken = state.clone();
+                    taken
+                        .chosen
+                        .extend(literals.iter().filter(|literal| literal.holds));
                     taken.pending.extend(literals);
                     outcome = outcome.or(self.branch(taken, judge));
                     if matches!(outcome, Outcome::Value(_)) {

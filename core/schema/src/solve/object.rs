@@ -119,8 +119,7 @@ impl Solver<'_> {
         judge: Judge<'_, '_>,
     ) -> Outcome {
         self.steps += 1;
-        if self.steps > self.budget.steps {
-            self.obstacles.insert("budget");
+        if self.is_spent() {
             return Outcome::Unknown;
         }
         let Some(current) = shape.demands.get(demand) else {

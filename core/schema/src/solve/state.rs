@@ -1,10 +1,14 @@
 use std::collections::BTreeSet;
 
-use super::Solver;
+use super::{Outcome, Solver};
 use crate::set::{Id, Literal, Node, TypeSet};
 
 /// How deep the types of a fact are looked for in its parts.
 const MAX_NESTING: u32 = 40;
+/// How many alternatives or open choices make it worth to ask first which exclude each other.
+const CROWDED: usize = 3;
+/// The most branches that are asked one by one whether they exclude each other.
+const MAX_EXCLUSIVE: usize = 64;
 
 /// A conjunction on its way to being taken apart.
 #[derive(Clone, Debug)]
@@ -19,6 +23,8 @@ pub(super) struct State {
     pub(super) choices: Vec<Literal>,
     /// Facts no rule reads.
     pub(super) opaque: Vec<Literal>,
+    /// The ways that were chosen so far.
+    pub(super) chosen: Vec<Literal>,
     seen: BTreeSet<Literal>,
 }
 
@@ -31,6 +37,7 @@ impl State {
             enums: Vec::new(),
             choices: Vec::new(),
             opaque: Vec::new(),
+            chosen: Vec::new(),
             seen: BTreeSet::new(),
         }
     }
@@ -100,12 +107,20 @@ impl Solver<'_> {
     /// Which fact that holds in more than one way to look at next. Those that hold already are
     /// dropped.
     pub(super) fn choice(&mut self, state: &mut State) -> Choice {
-        let mut best: Option<(usize, Vec<Vec<Literal>>)> = None;
+        let mut best: Option<((bool, usize), usize, Vec<Vec<Literal>>)> = None;
         let mut kept = Vec::new();
-        for literal in std::mem::take(&mut state.choices) {
+        let open = std::mem::take(&mut state.choices);
+        let crowded = open.len() >= CROWDED;
+        for literal in open {
+            if crowded && self.is_implied(literal, &state.chosen) {
+                continue;
+            }
             let mut holds_already = false;
             let mut ways = Vec::new();
-            for way in self.ways(literal) {
+            let possible = self.ways(literal);
+            // Looking at many ways is work too.
+            self.steps += u32::try_from(possible.len() / 16).unwrap_or(u32::MAX);
+            for way in possible {
                 if way.iter().all(|part| state.seen.contains(part)) {
                     holds_already = true;
                     break;
@@ -125,15 +140,15 @@ impl Solver<'_> {
                 return Choice::Contradiction;
             }
             kept.push(literal);
-            if best
-                .as_ref()
-                .is_none_or(|(_, known)| ways.len() < known.len())
-            {
-                best = Some((kept.len() - 1, ways));
+            // What is forced comes first. Then which branch of a union the value takes: that settles
+            // most of what is denied, of which there may be a lot.
+            let rank = (ways.len() > 1 && !literal.holds, ways.len());
+            if best.as_ref().is_none_or(|(known, _, _)| rank < *known) {
+                best = Some((rank, kept.len() - 1, ways));
             }
         }
         state.choices = kept;
-        let Some((at, mut ways)) = best else {
+        let Some((_, at, mut ways)) = best else {
             return Choice::Done;
         };
         state.choices.remove(at);
@@ -143,8 +158,29 @@ impl Solver<'_> {
         Choice::Between(ways)
     }
 
+    /// Whether what was chosen leaves no room for what the literal denies.
+    fn is_implied(&mut self, literal: Literal, chosen: &[Literal]) -> bool {
+        !literal.holds
+            && matches!(self.arena.node(literal.id), Node::All(_))
+            && chosen
+                .iter()
+                .any(|way| self.are_disjoint(*way, literal.not()))
+    }
+
+    /// Whether no value makes both true. Branches of a union are told apart by a constant more often
+    /// than not, which is found quickly and remembered.
+    fn are_disjoint(&mut self, first: Literal, second: Literal) -> bool {
+        self.solve(vec![first, second]) == Outcome::Empty
+    }
+
     /// The ways in which a fact can hold.
-    fn ways(&self, literal: Literal) -> Vec<Vec<Literal>> {
+    fn ways(&mut self, literal: Literal) -> Vec<Vec<Literal>> {
+        if let Node::One(parts) = self.arena.node(literal.id)
+            && (CROWDED..=MAX_EXCLUSIVE).contains(&parts.len())
+        {
+            let parts = parts.clone();
+            return self.ways_of_one(&parts, literal.holds);
+        }
         match (self.arena.node(literal.id), literal.holds) {
             (Node::Any(parts), true) => parts.iter().map(|id| vec![id.holds()]).collect(),
             (Node::All(parts), false) => parts.iter().map(|id| vec![id.fails()]).collect(),
@@ -167,6 +203,40 @@ impl Solver<'_> {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The ways in which one of many holds, or does not: branches that exclude each other need not be
+    /// denied, and cannot hold together.
+    fn ways_of_one(&mut self, parts: &[Id], holds: bool) -> Vec<Vec<Literal>> {
+        let mut overlapping: Vec<(usize, usize)> = Vec::new();
+        for (index, first) in parts.iter().enumerate() {
+            for (other, second) in parts.iter().enumerate().skip(index + 1) {
+                if !self.are_disjoint(first.holds(), second.holds()) {
+                    overlapping.push((index, other));
+                }
+            }
+        }
+        if holds {
+            let ways = parts.iter().enumerate().map(|(chosen, id)| {
+                let mut way = vec![id.holds()];
+                for (first, second) in &overlapping {
+                    let other = match chosen {
+                        it if it == *first => second,
+                        it if it == *second => first,
+                        _ => continue,
+                    };
+                    way.extend(parts.get(*other).map(|id| id.fails()));
+                }
+                way
+            });
+            return ways.collect();
+        }
+        let mut ways = vec![parts.iter().map(|id| id.fails()).collect()];
+        for (first, second) in overlapping {
+            let both = [first, second].into_iter().filter_map(|at| parts.get(at));
+            ways.push(both.map(|id| id.holds()).collect());
+        }
+        ways
     }
 
     /// The types a value can have for which a literal is true; never too few.

@@ -8,12 +8,12 @@ use crate::input::ReadTool;
 use crate::style;
 
 /// Says a line to whoever runs the command.
-pub(super) fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     eprintln!("{line}");
 }
 
 /// Prints the warnings of one tool, with its place where there are others.
-pub(super) fn warn(read: &ReadTool<'_>) {
+pub(crate) fn warn(read: &ReadTool<'_>) {
     let (warning, place) = (style::WARNING, style::PLACE);
     for text in read
         .found
@@ -32,12 +32,12 @@ pub(super) fn warn(read: &ReadTool<'_>) {
 
 /// A warning in a JSON report.
 #[derive(Debug, Serialize)]
-pub(super) struct WarningEntry {
+pub(crate) struct WarningEntry {
     code: &'static str,
     message: String,
 }
 
-pub(super) fn warning_entries(warnings: &[Warning]) -> Vec<WarningEntry> {
+pub(crate) fn warning_entries(warnings: &[Warning]) -> Vec<WarningEntry> {
     warnings
         .iter()
         .map(|it| WarningEntry {
@@ -48,7 +48,7 @@ pub(super) fn warning_entries(warnings: &[Warning]) -> Vec<WarningEntry> {
 }
 
 /// An edit in one line: what happened where, and why.
-pub(super) fn edit_line(edit: &Edit) -> String {
+pub(crate) fn edit_line(edit: &Edit) -> String {
     let (error, warning, dim) = (style::ERROR, style::WARNING, style::DIM);
     let path = style::visible(edit.path.as_str());
     let what = match edit.kind {

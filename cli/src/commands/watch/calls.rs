@@ -1,0 +1,35 @@
+use std::path::Path;
+
+use serde_json::Value;
+use toolwarden_drift::{InvalidCall, RecordedCall};
+
+use crate::error::CliError;
+
+/// Reads recorded calls, one per line.
+pub(super) fn read(file: &Path) -> Result<Vec<RecordedCall>, CliError> {
+    let failed = |source| CliError::Read {
+        place: file.to_owned(),
+        source,
+    };
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).map_err(failed)?
+    } else {
+        std::fs::read_to_string(file).map_err(failed)?
+    };
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(index, line)| {
+            call(line).map_err(|source| CliError::Call {
+                place: file.to_owned(),
+                line: index + 1,
+                source,
+            })
+        })
+        .collect()
+}
+
+fn call(line: &str) -> Result<RecordedCall, InvalidCall> {
+    let record: Value = serde_json::from_str(line).map_err(|_| InvalidCall)?;
+    RecordedCall::read(&record)
+}

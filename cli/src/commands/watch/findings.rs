@@ -1,0 +1,118 @@
+//! A comparison as findings, for the formats of CI.
+
+use toolwarden_drift::{Class, Judgement, ToolDrift};
+use toolwarden_model::json::{Pointer, to_canonical_string};
+
+use super::diff::{Comparison, fails};
+use crate::report::{Check, Finding, Level, Report};
+
+pub(super) fn report(comparison: &Comparison<'_>) -> Report {
+    let mut findings = Vec::new();
+    for tool in &comparison.drift.tools {
+        findings.extend(of_tool(comparison, tool));
+    }
+    let mut subjects: Vec<String> = comparison
+        .new
+        .iter()
+        .map(|seen| seen.name.clone())
+        .collect();
+    let gone = comparison
+        .drift
+        .tools
+        .iter()
+        .filter(|tool| matches!(tool, ToolDrift::Removed { .. }));
+    subjects.extend(gone.map(|tool| tool.tool().to_owned()));
+    let rejected = comparison
+        .drift
+        .tools
+        .iter()
+        .filter(|tool| fails(comparison.args, tool));
+    Report {
+        schema: "toolwarden/watch/diff/v1",
+        checks: vec![Check {
+            name: "drift".to_owned(),
+            basis: None,
+            rejected: rejected.count(),
+            tools: subjects.len(),
+        }],
+        subjects,
+        findings,
+    }
+}
+
+/// The changes of one tool. The gravest class decides the level of all that have it.
+fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
+    let level = |class: Class| {
+        let failing =
+            fails(comparison.args, tool) && (class == tool.class() || class >= Class::Unknown);
+        if failing {
+            Level::Error
+        } else {
+            Level::Warning
+        }
+    };
+    let mut rows: Vec<(&'static str, Class, Pointer, String)> = Vec::new();
+    match tool {
+        ToolDrift::Added { findings, .. } => {
+            let mut message = "the tool is new".to_owned();
+            for finding in findings {
+                message.push_str(&format!("; {}", finding.message));
+            }
+            rows.push(("added", tool.class(), Pointer::root(), message));
+        }
+        ToolDrift::Removed { .. } => {
+            rows.push((
+                "removed",
+                tool.class(),
+                Pointer::root(),
+                "the tool is gone".to_owned(),
+            ));
+        }
+        ToolDrift::Renamed { rename, drift } => {
+            let message = format!("`{}` was renamed to `{}`", rename.from, rename.to);
+            rows.push(("renamed", tool.class(), Pointer::root(), message));
+            rows.extend(changes(drift));
+        }
+        ToolDrift::Changed(drift) => rows.extend(changes(drift)),
+    }
+    let seen = comparison.seen(tool);
+    let positions = seen.map(|seen| seen.place.positions(rows.iter().map(|(_, _, at, _)| at)));
+    let positions = positions.unwrap_or_default();
+    rows.iter()
+        .enumerate()
+        .map(|(index, (rule, class, at, message))| {
+            let position = positions.get(index);
+            Finding {
+                check: "drift".to_owned(),
+                rule,
+                level: level(*class),
+                tool: tool.tool().to_owned(),
+                message: format!("{}: {message}", class.as_str()),
+                file: seen.map(|seen| seen.place.file.clone()).unwrap_or_default(),
+                line: position.map_or(1, |position| position.line),
+                column: position.map_or(1, |position| position.column),
+                pointer: seen.map_or_else(
+                    || at.to_string(),
+                    |seen| seen.place.pointer.join(at).to_string(),
+                ),
+                fixable: false,
+            }
+        })
+        .collect()
+}
+
+fn changes(
+    drift: &toolwarden_drift::Drift,
+) -> impl Iterator<Item = (&'static str, Class, Pointer, String)> {
+    drift.changes.iter().map(|change| {
+        let mut message = change.message.clone();
+        if let Some(Judgement::Breaking(witness)) = &change.judgement {
+            let value = to_canonical_string(&witness.value);
+            message.push_str(&format!("; rejected now: {value} ({})", witness.message));
+        }
+        for reason in &change.reasons {
+            message.push_str(&format!("; {}", reason.message));
+        }
+        (change.rule, change.class, change.pointer.clone(), message)
+    })
+}

@@ -1,0 +1,158 @@
+use std::collections::BTreeMap;
+
+use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
+
+use super::observe::{Seen, see};
+use crate::args::{LeastWeight, ReportFormat, ScanArgs};
+use crate::commands::talk::warn;
+use crate::error::CliError;
+use crate::input::each_tool;
+use crate::output::{Verdict, print};
+use crate::report::{self, Check, Level, Report};
+use crate::style::{self, visible};
+
+pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
+    let mut seen: Vec<Seen> = Vec::new();
+    each_tool(&args.input, |read| {
+        warn(&read);
+        let place = read.place.kept(&read.found);
+        seen.push(see(read.found.tool, place));
+        Ok(())
+    })?;
+    if seen.is_empty() {
+        let places: Vec<String> = args
+            .input
+            .paths()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(CliError::NothingToLint {
+            places: places.join(", "),
+        });
+    }
+    let least = match args.weight {
+        LeastWeight::Low => Weight::Low,
+        LeastWeight::Medium => Weight::Medium,
+        LeastWeight::High => Weight::High,
+    };
+    let found = findings(&seen);
+    let hidden = found
+        .values()
+        .flatten()
+        .filter(|it| it.weight < least)
+        .count();
+    let report = report(&seen, &found, least);
+    let failed = !report.findings.is_empty();
+    let rendered = match args.format {
+        ReportFormat::Text => text(&report, hidden),
+        format => report.render(format),
+    };
+    print(&rendered)?;
+    Ok(if failed {
+        Verdict::Finding
+    } else {
+        Verdict::Fine
+    })
+}
+
+/// What each definition carries, by its place in the list.
+fn findings(seen: &[Seen]) -> BTreeMap<usize, Vec<Finding>> {
+    let mut found: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
+    for (index, tool) in seen.iter().enumerate() {
+        found.insert(index, scan(tool.definition()));
+    }
+    let named: Vec<Named<'_>> = seen
+        .iter()
+        .map(|tool| Named {
+            server: &tool.place.file,
+            name: &tool.name,
+            definition: tool.definition(),
+        })
+        .collect();
+    for (index, finding) in scan_together(&named) {
+        found.entry(index).or_default().push(finding);
+    }
+    found
+}
+
+fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -> Report {
+    let mut rows = Vec::new();
+    let mut rejected = 0;
+    for (tool, findings) in seen.iter().zip(found.values()) {
+        let told: Vec<&Finding> = findings.iter().filter(|it| it.weight >= least).collect();
+        rejected += usize::from(!told.is_empty());
+        let positions = tool.place.positions(told.iter().map(|it| &it.pointer));
+        for (finding, position) in told.iter().zip(positions) {
+            let reads = finding
+                .decoded
+                .as_ref()
+                .map(|decoded| format!(" (reads: {decoded})"));
+            rows.push(report::Finding {
+                check: "text".to_owned(),
+                rule: finding.detector.as_str(),
+                level: if finding.weight == Weight::High {
+                    Level::Error
+                } else {
+                    Level::Warning
+                },
+                tool: tool.name.clone(),
+                message: format!("{}{}", finding.message, reads.unwrap_or_default()),
+                file: tool.place.file.clone(),
+                line: position.line,
+                column: position.column,
+                pointer: tool.place.pointer.join(&finding.pointer).to_string(),
+                fixable: false,
+            });
+        }
+    }
+    Report {
+        schema: "toolwarden/watch/scan/v1",
+        checks: vec![Check {
+            name: "text".to_owned(),
+            basis: None,
+            rejected,
+            tools: seen.len(),
+        }],
+        subjects: seen.iter().map(|tool| tool.name.clone()).collect(),
+        findings: rows,
+    }
+}
+
+fn text(report: &Report, hidden: usize) -> String {
+    let (place, dim) = (style::PLACE, style::DIM);
+    let mut text = String::new();
+    for finding in &report.findings {
+        let level = if finding.level == Level::Error {
+            style::ERROR
+        } else {
+            style::WARNING
+        };
+        text.push_str(&format!(
+            "{place}{}:{}:{}{place:#}: {level}{}{level:#} {}: {}\n  {dim}at {}{dim:#}\n",
+            finding.file,
+            finding.line,
+            finding.column,
+            finding.rule,
+            visible(&finding.tool),
+            visible(&finding.message),
+            visible(&finding.pointer),
+        ));
+    }
+    let tools = report.subjects.len();
+    let marked = report.checks.first().map_or(0, |check| check.rejected);
+    let style = if marked == 0 {
+        style::GOOD
+    } else {
+        style::ERROR
+    };
+    let plural = if tools == 1 { "tool" } else { "tools" };
+    text.push_str(&format!(
+        "{style}{marked}{style:#} of {tools} {plural} with findings"
+    ));
+    if hidden > 0 {
+        text.push_str(&format!(
+            " {dim}({hidden} of low weight not shown; --weight low){dim:#}"
+        ));
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,379 @@
+//! A comparison for a person: one screen per tool, the witness first.
+
+use std::fmt::Write as _;
+
+use anstyle::Style;
+use serde_json::Value;
+use toolwarden_drift::text::Finding;
+use toolwarden_drift::{Change, Class, Drift, Facet, Judgement, SchemaDrift, ToolDrift};
+use toolwarden_schema::{Callers, Witness};
+
+use super::diff::Comparison;
+use crate::style::{self, visible};
+
+/// The width of one of two columns.
+const COLUMN: usize = 44;
+/// The most lines of a value that are shown.
+const MAX_LINES: usize = 6;
+/// The most changes of one tool that are shown in full.
+const MAX_CHANGES: usize = 12;
+
+pub(super) fn render(comparison: &Comparison<'_>) -> String {
+    let mut screen = Screen {
+        text: String::new(),
+        comparison,
+    };
+    let mut tools: Vec<&ToolDrift> = comparison.drift.tools.iter().collect();
+    tools.sort_by_key(|tool| std::cmp::Reverse(tool.class()));
+    for tool in tools {
+        screen.tool(tool);
+    }
+    screen.summary();
+    screen.text
+}
+
+struct Screen<'c> {
+    text: String,
+    comparison: &'c Comparison<'c>,
+}
+
+impl Screen<'_> {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn tool(&mut self, tool: &ToolDrift) {
+        let class = tool.class();
+        let colour = colour(class);
+        let place = self.comparison.seen(tool).map(|seen| {
+            let position = seen
+                .place
+                .positions(std::iter::once(&toolwarden_model::json::Pointer::root()));
+            let line = position.first().map_or(1, |position| position.line);
+            format!("{}:{line}", seen.place.file)
+        });
+        let (name, dim) = (visible(tool.tool()), style::DIM);
+        self.line(&format!(
+            "{colour}{}{colour:#} {name} {dim}{}{dim:#}",
+            class.as_str().to_uppercase(),
+            place.unwrap_or_default()
+        ));
+        match tool {
+            ToolDrift::Added { findings, .. } => {
+                self.line("  the tool is new");
+                self.reasons(findings);
+            }
+            ToolDrift::Removed { .. } => {
+                self.line("  the tool is gone: every call of it fails now")
+            }
+            ToolDrift::Renamed { rename, drift } => {
+                let (from, to) = (visible(&rename.from), visible(&rename.to));
+                let percent = (rename.likeness * 100.0).round();
+                self.line(&format!(
+                    "  `{from}` is called `{to}` now, as far as likeness tells ({percent} %)"
+                ));
+                self.drift(drift);
+            }
+            ToolDrift::Changed(drift) => self.drift(drift),
+        }
+        let next = next(tool);
+        self.line(&format!("  {0}next:{0:#} {next}", style::DIM));
+        self.line("");
+    }
+
+    fn drift(&mut self, drift: &Drift) {
+        let callers = self.comparison.options.callers;
+        if let Some(input) = &drift.input {
+            self.schema(input, Facet::Input, callers);
+        }
+        if let Some(output) = &drift.output {
+            self.schema(output, Facet::Output, callers);
+        }
+        for change in drift.changes.iter().take(MAX_CHANGES) {
+            self.change(change, drift);
+        }
+        let more = drift.changes.len().saturating_sub(MAX_CHANGES);
+        if more > 0 {
+            self.line(&format!(
+                "  {0}and {more} more; --format json has all of them{0:#}",
+                style::DIM
+            ));
+        }
+    }
+
+    /// What the change of a schema means as a whole: the proof first.
+    fn schema(&mut self, drift: &SchemaDrift, facet: Facet, callers: Callers) {
+        match (drift.for_callers(callers), facet) {
+            (Judgement::Breaking(witness), Facet::Input) => {
+                let made = drift.replayed.as_ref().is_some_and(|it| it.first.is_some());
+                self.line(if made {
+                    "  this call was made, worked, and is rejected now:"
+                } else {
+                    "  this call worked and is rejected now:"
+                });
+                self.witness(witness, facet);
+            }
+            (Judgement::Breaking(witness), _) => {
+                self.line("  this result may come now and could not before:");
+                self.witness(witness, facet);
+            }
+            (Judgement::Unknown(unknown), _) => {
+                self.line(&format!(
+                    "  not established for the {}: {}",
+                    facet.as_str(),
+                    visible(unknown.reason.text())
+                ));
+                for obstacle in unknown.obstacles.iter().take(3) {
+                    let place = visible(&obstacle.pointer.to_string());
+                    self.line(&format!("    {0}at {place}{0:#}", style::DIM));
+                }
+            }
+            (Judgement::Equivalent | Judgement::Compatible(_), _) => {}
+        }
+        if let Some(replayed) = &drift.replayed {
+            self.line(&format!(
+                "  {} of {} recorded calls would be rejected",
+                replayed.rejected, replayed.accepted
+            ));
+        }
+        let other = match callers {
+            Callers::Declared => (&drift.open, "sends keys the old schema did not declare"),
+            Callers::Open => (&drift.declared, "sends declared keys only"),
+        };
+        if facet == Facet::Input && other.0.as_str() != drift.for_callers(callers).as_str() {
+            self.line(&format!(
+                "  {0}for whoever {1}: {2}{0:#}",
+                style::DIM,
+                other.1,
+                other.0.as_str()
+            ));
+        }
+    }
+
+    fn witness(&mut self, witness: &Witness, facet: Facet) {
+        let (error, dim) = (style::ERROR, style::DIM);
+        for line in wrapped(&spaced(&witness.value), COLUMN * 2) {
+            self.line(&format!("    {error}{line}{error:#}"));
+        }
+        let side = if facet == Facet::Output { "old" } else { "new" };
+        self.line(&format!(
+            "    {} {dim}({side} schema, {}){dim:#}",
+            visible(&shortened(&witness.message, 160)),
+            visible(&witness.schema_pointer.to_string())
+        ));
+    }
+
+    fn change(&mut self, change: &Change, drift: &Drift) {
+        let colour = colour(change.class);
+        let dim = style::DIM;
+        self.line(&format!(
+            "  {colour}{:<11}{colour:#} {} {dim}{}{dim:#}",
+            change.class.as_str(),
+            visible(&change.message),
+            visible(change.pointer.as_str())
+        ));
+        self.reasons(&change.reasons);
+        match &change.judgement {
+            Some(Judgement::Breaking(witness)) if !self.is_shown(witness, drift) => {
+                let value = shortened(&spaced(&witness.value), 100);
+                self.line(&format!(
+                    "      {dim}rejected now:{dim:#} {}",
+                    visible(&value)
+                ));
+            }
+            Some(Judgement::Compatible(Some(gained))) if change.facet == Facet::Input => {
+                let value = shortened(&spaced(gained), 100);
+                self.line(&format!(
+                    "      {dim}accepted now:{dim:#} {}",
+                    visible(&value)
+                ));
+            }
+            _ => {}
+        }
+        if let Some(adapter) = change
+            .rename
+            .as_ref()
+            .and_then(|rename| rename.adapter.as_ref())
+        {
+            self.line(&format!(
+                "      {dim}send instead:{dim:#} {}",
+                visible(adapter)
+            ));
+        }
+        self.side_by_side(change.before.as_ref(), change.after.as_ref());
+    }
+
+    fn is_shown(&self, witness: &Witness, drift: &Drift) -> bool {
+        let callers = self.comparison.options.callers;
+        [&drift.input, &drift.output].into_iter().flatten().any(|schema| {
+            matches!(schema.for_callers(callers), Judgement::Breaking(shown) if shown.value == witness.value)
+        })
+    }
+
+    fn reasons(&mut self, findings: &[Finding]) {
+        let warning = style::WARNING;
+        for finding in findings {
+            self.line(&format!(
+                "      {warning}!{warning:#} {}",
+                visible(&finding.message)
+            ));
+            if let Some(decoded) = &finding.decoded {
+                self.line(&format!("        reads: {}", visible(decoded)));
+            }
+        }
+    }
+
+    fn side_by_side(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        let show = |value: Option<&Value>| match value {
+            None => vec!["(nothing)".to_owned()],
+            Some(Value::String(text)) => limited(wrapped(text, COLUMN)),
+            Some(value) => limited(wrapped(&spaced(value), COLUMN)),
+        };
+        let (before, after) = (show(before), show(after));
+        let dim = style::DIM;
+        for index in 0..before.len().max(after.len()) {
+            let cell = |lines: &[String]| lines.get(index).cloned().unwrap_or_default();
+            let (left, right) = (cell(&before), cell(&after));
+            let padding = " ".repeat(COLUMN.saturating_sub(left.chars().count()));
+            self.line(&format!("      {left}{padding} {dim}│{dim:#} {right}"));
+        }
+    }
+
+    fn summary(&mut self) {
+        let drift = self.comparison.drift;
+        let mut counts = String::new();
+        for class in Class::ALL.into_iter().rev() {
+            let count = drift
+                .tools
+                .iter()
+                .filter(|tool| tool.class() == class)
+                .count();
+            if count > 0 {
+                let colour = colour(class);
+                let comma = if counts.is_empty() { "" } else { ", " };
+                write!(
+                    counts,
+                    "{comma}{colour}{count} {}{colour:#}",
+                    class.as_str()
+                )
+                .unwrap_or_default();
+            }
+        }
+        let tools = |count: usize| {
+            if count == 1 {
+                "1 tool".to_owned()
+            } else {
+                format!("{count} tools")
+            }
+        };
+        let (drifted, same) = (drift.tools.len(), drift.unchanged);
+        if drifted == 0 {
+            self.line(&format!(
+                "{0}no drift{0:#}: {1} unchanged",
+                style::GOOD,
+                tools(same)
+            ));
+        } else {
+            self.line(&format!(
+                "{} drifted: {counts}; {same} unchanged",
+                tools(drifted)
+            ));
+        }
+    }
+}
+
+/// What to do about a drift.
+fn next(tool: &ToolDrift) -> &'static str {
+    match (tool, tool.class()) {
+        (ToolDrift::Removed { .. }, _) => {
+            "take it from the agents that use it, or stay on the old version"
+        }
+        (ToolDrift::Renamed { .. }, _) => {
+            "offer it under both names until its callers know the new one"
+        }
+        (ToolDrift::Added { .. }, Class::Structural) => "decide which agents may have it",
+        (_, Class::Breaking) => {
+            "change what callers send, or stay on the old version until they do"
+        }
+        (_, Class::Trust) => "let a person read it before any model does",
+        (_, Class::Unknown) => {
+            "replay real calls with --observed, or compare the named places by hand"
+        }
+        (_, Class::Widened) => "nothing breaks; decide whether agents may use what is new",
+        (_, Class::Behavioural) => "nothing breaks; run your tests with a model if wording matters",
+        (_, Class::Structural) => "nothing breaks; results can be checked now",
+        (_, Class::Equivalent) => "nothing",
+    }
+}
+
+fn colour(class: Class) -> Style {
+    match class {
+        Class::Breaking | Class::Trust => style::ERROR,
+        Class::Unknown | Class::Widened | Class::Structural => style::WARNING,
+        Class::Behavioural => style::PLACE,
+        Class::Equivalent => style::GOOD,
+    }
+}
+
+/// Lines of at most a width, broken at spaces where there are any.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in visible(paragraph).split_inclusive(' ') {
+            let mut word = word.to_owned();
+            if !line.is_empty() && line.chars().count() + word.trim_end().chars().count() > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            while word.chars().count() > width {
+                let rest: String = word.chars().skip(width).collect();
+                lines.push(word.chars().take(width).collect());
+                word = rest;
+            }
+            line.push_str(&word);
+        }
+        lines.push(line);
+    }
+    let lines: Vec<String> = lines
+        .into_iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
+    if lines.is_empty() {
+        vec!["(empty)".to_owned()]
+    } else {
+        lines
+    }
+}
+
+/// JSON in one line that can be broken at its spaces.
+fn spaced(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members
+                .map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            let items = items.iter().map(spaced);
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn limited(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > MAX_LINES {
+        lines.truncate(MAX_LINES - 1);
+        lines.push("…".to_owned());
+    }
+    lines
+}
+
+fn shortened(text: &str, length: usize) -> String {
+    if text.chars().count() <= length {
+        return text.to_owned();
+    }
+    text.chars().take(length).chain(['…']).collect()
+}

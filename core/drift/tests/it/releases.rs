@@ -1,0 +1,126 @@
+//! Real releases: every two consecutive versions of every server of the corpus.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toolwarden_drift::{Judgement, ListDrift, Observed, Options, ToolDrift, compare_lists};
+
+use crate::observed;
+
+/// The table of `docs/watch.md`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Table(BTreeMap<&'static str, usize>);
+
+impl Table {
+    fn count(&mut self, row: &'static str) {
+        *self.0.entry(row).or_default() += 1;
+    }
+
+    fn of(&self, row: &str) -> usize {
+        self.0.get(row).copied().unwrap_or_default()
+    }
+}
+
+fn seen(tools: &[Value]) -> Vec<Observed<'_>> {
+    tools.iter().map(observed).collect()
+}
+
+fn validator(schema: Option<&Value>) -> Option<jsonschema::Validator> {
+    jsonschema::options()
+        .offline()
+        .should_validate_formats(false)
+        .build(schema?)
+        .ok()
+}
+
+#[test]
+fn releases_are_judged_and_every_witness_holds() {
+    let Some(pairs) = toolwarden_testkit::consecutive_releases() else {
+        return;
+    };
+    let mut table = Table::default();
+    let mut unknown = Vec::new();
+    for (old, new) in &pairs {
+        let (before, after) = (seen(&old.tools), seen(&new.tools));
+        let drift: ListDrift = compare_lists(&before, &after, &Options::default(), &[]);
+        for _ in 0..drift.unchanged {
+            table.count("unchanged");
+        }
+        for tool in &drift.tools {
+            let changed = match tool {
+                ToolDrift::Added { .. } => {
+                    table.count("added");
+                    continue;
+                }
+                ToolDrift::Removed { .. } => {
+                    table.count("removed");
+                    continue;
+                }
+                ToolDrift::Renamed { .. } => {
+                    table.count("renamed");
+                    continue;
+                }
+                ToolDrift::Changed(changed) => changed,
+            };
+            table.count("changed");
+            let Some(input) = &changed.input else {
+                table.count("input as before");
+                continue;
+            };
+            let origin = || {
+                format!(
+                    "{} {} -> {} {}",
+                    old.package, old.version, new.version, changed.tool
+                )
+            };
+            match &input.declared {
+                Judgement::Equivalent => table.count("equivalent"),
+                Judgement::Compatible(None) => table.count("compatible"),
+                Judgement::Compatible(Some(_)) => table.count("widened"),
+                Judgement::Breaking(witness) => {
+                    table.count("breaking");
+                    let find = |tools: &[Value]| {
+                        let tool = tools
+                            .iter()
+                            .find(|tool| tool["name"] == changed.tool.as_str());
+                        tool.and_then(|tool| validator(tool.get("inputSchema")))
+                    };
+                    let (was, is) = (find(&old.tools), find(&new.tools));
+                    assert!(
+                        was.is_none_or(|was| was.is_valid(&witness.value)),
+                        "{}: {witness:?}",
+                        origin()
+                    );
+                    assert!(
+                        is.is_some_and(|is| !is.is_valid(&witness.value)),
+                        "{}: {witness:?}",
+                        origin()
+                    );
+                }
+                Judgement::Unknown(why) => {
+                    table.count("unknown");
+                    unknown.push(format!("{}: {}", origin(), why.reason.text()));
+                }
+            }
+            if matches!(input.open, Judgement::Breaking(_))
+                && !matches!(input.declared, Judgement::Breaking(_))
+            {
+                table.count("breaking for open callers only");
+            }
+        }
+    }
+    let judged = table.of("changed") - table.of("input as before");
+    assert!(
+        unknown.len() * 100 <= judged,
+        "{} of {judged}: {unknown:#?}",
+        unknown.len()
+    );
+    let docs = include_str!("../../../../docs/watch.md");
+    for (row, count) in &table.0 {
+        assert!(
+            docs.contains(&format!("| {row} | {count} |")),
+            "docs/watch.md lacks `| {row} | {count} |`: {table:#?}"
+        );
+    }
+    assert_eq!(pairs.len(), 535, "the table names the number of pairs");
+}
