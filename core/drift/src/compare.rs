@@ -4,7 +4,7 @@ use toolwarden_schema::{Budget, Callers, Formats};
 
 use crate::annotations::{less_caution, with_defaults};
 use crate::change::{Change, ChangeId, ChangeType, Class, Kind, Severity};
-use crate::difference::{Difference, differences};
+use crate::difference::{Difference, differences, is_identical};
 use crate::layout::{Facet, Observed};
 use crate::schema::{self, Direction, SchemaDrift};
 use crate::text::{self, Finding, Weight};
@@ -86,7 +86,8 @@ pub fn compare(
         input: None,
         output: None,
     };
-    if old.definition == new.definition && old.layout == new.layout && calls.is_empty() {
+    let same = is_identical(old.definition, new.definition) && old.layout == new.layout;
+    if same && calls.is_empty() {
         return drift;
     }
     let maker = Maker { tool: new.name };

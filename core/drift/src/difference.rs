@@ -70,6 +70,24 @@ fn comparable(old: &[Value], new: &[Value]) -> bool {
     old.len() == new.len() && old.iter().chain(new).all(Value::is_object)
 }
 
+/// Whether two values are equal down to key order, without looking keys up: most tools of a list did
+/// not change at all.
+pub(crate) fn is_identical(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.len() == new.len()
+                && old
+                    .iter()
+                    .zip(new)
+                    .all(|((a, before), (b, after))| a == b && is_identical(before, after))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(a, b)| is_identical(a, b))
+        }
+        _ => old == new,
+    }
+}
+
 /// A copy of a value with what one difference says.
 pub(crate) fn applied(old: &Value, differences: &[&Difference<'_>]) -> Value {
     let mut changed = old.clone();

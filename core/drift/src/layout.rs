@@ -115,7 +115,7 @@ pub struct Observed<'d> {
     /// The definition as received.
     pub definition: &'d Value,
     /// Where its facets stand.
-    pub layout: Layout,
+    pub layout: &'d Layout,
 }
 
 impl<'d> Observed<'d> {

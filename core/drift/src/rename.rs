@@ -98,6 +98,7 @@ pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec
 fn likeness(from: &Candidate<'_>, to: &Candidate<'_>) -> f64 {
     let schema = match (from.schema, to.schema) {
         (Some(from), Some(to)) if same_meaning(from, to) => 1.0,
+        (Some(from), Some(to)) if same_meaning(without_null(from), without_null(to)) => 0.9,
         (Some(from), Some(to)) if from.get("type") == to.get("type") => 0.4,
         (None, None) => 0.4,
         _ => 0.0,
@@ -119,6 +120,17 @@ fn likeness(from: &Candidate<'_>, to: &Candidate<'_>) -> f64 {
 
 fn same_meaning(from: &Value, to: &Value) -> bool {
     matches!((canonical_text(from), canonical_text(to)), (Some(from), Some(to)) if from == to)
+}
+
+/// A schema without the branch for null beside its only other one.
+fn without_null(schema: &Value) -> &Value {
+    let branches = schema.get("anyOf").and_then(Value::as_array);
+    let is_null = |branch: &&Value| branch.get("type").is_some_and(|word| word == "null");
+    match branches.map(Vec::as_slice) {
+        Some([first, second]) if is_null(&second) => first,
+        Some([first, second]) if is_null(&first) => second,
+        _ => schema,
+    }
 }
 
 fn words(text: &str) -> BTreeSet<String> {

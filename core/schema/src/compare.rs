@@ -1,15 +1,14 @@
 use serde_json::Value;
-use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::json::Pointer;
 
-use crate::algebra::{Algebra, Canonical};
-use crate::obstacle::{Obstacle, Side, places};
+use crate::document::Document;
+use crate::obstacle::Side;
 use crate::policy::{Budget, Callers, Domain, Formats, Policy};
-use crate::prepare::{Draft, PrepareError, close, lift};
-use crate::set::{Arena, CompileError, Id, Literal, Node, TypeSet, compile};
-use crate::solve::{Outcome, Solver};
+use crate::prepare::lift;
+use crate::question::{Inclusion, Question};
+use crate::set::{Arena, Id, Node, TypeSet, compile};
 use crate::text::Texts;
-use crate::verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
-use crate::witness::{Schema, shrink};
+use crate::verdict::{Engine, Proof, Unknown, Verdict, Witness};
 
 /// What a change from one schema to another means under a policy.
 #[must_use]
@@ -46,24 +45,21 @@ pub struct Pair<'s> {
     budget: Budget,
 }
 
-/// One schema in the forms a comparison needs.
-#[derive(Debug)]
-struct Document<'s> {
-    raw: &'s Value,
-    lifted: Value,
-    closed: Value,
-    open_id: Id,
-    closed_id: Id,
-    /// Whether closing may let in what was rejected before.
-    closing_widens: bool,
-    validators: Option<Result<Validators, String>>,
+/// What replaying recorded calls showed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replay<'c> {
+    /// Calls the old schema accepts.
+    pub accepted: usize,
+    /// Those of them the new schema rejects.
+    pub rejected: Vec<&'c Value>,
 }
 
-#[derive(Debug)]
-struct Validators {
-    raw: Schema,
-    lifted: Schema,
-    closed: Schema,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// From old to new.
+    Forward,
+    /// From new to old.
+    Backward,
 }
 
 impl<'s> Pair<'s> {
@@ -79,8 +75,8 @@ impl<'s> Pair<'s> {
         budget: Budget,
     ) -> Result<Self, Unknown> {
         let mut arena = Arena::default();
-        let old = Document::new(old, Side::Old, domain, formats, &mut arena)?;
-        let new = Document::new(new, Side::New, domain, formats, &mut arena)?;
+        let old = Document::new(old, Side::Old, formats, &mut arena)?;
+        let new = Document::new(new, Side::New, formats, &mut arena)?;
         Ok(Self {
             old,
             new,
@@ -100,35 +96,19 @@ impl<'s> Pair<'s> {
                 steps: 0,
             });
         }
-        let forward = self.inclusion(Direction::Forward, callers);
-        let proof = match forward {
+        if callers == Callers::Declared
+            && let Err(unknown) = self.close()
+        {
+            return Verdict::Unknown(unknown);
+        }
+        let proof = match self.inclusion(Direction::Forward, callers) {
             Inclusion::Included(proof) => proof,
             Inclusion::Not(witness) => return Verdict::Breaking(witness),
             Inclusion::Unknown(unknown) => return Verdict::Unknown(unknown),
         };
-        let open = match callers {
-            Callers::Open => true,
-            Callers::Declared => matches!(
-                self.inclusion(Direction::Forward, Callers::Open),
-                Inclusion::Included(_)
-            ),
-        };
-        let backward = self.inclusion(Direction::Backward, callers);
-        match backward {
-            Inclusion::Included(_) if open => {
-                let equal = callers == Callers::Open
-                    || matches!(
-                        self.inclusion(Direction::Backward, Callers::Open),
-                        Inclusion::Included(_)
-                    );
-                if equal {
-                    Verdict::Equivalent(proof)
-                } else {
-                    Verdict::Compatible {
-                        proof,
-                        gained: None,
-                    }
-                }
+        match self.inclusion(Direction::Backward, callers) {
+            Inclusion::Included(_) if callers == Callers::Open || self.are_equal() => {
+                Verdict::Equivalent(proof)
             }
             Inclusion::Included(_) | Inclusion::Unknown(_) => Verdict::Compatible {
                 proof,
@@ -144,23 +124,32 @@ impl<'s> Pair<'s> {
     /// The recorded calls the old schema accepts and the new one rejects, in order, and how many
     /// the old one accepts.
     pub fn replay<'c>(&mut self, calls: &'c [Value]) -> Replay<'c> {
-        let (Ok(old), Ok(new)) = (
-            validators(&mut self.old, self.formats),
-            validators(&mut self.new, self.formats),
-        ) else {
+        let formats = self.formats;
+        let (Ok(old), Ok(new)) = (self.old.validator(formats), self.new.validator(formats)) else {
             return Replay::default();
         };
         let mut replay = Replay::default();
-        for call in calls {
-            if !old.raw.accepts(call) {
-                continue;
-            }
+        for call in calls.iter().filter(|call| old.accepts(call)) {
             replay.accepted += 1;
-            if !new.raw.accepts(call) {
+            if !new.accepts(call) {
                 replay.rejected.push(call);
             }
         }
         replay
+    }
+
+    /// Whether the old schema accepts a value.
+    pub fn accepted_before(&mut self, value: &Value) -> bool {
+        let old = self.old.validator(self.formats);
+        old.is_ok_and(|old| old.accepts(value))
+    }
+
+    /// The witness a value is, if the new schema rejects it; of several reasons the one nearest to a
+    /// place of the schema is told.
+    pub fn witness_of(&mut self, value: &Value, near: &Pointer) -> Option<Witness> {
+        let new = self.new.validator(self.formats).ok()?;
+        let rejection = new.rejection_near(value, near)?;
+        Some(Witness::new(value.clone(), rejection))
     }
 
     /// Whether the new schema accepts every value of the domain, and the old one does not.
@@ -178,11 +167,19 @@ impl<'s> Pair<'s> {
         id == self.arena.always() || (self.domain == Domain::Objects && id == object)
     }
 
-    /// The witness a value is, if the new schema rejects it.
-    pub fn witness_of(&mut self, call: &Value) -> Option<Witness> {
-        let new = validators(&mut self.new, self.formats).ok()?;
-        let rejection = new.raw.rejection(call)?;
-        Some(Witness::new(call.clone(), rejection))
+    fn close(&mut self) -> Result<(), Unknown> {
+        self.old.close(self.domain, &mut self.arena)?;
+        self.new.close(self.domain, &mut self.arena)
+    }
+
+    /// Whether both accept the same values, whoever sends them.
+    fn are_equal(&mut self) -> bool {
+        [Direction::Forward, Direction::Backward]
+            .into_iter()
+            .all(|direction| {
+                let inclusion = self.inclusion(direction, Callers::Open);
+                matches!(inclusion, Inclusion::Included(_))
+            })
     }
 
     fn inclusion(&mut self, direction: Direction, callers: Callers) -> Inclusion {
@@ -190,312 +187,19 @@ impl<'s> Pair<'s> {
             Direction::Forward => (&mut self.old, &mut self.new),
             Direction::Backward => (&mut self.new, &mut self.old),
         };
-        // Growing means that callers may send what they could not declare before.
-        let narrow_target = direction == Direction::Backward && callers == Callers::Declared;
-        let mut goals: Vec<Literal> = match callers {
-            Callers::Open => vec![from.open_id.holds()],
-            Callers::Declared if from.closing_widens => {
-                vec![from.closed_id.holds(), from.open_id.holds()]
-            }
-            Callers::Declared => vec![from.closed_id.holds()],
-        };
-        let target = if narrow_target {
-            to.closed_id
-        } else {
-            to.open_id
-        };
-        goals.push(target.fails());
-        if self.domain == Domain::Objects {
-            goals.push(self.arena.add(Node::Type(TypeSet::OBJECT)).holds());
-        }
         let question = Question {
             from,
             to,
             callers,
-            narrow_target,
-            formats: self.formats,
-            domain: self.domain,
-        };
-        question.answer(goals, &mut self.arena, &mut self.texts, self.budget)
-    }
-}
-
-/// What replaying recorded calls showed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replay<'c> {
-    /// Calls the old schema accepts.
-    pub accepted: usize,
-    /// Those of them the new schema rejects.
-    pub rejected: Vec<&'c Value>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Forward,
-    Backward,
-}
-
-enum Inclusion {
-    Included(Proof),
-    Not(Witness),
-    Unknown(Unknown),
-}
-
-/// Whether every value of one document is a value of the other.
-struct Question<'q, 's> {
-    from: &'q mut Document<'s>,
-    to: &'q mut Document<'s>,
-    callers: Callers,
-    narrow_target: bool,
-    formats: Formats,
-    domain: Domain,
-}
-
-impl Question<'_, '_> {
-    fn answer(
-        mut self,
-        goals: Vec<Literal>,
-        arena: &mut Arena,
-        texts: &mut Texts,
-        budget: Budget,
-    ) -> Inclusion {
-        let mut solver = Solver::new(arena, texts, budget);
-        let (mut witness, mut refused) = (None, None);
-        let formats = self.formats;
-        let mut judge = {
-            let (from, to) = (&mut *self.from, &mut *self.to);
-            let (callers, narrow, domain) = (self.callers, self.narrow_target, self.domain);
-            let (witness, refused) = (&mut witness, &mut refused);
-            move |value: &Value| -> bool {
-                match check(value, from, to, callers, narrow, domain, formats, budget) {
-                    Ok(found) => {
-                        let agreed = found.is_some();
-                        *witness = found;
-                        agreed
-                    }
-                    Err(message) => {
-                        *refused = Some(message);
-                        false
-                    }
-                }
-            }
-        };
-        let outcome = solver.search(goals, &mut judge);
-        let steps = solver.steps();
-        if let Outcome::Empty = outcome {
-            return Inclusion::Included(Proof {
-                engine: Engine::Search,
-                steps,
-            });
-        }
-        let obstacles: Vec<&'static str> = solver.obstacles().iter().copied().collect();
-        if let Some(witness) = witness {
-            return Inclusion::Not(witness);
-        }
-        if let Some(message) = refused {
-            return Inclusion::Unknown(Unknown {
-                reason: Reason::Invalid(message),
-                obstacles: Vec::new(),
-            });
-        }
-        if let Some(inclusion) = self.second_opinion(arena, texts, budget, steps) {
-            return inclusion;
-        }
-        let mut found = places(self.from.raw, Side::Old, &obstacles);
-        found.extend(places(self.to.raw, Side::New, &obstacles));
-        let out_of_budget = obstacles
-            .iter()
-            .any(|name| matches!(*name, "budget" | "depth"));
-        Inclusion::Unknown(Unknown {
-            reason: if out_of_budget {
-                Reason::Budget
-            } else {
-                Reason::Undecided
+            // Growing means that callers may send what they could not declare before.
+            receivers: match direction {
+                Direction::Forward => Callers::Open,
+                Direction::Backward => callers,
             },
-            obstacles: found,
-        })
-    }
-
-    /// Where our own rules leave it open, others' are asked: their difference is searched for a
-    /// witness, and their proof is taken.
-    fn second_opinion(
-        &mut self,
-        arena: &mut Arena,
-        texts: &mut Texts,
-        budget: Budget,
-        steps: u32,
-    ) -> Option<Inclusion> {
-        let algebra = Canonical {
-            budget,
+            domain: self.domain,
             formats: self.formats,
+            budget: self.budget,
         };
-        let from = match self.callers {
-            Callers::Open => &self.from.lifted,
-            Callers::Declared => &self.from.closed,
-        };
-        let to = if self.narrow_target {
-            &self.to.closed
-        } else {
-            &self.to.lifted
-        };
-        let from = match self.domain {
-            Domain::Objects => objects_only(from),
-            Domain::Values => from.clone(),
-        };
-        if algebra.includes(&from, to) == Some(true) {
-            return Some(Inclusion::Included(Proof {
-                engine: Engine::Algebra,
-                steps,
-            }));
-        }
-        let difference = algebra.difference(&from, to)?;
-        let lifted = lift(&difference, self.formats).ok()?;
-        let id = compile(arena, &lifted).ok()?;
-        let mut witness = None;
-        let (callers, narrow, domain, formats) =
-            (self.callers, self.narrow_target, self.domain, self.formats);
-        let (from, to) = (&mut *self.from, &mut *self.to);
-        let mut judge = |value: &Value| {
-            witness = check(value, from, to, callers, narrow, domain, formats, budget)
-                .ok()
-                .flatten();
-            witness.is_some()
-        };
-        Solver::new(arena, texts, budget).search(vec![id.holds()], &mut judge);
-        witness.map(Inclusion::Not)
+        question.answer(&mut self.arena, &mut self.texts)
     }
-}
-
-/// The witness a value makes once the validator agrees, as small as it gets.
-#[expect(clippy::too_many_arguments, reason = "one question in all its parts")]
-fn check(
-    value: &Value,
-    from: &mut Document<'_>,
-    to: &mut Document<'_>,
-    callers: Callers,
-    narrow_target: bool,
-    domain: Domain,
-    formats: Formats,
-    budget: Budget,
-) -> Result<Option<Witness>, String> {
-    let from = validators(from, formats)?;
-    let to = validators(to, formats)?;
-    let proves = |value: &Value| {
-        (domain == Domain::Values || value.is_object())
-            && from.accepts(value, callers)
-            && !to.accepts(
-                value,
-                if narrow_target {
-                    Callers::Declared
-                } else {
-                    Callers::Open
-                },
-            )
-    };
-    if !proves(value) {
-        return Ok(None);
-    }
-    let value = shrink(value.clone(), budget.shrinks, &proves);
-    let rejection = to
-        .raw
-        .rejection(&value)
-        .or_else(|| to.closed.rejection(&value));
-    Ok(rejection.map(|rejection| Witness::new(value, rejection)))
-}
-
-fn validators<'d>(
-    document: &'d mut Document<'_>,
-    formats: Formats,
-) -> Result<&'d Validators, String> {
-    let built = document.validators.get_or_insert_with(|| {
-        Ok(Validators {
-            raw: Schema::new(document.raw, Draft::of(document.raw), formats)?,
-            lifted: Schema::new(&document.lifted, Draft::Draft2020, formats)?,
-            closed: Schema::new(&document.closed, Draft::Draft2020, formats)?,
-        })
-    });
-    built.as_ref().map_err(Clone::clone)
-}
-
-impl Validators {
-    /// Both readings of the schema must agree, the one it was written in and ours.
-    fn accepts(&self, value: &Value, callers: Callers) -> bool {
-        let open = self.raw.accepts(value) && self.lifted.accepts(value);
-        match callers {
-            Callers::Open => open,
-            Callers::Declared => open && self.closed.accepts(value),
-        }
-    }
-}
-
-impl<'s> Document<'s> {
-    fn new(
-        raw: &'s Value,
-        side: Side,
-        domain: Domain,
-        formats: Formats,
-        arena: &mut Arena,
-    ) -> Result<Self, Unknown> {
-        let lifted = lift(raw, formats).map_err(|error| unreadable(error, side))?;
-        let closed = close(&lifted, domain);
-        let out_of_range = |error: CompileError| Unknown {
-            obstacles: vec![Obstacle {
-                side,
-                pointer: Pointer::root(),
-                keyword: error.keyword.clone(),
-            }],
-            reason: Reason::Invalid(error.to_string()),
-        };
-        let open_id = compile(arena, &lifted).map_err(out_of_range)?;
-        let closed_id = if closed == lifted {
-            open_id
-        } else {
-            compile(arena, &closed).map_err(out_of_range)?
-        };
-        let closing_widens = closed != lifted && !places(&lifted, side, &["oneOf"]).is_empty();
-        Ok(Self {
-            raw,
-            lifted,
-            closed,
-            open_id,
-            closed_id,
-            closing_widens,
-            validators: None,
-        })
-    }
-}
-
-fn unreadable(error: PrepareError, side: Side) -> Unknown {
-    let message = error.to_string();
-    let (pointer, keyword) = match error {
-        PrepareError::Invalid {
-            pointer, keyword, ..
-        } => (pointer, keyword),
-        PrepareError::NotASchema { pointer, .. } => (pointer, String::new()),
-        PrepareError::Unresolved { pointer, .. } => (pointer, "$ref".to_owned()),
-        PrepareError::Dynamic { pointer, keyword } => (pointer, keyword.to_owned()),
-        PrepareError::TooLarge => (Pointer::root(), String::new()),
-    };
-    Unknown {
-        reason: Reason::Invalid(message),
-        obstacles: vec![Obstacle {
-            side,
-            pointer,
-            keyword,
-        }],
-    }
-}
-
-fn objects_only(lifted: &Value) -> Value {
-    let Value::Object(members) = lifted else {
-        return lifted.clone();
-    };
-    let mut whole = Object::new();
-    let mut inner = members.clone();
-    if let Some(definitions) = inner.shift_remove("$defs") {
-        whole.insert("$defs".to_owned(), definitions);
-    }
-    whole.insert("type".to_owned(), Value::from("object"));
-    whole.insert("allOf".to_owned(), Value::Array(vec![Value::Object(inner)]));
-    Value::Object(whole)
 }

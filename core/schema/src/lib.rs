@@ -5,9 +5,11 @@
 
 mod algebra;
 mod compare;
+mod document;
 mod obstacle;
 mod policy;
 mod prepare;
+mod question;
 mod set;
 mod solve;
 mod text;

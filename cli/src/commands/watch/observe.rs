@@ -28,7 +28,7 @@ impl Seen {
         Observed {
             name: &self.name,
             definition: &self.definition,
-            layout: self.layout.clone(),
+            layout: &self.layout,
         }
     }
 

@@ -12,14 +12,17 @@ mod lists;
 mod mutations;
 mod releases;
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 use toolwarden_drift::{Drift, Layout, Observed, Options, compare};
 
 fn observed(definition: &Value) -> Observed<'_> {
+    static LAYOUT: LazyLock<Layout> = LazyLock::new(Layout::mcp);
     Observed {
         name: definition["name"].as_str().unwrap_or_default(),
         definition,
-        layout: Layout::mcp(),
+        layout: &LAYOUT,
     }
 }
 

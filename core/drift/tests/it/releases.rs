@@ -122,5 +122,6 @@ fn releases_are_judged_and_every_witness_holds() {
             "docs/watch.md lacks `| {row} | {count} |`: {table:#?}"
         );
     }
-    assert_eq!(pairs.len(), 535, "the table names the number of pairs");
+    let said = format!("{} pairs of consecutive versions", pairs.len());
+    assert!(docs.contains(&said), "docs/watch.md lacks `{said}`");
 }

@@ -18,6 +18,9 @@ const IN_PLACE: &[&str] = &[
     "dependentSchemas",
 ];
 
+/// The most references followed to see what a schema declares.
+const MAX_FOLLOWED: usize = 128;
+
 /// A lifted schema narrowed to values with declared keys only.
 ///
 /// A schema that declares properties and says nothing about others no longer accepts others; one
@@ -145,7 +148,7 @@ impl Closer<'_> {
                 Value::Object(map) if *keyword == "dependentSchemas" => map.values().collect(),
                 Value::String(reference) => {
                     let name = reference.trim_start_matches("#/$defs/");
-                    if followed.contains(&name) {
+                    if followed.contains(&name) || followed.len() > MAX_FOLLOWED {
                         continue;
                     }
                     followed.push(name);

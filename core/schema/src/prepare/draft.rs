@@ -1,6 +1,8 @@
 use serde_json::Value;
-use toolwarden_model::json::Pointer;
+use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::keywords::subschemas;
+
+use super::keywords::{Kind, kind};
 
 /// The edition of JSON Schema a document is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,22 +44,51 @@ impl Draft {
 /// has: boolean exclusive bounds (draft 4) or a list under `items` (up to 2019-09).
 fn undeclared(schema: &Value) -> Draft {
     let mut draft = Draft::Draft2020;
-    let mut open = vec![schema];
-    while let Some(schema) = open.pop() {
-        let Value::Object(members) = schema else {
-            continue;
-        };
-        if ["exclusiveMinimum", "exclusiveMaximum"]
-            .iter()
-            .any(|key| members.get(*key).is_some_and(Value::is_boolean))
-        {
-            return Draft::Four;
+    each_schema(schema, &mut |_, members| {
+        let boolean = |key: &str| members.get(key).is_some_and(Value::is_boolean);
+        if boolean("exclusiveMinimum") || boolean("exclusiveMaximum") {
+            draft = Draft::Four;
+        } else if members.get("items").is_some_and(Value::is_array) {
+            draft = draft.min(Draft::Seven);
         }
-        if members.get("items").is_some_and(Value::is_array) {
-            draft = Draft::Seven;
-        }
-        let children = subschemas(members, &Pointer::root());
-        open.extend(children.into_iter().map(|(_, child)| child));
-    }
+    });
     draft
+}
+
+/// A keyword of a document that names no draft, which the older draft it has to be read in does not
+/// know, or would pass over.
+pub(super) fn misplaced(schema: &Value) -> Option<(Pointer, String)> {
+    if schema.get("$schema").is_some() {
+        return None;
+    }
+    let draft = undeclared(schema);
+    if draft == Draft::Draft2020 {
+        return None;
+    }
+    let informs = |keyword: &str, draft: Draft| matches!(kind(keyword, draft), Kind::Annotation);
+    let mut found = None;
+    each_schema(schema, &mut |at, members| {
+        let newer =
+            |keyword: &&String| informs(keyword, draft) && !informs(keyword, Draft::Draft2020);
+        let passed_over = |keyword: &&String| *keyword != "$ref" && !informs(keyword, draft);
+        let mut keywords = members.keys();
+        let keyword = match members.contains_key("$ref") {
+            true => keywords.find(passed_over),
+            false => keywords.find(newer),
+        };
+        if let (None, Some(keyword)) = (&found, keyword) {
+            found = Some((at.child(keyword), keyword.clone()));
+        }
+    });
+    found
+}
+
+fn each_schema(schema: &Value, see: &mut dyn FnMut(&Pointer, &Object)) {
+    let mut open = vec![(Pointer::root(), schema)];
+    while let Some((at, schema)) = open.pop() {
+        if let Value::Object(members) = schema {
+            see(&at, members);
+            open.extend(subschemas(members, &at));
+        }
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{MAX_DEPTH, Object, Pointer, depth_within, type_name};
 
-use super::draft::Draft;
+use super::draft::{Draft, misplaced};
 use super::keywords::{Form, Kind, kind};
 use super::resources::Resources;
 use crate::policy::Formats;
@@ -37,6 +37,9 @@ pub(crate) enum PrepareError {
         pointer: Pointer,
         keyword: &'static str,
     },
+    /// A document that names no draft has keywords of several.
+    #[error("`{keyword}` stands beside forms of an older draft; `$schema` has to say which it is")]
+    Mixed { pointer: Pointer, keyword: String },
     /// The document exceeds a limit.
     #[error("the schema has more than {MAX_SCHEMAS} parts or {MAX_DEPTH} levels")]
     TooLarge,
@@ -46,6 +49,9 @@ pub(crate) enum PrepareError {
 pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareError> {
     if !depth_within(schema) {
         return Err(PrepareError::TooLarge);
+    }
+    if let Some((pointer, keyword)) = misplaced(schema) {
+        return Err(PrepareError::Mixed { pointer, keyword });
     }
     let draft = Draft::of(schema);
     let mut lifter = Lifter {

@@ -11,11 +11,16 @@ use super::types::TypeSet;
 use super::unevaluated;
 use crate::prepare::count;
 
-/// A lifted schema that cannot be compiled: a number is too large to compute with.
+/// The most schemas that may lie inside or behind each other.
+const MAX_NESTING: u32 = 256;
+
+/// Why a lifted schema cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{keyword}` is out of the range that is computed exactly")]
-pub(crate) struct CompileError {
-    pub(crate) keyword: String,
+pub(crate) enum CompileError {
+    #[error("`{keyword}` is out of the range that is computed exactly")]
+    OutOfRange { keyword: String },
+    #[error("more than {MAX_NESTING} schemas lie inside or behind each other")]
+    TooDeep,
 }
 
 /// Adds a lifted schema to the arena.
@@ -29,6 +34,7 @@ pub(crate) fn compile(arena: &mut Arena, lifted: &Value) -> Result<Id, CompileEr
         arena,
         definitions,
         steps: 0,
+        nesting: 0,
         progress: HashMap::new(),
     };
     compiler.schema(lifted)
@@ -52,6 +58,8 @@ pub(super) struct Compiler<'a> {
     pub(super) definitions: &'a Object,
     /// How many steps into parts of the value lead to the schema at hand.
     steps: u32,
+    /// How many schemas lie around the one at hand.
+    nesting: u32,
     /// What became of each schema of the document, by its place in memory.
     progress: HashMap<*const Object, Progress>,
 }
@@ -88,7 +96,12 @@ impl<'a> Compiler<'a> {
             definition: None,
         };
         self.progress.insert(place, open);
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err(CompileError::TooDeep);
+        }
         let id = self.object(members)?;
+        self.nesting -= 1;
         if let Some(Progress::Open {
             definition: Some(number),
             ..
@@ -144,7 +157,7 @@ impl<'a> Compiler<'a> {
     /// A keyword that says one thing about the value itself.
     fn plain(&mut self, keyword: &str, value: &Value) -> Result<Option<Id>, CompileError> {
         let number = || {
-            Ratio::of_value(value).ok_or_else(|| CompileError {
+            Ratio::of_value(value).ok_or_else(|| CompileError::OutOfRange {
                 keyword: keyword.to_owned(),
             })
         };
@@ -156,6 +169,11 @@ impl<'a> Compiler<'a> {
                     .map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
                 let types = words.iter().filter_map(Value::as_str);
                 Node::Type(types.fold(TypeSet::NONE, |set, word| set.or(TypeSet::named(word))))
+            }
+            "enum" | "const" if !is_computable(value) => {
+                return Err(CompileError::OutOfRange {
+                    keyword: keyword.to_owned(),
+                });
             }
             "enum" => {
                 let values = value.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -386,6 +404,16 @@ impl<'a> Compiler<'a> {
             keyword,
             text: text.into(),
         })
+    }
+}
+
+/// Whether every number inside a value can be computed with.
+fn is_computable(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => Ratio::of(number).is_some(),
+        Value::Array(items) => items.iter().all(is_computable),
+        Value::Object(members) => members.values().all(is_computable),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
     }
 }
 

@@ -1,6 +1,6 @@
 use serde_json::Value;
 
-use super::node::{Arena, Id, Literal, Node, Properties};
+use super::node::{Arena, Constant, Id, Literal, Node, Properties};
 use super::number::{Ratio, same};
 use super::types::TypeSet;
 use crate::text::Texts;
@@ -47,7 +47,8 @@ impl Evaluation<'_> {
     fn fact(&mut self, node: &Node, value: &Value) -> Option<bool> {
         match node {
             Node::Type(types) => Some(TypeSet::of(value).within(*types)),
-            Node::Enum(constants) => Some(constants.iter().any(|c| same(&c.value, value))),
+            // INVARIANT: constants are sorted when they are added.
+            Node::Enum(constants) => Some(constants.binary_search(&Constant::of(value)).is_ok()),
             Node::All(parts) => self.every(parts.iter().map(|part| (*part, value))),
             Node::Any(parts) => self
                 .none(parts.iter().map(|part| (*part, value)))

@@ -16,6 +16,9 @@ use super::node::{Id, Node};
 /// The most cases one keyword is taken apart into.
 const MAX_CASES: usize = 64;
 
+/// The most references followed from one keyword.
+const MAX_FOLLOWED: usize = 16;
+
 /// One way the schemas beside the keyword can hold.
 #[derive(Clone, Debug, Default)]
 struct Case {
@@ -97,7 +100,7 @@ fn cases(
             "$ref" => {
                 let name = value.as_str().unwrap_or_default();
                 let name = name.trim_start_matches("#/$defs/").to_owned();
-                if followed.contains(&name) {
+                if followed.contains(&name) || followed.len() >= MAX_FOLLOWED {
                     return Ok(None);
                 }
                 followed.push(name.clone());

@@ -8,6 +8,8 @@ use crate::set::{Constant, Id, Literal, Node};
 
 /// The longest array that is written out.
 const MAX_ITEMS: u64 = 4_096;
+/// The most items that are told apart from each other.
+const MAX_DISTINCT: u64 = 256;
 /// The most items one `contains` may ask for before the search gives up.
 const MAX_CONTAINED: u64 = 8;
 
@@ -87,7 +89,17 @@ impl Solver<'_> {
         let excluded = self.excluded(state);
         let mut outcome = Outcome::Empty;
         for shape in shapes {
-            let found = self.place(&shape, 0, 0, &Placed::default(), state, &excluded, judge);
+            if shape
+                .demands
+                .iter()
+                .any(|demand| demand.count() > MAX_CONTAINED)
+            {
+                self.obstacles.insert("minContains");
+                outcome = outcome.or(Outcome::Unknown);
+                continue;
+            }
+            let nowhere = Placed::default();
+            let found = self.place(&shape, 0, 0, 0, &nowhere, state, &excluded, judge);
             outcome = outcome.or(found);
             if matches!(outcome, Outcome::Value(_)) {
                 break;
@@ -123,7 +135,8 @@ impl Solver<'_> {
         }
     }
 
-    /// Gives each demand a place, one after the other, then builds the array.
+    /// Gives each demand a place, one after the other, then builds the array. The items one demand
+    /// asks for stand one after the other; different demands may be met by one item.
     #[expect(
         clippy::too_many_arguments,
         reason = "the state of one recursive search"
@@ -133,6 +146,7 @@ impl Solver<'_> {
         shape: &Shape,
         demand: usize,
         done: u64,
+        from: usize,
         placed: &Placed,
         state: &State,
         excluded: &[Constant],
@@ -146,19 +160,11 @@ impl Solver<'_> {
             return self.place_equal(shape, placed, state, excluded, judge);
         };
         if done >= current.count() {
-            return self.place(shape, demand + 1, 0, placed, state, excluded, judge);
-        }
-        if current.count() > MAX_CONTAINED {
-            self.obstacles.insert("minContains");
-            return Outcome::Unknown;
+            return self.place(shape, demand + 1, 0, 0, placed, state, excluded, judge);
         }
         let mut outcome = Outcome::Empty;
-        for place in 0..self.places(shape) {
+        for place in from..self.places(shape) {
             let literal = current.at(place);
-            let taken = placed.extra.get(&place);
-            if taken.is_some_and(|literals| literals.contains(&literal)) {
-                continue;
-            }
             let mut goals = goals_at(shape, place);
             goals.push(literal);
             if matches!(self.solve(goals), Outcome::Empty) {
@@ -166,8 +172,9 @@ impl Solver<'_> {
             }
             let mut placed = placed.clone();
             placed.extra.entry(place).or_default().push(literal);
-            outcome =
-                outcome.or(self.place(shape, demand, done + 1, &placed, state, excluded, judge));
+            let (done, from) = (done + 1, place + 1);
+            let next = self.place(shape, demand, done, from, &placed, state, excluded, judge);
+            outcome = outcome.or(next);
             if matches!(outcome, Outcome::Value(_)) {
                 return outcome;
             }
@@ -225,7 +232,7 @@ impl Solver<'_> {
         if shape.max.is_some_and(|max| least > max) {
             return Outcome::Empty;
         }
-        if least > MAX_ITEMS {
+        if least > MAX_ITEMS || (shape.unique && least > MAX_DISTINCT) {
             self.obstacles.insert("minItems");
             return Outcome::Unknown;
         }
@@ -306,12 +313,7 @@ impl Solver<'_> {
                 Outcome::Unknown => return Outcome::Unknown,
             }
         }
-        let value = Value::Array(items);
-        if certain {
-            Outcome::Value(value)
-        } else {
-            Outcome::Candidate(value)
-        }
+        self.built(Value::Array(items), certain)
     }
 
     /// The places that may satisfy a schema of which only so many items may.

@@ -21,6 +21,9 @@ use crate::set::{Arena, Literal, Node, TypeSet};
 use crate::text::Texts;
 use state::{Choice, State};
 
+/// The most parts a value that is built may have.
+const MAX_PARTS: usize = 5_000;
+
 /// The answer to a conjunction.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -253,6 +256,19 @@ impl<'a> Solver<'a> {
         }
     }
 
+    /// A value put together from parts, unless it has grown beyond use.
+    fn built(&mut self, value: Value, certain: bool) -> Outcome {
+        if !is_small(&value) {
+            self.obstacles.insert("size");
+            return Outcome::Unknown;
+        }
+        if certain {
+            Outcome::Value(value)
+        } else {
+            Outcome::Candidate(value)
+        }
+    }
+
     /// Where an enumeration limits the value, each of its values is tried.
     fn finite(&mut self, state: &State) -> Option<Outcome> {
         let enumeration = state
@@ -298,6 +314,24 @@ impl<'a> Solver<'a> {
         }
         all
     }
+}
+
+/// Whether a value has few enough parts to be copied and shrunk.
+fn is_small(value: &Value) -> bool {
+    let mut open = vec![value];
+    let mut parts = 0;
+    while let Some(value) = open.pop() {
+        parts += 1;
+        if parts > MAX_PARTS {
+            return false;
+        }
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    true
 }
 
 /// Who decides about the values of the outermost conjunction; the inner ones have nobody.

@@ -1,9 +1,11 @@
+use std::collections::BTreeSet;
+
 use super::state::State;
 use super::{Outcome, Solver};
 use crate::set::{Node, Ratio, TypeSet};
 
 /// Multiples looked at before the search for one that is not excluded gives up.
-const MAX_MULTIPLES: u64 = 20_000;
+const MAX_MULTIPLES: u64 = 50_000;
 
 /// An end of an interval.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ struct Wanted {
     step: Option<Ratio>,
     /// The number is a multiple of none of these.
     avoided: Vec<Ratio>,
-    excluded: Vec<Ratio>,
+    excluded: BTreeSet<Ratio>,
 }
 
 impl Wanted {
@@ -227,7 +229,7 @@ mod tests {
             Some(Some(Ratio::from(4)))
         );
         wanted.avoided.push(Ratio::from(8));
-        wanted.excluded.push(Ratio::from(4));
+        wanted.excluded.insert(Ratio::from(4));
         assert_eq!(multiple(&wanted, &Ratio::from(4)), Some(None));
     }
 

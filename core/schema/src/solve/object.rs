@@ -252,11 +252,18 @@ impl Solver<'_> {
         let mut goals = vec![string.holds(), taken.fails()];
         goals.extend(shape.names.iter().map(|names| names.holds()));
         goals.extend(key);
-        let patterns: Vec<Id> = shape
+        let mut patterns: Vec<Id> = shape
             .patterns
             .iter()
             .map(|pattern| self.arena.add(Node::Pattern(Arc::clone(pattern))))
             .collect();
+        // A key that is wrong for several reasons meets several demands at once.
+        patterns.extend(shape.demands.iter().filter_map(|demand| match demand {
+            Demand::Misnamed(names) => Some(*names),
+            Demand::Violating(_) => None,
+        }));
+        patterns.sort_unstable();
+        patterns.dedup();
         if patterns.len() > MAX_PATTERNS {
             self.obstacles.insert("patternProperties");
             return (Vec::new(), false);
@@ -359,12 +366,7 @@ impl Solver<'_> {
                 None => return self.ruled_out(shape, &members),
             }
         }
-        let value = Value::Object(members);
-        if certain {
-            Outcome::Value(value)
-        } else {
-            Outcome::Candidate(value)
-        }
+        self.built(Value::Object(members), certain)
     }
 
     /// Adds a member that may be there; whether that is certain, or nothing where none may be.

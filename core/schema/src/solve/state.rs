@@ -10,6 +10,9 @@ const CROWDED: usize = 3;
 /// The most branches that are asked one by one whether they exclude each other.
 const MAX_EXCLUSIVE: usize = 64;
 
+/// How soon a fact is looked at: whether it denies something, and in how many ways it can hold.
+type Rank = (bool, usize);
+
 /// A conjunction on its way to being taken apart.
 #[derive(Clone, Debug)]
 pub(super) struct State {
@@ -107,7 +110,7 @@ impl Solver<'_> {
     /// Which fact that holds in more than one way to look at next. Those that hold already are
     /// dropped.
     pub(super) fn choice(&mut self, state: &mut State) -> Choice {
-        let mut best: Option<((bool, usize), usize, Vec<Vec<Literal>>)> = None;
+        let mut best: Option<(Rank, usize, Vec<Vec<Literal>>)> = None;
         let mut kept = Vec::new();
         let open = std::mem::take(&mut state.choices);
         let crowded = open.len() >= CROWDED;

@@ -8,6 +8,9 @@ use super::{Outcome, Solver};
 use crate::set::Node;
 use crate::text::{Found, Wanted, samples};
 
+/// How many states of an automaton cost as much as one step of the search.
+const STATES_PER_STEP: u32 = 8;
+
 impl Solver<'_> {
     pub(super) fn string(&mut self, state: &State) -> Outcome {
         let mut wanted = Wanted::default();
@@ -45,7 +48,9 @@ impl Solver<'_> {
         if judged_by_format {
             return self.with_format(state, &formats, &wanted);
         }
-        match self.texts.find(&wanted) {
+        let found = self.texts.find(&wanted);
+        self.steps += self.texts.take_visited() / STATES_PER_STEP;
+        match found {
             Found::Text(text) => Outcome::Value(Value::from(text)),
             Found::Nothing => Outcome::Empty,
             Found::Unknown => {

@@ -8,7 +8,7 @@ use regex_syntax::ast::{self, AssertionKind, Ast, Span, Visitor, parse::Parser};
 pub(super) fn to_rust(pattern: &str) -> Option<String> {
     let mut translated = jsonschema_regex::to_rust_regex(pattern).ok()?.into_owned();
     let parsed = Parser::new().parse(&translated).ok()?;
-    let mut places = ast::visit(&parsed, Places::default()).ok()?;
+    let mut places = ast::visit(&parsed, Places::default()).ok()??;
     places.sort_by_key(|(span, _)| std::cmp::Reverse(span.start.offset));
     for (span, replacement) in places {
         translated.replace_range(span.start.offset..span.end.offset, replacement);
@@ -16,25 +16,75 @@ pub(super) fn to_rust(pattern: &str) -> Option<String> {
     Some(translated)
 }
 
+/// A pattern without what looks around: it matches wherever the whole one does, and elsewhere.
+pub(super) fn without_lookaround(pattern: &str) -> String {
+    let characters: Vec<char> = pattern.chars().collect();
+    let mut kept = String::with_capacity(pattern.len());
+    let mut at = 0;
+    while let Some(character) = characters.get(at) {
+        let ahead: String = characters.iter().skip(at).take(4).collect();
+        let looks = ["(?=", "(?!", "(?<=", "(?<!"];
+        if looks.iter().any(|look| ahead.starts_with(look)) {
+            at = group_end(&characters, at);
+            continue;
+        }
+        kept.push(*character);
+        if *character == '\\' {
+            at += 1;
+            kept.extend(characters.get(at));
+        }
+        at += 1;
+    }
+    kept
+}
+
+/// The place after the group that starts at the given one.
+fn group_end(characters: &[char], start: usize) -> usize {
+    let (mut depth, mut in_class, mut at) = (0_usize, false, start);
+    while let Some(character) = characters.get(at) {
+        match character {
+            '\\' => at += 1,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => depth += 1,
+            ')' if !in_class => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
 #[derive(Default)]
-struct Places(Vec<(Span, &'static str)>);
+struct Places {
+    found: Vec<(Span, &'static str)>,
+    /// Flags inside the pattern change what its signs mean, and ECMA-262 has none.
+    has_flags: bool,
+}
 
 impl Visitor for Places {
-    type Output = Vec<(Span, &'static str)>;
+    type Output = Option<Vec<(Span, &'static str)>>;
     type Err = std::convert::Infallible;
 
     fn finish(self) -> Result<Self::Output, Self::Err> {
-        Ok(self.0)
+        Ok((!self.has_flags).then_some(self.found))
     }
 
     fn visit_pre(&mut self, ast: &Ast) -> Result<(), Self::Err> {
         match ast {
-            Ast::Dot(span) => self.0.push((**span, r"[^\n\r\x{2028}\x{2029}]")),
+            Ast::Dot(span) => self.found.push((**span, r"[^\n\r\x{2028}\x{2029}]")),
             Ast::Assertion(assertion) => match assertion.kind {
-                AssertionKind::WordBoundary => self.0.push((assertion.span, r"(?-u:\b)")),
-                AssertionKind::NotWordBoundary => self.0.push((assertion.span, r"(?-u:\B)")),
+                AssertionKind::WordBoundary => self.found.push((assertion.span, r"(?-u:\b)")),
+                AssertionKind::NotWordBoundary => self.found.push((assertion.span, r"(?-u:\B)")),
                 _ => {}
             },
+            Ast::Flags(_) => self.has_flags = true,
+            Ast::Group(group) => {
+                self.has_flags |= group.flags().is_some_and(|flags| !flags.items.is_empty());
+            }
             _ => {}
         }
         Ok(())
@@ -43,7 +93,14 @@ impl Visitor for Places {
 
 #[cfg(test)]
 mod tests {
-    use super::to_rust;
+    use super::{to_rust, without_lookaround};
+
+    #[test]
+    fn what_looks_around_is_left_out() {
+        assert_eq!(without_lookaround(r"^(?!\.)(?!.*[)(]x)a(?<=a)b$"), "^ab$");
+        assert_eq!(without_lookaround(r"\(?=a"), r"\(?=a");
+        assert_eq!(without_lookaround("(?=never closed"), "");
+    }
 
     #[test]
     fn translates_what_ecma_reads_otherwise() {
@@ -56,5 +113,8 @@ mod tests {
         assert_eq!(to_rust(r"(?=a)b"), None);
         assert_eq!(to_rust(r"(a)\1"), None);
         assert_eq!(to_rust("["), None);
+        assert_eq!(to_rust("(?s)^.$"), None);
+        assert_eq!(to_rust("^(?s:.)$"), None);
+        assert_eq!(to_rust("(?:a)").as_deref(), Some("(?:a)"));
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn find(
     required: &[Arc<Automaton>],
     forbidden: &[Arc<Automaton>],
     wanted: &Wanted<'_>,
-    budget: u32,
+    (budget, visited): (u32, &mut u32),
 ) -> Found {
     if wanted.max.is_some_and(|max| max < wanted.min) {
         return Found::Nothing;
@@ -43,14 +43,14 @@ pub(super) fn find(
         return plain(wanted);
     }
     // A bound far above what is needed multiplies the states without a use: try without it first.
-    let relaxed =
-        Product::new(required, forbidden, wanted, None).and_then(|mut p| p.search(budget));
+    let relaxed = Product::new(required, forbidden, wanted, None)
+        .and_then(|product| product.search(budget, visited));
     match (relaxed, wanted.max) {
         (None, _) => Found::Unknown,
         (Some(None), _) => Found::Nothing,
         (Some(Some(text)), Some(max)) if length(&text) > max => {
             let exact = Product::new(required, forbidden, wanted, Some(max));
-            match exact.and_then(|mut product| product.search(budget)) {
+            match exact.and_then(|product| product.search(budget, visited)) {
                 None => Found::Unknown,
                 Some(None) => Found::Nothing,
                 Some(Some(text)) => Found::Text(text),
@@ -141,7 +141,7 @@ impl<'p> Product<'p> {
         clippy::option_option,
         reason = "no answer is not the answer that there is none"
     )]
-    fn search(&mut self, budget: u32) -> Option<Option<String>> {
+    fn search(&self, budget: u32, visited: &mut u32) -> Option<Option<String>> {
         let bytes = readable_bytes();
         let start = State {
             automata: self.automata().map(Automaton::start).collect(),
@@ -154,6 +154,7 @@ impl<'p> Product<'p> {
         seen.insert(start, 0_usize);
         let mut open = VecDeque::from([0_usize]);
         while let Some(at) = open.pop_front() {
+            *visited += 1;
             let (state, _, _) = reached.get(at)?.clone();
             if self.accepts(&state) {
                 return Some(text(&reached, at));

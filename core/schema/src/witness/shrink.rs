@@ -1,4 +1,7 @@
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+/// The most simplifications of one value that are considered.
+const MAX_EDITS: usize = 1_000;
 
 /// The smallest value reached by taking parts away while it still proves what it proves.
 pub(crate) fn shrink(value: Value, tries: u32, proves: &dyn Fn(&Value) -> bool) -> Value {
@@ -6,12 +9,13 @@ pub(crate) fn shrink(value: Value, tries: u32, proves: &dyn Fn(&Value) -> bool) 
     let mut left = tries;
     loop {
         let mut smaller = None;
-        for candidate in smaller_values(&current) {
+        for edit in edits(&current) {
             if left == 0 {
                 return current;
             }
             left -= 1;
-            if proves(&candidate) {
+            let mut candidate = current.clone();
+            if edit.apply(&mut candidate) && proves(&candidate) {
                 smaller = Some(candidate);
                 break;
             }
@@ -23,100 +27,155 @@ pub(crate) fn shrink(value: Value, tries: u32, proves: &dyn Fn(&Value) -> bool) 
     }
 }
 
-/// Values one step simpler than the given one, the boldest step first.
-fn smaller_values(value: &Value) -> Vec<Value> {
+/// One simplification of a part of a value.
+#[derive(Clone, Debug)]
+struct Edit {
+    /// The way to the part.
+    path: Vec<Step>,
+    replacement: Replacement,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Replacement {
+    /// The part is put in place of the one it lies in, this many levels up.
+    InPlaceOf(usize),
+    /// The part is taken out of what it lies in.
+    Removed,
+    /// The list keeps its first items only.
+    Truncated(usize),
+    /// The part becomes something simpler.
+    Simpler(Value),
+}
+
+/// The simplifications of a value, those near the root first.
+fn edits(value: &Value) -> Vec<Edit> {
+    let mut found = Vec::new();
+    let mut open: std::collections::VecDeque<(Vec<Step>, &Value)> = [(Vec::new(), value)].into();
+    while let Some((path, part)) = open.pop_front() {
+        if found.len() > MAX_EDITS {
+            break;
+        }
+        let mut add = |replacement| {
+            found.push(Edit {
+                path: path.clone(),
+                replacement,
+            });
+        };
+        // Where a schema is recursive, a part may stand in place of the whole.
+        if part.is_object() || part.is_array() {
+            (1..=path.len().min(2))
+                .rev()
+                .for_each(|levels| add(Replacement::InPlaceOf(levels)));
+        }
+        if !path.is_empty() {
+            add(Replacement::Removed);
+        }
+        match part {
+            Value::Array(items) if items.len() > 3 => add(Replacement::Truncated(items.len() / 2)),
+            _ => {}
+        }
+        simpler(part)
+            .into_iter()
+            .for_each(|value| add(Replacement::Simpler(value)));
+        let inside = |step: Step| path.iter().cloned().chain([step]).collect::<Vec<Step>>();
+        match part {
+            Value::Object(members) => {
+                open.extend(
+                    members
+                        .iter()
+                        .map(|(key, member)| (inside(Step::Key(key.clone())), member)),
+                );
+            }
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                open.extend(items.map(|(index, item)| (inside(Step::Index(index)), item)));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+impl Edit {
+    /// Whether the edit could be made.
+    fn apply(&self, value: &mut Value) -> bool {
+        match &self.replacement {
+            Replacement::InPlaceOf(levels) => {
+                let Some(part) = find(value, &self.path).map(|part| part.take()) else {
+                    return false;
+                };
+                let outer = self.path.len().saturating_sub(*levels);
+                let outer: Vec<Step> = self.path.iter().take(outer).cloned().collect();
+                find(value, &outer).map(|slot| *slot = part).is_some()
+            }
+            Replacement::Removed => self.remove(value),
+            Replacement::Truncated(length) => match find(value, &self.path) {
+                Some(Value::Array(items)) => {
+                    items.truncate(*length);
+                    true
+                }
+                _ => false,
+            },
+            Replacement::Simpler(simpler) => find(value, &self.path)
+                .map(|slot| slot.clone_from(simpler))
+                .is_some(),
+        }
+    }
+
+    fn remove(&self, value: &mut Value) -> bool {
+        let Some((last, outer)) = self.path.split_last() else {
+            return false;
+        };
+        match (find(value, outer), last) {
+            (Some(Value::Object(members)), Step::Key(key)) => members.shift_remove(key).is_some(),
+            (Some(Value::Array(items)), Step::Index(index)) if *index < items.len() => {
+                items.remove(*index);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+fn find<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+    path.iter()
+        .try_fold(value, |value, step| match (value, step) {
+            (Value::Object(members), Step::Key(key)) => members.get_mut(key),
+            (Value::Array(items), Step::Index(index)) => items.get_mut(*index),
+            _ => None,
+        })
+}
+
+/// Plain values simpler than the given one, the boldest first.
+fn simpler(value: &Value) -> Vec<Value> {
     match value {
-        Value::Object(members) => {
-            let mut smaller = containers_inside(value);
-            smaller.extend(
-                members
-                    .keys()
-                    .map(|key| Value::Object(without(members, key))),
-            );
-            for (key, member) in members {
-                smaller.extend(smaller_values(member).into_iter().map(|member| {
-                    let mut members = members.clone();
-                    members.insert(key.clone(), member);
-                    Value::Object(members)
-                }));
-            }
-            smaller
-        }
-        Value::Array(items) => {
-            let mut smaller = containers_inside(value);
-            if items.len() > 3 {
-                let half = items.iter().take(items.len() / 2).cloned();
-                smaller.push(Value::Array(half.collect()));
-            }
-            smaller.extend((0..items.len().min(32)).map(|index| {
-                let mut items = items.clone();
-                items.remove(index);
-                Value::Array(items)
-            }));
-            for (index, item) in items.iter().enumerate().take(8) {
-                smaller.extend(smaller_values(item).into_iter().map(|item| {
-                    let mut items = items.clone();
-                    if let Some(slot) = items.get_mut(index) {
-                        *slot = item;
-                    }
-                    Value::Array(items)
-                }));
-            }
-            smaller
-        }
         Value::String(text) if !text.is_empty() => {
             let characters: Vec<char> = text.chars().collect();
             let take =
                 |count: usize| Value::from(characters.iter().take(count).collect::<String>());
-            let mut smaller = vec![Value::from("")];
+            let mut simpler = vec![Value::from("")];
             if characters.len() > 1 {
-                smaller.push(take(characters.len() / 2));
-                smaller.push(take(characters.len() - 1));
-                smaller.push(Value::from(characters.iter().skip(1).collect::<String>()));
+                simpler.push(take(characters.len() / 2));
+                simpler.push(take(characters.len() - 1));
+                simpler.push(Value::from(characters.iter().skip(1).collect::<String>()));
             }
-            smaller
+            simpler
         }
-        Value::Number(number) if number.as_i64() != Some(0) => {
-            let mut smaller = vec![Value::from(0), Value::from(1)];
-            if let Some(whole) = number.as_i64().filter(|whole| whole.abs() > 1) {
-                smaller.push(Value::from(whole / 2));
-            }
-            smaller.retain(|candidate| candidate != value);
-            if number.as_i64() == Some(1) {
-                smaller.truncate(1);
-            }
-            smaller
-        }
+        Value::Number(number) => match number.as_i64() {
+            Some(0) => Vec::new(),
+            Some(1) => vec![Value::from(0)],
+            Some(whole) => vec![Value::from(0), Value::from(1), Value::from(whole / 2)],
+            None => vec![Value::from(0), Value::from(1)],
+        },
         Value::Bool(true) => vec![Value::Bool(false)],
-        Value::Null | Value::Bool(false) | Value::Number(_) | Value::String(_) => Vec::new(),
+        _ => Vec::new(),
     }
-}
-
-/// The objects and arrays one or two levels inside a value: where a schema is recursive, one of
-/// them may stand in its place.
-fn containers_inside(value: &Value) -> Vec<Value> {
-    let children = |value: &Value| -> Vec<Value> {
-        let members: Vec<&Value> = match value {
-            Value::Object(members) => members.values().collect(),
-            Value::Array(items) => items.iter().take(8).collect(),
-            _ => Vec::new(),
-        };
-        let containers = members
-            .into_iter()
-            .filter(|m| m.is_object() || m.is_array());
-        containers.cloned().collect()
-    };
-    let mut inside = children(value);
-    let deeper: Vec<Value> = inside.iter().flat_map(children).collect();
-    inside.extend(deeper);
-    inside.reverse();
-    inside
-}
-
-fn without(members: &Map<String, Value>, key: &str) -> Map<String, Value> {
-    let rest = members.iter().filter(|(name, _)| *name != key);
-    rest.map(|(name, member)| (name.clone(), member.clone()))
-        .collect()
 }
 
 #[cfg(test)]
@@ -127,23 +186,25 @@ mod tests {
     #[test]
     fn keeps_only_what_proves() {
         let value = json!({"a": "hello", "b": [1, 2, 3], "c": {"d": 7, "e": "long text"}});
-        let proves = |value: &Value| {
-            value
-                .pointer("/c/e")
-                .and_then(Value::as_str)
-                .is_some_and(|text| text.len() > 2)
+        let long = |value: &Value| {
+            let text = value.pointer("/c/e").and_then(Value::as_str);
+            text.is_some_and(|text| text.len() > 2)
         };
-        let smallest = shrink(value, 500, &proves);
-        assert_eq!(smallest, json!({"c": {"e": "lon"}}));
+        assert_eq!(shrink(value, 500, &long), json!({"c": {"e": "lon"}}));
+    }
+
+    #[test]
+    fn a_part_may_take_the_place_of_the_whole() {
+        let nested = json!({"kids": [{"kids": [{"v": 5}]}]});
+        let deep = |value: &Value| value.to_string().contains("\"v\":5");
+        assert_eq!(shrink(nested, 500, &deep), json!({"v": 5}));
     }
 
     #[test]
     fn ends_on_numbers_and_within_its_tries() {
         assert_eq!(shrink(json!(1), 100, &|_| true), json!(0));
-        assert_eq!(
-            shrink(json!(-5.5), 100, &|v| v.as_f64() < Some(-5.0)),
-            json!(-5.5)
-        );
+        let below = |value: &Value| value.as_f64() < Some(-5.0);
+        assert_eq!(shrink(json!(-5.5), 100, &below), json!(-5.5));
         assert_eq!(shrink(json!("abcdef"), 0, &|_| true), json!("abcdef"));
     }
 }

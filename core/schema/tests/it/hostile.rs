@@ -100,6 +100,12 @@ fn patterns_that_blow_up_are_left_undecided() {
     let Verdict::Unknown(why) = ends(&json!({"type": "string", "pattern": "^a"}), &around) else {
         panic!("look-around is not regular");
     };
+    // A value can still be found, and a contradiction too.
+    let Verdict::Breaking(witness) = ends(&around, &json!({"maxLength": 0})) else {
+        panic!("a text that looks around");
+    };
+    assert_eq!(witness.value, json!("a"));
+    assert_eq!(told(&ends(&around, &json!({"minLength": 1}))), "C");
     assert_eq!(why.obstacles[0].keyword, "pattern");
     assert_eq!(why.obstacles[0].pointer.to_string(), "/pattern");
     let long = json!({"type": "string", "minLength": 1_000_000_000});

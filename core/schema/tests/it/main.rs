@@ -11,6 +11,7 @@ mod corpus;
 mod hostile;
 mod mutations;
 mod random;
+mod regressions;
 mod vectors;
 
 use serde_json::Value;

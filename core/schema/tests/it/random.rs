@@ -7,7 +7,15 @@ use toolwarden_schema::Verdict;
 use crate::{strictly, told};
 
 /// A small generator with a seed, so that a failure can be repeated.
-struct Dice(u64, Recursion);
+struct Dice(u64, Recursion, Focus);
+
+/// What schemas are mostly about.
+#[derive(Clone, Copy, PartialEq)]
+enum Focus {
+    Anything,
+    /// How many and which items and members there are.
+    Containers,
+}
 
 /// Whether schemas refer to themselves.
 #[derive(Clone, Copy, PartialEq)]
@@ -31,6 +39,15 @@ impl Dice {
     fn schema(&mut self, depth: usize) -> Value {
         if depth == 0 {
             return self.leaf();
+        }
+        if self.2 == Focus::Containers {
+            return match self.below(8) {
+                0 => json!({"anyOf": [self.schema(depth - 1), self.schema(depth - 1)]}),
+                1 => json!({"allOf": [self.schema(depth - 1), self.schema(depth - 1)]}),
+                2 => json!({"not": self.schema(depth - 1)}),
+                3..=5 => self.array(depth - 1),
+                _ => self.object(depth - 1),
+            };
         }
         match self.below(16) {
             0 => json!({"anyOf": [self.schema(depth - 1), self.schema(depth - 1)]}),
@@ -92,13 +109,15 @@ impl Dice {
         let mut schema = json!({});
         for _ in 0..=self.below(2) {
             let small = self.below(3);
-            let (keyword, value) = match self.below(7) {
+            let (keyword, value) = match self.below(9) {
                 0 => ("items", self.part(depth)),
                 1 => ("prefixItems", json!([self.part(depth)])),
                 2 => ("minItems", json!(small)),
                 3 => ("maxItems", json!(small)),
                 4 => ("uniqueItems", json!(true)),
                 5 => ("contains", self.part(depth)),
+                6 => ("minContains", json!(small)),
+                7 => ("maxContains", json!(small)),
                 _ => ("type", json!("array")),
             };
             schema[keyword] = value;
@@ -121,7 +140,13 @@ impl Dice {
                 7 => ("patternProperties", json!({"^a": self.part(depth)})),
                 8 => ("minProperties", json!(small)),
                 9 => ("maxProperties", json!(small)),
-                10 => ("propertyNames", json!({"maxLength": small})),
+                10 => (
+                    "propertyNames",
+                    match small {
+                        0 => json!({"pattern": "^a"}),
+                        _ => json!({ "maxLength": small }),
+                    },
+                ),
                 _ => ("dependentRequired", json!({"a": ["b"]})),
             };
             schema[keyword] = value;
@@ -191,12 +216,26 @@ fn edited(dice: &mut Dice, document: &Value) -> Value {
 
 #[test]
 fn proofs_hold_for_every_value_of_the_pool() {
-    hold_for_the_pool(&mut Dice(0x2026_1116, Recursion::Without), 6_000);
+    hold_for_the_pool(
+        &mut Dice(0x2026_1116, Recursion::Without, Focus::Anything),
+        6_000,
+    );
 }
 
 #[test]
 fn proofs_about_recursive_schemas_hold_too() {
-    hold_for_the_pool(&mut Dice(0x2026_1117, Recursion::With), 6_000);
+    hold_for_the_pool(
+        &mut Dice(0x2026_1117, Recursion::With, Focus::Anything),
+        6_000,
+    );
+}
+
+#[test]
+fn proofs_about_items_and_members_hold_too() {
+    hold_for_the_pool(
+        &mut Dice(0x2026_1118, Recursion::Without, Focus::Containers),
+        6_000,
+    );
 }
 
 fn hold_for_the_pool(dice: &mut Dice, rounds: u32) {
@@ -239,7 +278,7 @@ fn hold_for_the_pool(dice: &mut Dice, rounds: u32) {
 
 #[test]
 fn inclusions_chain() {
-    let mut dice = Dice(0x5eed, Recursion::With);
+    let mut dice = Dice(0x5eed, Recursion::With, Focus::Anything);
     for round in 0..1_500 {
         let first = dice.document(2);
         let second = edited(&mut dice, &first);
@@ -265,7 +304,7 @@ fn inclusions_chain() {
 
 #[test]
 fn the_same_question_gets_the_same_answer() {
-    let mut dice = Dice(7, Recursion::With);
+    let mut dice = Dice(7, Recursion::With, Focus::Anything);
     for _ in 0..300 {
         let old = dice.document(3);
         let new = edited(&mut dice, &old);

@@ -1,0 +1,234 @@
+//! Which differences are one change, and which must be looked at together.
+
+use serde_json::Value;
+use toolwarden_model::json::Pointer;
+
+use super::role::Role;
+use crate::difference::Difference;
+use crate::rename::{Candidate, Rename, matches};
+
+/// Keywords that say together what a value may be: one is often rewritten as another.
+const SHAPE: &[&str] = &[
+    "type",
+    "enum",
+    "const",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+];
+
+/// One change: its differences, and those that decide with it what it means.
+#[derive(Debug)]
+pub(super) struct Group<'d, 'v> {
+    pub(super) parts: Vec<&'d Difference<'v>>,
+    pub(super) beside: Vec<&'d Difference<'v>>,
+    pub(super) rename: Option<Rename>,
+}
+
+/// A property that went or came: its difference, the map it stood in, its name.
+struct Named<'d, 'v> {
+    index: usize,
+    difference: &'d Difference<'v>,
+    map: Pointer,
+    name: String,
+}
+
+impl Named<'_, '_> {
+    fn candidate(&self) -> Candidate<'_> {
+        let schema = self.difference.before.or(self.difference.after);
+        let description = schema.and_then(|schema| schema.get("description"));
+        Candidate {
+            name: &self.name,
+            schema,
+            description: description.and_then(Value::as_str).unwrap_or_default(),
+        }
+    }
+}
+
+/// Differences as changes: renames first, then by place.
+pub(super) fn grouped<'d, 'v>(
+    found: &'d [Difference<'v>],
+    old: &Value,
+    new: &Value,
+) -> Vec<Group<'d, 'v>> {
+    let mut used = vec![false; found.len()];
+    let mut groups = renames(found, &mut used, old, new);
+    for (difference, used) in found.iter().zip(used) {
+        if !used {
+            groups.push(Group {
+                parts: vec![difference],
+                beside: Vec::new(),
+                rename: None,
+            });
+        }
+    }
+    for group in &mut groups {
+        group.beside = beside(found, group);
+    }
+    groups.sort_by_key(|group| {
+        let first = group.parts.first().map(|part| part.pointer.clone());
+        (group.rename.is_none(), first)
+    });
+    groups
+}
+
+/// What decides together with a change: other keywords that shape the same value, and for a property
+/// that went whether its object was closed.
+fn beside<'d, 'v>(found: &'d [Difference<'v>], group: &Group<'d, 'v>) -> Vec<&'d Difference<'v>> {
+    let Some(first) = group.parts.first() else {
+        return Vec::new();
+    };
+    let others = found.iter().filter(|other| other.pointer != first.pointer);
+    let role = Role::of(&first.pointer);
+    if role.is_property() && first.after.is_none() {
+        let holder = parent(&parent(&first.pointer));
+        let closing = others.filter(|other| {
+            parent(&other.pointer) == holder && Role::of(&other.pointer).is_closing()
+        });
+        return closing.collect();
+    }
+    let shapes = |pointer: &Pointer| SHAPE.contains(&Role::of(pointer).keyword.as_str());
+    let is_keyword = |pointer: &Pointer| {
+        let last = pointer.segments().last().unwrap_or_default();
+        SHAPE.contains(&last.as_str())
+    };
+    if !shapes(&first.pointer) || !is_keyword(&first.pointer) {
+        return Vec::new();
+    }
+    let holder = parent(&first.pointer);
+    others
+        .filter(|other| parent(&other.pointer) == holder && is_keyword(&other.pointer))
+        .collect()
+}
+
+fn parent(pointer: &Pointer) -> Pointer {
+    let mut parent = pointer.clone();
+    parent.pop();
+    parent
+}
+
+/// Properties that went and came under another name, with the list of required names if that only
+/// follows.
+fn renames<'d, 'v>(
+    found: &'d [Difference<'v>],
+    used: &mut [bool],
+    old: &Value,
+    new: &Value,
+) -> Vec<Group<'d, 'v>> {
+    let named = |gone: bool| -> Vec<Named<'d, 'v>> {
+        let all = found.iter().enumerate();
+        let wanted = all.filter(|(_, it)| match gone {
+            true => it.after.is_none(),
+            false => it.before.is_none(),
+        });
+        let properties = wanted.filter(|(_, it)| Role::of(&it.pointer).is_property());
+        let named = properties.map(|(index, difference)| Named {
+            index,
+            difference,
+            map: parent(&difference.pointer),
+            name: difference.pointer.segments().last().unwrap_or_default(),
+        });
+        named.collect()
+    };
+    let (gone, come) = (named(true), named(false));
+    let mut maps: Vec<&Pointer> = gone.iter().map(|it| &it.map).collect();
+    maps.sort();
+    maps.dedup();
+    let mut groups = Vec::new();
+    for map in maps {
+        let here = |list: &'_ [Named<'d, 'v>]| -> Vec<usize> {
+            let here = list.iter().enumerate().filter(|(_, it)| it.map == *map);
+            here.map(|(at, _)| at).collect()
+        };
+        let of =
+            |list: &'_ [Named<'d, 'v>], at: usize| list.get(at).map(|it| (it.index, it.difference));
+        let (gone_here, come_here) = (here(&gone), here(&come));
+        let left: Vec<Candidate<'_>> = gone_here
+            .iter()
+            .filter_map(|at| gone.get(*at))
+            .map(Named::candidate)
+            .collect();
+        let right: Vec<Candidate<'_>> = come_here
+            .iter()
+            .filter_map(|at| come.get(*at))
+            .map(Named::candidate)
+            .collect();
+        let mut renamed = Vec::new();
+        for matched in matches(&left, &right) {
+            let find = |list: &[Named<'d, 'v>], here: &[usize], name: &str| {
+                let at = here
+                    .iter()
+                    .find(|at| list.get(**at).is_some_and(|it| it.name == name));
+                at.and_then(|at| of(list, *at))
+            };
+            let from = find(&gone, &gone_here, matched.from);
+            let to = find(&come, &come_here, matched.to);
+            let (Some((from, went)), Some((to, came))) = (from, to) else {
+                continue;
+            };
+            for index in [from, to] {
+                if let Some(slot) = used.get_mut(index) {
+                    *slot = true;
+                }
+            }
+            renamed.push(Group {
+                parts: vec![went, came],
+                beside: Vec::new(),
+                rename: Some(Rename::of_argument(&matched)),
+            });
+        }
+        absorb_required(found, used, &mut renamed, map, old, new);
+        groups.extend(renamed);
+    }
+    groups
+}
+
+/// Counts the list of required names to the renames beside it, if they explain it.
+fn absorb_required<'d, 'v>(
+    found: &'d [Difference<'v>],
+    used: &mut [bool],
+    renamed: &mut [Group<'d, 'v>],
+    properties: &Pointer,
+    old: &Value,
+    new: &Value,
+) {
+    let place = parent(properties).child("required");
+    let Some(at) = found.iter().position(|it| it.pointer == place) else {
+        return;
+    };
+    let names = |schema: &Value| -> Vec<String> {
+        let list = place.find(schema).and_then(Value::as_array);
+        let names = list.into_iter().flatten().filter_map(Value::as_str);
+        names.map(ToOwned::to_owned).collect()
+    };
+    let mut expected = names(old);
+    for rename in renamed.iter().filter_map(|group| group.rename.as_ref()) {
+        for name in expected.iter_mut().filter(|name| **name == rename.from) {
+            name.clone_from(&rename.to);
+        }
+    }
+    let mut actual = names(new);
+    expected.sort();
+    actual.sort();
+    if renamed.is_empty() || expected != actual {
+        return;
+    }
+    for group in renamed {
+        group.parts.extend(found.get(at));
+    }
+    if let Some(slot) = used.get_mut(at) {
+        *slot = true;
+    }
+}

@@ -1,0 +1,204 @@
+//! The smallest pair of every mistake that was once made.
+
+use serde_json::{Value, json};
+use toolwarden_schema::Verdict;
+
+use crate::{accepts, strictly, told};
+
+/// Pairs that were called compatible, with a value that is lost.
+#[test]
+fn lost_values_are_found() {
+    let text = json!({"type": "string"});
+    let cases: &[(Value, Value, Value)] = &[
+        // Two demands met by one item.
+        (
+            json!({"type": "array", "maxItems": 1}),
+            json!({"anyOf": [{"prefixItems": [text]}, {"items": text}]}),
+            json!([1]),
+        ),
+        (
+            json!({"type": "array", "allOf": [{"contains": text}, {"contains": text, "minContains": 2}], "maxItems": 2}),
+            json!(false),
+            json!(["a", "a"]),
+        ),
+        (
+            json!({"type": "array", "prefixItems": [{"type": "boolean"}]}),
+            json!({"anyOf": [{"prefixItems": [true, text]}, {"prefixItems": [{"type": "boolean"}, text]}]}),
+            json!([true, 1]),
+        ),
+        (
+            json!({"allOf": [{"contains": {"type": "boolean"}}, {"not": {"contains": {"type": "boolean"}, "maxContains": 0}}], "maxItems": 1}),
+            json!({"not": true}),
+            json!([true]),
+        ),
+        // One key that is wrong for several reasons.
+        (
+            json!({"type": "object", "maxProperties": 1}),
+            json!({"anyOf": [{"propertyNames": {"maxLength": 3}}, {"propertyNames": {"pattern": "^a"}}]}),
+            json!({"bbbb": 1}),
+        ),
+        (
+            json!({"type": "object", "maxProperties": 1}),
+            json!({"anyOf": [{"propertyNames": {"maxLength": 3}}, {"additionalProperties": false}]}),
+            json!({"aaaa": 1}),
+        ),
+        (
+            json!({"type": "object", "maxProperties": 1}),
+            json!({"anyOf": [{"propertyNames": {"maxLength": 3}}, {"patternProperties": {"b": false}}]}),
+            json!({"bbbb": 1}),
+        ),
+        (
+            json!({"type": "object", "maxProperties": 2}),
+            json!({"anyOf": [{"propertyNames": {"maxLength": 3}}, {"propertyNames": {"pattern": "^a"}}, {"propertyNames": {"pattern": "z$"}}]}),
+            json!({"bbbb": 1}),
+        ),
+        (
+            json!({"allOf": [{"not": {"propertyNames": {"maxLength": 3}}}], "maxProperties": 1}),
+            json!({"additionalProperties": false}),
+            json!({"bbbb": "a"}),
+        ),
+        // A description that is no text does not keep the validator from its work.
+        (
+            json!({"properties": {"a": {"type": "string", "description": ["list"]}}}),
+            json!({"properties": {"a": {"type": "integer"}}}),
+            json!({"a": ""}),
+        ),
+    ];
+    for (old, new, value) in cases {
+        let verdict = strictly(old, new);
+        assert_eq!(told(&verdict), "B", "{old} -> {new}: {verdict:?}");
+        if let (Some(was), Some(is)) = (accepts(old, value), accepts(new, value)) {
+            assert_eq!((was, is), (true, false), "{old} -> {new}: {value}");
+        }
+    }
+}
+
+/// Pairs no rule should pretend to know.
+#[test]
+fn doubtful_readings_are_not_compatible() {
+    let cases: &[(Value, Value)] = &[
+        // Flags inside a pattern are not ECMA-262.
+        (
+            json!({"type": "string", "pattern": "(?s)^.$"}),
+            json!({"pattern": "^.$"}),
+        ),
+        // Without `$schema`, forms of two drafts.
+        (
+            json!({"type": "object"}),
+            json!({"dependentRequired": {"a": ["b"]}, "properties": {"z": {"items": [{}]}}}),
+        ),
+        (
+            json!({"type": "string"}),
+            json!({"$ref": "#/$defs/a", "maxLength": 1, "$defs": {"a": {"type": "string"}, "b": {"items": [{}]}}}),
+        ),
+        (
+            json!({"const": 3}),
+            json!({"const": 4, "not": {"minimum": 1000, "exclusiveMinimum": true}}),
+        ),
+    ];
+    for (old, new) in cases {
+        let verdict = strictly(old, new);
+        assert_ne!(told(&verdict), "C", "{old} -> {new}: {verdict:?}");
+    }
+    let vast: Value = serde_json::from_str(r#"{"const": 1e900, "type": "integer"}"#).unwrap();
+    assert_eq!(told(&strictly(&vast, &json!(false))), "?");
+    let many: Value = serde_json::from_str(r#"{"type": "array", "allOf": [{"contains": {"type": "string"}, "minContains": 18446744073709551615}, {"contains": {}, "minContains": 2}]}"#).unwrap();
+    assert_eq!(told(&strictly(&many, &json!(false))), "?");
+}
+
+/// Schemas that crashed, hung or grew without bound.
+#[test]
+fn what_was_too_much_ends() {
+    let chain = |link: &dyn Fn(&str) -> Value, leaf: &str, length: usize| {
+        let mut definitions = serde_json::Map::new();
+        for index in 0..length {
+            definitions.insert(
+                format!("d{index}"),
+                link(&format!("#/$defs/d{}", index + 1)),
+            );
+        }
+        definitions.insert(format!("d{length}"), json!({"type": leaf}));
+        json!({"$ref": "#/$defs/d0", "$defs": definitions})
+    };
+    let links: &[&dyn Fn(&str) -> Value] = &[
+        &|next| json!({"type": "object", "properties": {"a": {"$ref": next}}}),
+        &|next| json!({"anyOf": [{"$ref": next}, {"type": "null"}]}),
+        &|next| json!({"$ref": next}),
+        &|next| json!({"not": {"$ref": next}}),
+        &|next| json!({"allOf": [{"$ref": next}], "unevaluatedProperties": false}),
+    ];
+    for link in links {
+        assert_ne!(
+            told(&strictly(
+                &chain(link, "string", 4_000),
+                &chain(link, "integer", 4_000)
+            )),
+            "C"
+        );
+    }
+    let tree: &dyn Fn(&str) -> Value = &|next| json!({"type": "object", "properties": {"a": {"$ref": next}, "b": {"$ref": next}}, "required": ["a", "b"]});
+    assert_ne!(
+        told(&strictly(
+            &chain(tree, "integer", 20),
+            &chain(tree, "string", 20)
+        )),
+        "C"
+    );
+    let bomb: &dyn Fn(&str) -> Value = &|next| json!({"allOf": [{"$ref": next}, {"$ref": next}], "properties": {"a": {"$ref": next}, "b": {"$ref": next}}});
+    assert_ne!(
+        told(&strictly(
+            &chain(bomb, "string", 30),
+            &json!({"type": "string", "maxLength": 1})
+        )),
+        "C"
+    );
+    let all: Vec<u32> = (0..=30_000).collect();
+    assert_eq!(
+        told(&strictly(
+            &json!({"type": "integer", "minimum": 0, "maximum": 30_000}),
+            &json!({"enum": all})
+        )),
+        "C"
+    );
+    let distinct = json!({"type": "array", "minItems": 3_000, "uniqueItems": true, "items": {"type": "integer"}});
+    assert_ne!(told(&strictly(&distinct, &json!({"maxItems": 10}))), "C");
+    let words: Vec<String> = (0..20_000).map(|n| format!("w{n}")).collect();
+    assert_eq!(
+        told(&strictly(
+            &json!({"enum": &words[1..]}),
+            &json!({"enum": words})
+        )),
+        "C"
+    );
+}
+
+/// Changes beside a pattern that looks ahead, as Zod writes it for e-mail addresses.
+#[test]
+fn patterns_that_look_around_do_not_hide_other_changes() {
+    let email = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
+    let tool = |count: &str| json!({"type": "object", "properties": {"to": {"type": "string", "pattern": email}, "n": {"type": count}}, "required": ["to"]});
+    let Verdict::Breaking(witness) = strictly(&tool("integer"), &tool("string")) else {
+        panic!("the number is rejected now");
+    };
+    assert_eq!(accepts(&tool("integer"), &witness.value), Some(true));
+    assert_eq!(told(&strictly(&tool("integer"), &tool("number"))), "C");
+}
+
+/// Unions told apart by a constant, of any length that occurs.
+#[test]
+fn long_unions_are_decided() {
+    let union = |branches: usize, value: Value| {
+        let branch = |index: usize| json!({"type": "object", "properties": {"k": {"const": format!("x{index}")}, "v": value, "w": {"type": "boolean"}}, "required": ["k"]});
+        json!({"type": "object", "properties": {"op": {"oneOf": (0..branches).map(branch).collect::<Vec<_>>()}}})
+    };
+    for branches in [3, 12, 30, 45, 60] {
+        let (old, new) = (
+            union(branches, json!({"type": "string"})),
+            union(branches + 2, json!({"type": ["string", "null"]})),
+        );
+        for verdict in [strictly(&old, &new), crate::for_arguments(&old, &new)] {
+            assert_eq!(told(&verdict), "C", "{branches}: {verdict:?}");
+        }
+        assert_eq!(told(&strictly(&new, &old)), "B", "{branches}");
+    }
+}
