@@ -86,8 +86,9 @@ pub fn compare(
         input: None,
         output: None,
     };
-    let same = is_identical(old.definition, new.definition) && old.layout == new.layout;
-    if same && calls.is_empty() {
+    let (before, after) = (old.definition, new.definition);
+    let same = is_identical(before, after) || before == after;
+    if same && old.layout == new.layout && calls.is_empty() {
         return drift;
     }
     let maker = Maker { tool: new.name };
@@ -196,7 +197,17 @@ fn schema_facet(
         );
         return (Some(drift), vec![change]);
     }
-    let changes = changes.into_iter().map(|change| {
+    let changes = changes.into_iter().map(|mut change| {
+        // Where there is no schema, everything is accepted, but nothing is written.
+        if change.pointer == Pointer::root() {
+            change.before = before.cloned();
+            change.after = after.cloned();
+            change.kind = match (before, after) {
+                (None, _) => Kind::Added,
+                (_, None) => Kind::Removed,
+                _ => change.kind,
+            };
+        }
         let pointer = place.join(&change.pointer);
         Change {
             id: ChangeId::of(

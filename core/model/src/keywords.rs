@@ -38,6 +38,25 @@ pub fn position(keyword: &str) -> Option<Position> {
     }
 }
 
+/// The schemas directly inside a schema, where their places do not matter.
+pub fn children(schema: &Object) -> impl Iterator<Item = &Value> {
+    schema.iter().flat_map(|(keyword, value)| {
+        let (map, list, one) = match (position(keyword), value) {
+            (Some(Position::Map), Value::Object(map)) => (Some(map), None, None),
+            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+                (None, Some(items), None)
+            }
+            (Some(Position::One | Position::OneOrList), Value::Object(_) | Value::Bool(_)) => {
+                (None, None, Some(value))
+            }
+            _ => (None, None, None),
+        };
+        let map = map.into_iter().flat_map(Object::values);
+        let list = list.into_iter().flatten();
+        map.chain(list).chain(one)
+    })
+}
+
 /// The schemas directly inside a schema, with the pointers that lead to them.
 #[must_use]
 pub fn subschemas<'s>(schema: &'s Object, at: &Pointer) -> Vec<(Pointer, &'s Value)> {

@@ -6,7 +6,7 @@ use crate::policy::{Callers, Domain, Formats};
 use crate::prepare::{Draft, PrepareError, close, lift};
 use crate::set::{Arena, CompileError, Id, compile};
 use crate::verdict::{Reason, Unknown};
-use crate::witness::{Rejection, Schema};
+use crate::witness::{Rejection, Schema, is_affordable};
 
 /// One schema in the forms a comparison needs, each made when it is first needed.
 #[derive(Debug)]
@@ -75,6 +75,9 @@ impl<'s> Document<'s> {
         let (raw, lifted) = (self.raw, &self.lifted);
         // A document may be wrong in what only informs, such as a list for a description.
         let build = || {
+            if !is_affordable(lifted) {
+                return Err("too many schemas look at one value".to_owned());
+            }
             Schema::new(raw, Draft::of(raw), formats)
                 .or_else(|_| Schema::new(lifted, Draft::Draft2020, formats))
         };

@@ -87,7 +87,11 @@ impl Screen<'_> {
         if let Some(input) = &drift.input {
             self.schema(input, Facet::Input, callers);
         }
-        if let Some(output) = &drift.output {
+        let breaks =
+            |change: &Change| change.facet == Facet::Output && change.class == Class::Breaking;
+        if let Some(output) = &drift.output
+            && drift.changes.iter().any(breaks)
+        {
             self.schema(output, Facet::Output, callers);
         }
         for change in drift.changes.iter().take(MAX_CHANGES) {

@@ -82,7 +82,101 @@ fn each_change_is_judged_by_itself() {
         ]
     );
     assert_eq!(witness(&drift.changes[0]), &json!({"b": "y"}));
-    assert_eq!(drift.changes[0].message, "values gone of `b`: \"y\"");
+    assert_eq!(drift.changes[0].message, "values gone from `b`: \"y\"");
+}
+
+#[test]
+fn an_argument_that_went_is_rejected_or_merely_ignored() {
+    let old = tool(
+        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+    );
+    let ignored = tool(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    let change = drift(&old, &ignored).changes.remove(0);
+    assert_eq!(
+        (change.class, change.message.as_str()),
+        (
+            Class::Behavioural,
+            "argument `b` was removed: still accepted, no longer described"
+        )
+    );
+    let rejected = tool(
+        json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}),
+    );
+    let drift = drift(&old, &rejected);
+    let told: Vec<(&str, Class)> = drift
+        .changes
+        .iter()
+        .map(|it| (it.message.as_str(), it.class))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("argument `b` was removed", Class::Breaking),
+            (
+                "keys that are not declared are rejected now",
+                Class::Equivalent
+            ),
+        ]
+    );
+    assert_eq!(witness(&drift.changes[0]), &json!({"b": ""}));
+}
+
+#[test]
+fn keywords_that_shape_one_value_are_judged_together() {
+    let old = tool(
+        json!({"type": "object", "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}}}),
+    );
+    let new =
+        tool(json!({"type": "object", "properties": {"a": {"type": "string", "default": null}}}));
+    let drift = drift(&old, &new);
+    let classes: Vec<Class> = drift.changes.iter().map(|it| it.class).collect();
+    assert_eq!(classes, [Class::Breaking, Class::Breaking]);
+    assert!(
+        drift
+            .changes
+            .iter()
+            .all(|change| witness(change) == &json!({"a": null}))
+    );
+}
+
+#[test]
+fn examples_hold_for_the_schema_as_it_is_now() {
+    let old =
+        tool(json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 3}}}));
+    let new = tool(
+        json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 5}, "b": {"type": "string"}}, "required": ["b"]}),
+    );
+    let drift = drift(&old, &new);
+    let widened = drift
+        .changes
+        .iter()
+        .find(|it| it.class == Class::Widened)
+        .unwrap();
+    // An example without the argument that is required now would be refuted by whoever tries it.
+    assert_eq!(widened.judgement, Some(Judgement::Compatible(None)));
+}
+
+#[test]
+fn schemas_with_definitions_are_judged_change_by_change() {
+    let old = tool(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    let new = tool(
+        json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"$ref": "#/$defs/B"}}, "$defs": {"B": {"type": "integer"}}}),
+    );
+    let told: Vec<(String, Class)> = drift(&old, &new)
+        .changes
+        .into_iter()
+        .map(|it| (it.message, it.class))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("argument `b` was added".to_owned(), Class::Widened),
+            (
+                "`$defs` of the schema was added".to_owned(),
+                Class::Equivalent
+            ),
+        ]
+    );
 }
 
 #[test]

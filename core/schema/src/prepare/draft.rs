@@ -1,6 +1,6 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::keywords::subschemas;
+use toolwarden_model::keywords::{children, subschemas};
 
 use super::keywords::{Kind, kind};
 
@@ -44,7 +44,7 @@ impl Draft {
 /// has: boolean exclusive bounds (draft 4) or a list under `items` (up to 2019-09).
 fn undeclared(schema: &Value) -> Draft {
     let mut draft = Draft::Draft2020;
-    each_schema(schema, &mut |_, members| {
+    each_schema(schema, &mut |members| {
         let boolean = |key: &str| members.get(key).is_some_and(Value::is_boolean);
         if boolean("exclusiveMinimum") || boolean("exclusiveMaximum") {
             draft = Draft::Four;
@@ -57,17 +57,17 @@ fn undeclared(schema: &Value) -> Draft {
 
 /// A keyword of a document that names no draft, which the older draft it has to be read in does not
 /// know, or would pass over.
-pub(super) fn misplaced(schema: &Value) -> Option<(Pointer, String)> {
-    if schema.get("$schema").is_some() {
-        return None;
-    }
-    let draft = undeclared(schema);
-    if draft == Draft::Draft2020 {
+pub(super) fn misplaced(schema: &Value, draft: Draft) -> Option<(Pointer, String)> {
+    if draft == Draft::Draft2020 || schema.get("$schema").is_some() {
         return None;
     }
     let informs = |keyword: &str, draft: Draft| matches!(kind(keyword, draft), Kind::Annotation);
     let mut found = None;
-    each_schema(schema, &mut |at, members| {
+    let mut open = vec![(Pointer::root(), schema)];
+    while let Some((at, schema)) = open.pop() {
+        let Value::Object(members) = schema else {
+            continue;
+        };
         let newer =
             |keyword: &&String| informs(keyword, draft) && !informs(keyword, Draft::Draft2020);
         let passed_over = |keyword: &&String| *keyword != "$ref" && !informs(keyword, draft);
@@ -79,16 +79,17 @@ pub(super) fn misplaced(schema: &Value) -> Option<(Pointer, String)> {
         if let (None, Some(keyword)) = (&found, keyword) {
             found = Some((at.child(keyword), keyword.clone()));
         }
-    });
+        open.extend(subschemas(members, &at));
+    }
     found
 }
 
-fn each_schema(schema: &Value, see: &mut dyn FnMut(&Pointer, &Object)) {
-    let mut open = vec![(Pointer::root(), schema)];
-    while let Some((at, schema)) = open.pop() {
+fn each_schema(schema: &Value, see: &mut dyn FnMut(&Object)) {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
         if let Value::Object(members) = schema {
-            see(&at, members);
-            open.extend(subschemas(members, &at));
+            see(members);
+            open.extend(children(members));
         }
     }
 }

@@ -50,10 +50,10 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
     if !depth_within(schema) {
         return Err(PrepareError::TooLarge);
     }
-    if let Some((pointer, keyword)) = misplaced(schema) {
+    let draft = Draft::of(schema);
+    if let Some((pointer, keyword)) = misplaced(schema, draft) {
         return Err(PrepareError::Mixed { pointer, keyword });
     }
-    let draft = Draft::of(schema);
     let mut lifter = Lifter {
         draft,
         formats,
@@ -117,7 +117,6 @@ impl Lifter<'_> {
         // What must hold as well but has no keyword of its own left.
         let mut further = Vec::new();
         for (keyword, value) in sorted(members) {
-            let place = at.child(keyword);
             match kind(keyword, self.draft) {
                 Kind::Annotation => {}
                 Kind::Plain(form) => {
@@ -125,7 +124,7 @@ impl Lifter<'_> {
                     lifted.insert(keyword.clone(), value.clone());
                 }
                 Kind::Schema => {
-                    let value = self.lift(value, &place)?;
+                    let value = self.lift(value, &at.child(keyword))?;
                     lifted.insert(keyword.clone(), value);
                 }
                 Kind::Schemas => {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use fluent_uri::{Uri, UriRef};
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer, percent_decoded};
-use toolwarden_model::keywords::subschemas;
+use toolwarden_model::keywords::{children, subschemas};
 
 use super::draft::Draft;
 
@@ -37,6 +37,9 @@ impl<'s> Resources<'s> {
             .identified
             .insert(NO_BASE.to_owned(), Pointer::root());
         resources.bases.insert(Pointer::root(), NO_BASE.to_owned());
+        if !refers(root) {
+            return resources;
+        }
         let mut open = vec![(Pointer::root(), NO_BASE.to_owned(), root)];
         while let Some((at, base, schema)) = open.pop() {
             let Value::Object(members) = schema else {
@@ -120,6 +123,24 @@ impl<'s> Resources<'s> {
             at.pop();
         }
     }
+}
+
+/// Whether any schema inside refers to another.
+fn refers(root: &Value) -> bool {
+    let mut open = vec![root];
+    while let Some(schema) = open.pop() {
+        if let Value::Object(members) = schema {
+            let references = ["$ref", "$dynamicRef", "$recursiveRef"];
+            if references
+                .iter()
+                .any(|keyword| members.contains_key(*keyword))
+            {
+                return true;
+            }
+            open.extend(children(members));
+        }
+    }
+    false
 }
 
 /// A reference made absolute, with its fragment apart.

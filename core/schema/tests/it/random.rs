@@ -302,6 +302,80 @@ fn inclusions_chain() {
     }
 }
 
+/// Any JSON at all as a schema: answered or refused, never a panic.
+#[test]
+fn whatever_is_given_is_answered() {
+    const WORDS: &[&str] = &[
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "items",
+        "prefixItems",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "$ref",
+        "$defs",
+        "$id",
+        "$anchor",
+        "pattern",
+        "minimum",
+        "maxLength",
+        "additionalProperties",
+        "contains",
+        "patternProperties",
+        "propertyNames",
+        "dependentSchemas",
+        "if",
+        "then",
+        "unevaluatedItems",
+        "uniqueItems",
+        "multipleOf",
+        "$dynamicRef",
+        "dependencies",
+        "additionalItems",
+        "exclusiveMinimum",
+        "minContains",
+        "a",
+        "#",
+        "#/$defs/a",
+        "string",
+        "object",
+        "array",
+        "^a(?!b)",
+        "[",
+        "http://json-schema.org/draft-04/schema#",
+        "$schema",
+    ];
+    fn anything(dice: &mut Dice, depth: usize) -> Value {
+        match dice.below(if depth == 0 { 5 } else { 9 }) {
+            0 => Value::Bool(dice.below(2) == 0),
+            1 => json!(dice.below(5)),
+            2 => [json!(-1.5), json!(0), json!(1e300), json!(null)][dice.below(4)].clone(),
+            3 | 4 => json!(dice.pick(WORDS)),
+            5 => (0..dice.below(3))
+                .map(|_| anything(dice, depth - 1))
+                .collect(),
+            _ => {
+                let members = 1 + dice.below(3);
+                (0..members)
+                    .map(|_| (dice.pick(WORDS).to_owned(), anything(dice, depth - 1)))
+                    .collect()
+            }
+        }
+    }
+    let mut dice = Dice(0xf0f0, Recursion::Without, Focus::Anything);
+    let mut answers = std::collections::BTreeMap::new();
+    for _ in 0..30_000 {
+        let (old, new) = (anything(&mut dice, 4), anything(&mut dice, 4));
+        *answers.entry(told(&strictly(&old, &new))).or_insert(0) += 1;
+    }
+    assert_eq!(answers.len(), 3, "{answers:?}");
+}
+
 #[test]
 fn the_same_question_gets_the_same_answer() {
     let mut dice = Dice(7, Recursion::With, Focus::Anything);
