@@ -159,7 +159,7 @@ Examples:
   toolwarden watch diff --tool browser_click v1.json v2.json
   toolwarden watch diff --policy open --fail-on any old.json new.json
   toolwarden watch diff --observed calls.jsonl old.json new.json
-  npx -y some-server --list-tools | toolwarden watch diff pinned.json -")]
+  curl -s localhost:8000/tools | toolwarden watch diff pinned.json -")]
     Diff(DiffArgs),
 
     /// Find what hides in the text of tools

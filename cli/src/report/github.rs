@@ -1,11 +1,14 @@
-use super::Report;
+use super::{Level, Report};
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
     for finding in &report.findings {
+        let command = match finding.level {
+            Level::Note => "notice",
+            level => level.word(),
+        };
         text.push_str(&format!(
-            "::{} file={},line={},col={},title={}::{}\n",
-            finding.level.word(),
+            "::{command} file={},line={},col={},title={}::{}\n",
             property(&finding.file),
             finding.line,
             finding.column,

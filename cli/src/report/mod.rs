@@ -65,6 +65,8 @@ pub(crate) struct Finding {
 pub(crate) enum Level {
     Error,
     Warning,
+    /// Nothing to do; said for completeness.
+    Note,
 }
 
 impl Level {
@@ -72,6 +74,7 @@ impl Level {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::Note => "note",
         }
     }
 }

@@ -42,14 +42,11 @@ pub(super) fn report(comparison: &Comparison<'_>) -> Report {
 
 /// The changes of one tool. The gravest class decides the level of all that have it.
 fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
-    let level = |class: Class| {
-        let failing =
-            fails(comparison.args, tool) && (class == tool.class() || class >= Class::Unknown);
-        if failing {
-            Level::Error
-        } else {
-            Level::Warning
-        }
+    let failing = fails(comparison.args, tool);
+    let level = |class: Class| match class {
+        class if failing && (class == tool.class() || class >= Class::Unknown) => Level::Error,
+        Class::Equivalent | Class::Behavioural => Level::Note,
+        _ => Level::Warning,
     };
     let mut rows: Vec<(&'static str, Class, Pointer, String)> = Vec::new();
     match tool {
