@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use toolwarden_canon::{Dialect, Source, Target};
 use toolwarden_model::{Family, Format};
 
+use crate::error::CliError;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -481,6 +483,17 @@ impl Color {
 }
 
 impl InputArgs {
+    /// The error for inputs without a single definition.
+    pub(crate) fn nothing_found(&self) -> CliError {
+        let places: Vec<String> = self
+            .paths()
+            .map(|path| path.display().to_string())
+            .collect();
+        CliError::NothingToLint {
+            places: places.join(", "),
+        }
+    }
+
     /// Everything named as input, in the order of the command line.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.input.iter().chain(&self.files).map(PathBuf::as_path)

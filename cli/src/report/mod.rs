@@ -33,6 +33,9 @@ pub(crate) struct Check {
     pub(crate) basis: Option<Basis>,
     /// How many tools it rejects.
     pub(crate) rejected: usize,
+    /// The word for that, for a person.
+    #[serde(skip)]
+    pub(crate) outcome: &'static str,
     /// How many tools it looked at.
     pub(crate) tools: usize,
 }

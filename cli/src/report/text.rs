@@ -46,8 +46,8 @@ pub(super) fn render(report: &Report) -> String {
             None => String::new(),
         };
         text.push_str(&format!(
-            "{style}{}{style:#}: {} of {} {tools} rejected{since}\n",
-            check.name, check.rejected, check.tools
+            "{style}{}{style:#}: {} of {} {tools} {}{since}\n",
+            check.name, check.rejected, check.tools, check.outcome
         ));
     }
     text

@@ -44,14 +44,7 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
         Ok(())
     })?;
     if report.subjects.is_empty() {
-        let places: Vec<String> = args
-            .input
-            .paths()
-            .map(|path| path.display().to_string())
-            .collect();
-        return Err(CliError::NothingToLint {
-            places: places.join(", "),
-        });
+        return Err(args.input.nothing_found());
     }
     for dialect in &args.dialects {
         for message in limits.exceeded(*dialect) {
@@ -92,6 +85,7 @@ fn check(dialect: Dialect) -> Check {
             source: facts.source,
         }),
         rejected: 0,
+        outcome: "rejected",
         tools: 0,
     }
 }

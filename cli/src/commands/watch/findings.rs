@@ -33,6 +33,7 @@ pub(super) fn report(comparison: &Comparison<'_>) -> Report {
             name: "drift".to_owned(),
             basis: None,
             rejected: rejected.count(),
+            outcome: "drifted",
             tools: subjects.len(),
         }],
         subjects,

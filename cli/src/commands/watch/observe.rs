@@ -53,9 +53,7 @@ pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliE
         Ok(())
     })?;
     if seen.is_empty() {
-        return Err(CliError::NothingToLint {
-            places: file.display().to_string(),
-        });
+        return Err(input.nothing_found());
     }
     Ok(seen)
 }

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Verdict, print};
 use crate::report::{self, Check, Level, Report};
-use crate::style::{self, visible};
+use crate::style;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
@@ -20,14 +20,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
         Ok(())
     })?;
     if seen.is_empty() {
-        let places: Vec<String> = args
-            .input
-            .paths()
-            .map(|path| path.display().to_string())
-            .collect();
-        return Err(CliError::NothingToLint {
-            places: places.join(", "),
-        });
+        return Err(args.input.nothing_found());
     }
     let least = match args.weight {
         LeastWeight::Low => Weight::Low,
@@ -42,10 +35,13 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
         .count();
     let report = report(&seen, &found, least);
     let failed = !report.findings.is_empty();
-    let rendered = match args.format {
-        ReportFormat::Text => text(&report, hidden),
-        format => report.render(format),
-    };
+    let mut rendered = report.render(args.format);
+    if args.format == ReportFormat::Text && hidden > 0 {
+        let dim = style::DIM;
+        rendered.push_str(&format!(
+            "{dim}{hidden} findings of less weight not shown; --weight low shows all{dim:#}\n"
+        ));
+    }
     print(&rendered)?;
     Ok(if failed {
         Verdict::Finding
@@ -110,49 +106,10 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
             name: "text".to_owned(),
             basis: None,
             rejected,
+            outcome: "with findings",
             tools: seen.len(),
         }],
         subjects: seen.iter().map(|tool| tool.name.clone()).collect(),
         findings: rows,
     }
-}
-
-fn text(report: &Report, hidden: usize) -> String {
-    let (place, dim) = (style::PLACE, style::DIM);
-    let mut text = String::new();
-    for finding in &report.findings {
-        let level = if finding.level == Level::Error {
-            style::ERROR
-        } else {
-            style::WARNING
-        };
-        text.push_str(&format!(
-            "{place}{}:{}:{}{place:#}: {level}{}{level:#} {}: {}\n  {dim}at {}{dim:#}\n",
-            finding.file,
-            finding.line,
-            finding.column,
-            finding.rule,
-            visible(&finding.tool),
-            visible(&finding.message),
-            visible(&finding.pointer),
-        ));
-    }
-    let tools = report.subjects.len();
-    let marked = report.checks.first().map_or(0, |check| check.rejected);
-    let style = if marked == 0 {
-        style::GOOD
-    } else {
-        style::ERROR
-    };
-    let plural = if tools == 1 { "tool" } else { "tools" };
-    text.push_str(&format!(
-        "{style}{marked}{style:#} of {tools} {plural} with findings"
-    ));
-    if hidden > 0 {
-        text.push_str(&format!(
-            " {dim}({hidden} of low weight not shown; --weight low){dim:#}"
-        ));
-    }
-    text.push('\n');
-    text
 }

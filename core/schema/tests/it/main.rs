@@ -8,6 +8,7 @@
 )]
 
 mod corpus;
+mod drafts;
 mod hostile;
 mod mutations;
 mod random;
