@@ -121,7 +121,7 @@ impl CliError {
             }
             Self::NoSuchTool { .. } => Some("leave out --tool to see every tool"),
             Self::NothingToLint { .. } => {
-                Some("a lint that checked nothing must not pass: give it definitions")
+                Some("a check of nothing must not pass: give it definitions")
             }
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
             Self::Call { .. } => Some("write one call per line, with the name of its tool"),

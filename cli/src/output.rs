@@ -18,12 +18,17 @@ pub(crate) enum Verdict {
 /// Prints a report, with its colours where they are wanted.
 pub(crate) fn print(rendered: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
-    out.write_all(rendered.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|source| CliError::Write {
+    let written = out
+        .write_all(rendered.as_bytes())
+        .and_then(|()| out.flush());
+    match written {
+        // Whoever reads our output has seen enough; what was found stays found.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|source| CliError::Write {
             place: "standard output".into(),
             source,
-        })
+        }),
+    }
 }
 
 /// Where results go: standard output, a file that appears whole or not at all, or something that is

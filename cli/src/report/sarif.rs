@@ -21,7 +21,7 @@ pub(super) fn render(report: &Report) -> String {
                 "message": { "text": format!("{}: {}", finding.tool, finding.message) },
                 "locations": [{
                     "physicalLocation": {
-                        "artifactLocation": { "uri": finding.file },
+                        "artifactLocation": { "uri": uri(&finding.file) },
                         "region": { "startLine": finding.line, "startColumn": finding.column },
                     },
                     "logicalLocations": [{ "fullyQualifiedName": finding.pointer }],
@@ -38,4 +38,17 @@ pub(super) fn render(report: &Report) -> String {
         }],
     });
     serde_json::to_string_pretty(&sarif).unwrap_or_default() + "\n"
+}
+
+/// A path as a URI reference.
+fn uri(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
 }

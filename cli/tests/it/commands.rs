@@ -33,6 +33,24 @@ fn a_dash_reads_standard_input() {
 }
 
 #[test]
+fn a_reader_that_goes_away_does_not_change_the_verdict() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut child = std::process::Command::new(cargo_bin!("toolwarden"))
+        .args([
+            "watch",
+            "diff",
+            "examples/browser-1.json",
+            "examples/browser-2.json",
+        ])
+        .current_dir(root)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
 fn json_lines_are_read_line_by_line() {
     let lines = format!("{SEARCH}\n\n[{SEARCH}]\n{{\n\"name\":\"pretty\",\"inputSchema\":{{}}}}\n");
     let out = toolwarden()

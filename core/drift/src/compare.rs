@@ -243,15 +243,29 @@ fn annotations(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Vec
     let mut changes = Vec::new();
     for mut difference in differences(&before, &after) {
         let name = difference.pointer.segments().next().unwrap_or_default();
+        let said = |observed: &Observed<'_>| {
+            let written = observed.facet(Facet::Annotations);
+            written.and_then(|written| written.get(&name)).is_some()
+        };
+        // What nobody wrote is shown as nothing, however it is read.
+        let unsaid = (!said(old), !said(new));
         difference.pointer = place.join(&difference.pointer);
         let facet = Facet::Annotations;
-        changes.push(match less_caution(&name, difference.after) {
+        let meant = difference
+            .before
+            .filter(|_| unsaid.0)
+            .map(|value| format!(" (nothing said meant {value})"));
+        let meant = meant.unwrap_or_default();
+        let careless = less_caution(&name, difference.after);
+        difference.before = difference.before.filter(|_| !unsaid.0);
+        difference.after = difference.after.filter(|_| !unsaid.1);
+        changes.push(match careless {
             Some(meaning) => maker.change(
                 "less-caution",
                 facet,
                 Class::Trust,
                 &difference,
-                meaning.to_owned(),
+                format!("{meaning}{meant}"),
             ),
             None => {
                 let message = format!("`{name}` was changed");

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use toolwarden_model::json::Pointer;
 
 use crate::call::RecordedCall;
 use crate::change::Class;
 use crate::compare::{Drift, Options, compare, is_suspicious};
 use crate::layout::{Facet, Observed};
 use crate::rename::{Candidate, Rename, matches};
-use crate::text::{self, Finding};
+use crate::text::{self, Detector, Finding, Weight};
 
 /// What changed between two lists of tools.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,17 +149,36 @@ pub fn compare_lists(
                     });
                 }
             }
-            (None, None) => drift.tools.push(ToolDrift::Added {
-                tool: tool.name.to_owned(),
-                findings: text::scan(tool.definition),
-            }),
+            (None, None) => {
+                let mut findings = text::scan(tool.definition);
+                if new.iter().filter(|other| other.name == tool.name).count() > 1 {
+                    findings.push(shadowing(tool.name));
+                }
+                drift.tools.push(ToolDrift::Added {
+                    tool: tool.name.to_owned(),
+                    findings,
+                });
+            }
         }
     }
     let removed = gone.into_iter().filter_map(|index| old.get(index));
+    // One of two tools of a name went: calls still find the other.
+    let removed = removed.filter(|tool| !new.iter().any(|other| other.name == tool.name));
     drift.tools.extend(removed.map(|tool| ToolDrift::Removed {
         tool: tool.name.to_owned(),
     }));
     drift
+}
+
+/// The finding for a name that another tool of the list has already.
+fn shadowing(name: &str) -> Finding {
+    Finding {
+        detector: Detector::CollidingName,
+        weight: Weight::Medium,
+        pointer: Pointer::of(["name"]),
+        message: format!("the list has another tool called `{}`", name.escape_debug()),
+        decoded: None,
+    }
 }
 
 fn candidate<'d>(tool: &Observed<'d>) -> Candidate<'d> {

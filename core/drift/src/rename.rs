@@ -69,6 +69,9 @@ pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec
     let mut pairs = Vec::new();
     for from in gone.iter().take(MAX_NAMES) {
         for to in come.iter().take(MAX_NAMES) {
+            if are_opposed(from.name, to.name) {
+                continue;
+            }
             let likeness = likeness(from, to);
             if likeness >= THRESHOLD {
                 pairs.push(Matched {
@@ -139,6 +142,109 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
+/// Verbs that mean about the same, a group per line: what a tool does does not change by a rename.
+const VERBS: &[&[&str]] = &[
+    &[
+        "get", "list", "read", "fetch", "search", "find", "query", "show", "describe", "view",
+        "lookup", "retrieve",
+    ],
+    &["create", "add", "insert", "new", "register"],
+    &[
+        "update",
+        "set",
+        "edit",
+        "modify",
+        "patch",
+        "change",
+        "configure",
+    ],
+    &[
+        "delete", "remove", "drop", "destroy", "clear", "purge", "wipe",
+    ],
+    &["send", "post", "publish", "reply", "forward"],
+    &[
+        "run", "execute", "exec", "trigger", "invoke", "launch", "start", "resume",
+    ],
+    &["stop", "cancel", "kill", "pause", "abort", "terminate"],
+    &["upload", "write", "save", "export"],
+    &["download", "import", "load"],
+];
+
+/// Words that turn a meaning into its opposite.
+const OPPOSITES: &[(&str, &str)] = &[
+    ("include", "exclude"),
+    ("included", "excluded"),
+    ("enable", "disable"),
+    ("enabled", "disabled"),
+    ("allow", "deny"),
+    ("allowed", "denied"),
+    ("allow", "block"),
+    ("min", "max"),
+    ("minimum", "maximum"),
+    ("start", "end"),
+    ("begin", "end"),
+    ("before", "after"),
+    ("from", "to"),
+    ("source", "target"),
+    ("source", "destination"),
+    ("src", "dst"),
+    ("input", "output"),
+    ("old", "new"),
+    ("first", "last"),
+    ("show", "hide"),
+    ("open", "closed"),
+    ("read", "write"),
+    ("asc", "desc"),
+    ("public", "private"),
+    ("lower", "upper"),
+];
+
+/// Whether two names differ in a word that makes them do different things.
+fn are_opposed(from: &str, to: &str) -> bool {
+    let (from, to) = (parts(from), parts(to));
+    let only = |these: &[String], those: &[String]| -> Vec<String> {
+        these
+            .iter()
+            .filter(|part| !those.contains(part))
+            .cloned()
+            .collect()
+    };
+    let (gone, come) = (only(&from, &to), only(&to, &from));
+    let is_pair = |a: &str, b: &str| {
+        OPPOSITES
+            .iter()
+            .any(|pair| *pair == (a, b) || *pair == (b, a))
+    };
+    let group = |part: &String| {
+        VERBS
+            .iter()
+            .position(|verbs| verbs.contains(&part.as_str()))
+    };
+    let verb = |parts: &[String]| parts.iter().find_map(group);
+    let other_verb = matches!((verb(&from), verb(&to)), (Some(old), Some(new)) if old != new);
+    other_verb || gone.iter().any(|a| come.iter().any(|b| is_pair(a, b)))
+}
+
+/// The words of a name, in lower case, however they are put together.
+fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let breaks = !c.is_alphanumeric() || (c.is_uppercase() && was_lower);
+        if breaks {
+            parts.push(String::new());
+        }
+        was_lower = c.is_lowercase();
+        if c.is_alphanumeric()
+            && let Some(last) = parts.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
 /// How many pairs of neighbouring letters two names share; one inside the other is half alike.
 fn name_likeness(from: &str, to: &str) -> f64 {
     let (from, to) = (from.to_lowercase(), to.to_lowercase());
@@ -171,6 +277,28 @@ fn name_likeness(from: &str, to: &str) -> f64 {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_does_something_else_is_no_rename() {
+        for (from, to) in [
+            ("get_user", "delete_user"),
+            ("trigger_dag", "delete_dag"),
+            ("include", "exclude"),
+            ("isEnabled", "is_disabled"),
+            ("minValue", "max_value"),
+        ] {
+            assert!(are_opposed(from, to), "{from} {to}");
+        }
+        for (from, to) in [
+            ("read-query", "read_query"),
+            ("list_files", "get_files"),
+            ("event_time", "eventTime"),
+            ("ref", "target"),
+            ("sam_deploy_tool", "sam_deploy"),
+        ] {
+            assert!(!are_opposed(from, to), "{from} {to}");
+        }
+    }
 
     #[test]
     fn what_is_alike_is_matched_and_what_is_not_is_not() {

@@ -152,14 +152,14 @@ impl<'s> Pair<'s> {
         Some(Witness::new(value.clone(), rejection))
     }
 
-    /// Whether the new schema accepts every value of the domain, and the old one does not.
+    /// Whether the old schema promised something and the new one accepts every value of the domain.
     pub fn contract_vanished(&mut self) -> bool {
-        self.is_trivial(self.new.open_id) && !self.is_trivial(self.old.open_id)
+        self.is_trivial(self.new.open_id) && promises(&self.old.lifted)
     }
 
-    /// Whether the old schema accepts every value of the domain, and the new one does not.
+    /// Whether the old schema accepts every value of the domain and the new one promises something.
     pub fn contract_appeared(&mut self) -> bool {
-        self.is_trivial(self.old.open_id) && !self.is_trivial(self.new.open_id)
+        self.is_trivial(self.old.open_id) && promises(&self.new.lifted)
     }
 
     fn is_trivial(&mut self, id: Id) -> bool {
@@ -202,4 +202,21 @@ impl<'s> Pair<'s> {
         };
         question.answer(&mut self.arena, &mut self.texts)
     }
+}
+
+/// Whether a lifted schema says more than that there is an object without further keys.
+fn promises(lifted: &Value) -> bool {
+    let Value::Object(members) = lifted else {
+        return lifted == &Value::Bool(false);
+    };
+    members
+        .iter()
+        .any(|(keyword, value)| match keyword.as_str() {
+            "type" | "additionalProperties" | "unevaluatedProperties" | "$defs" => false,
+            "properties" | "required" => {
+                let empty_map = value.as_object().is_some_and(serde_json::Map::is_empty);
+                !empty_map && value.as_array().is_none_or(|names| !names.is_empty())
+            }
+            _ => true,
+        })
 }

@@ -34,6 +34,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     }
     let mut old = read(&args.old, args.source_format)?;
     let mut new = read(&args.new, args.source_format)?;
+    if old.is_empty() && new.is_empty() {
+        let places = format!("{} and {}", args.old.display(), args.new.display());
+        return Err(CliError::NothingToLint { places });
+    }
+    let names: Vec<String> = old.iter().map(|seen| seen.name.clone()).collect();
     select(&mut old, &mut new, &args.tools)?;
     if !bring_together(&mut old, &mut new) {
         say("the versions are in different formats: what both can say is compared");
@@ -42,6 +47,17 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
         Some(file) => calls::read(file)?,
         None => Vec::new(),
     };
+    let known = |name: &str| names.iter().any(|known| known == name);
+    let strangers = recorded
+        .iter()
+        .filter(|call| call.tool.as_deref().is_some_and(|tool| !known(tool)));
+    match strangers.count() {
+        0 => {}
+        count => say(&format!(
+            "{count} of {} recorded calls are of tools the old version does not have",
+            recorded.len()
+        )),
+    }
     let options = Options {
         callers: match args.policy {
             CallerPolicy::Declared => Callers::Declared,

@@ -1,6 +1,6 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Class, Judgement, ToolDrift};
+use toolwarden_drift::{Class, Facet, Judgement, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use super::diff::{Comparison, fails};
@@ -106,7 +106,12 @@ fn changes(
         let mut message = change.message.clone();
         if let Some(Judgement::Breaking(witness)) = &change.judgement {
             let value = to_canonical_string(&witness.value);
-            message.push_str(&format!("; rejected now: {value} ({})", witness.message));
+            let told = if change.facet == Facet::Output {
+                "may come now"
+            } else {
+                "rejected now"
+            };
+            message.push_str(&format!("; {told}: {value} ({})", witness.message));
         }
         for reason in &change.reasons {
             message.push_str(&format!("; {}", reason.message));

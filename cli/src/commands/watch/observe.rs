@@ -19,6 +19,8 @@ pub(super) struct Seen {
     pub(super) name: String,
     pub(super) place: KeptPlace,
     tool: Tool,
+    /// Whether the definition can be said in other words: not if its schema is none.
+    portable: bool,
     definition: Value,
     layout: Layout,
 }
@@ -47,30 +49,36 @@ pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliE
     };
     let mut seen = Vec::new();
     each_tool(&input, |read| {
-        warn(&read);
-        let place = read.place.kept(&read.found);
-        seen.push(see(read.found.tool, place));
+        if is_definition(&read.found.tool) {
+            warn(&read);
+            let place = read.place.kept(&read.found);
+            seen.push(see(read.found.tool, place));
+        }
         Ok(())
     })?;
-    if seen.is_empty() {
-        return Err(input.nothing_found());
-    }
     Ok(seen)
+}
+
+/// Whether something was read that could be called: JSON without a name and a schema is no tool.
+pub(super) fn is_definition(tool: &Tool) -> bool {
+    !(tool.absent.name && tool.absent.inputs)
 }
 
 /// Makes two lists comparable: as received where they are in one format, else in the words both
 /// share.
 pub(super) fn bring_together(old: &mut [Seen], new: &mut [Seen]) -> bool {
     let formats = |list: &[Seen]| -> Vec<Format> {
-        let mut formats: Vec<Format> = list.iter().map(|seen| seen.tool.format).collect();
+        let portable = list.iter().filter(|seen| seen.portable);
+        let mut formats: Vec<Format> = portable.map(|seen| seen.tool.format).collect();
         formats.sort_unstable();
         formats.dedup();
         formats
     };
-    let same = formats(old) == formats(new) && formats(old).len() == 1;
+    let (before, after) = (formats(old), formats(new));
+    let same = before.is_empty() || after.is_empty() || (before == after && before.len() == 1);
     if !same {
-        for seen in old.iter_mut().chain(new) {
-            seen.definition = shared_form(&seen.tool);
+        for seen in old.iter_mut().chain(new).filter(|seen| seen.portable) {
+            seen.definition = common_form(&seen.tool);
             seen.layout = Layout::mcp();
         }
     }
@@ -79,6 +87,9 @@ pub(super) fn bring_together(old: &mut [Seen], new: &mut [Seen]) -> bool {
 
 /// A tool as it is compared.
 pub(super) fn see(tool: Tool, place: KeptPlace) -> Seen {
+    if let Some(seen) = with_broken_schema(&tool, &place) {
+        return seen;
+    }
     let definition = tool
         .definition
         .as_ref()
@@ -90,7 +101,8 @@ pub(super) fn see(tool: Tool, place: KeptPlace) -> Seen {
     // Where a format spells its schema differently, the schema canon reads is compared.
     let as_received = match held {
         Some(Value::Object(held)) => *held == tool.inputs,
-        Some(_) => false,
+        // What is no schema is told as such.
+        Some(_) => true,
         None => tool.inputs.is_empty() || tool.absent.inputs,
     };
     let (definition, layout) = match definition {
@@ -104,9 +116,38 @@ pub(super) fn see(tool: Tool, place: KeptPlace) -> Seen {
         name: tool.name.clone(),
         place,
         tool,
+        portable: true,
         definition,
         layout,
     }
+}
+
+/// A definition whose schema is no schema, as it is: to take it for one that accepts everything would
+/// hide it.
+fn with_broken_schema(tool: &Tool, place: &KeptPlace) -> Option<Seen> {
+    let definition = tool.definition.as_ref()?.value();
+    let keys = ["inputSchema", "input_schema", "parameters"];
+    let key = keys.iter().find(|key| {
+        let schema = definition.get(**key);
+        schema.is_some_and(|schema| !schema.is_object() && !schema.is_boolean())
+    })?;
+    // Some formats list parameters instead of a schema, which canon reads.
+    if !tool.inputs.is_empty() {
+        return None;
+    }
+    let layout = Layout::new([
+        (Facet::Name, Pointer::of(["name"])),
+        (Facet::Description, Pointer::of(["description"])),
+        (Facet::Input, Pointer::of([*key])),
+    ]);
+    Some(Seen {
+        name: tool.name.clone(),
+        place: place.clone(),
+        tool: tool.clone(),
+        portable: false,
+        definition,
+        layout,
+    })
 }
 
 fn layout(tool: &Tool) -> Layout {
@@ -131,6 +172,17 @@ fn layout(tool: &Tool) -> Layout {
         places.push((Facet::Icons, Pointer::of(["icons"])));
     }
     Layout::new(places)
+}
+
+/// What every format can say of a tool.
+fn common_form(tool: &Tool) -> Value {
+    let mut form = shared_form(tool);
+    if let Value::Object(members) = &mut form {
+        for member in ["title", "outputSchema", "annotations"] {
+            members.shift_remove(member);
+        }
+    }
+    form
 }
 
 /// What a tool says, in the members of MCP.

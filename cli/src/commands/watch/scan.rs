@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
 
-use super::observe::{Seen, see};
+use super::observe::{Seen, is_definition, see};
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
 use crate::commands::talk::warn;
 use crate::error::CliError;
@@ -14,6 +14,9 @@ use crate::style;
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
     each_tool(&args.input, |read| {
+        if !is_definition(&read.found.tool) {
+            return Ok(());
+        }
         warn(&read);
         let place = read.place.kept(&read.found);
         seen.push(see(read.found.tool, place));

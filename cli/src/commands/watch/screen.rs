@@ -137,8 +137,8 @@ impl Screen<'_> {
         }
         if let Some(replayed) = &drift.replayed {
             self.line(&format!(
-                "  {} of {} recorded calls would be rejected",
-                replayed.rejected, replayed.accepted
+                "  of {} recorded calls {} were valid before, {} of those would be rejected now",
+                replayed.calls, replayed.accepted, replayed.rejected
             ));
         }
         let other = match callers {
@@ -181,10 +181,12 @@ impl Screen<'_> {
         match &change.judgement {
             Some(Judgement::Breaking(witness)) if !self.is_shown(witness, drift) => {
                 let value = shortened(&spaced(&witness.value), 100);
-                self.line(&format!(
-                    "      {dim}rejected now:{dim:#} {}",
-                    visible(&value)
-                ));
+                let told = if change.facet == Facet::Output {
+                    "may come now"
+                } else {
+                    "rejected now"
+                };
+                self.line(&format!("      {dim}{told}:{dim:#} {}", visible(&value)));
             }
             Some(Judgement::Compatible(Some(gained))) if change.facet == Facet::Input => {
                 let value = shortened(&spaced(gained), 100);
@@ -231,10 +233,10 @@ impl Screen<'_> {
     fn side_by_side(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let show = |value: Option<&Value>| match value {
             None => vec!["(nothing)".to_owned()],
-            Some(Value::String(text)) => limited(wrapped(text, COLUMN)),
-            Some(value) => limited(wrapped(&spaced(value), COLUMN)),
+            Some(Value::String(text)) => wrapped(text, COLUMN),
+            Some(value) => wrapped(&spaced(value), COLUMN),
         };
-        let (before, after) = (show(before), show(after));
+        let (before, after) = from_first_difference(show(before), show(after));
         let dim = style::DIM;
         for index in 0..before.len().max(after.len()) {
             let cell = |lines: &[String]| lines.get(index).cloned().unwrap_or_default();
@@ -297,6 +299,9 @@ fn next(tool: &ToolDrift) -> &'static str {
             "offer it under both names until its callers know the new one"
         }
         (ToolDrift::Added { .. }, Class::Structural) => "decide which agents may have it",
+        (ToolDrift::Changed(drift), Class::Breaking) if breaks_only_results(drift) => {
+            "change what reads the results, or stay on the old version until it does"
+        }
         (_, Class::Breaking) => {
             "change what callers send, or stay on the old version until they do"
         }
@@ -309,6 +314,14 @@ fn next(tool: &ToolDrift) -> &'static str {
         (_, Class::Structural) => "nothing breaks; results can be checked now",
         (_, Class::Equivalent) => "nothing",
     }
+}
+
+fn breaks_only_results(drift: &Drift) -> bool {
+    let mut breaking = drift
+        .changes
+        .iter()
+        .filter(|change| change.class == Class::Breaking);
+    breaking.all(|change| change.facet == Facet::Output)
 }
 
 fn colour(class: Class) -> Style {
@@ -367,12 +380,30 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-fn limited(mut lines: Vec<String>) -> Vec<String> {
-    if lines.len() > MAX_LINES {
-        lines.truncate(MAX_LINES - 1);
-        lines.push("…".to_owned());
-    }
-    lines
+/// Two texts from the line before the first that differs, as many lines as are shown.
+fn from_first_difference(before: Vec<String>, after: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let same = before
+        .iter()
+        .zip(&after)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let long = before.len().max(after.len()) > MAX_LINES;
+    let skipped = if long { same.saturating_sub(1) } else { 0 };
+    let cut = |lines: Vec<String>| {
+        let mut shown: Vec<String> = Vec::new();
+        if skipped > 0 {
+            shown.push("…".to_owned());
+        }
+        let left = lines.len().saturating_sub(skipped);
+        let room = MAX_LINES - shown.len();
+        let take = if left > room { room - 1 } else { left };
+        shown.extend(lines.into_iter().skip(skipped).take(take));
+        if left > room {
+            shown.push("…".to_owned());
+        }
+        shown
+    };
+    (cut(before), cut(after))
 }
 
 fn shortened(text: &str, length: usize) -> String {

@@ -103,8 +103,11 @@ fn pair<'s>(
     direction: Direction,
     options: &Options,
 ) -> Result<Pair<'s>, Unknown> {
+    let is_object = |schema: &Value| schema.get("type").is_some_and(|word| word == "object");
     let (from, to, domain) = match direction {
         Direction::Input => (old, new, Domain::Objects),
+        // A result that is said to be an object on one side is one on the other.
+        Direction::Output if is_object(old) || is_object(new) => (new, old, Domain::Objects),
         Direction::Output => (new, old, Domain::Values),
     };
     Pair::new(from, to, domain, options.formats, options.budget)
@@ -249,7 +252,8 @@ impl Comparison<'_> {
             (whole.clone(), self.class(whole))
         };
         change.class = class;
-        let dropped = kind == Kind::Removed && role.is_property();
+        let input = self.direction == Direction::Input;
+        let dropped = input && role.is_property() && kind == Kind::Removed;
         if dropped && class <= Class::Widened {
             // The value passes and nobody says any more that it is read.
             change.class = Class::Behavioural;
@@ -284,8 +288,11 @@ impl Comparison<'_> {
         if input && matches!(judgement, Judgement::Compatible(None)) {
             // What only undeclared keys can tell is told by them.
             let open = Judgement::from(alone.verdict(Callers::Open));
-            if matches!(open, Judgement::Compatible(Some(_))) {
-                judgement = open;
+            match open {
+                Judgement::Compatible(Some(_)) => judgement = open,
+                // Nobody who sends declared keys notices, but it is not the same contract.
+                Judgement::Breaking(_) => return (judgement, Class::Behavioural),
+                _ => {}
             }
         }
         match (judgement, whole) {

@@ -215,7 +215,7 @@ impl Role {
             ("type", Some(before), Some(after)) => {
                 format!("`type`{of} was changed from {before} to {after}")
             }
-            ("additionalProperties", before, after) if is_switch(before) && is_switch(after) => {
+            ("additionalProperties", before, after) if is_switched(before, after) => {
                 let verb = if after == Some(&Value::Bool(false)) {
                     "rejected"
                 } else {
@@ -229,9 +229,10 @@ impl Role {
     }
 }
 
-/// Whether a value of `additionalProperties` says yes or no, or nothing.
-fn is_switch(value: Option<&Value>) -> bool {
-    value.is_none_or(Value::is_boolean)
+/// Whether `additionalProperties` turned from yes to no, or back; to say nothing is to say yes.
+fn is_switched(before: Option<&Value>, after: Option<&Value>) -> bool {
+    let reads = |value: Option<&Value>| value.map_or(Some(true), Value::as_bool);
+    matches!((reads(before), reads(after)), (Some(was), Some(is)) if was != is)
 }
 
 fn required(before: Option<&Value>, after: Option<&Value>, subject: Option<&str>) -> String {

@@ -107,30 +107,24 @@ pub struct Finding {
 
 /// The findings in `new` that `old` did not have.
 ///
-/// A finding is known if `old` has one that says the same, wherever it stood: text that moved
-/// brings its findings along. Each one of `old` excuses one of `new`, so that a second
-/// occurrence is fresh, and so is a finding whose hidden text changed in place.
+/// A finding is known if `old` has one that says the same at the same place. Text that moved is
+/// fresh: what nobody minded in a comment is another thing in a description. Each one of `old`
+/// excuses one of `new`, so that a second occurrence is fresh too.
 #[must_use]
 pub fn fresh<'a>(old: &[Finding], new: &'a [Finding]) -> Vec<&'a Finding> {
-    let mut in_place: BTreeMap<(Content<'_>, &Pointer), usize> = BTreeMap::new();
-    let mut anywhere: BTreeMap<Content<'_>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<(Content<'_>, &Pointer), usize> = BTreeMap::new();
     for finding in old {
-        let content = content(finding);
-        *in_place.entry((content, &finding.pointer)).or_default() += 1;
-        *anywhere.entry(content).or_default() += 1;
+        *known
+            .entry((content(finding), &finding.pointer))
+            .or_default() += 1;
     }
-    // What did not move is excused first, so that a copy elsewhere cannot take its place.
-    let mut moved = Vec::new();
+    let mut fresh = Vec::new();
     for finding in new {
-        let content = content(finding);
-        if take(in_place.get_mut(&(content, &finding.pointer))) {
-            take(anywhere.get_mut(&content));
-        } else {
-            moved.push(finding);
+        if !take(known.get_mut(&(content(finding), &finding.pointer))) {
+            fresh.push(finding);
         }
     }
-    moved.retain(|finding| !take(anywhere.get_mut(&content(finding))));
-    moved
+    fresh
 }
 
 /// Takes one away, if there is one.

@@ -89,6 +89,16 @@ fn tools_of_one_name_are_compared_in_order() {
 }
 
 #[test]
+fn a_second_tool_of_a_name_is_a_matter_of_trust_and_its_going_is_not() {
+    let (one, two) = (
+        [tool("t", "first", "a")],
+        [tool("t", "first", "a"), tool("t", "second", "b")],
+    );
+    assert_eq!(compared(&one, &two, &[]).tools[0].class(), Class::Trust);
+    assert_eq!(compared(&two, &one, &[]).tools, []);
+}
+
+#[test]
 fn calls_find_their_tool() {
     let old = [tool("a", "A", "x"), tool("b", "B", "x")];
     let mut new = old.clone();

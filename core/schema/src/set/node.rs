@@ -148,8 +148,8 @@ pub(crate) struct Properties {
 /// The nodes of both schemas. Equal nodes are one node.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    nodes: Vec<Node>,
-    ids: HashMap<Node, Id>,
+    nodes: Vec<Arc<Node>>,
+    ids: HashMap<Arc<Node>, Id>,
     definitions: Vec<Option<Id>>,
 }
 
@@ -157,7 +157,7 @@ impl Arena {
     pub(crate) fn node(&self, id: Id) -> &Node {
         // INVARIANT: an `Id` is only made by `add`, so its node is there.
         static NEVER: Node = Node::Any(Vec::new());
-        self.nodes.get(id.0 as usize).unwrap_or(&NEVER)
+        self.nodes.get(id.0 as usize).map_or(&NEVER, AsRef::as_ref)
     }
 
     pub(crate) fn add(&mut self, node: Node) -> Id {
@@ -165,7 +165,8 @@ impl Arena {
             return *id;
         }
         let id = Id(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(node.clone());
+        let node = Arc::new(node);
+        self.nodes.push(Arc::clone(&node));
         self.ids.insert(node, id);
         id
     }

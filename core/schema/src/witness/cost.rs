@@ -12,6 +12,10 @@ const MAX_LOOKS: f64 = 100_000.0;
 /// each other twice make it look at one value a billion times.
 pub(crate) fn is_affordable(lifted: &Value) -> bool {
     let definitions = lifted.get("$defs").and_then(Value::as_object);
+    if definitions.is_none() {
+        // Without references a document looks at a value no more often than it is long.
+        return true;
+    }
     let mut looks = Looks {
         definitions,
         known: HashMap::new(),

@@ -139,7 +139,11 @@ fn fresh_findings() {
     let lines: Vec<String> = fresh(&old, &new).into_iter().map(line).collect();
     assert_eq!(
         lines,
-        ["hidden-unicode high /c m", "hidden-unicode high /b n = y"]
+        [
+            "hidden-unicode high /c m",
+            "hidden-unicode high /b n = y",
+            "hidden-unicode high /d n = x"
+        ]
     );
     assert_eq!(fresh(&old, &old), Vec::<&Finding>::new());
     assert_eq!(fresh(&[], &old), old.iter().collect::<Vec<_>>());
