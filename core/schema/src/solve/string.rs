@@ -9,7 +9,7 @@ use crate::set::Node;
 use crate::text::{Found, Wanted, samples};
 
 /// How many states of an automaton cost as much as one step of the search.
-const STATES_PER_STEP: u32 = 8;
+const STATES_PER_STEP: u32 = 2;
 
 impl Solver<'_> {
     pub(super) fn string(&mut self, state: &State) -> Outcome {

@@ -15,6 +15,8 @@ use formats::FormatJudge;
 pub(crate) use formats::samples;
 pub(crate) use search::{Found, Wanted};
 
+/// What building an automaton costs, in states.
+const BUILDING: u32 = 64;
 /// The most texts that are tried against patterns no automaton knows.
 const MAX_ATTEMPTS: u64 = 24;
 
@@ -135,6 +137,7 @@ impl Texts {
         let built = ecma::to_rust(pattern)
             .and_then(|pattern| Automaton::containing(&pattern))
             .map(Arc::new);
+        self.visited += BUILDING;
         self.automata.insert(Arc::clone(pattern), built.clone());
         built
     }
