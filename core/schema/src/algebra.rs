@@ -183,3 +183,54 @@ impl<'s> Estimator<'s> {
         estimate
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn canonical() -> Canonical {
+        Canonical {
+            budget: Budget::default(),
+            formats: Formats::Annotate,
+        }
+    }
+
+    #[test]
+    fn answers_what_it_can() {
+        let (small, large) = (json!({"const": "a"}), json!({"type": "string"}));
+        assert_eq!(canonical().includes(&small, &large), Some(true));
+        assert_eq!(canonical().includes(&large, &small), Some(false));
+        let difference = canonical().difference(&json!({"enum": [1, 2]}), &json!({"const": 1}));
+        assert_eq!(
+            difference.and_then(|it| it.get("const").cloned()),
+            Some(json!(2))
+        );
+    }
+
+    #[test]
+    fn is_not_given_what_would_multiply_out() {
+        let union = |index: usize| json!({"anyOf": [{"required": [format!("a{index}")]}, {"required": [format!("b{index}")]}, {"required": [format!("c{index}")]}]});
+        let product = json!({"allOf": (0..14).map(union).collect::<Vec<_>>()});
+        assert_eq!(
+            canonical().includes(&product, &json!({"type": "object"})),
+            None
+        );
+        assert_eq!(
+            canonical().includes(&json!({"type": "object"}), &product),
+            None
+        );
+        // References are unfolded before they are counted.
+        let mut definitions = Object::new();
+        for level in 0..30 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            definitions.insert(format!("d{level}"), json!({"anyOf": [next, next]}));
+        }
+        definitions.insert("d30".to_owned(), json!({"type": "string"}));
+        let bomb = json!({"$ref": "#/$defs/d0", "$defs": definitions});
+        assert_eq!(
+            canonical().includes(&bomb, &json!({"type": "string"})),
+            None
+        );
+    }
+}

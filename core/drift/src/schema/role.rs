@@ -1,7 +1,9 @@
 //! What the place of a difference is in a schema, and how to speak of it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use toolwarden_model::json::Pointer;
+use toolwarden_model::json::{Pointer, to_canonical_string};
 use toolwarden_model::keywords::{Position, position};
 use toolwarden_schema::Formats;
 
@@ -265,6 +267,7 @@ fn values(before: &[Value], after: &[Value], subject: Option<&str>) -> String {
 
 /// What is in the first list and not in the second, as a list to read.
 fn missing(from: &[String], without: &[String]) -> Option<String> {
+    let without: BTreeSet<&String> = without.iter().collect();
     let missing: Vec<&str> = from
         .iter()
         .filter(|it| !without.contains(it))
@@ -309,7 +312,10 @@ pub(super) fn is_reordering(difference: &Difference<'_>) -> bool {
     else {
         return false;
     };
-    before.len() == after.len()
-        && before.iter().all(|value| after.contains(value))
-        && after.iter().all(|value| before.contains(value))
+    let sorted = |values: &[Value]| {
+        let mut texts: Vec<String> = values.iter().map(to_canonical_string).collect();
+        texts.sort_unstable();
+        texts
+    };
+    before.len() == after.len() && sorted(before) == sorted(after)
 }
