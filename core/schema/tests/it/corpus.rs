@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use toolwarden_schema::Verdict;
 
-use crate::{accepts, strictly, told};
+use crate::{accepts, strictly};
 
 /// A way to write a schema differently, where it applies.
 type Rewrite = fn(&Value) -> Option<Value>;
@@ -157,7 +157,6 @@ fn what_was_lost_between_neighbours_is_lost_for_the_validator() {
                 }
             }
         }
-        assert_ne!(told(&verdict), "", "{}", pair[0].0);
     }
     assert!(breaking > compared / 2, "{breaking} of {compared}");
     assert!(

@@ -54,7 +54,8 @@ fn large_enumerations_are_quick_and_exact() {
 fn circles_of_references_end() {
     let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
     assert_eq!(told(&ends(&circle, &circle)), "C");
-    assert_ne!(told(&ends(&json!({"type": "string"}), &circle)), "");
+    // Our rules leave a circle that never steps inside open; the algebra knows that it says nothing.
+    assert_eq!(told(&ends(&json!({"type": "string"}), &circle)), "C");
     let paradox = json!({"not": {"$ref": "#"}});
     assert_ne!(told(&ends(&json!({"type": "string"}), &paradox)), "C");
     assert_ne!(told(&ends(&paradox, &json!({"type": "string"}))), "B");

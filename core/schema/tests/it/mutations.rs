@@ -315,18 +315,12 @@ fn is_plain_object(schema: &Value) -> bool {
         && satisfiable(schema)
 }
 
-/// Each property can be given a value: none is impossible by itself.
+/// The whole and each property can be given a value: none is impossible by itself.
 fn satisfiable(schema: &Value) -> bool {
-    let impossible = json!({"type": "object", "properties": {}, "additionalProperties": false, "maxProperties": 0});
-    let whole = told(&strictly(schema, &json!(false))) == "B";
-    let mut properties = schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten();
-    whole
-        && impossible.is_object()
-        && properties.all(|(_, property)| told(&strictly(property, &json!(false))) == "B")
+    let has_values = |schema: &Value| told(&strictly(schema, &json!(false))) == "B";
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let mut properties = properties.into_iter().flatten();
+    has_values(schema) && properties.all(|(_, property)| has_values(property))
 }
 
 fn with_property(schema: &Value, name: &str, property: Value) -> Value {
