@@ -148,43 +148,25 @@ fn renames<'d, 'v>(
     maps.dedup();
     let mut groups = Vec::new();
     for map in maps {
-        let here = |list: &'_ [Named<'d, 'v>]| -> Vec<usize> {
-            let here = list.iter().enumerate().filter(|(_, it)| it.map == *map);
-            here.map(|(at, _)| at).collect()
-        };
-        let of =
-            |list: &'_ [Named<'d, 'v>], at: usize| list.get(at).map(|it| (it.index, it.difference));
-        let (gone_here, come_here) = (here(&gone), here(&come));
-        let left: Vec<Candidate<'_>> = gone_here
-            .iter()
-            .filter_map(|at| gone.get(*at))
-            .map(Named::candidate)
-            .collect();
-        let right: Vec<Candidate<'_>> = come_here
-            .iter()
-            .filter_map(|at| come.get(*at))
-            .map(Named::candidate)
-            .collect();
+        let here = |it: &&Named<'d, 'v>| it.map == *map;
+        let left: Vec<&Named<'d, 'v>> = gone.iter().filter(here).collect();
+        let right: Vec<&Named<'d, 'v>> = come.iter().filter(here).collect();
+        let went: Vec<Candidate<'_>> = left.iter().map(|it| it.candidate()).collect();
+        let came: Vec<Candidate<'_>> = right.iter().map(|it| it.candidate()).collect();
         let mut renamed = Vec::new();
-        for matched in matches(&left, &right) {
-            let find = |list: &[Named<'d, 'v>], here: &[usize], name: &str| {
-                let at = here
-                    .iter()
-                    .find(|at| list.get(**at).is_some_and(|it| it.name == name));
-                at.and_then(|at| of(list, *at))
-            };
-            let from = find(&gone, &gone_here, matched.from);
-            let to = find(&come, &come_here, matched.to);
-            let (Some((from, went)), Some((to, came))) = (from, to) else {
+        for matched in matches(&went, &came) {
+            let from = left.iter().find(|it| it.name == matched.from);
+            let to = right.iter().find(|it| it.name == matched.to);
+            let (Some(from), Some(to)) = (from, to) else {
                 continue;
             };
-            for index in [from, to] {
+            for index in [from.index, to.index] {
                 if let Some(slot) = used.get_mut(index) {
                     *slot = true;
                 }
             }
             renamed.push(Group {
-                parts: vec![went, came],
+                parts: vec![from.difference, to.difference],
                 beside: Vec::new(),
                 rename: Some(Rename::of_argument(&matched)),
             });

@@ -229,12 +229,12 @@ impl Comparison<'_> {
             rename: group.rename.clone(),
             message: role.message(kind, first, group.rename.as_ref(), self.direction),
         };
-        if brings_header(first) {
+        let header = group.parts.iter().any(|part| brings_header(part));
+        if header {
             change.class = Class::Trust;
             change.rule = "x-mcp-header";
             change.message =
                 "an argument is copied into an HTTP header now, where others read it".to_owned();
-            return change;
         }
         if !role.decides(self.options.formats) {
             return change;
@@ -251,7 +251,12 @@ impl Comparison<'_> {
         } else {
             (whole.clone(), self.class(whole))
         };
-        change.class = class;
+        // What is written into a header is a matter of trust, and may break callers besides.
+        change.class = if header {
+            class.max(Class::Trust)
+        } else {
+            class
+        };
         let input = self.direction == Direction::Input;
         let dropped = input && role.is_property() && kind == Kind::Removed;
         if dropped && class <= Class::Widened {

@@ -279,6 +279,35 @@ fn an_argument_that_becomes_a_header_is_a_matter_of_trust() {
 }
 
 #[test]
+fn a_rename_does_not_hide_a_header() {
+    let property = |name: &str, extra: Value| {
+        let mut schema = json!({"type": "string", "description": "Which tenant it is about"});
+        schema
+            .as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        tool(json!({"type": "object", "properties": {name: schema}}))
+    };
+    let old = property("tenant", json!({}));
+    let new = property("tenant_id", json!({"x-mcp-header": "Tenant"}));
+    let renamed = drift(&old, &new);
+    let change = only(&renamed.changes);
+    assert_eq!(
+        (change.kind, change.rule, change.class),
+        (Kind::Renamed, "x-mcp-header", Class::Trust)
+    );
+    let closed = |mut definition: Value| {
+        definition["inputSchema"]["additionalProperties"] = json!(false);
+        definition
+    };
+    let breaking = drift(&closed(old), &closed(new));
+    assert_eq!(
+        (only(&breaking.changes).rule, only(&breaking.changes).class),
+        ("x-mcp-header", Class::Breaking)
+    );
+}
+
+#[test]
 fn closing_or_opening_a_tool_without_arguments_is_no_lost_promise() {
     let closed = tool(json!({"type": "object", "properties": {}, "additionalProperties": false}));
     let open = tool(json!({"type": "object", "properties": {}}));
