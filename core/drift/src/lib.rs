@@ -4,6 +4,7 @@
 //! Values in, changes out: nothing here reads a clock, a file or the environment.
 
 pub mod text;
+pub mod toolwatch;
 
 mod annotations;
 mod call;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::json::{Value, write_canonical};
+use crate::json::{Value, tokens, write_canonical};
 
 /// The SHA-256 of a value's canonical JSON.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +36,25 @@ impl Fingerprint {
         Self(digest.finalize().into())
     }
 
+    /// The fingerprint of a JSON text as it was received, but for white space between its tokens.
+    ///
+    /// Unlike [`Self::of`] it needs no value, so it is the cheapest way to tell that nothing changed;
+    /// texts that differ may still mean the same.
+    #[must_use]
+    pub fn of_wire(text: &str) -> Self {
+        let mut digest = Sha256::new();
+        for piece in tokens(text) {
+            digest.update(piece.as_bytes());
+        }
+        Self(digest.finalize().into())
+    }
+
+    /// A digest that was kept as bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The digest.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
@@ -66,6 +85,17 @@ mod tests {
         assert_ne!(of(&["a|b", "c"]), of(&["a", "b|c"]));
         assert_ne!(of(&["ab"]), of(&["a", "b"]));
         assert_ne!(of(&["a"]), Fingerprint::tagged("u", ["a"]));
+    }
+
+    #[test]
+    fn white_space_between_tokens_is_all_that_a_text_may_differ_in() {
+        let of = Fingerprint::of_wire;
+        assert_eq!(of("{\"a b\": [1,\n 2]}\n"), of("{\"a b\":[1,2]}"));
+        assert_ne!(of(r#"{"a b":1}"#), of(r#"{"ab":1}"#));
+        assert_ne!(of(r#"{"a":1.0}"#), of(r#"{"a":1}"#));
+        assert_ne!(of("[1 2]"), of("[12]"), "no JSON passes for what it is not");
+        assert_eq!(of(r#"["\\" , "x"]"#), of(r#"["\\","x"]"#));
+        assert_ne!(of(r#"["\"  ,"]"#), of(r#"["\",""]"#));
     }
 
     #[test]

@@ -29,3 +29,4 @@ fn observed(definition: &Value) -> Observed<'_> {
 fn drift(old: &Value, new: &Value) -> Drift {
     compare(&observed(old), &observed(new), &Options::default(), &[])
 }
+mod toolwatch;

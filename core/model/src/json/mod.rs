@@ -4,6 +4,7 @@ mod canonical;
 mod parse;
 mod pointer;
 mod scan;
+mod tokens;
 
 pub(crate) use canonical::{Member, sort_members, write_canonical_object, write_canonical_text};
 pub use canonical::{to_canonical_string, write_canonical};
@@ -12,6 +13,7 @@ pub use parse::{
 };
 pub use pointer::{Pointer, percent_decoded};
 pub use scan::{DuplicateKey, Position, Positions};
+pub use tokens::{indented, tokens};
 
 pub use serde_json::{Map, Number, Value};
 
