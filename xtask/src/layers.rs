@@ -9,6 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/canon", &["toolwarden-model"]),
     ("core/schema", &["toolwarden-model"]),
     ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
+    ("shell/store", &["toolwarden-model"]),
     (
         "cli",
         &[

@@ -1,0 +1,19 @@
+//! Keeps baselines, approvals, sightings and alerts, in one SQLite file by default.
+//!
+//! The store never decides: it hands out what was kept and keeps what it is given, whole or not at
+//! all.
+
+mod alert;
+mod baseline;
+mod error;
+mod migrations;
+mod server;
+mod sighting;
+mod store;
+
+pub use alert::{Alert, AlertFilter, AlertStatus, NewAlert, Raised};
+pub use baseline::{Approval, ApprovedChange, Baseline, Kept, NewBaseline, OldHashes, Origin};
+pub use error::StoreError;
+pub use server::{Server, ServerId, ServerKey};
+pub use sighting::{NewSighting, Sighting};
+pub use store::Store;

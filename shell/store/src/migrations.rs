@@ -1,0 +1,100 @@
+//! The layout of the file, step by step. A step that was released is never changed.
+
+/// Marks the file as ours: `TWAR` in ASCII.
+pub(crate) const APPLICATION_ID: i64 = 0x5457_4152;
+
+/// What brings a file from each layout to the next.
+pub(crate) const STEPS: &[&str] = &["
+CREATE TABLE setting (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE server (
+    id         INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    scope      TEXT NOT NULL,
+    sealed     INTEGER NOT NULL,
+    first_seen TEXT NOT NULL,
+    UNIQUE (name, scope)
+) STRICT;
+
+CREATE TABLE definition (
+    fingerprint BLOB PRIMARY KEY,
+    text        TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE baseline (
+    id            INTEGER PRIMARY KEY,
+    server        INTEGER NOT NULL REFERENCES server,
+    tool          TEXT NOT NULL,
+    origin        TEXT NOT NULL,
+    definition    BLOB REFERENCES definition,
+    format        TEXT,
+    shape         TEXT,
+    schema_hash   TEXT,
+    response_hash TEXT,
+    version       TEXT NOT NULL,
+    approved_by   TEXT NOT NULL,
+    approved_at   TEXT NOT NULL,
+    why           TEXT
+) STRICT;
+CREATE INDEX baseline_of_tool ON baseline (server, tool, id);
+CREATE TRIGGER baseline_is_not_rewritten BEFORE UPDATE ON baseline
+BEGIN SELECT RAISE (ABORT, 'baselines are only ever added'); END;
+CREATE TRIGGER baseline_is_not_removed BEFORE DELETE ON baseline
+BEGIN SELECT RAISE (ABORT, 'baselines are only ever added'); END;
+
+CREATE TABLE approved_change (
+    id          INTEGER PRIMARY KEY,
+    baseline    INTEGER NOT NULL REFERENCES baseline,
+    change      TEXT NOT NULL,
+    definition  BLOB NOT NULL REFERENCES definition,
+    format      TEXT NOT NULL,
+    approved_by TEXT NOT NULL,
+    approved_at TEXT NOT NULL,
+    why         TEXT
+) STRICT;
+CREATE INDEX approved_change_of_baseline ON approved_change (baseline);
+
+CREATE TABLE sighting (
+    server        INTEGER NOT NULL REFERENCES server,
+    tool          TEXT NOT NULL,
+    definition    BLOB REFERENCES definition,
+    format        TEXT,
+    shape         TEXT,
+    response_hash TEXT,
+    version       TEXT NOT NULL,
+    seen_at       TEXT NOT NULL,
+    PRIMARY KEY (server, tool)
+) STRICT;
+
+CREATE TABLE alert (
+    id          TEXT PRIMARY KEY,
+    server      INTEGER NOT NULL REFERENCES server,
+    tool        TEXT NOT NULL,
+    change_type TEXT NOT NULL,
+    severity    TEXT NOT NULL,
+    class       TEXT NOT NULL,
+    status      TEXT NOT NULL,
+    first_seen  TEXT NOT NULL,
+    last_seen   TEXT NOT NULL,
+    times       INTEGER NOT NULL,
+    document    TEXT NOT NULL,
+    old_form    TEXT NOT NULL
+) STRICT;
+CREATE INDEX alert_of_tool ON alert (server, tool, status);
+
+CREATE TABLE look (
+    baseline INTEGER PRIMARY KEY REFERENCES baseline,
+    times    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE observed_shape (
+    server INTEGER NOT NULL REFERENCES server,
+    tool   TEXT NOT NULL,
+    hour   TEXT NOT NULL,
+    shape  TEXT NOT NULL,
+    PRIMARY KEY (server, tool, hour)
+) STRICT;
+"];

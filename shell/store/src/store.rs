@@ -1,0 +1,216 @@
+use std::fmt;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
+
+use crate::error::StoreError;
+use crate::migrations::{APPLICATION_ID, STEPS};
+
+/// How long a process waits for others before it gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An open store.
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({})", self.path.display())
+    }
+}
+
+impl Store {
+    /// Opens a store, and makes it where there is none.
+    ///
+    /// # Errors
+    /// The file is something else, damaged, from a newer program, or cannot be used. It is left as it
+    /// is.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        // It holds the key of the hashed values.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path).map_err(failed)?;
+        let started = Instant::now();
+        loop {
+            // Whether a change of the journal waits for others is up to SQLite; so is this loop.
+            match Self::connect(path) {
+                Err(StoreError::Busy { .. }) if started.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// Opens a store if there is one.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        Self::open(path).map(Some)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn connect(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(path).map_err(|error| StoreError::of(path, error))?;
+        let store = Self {
+            path: path.to_owned(),
+            connection,
+        };
+        store.sql(|it| it.busy_timeout(PATIENCE))?;
+        let layout = store.layout()?;
+        if layout < STEPS.len() {
+            store.sql(|it| it.pragma_update(None, "journal_mode", "wal"))?;
+            store.write(|store| store.migrate())?;
+        }
+        store.sql(|it| it.pragma_update(None, "synchronous", "full"))?;
+        store.sql(|it| it.pragma_update(None, "foreign_keys", true))?;
+        Ok(store)
+    }
+
+    /// The number of steps the file has behind it.
+    fn layout(&self) -> Result<usize, StoreError> {
+        let pragma =
+            |name: &str| self.sql(|it| it.pragma_query_value(None, name, |row| row.get(0)));
+        let application: i64 = pragma("application_id")?;
+        let layout: i64 = pragma("user_version")?;
+        let tables: i64 = self
+            .sql(|it| it.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)))?;
+        let fresh = application == 0 && layout == 0 && tables == 0;
+        if application != APPLICATION_ID && !fresh {
+            let path = self.path.clone();
+            return Err(StoreError::NotAStore { path });
+        }
+        let known = usize::try_from(layout).ok().filter(|it| *it <= STEPS.len());
+        known.ok_or_else(|| StoreError::Newer {
+            path: self.path.clone(),
+            found: layout,
+            known: i64::try_from(STEPS.len()).unwrap_or(i64::MAX),
+        })
+    }
+
+    fn migrate(&self) -> Result<(), StoreError> {
+        // Another process may have been faster.
+        let done = self.layout()?;
+        for step in STEPS.iter().skip(done) {
+            self.sql(|it| it.execute_batch(step))?;
+        }
+        if done == 0 {
+            let mut key = [0; 16];
+            getrandom::fill(&mut key).map_err(|error| StoreError::Open {
+                path: self.path.clone(),
+                source: std::io::Error::other(error),
+            })?;
+            self.sql(|it| it.execute("INSERT INTO setting VALUES ('value_key', ?1)", [&key[..]]))?;
+            self.sql(|it| it.pragma_update(None, "application_id", APPLICATION_ID))?;
+        }
+        let layout = i64::try_from(STEPS.len()).unwrap_or(i64::MAX);
+        self.sql(|it| it.pragma_update(None, "user_version", layout))
+    }
+
+    /// The secret under which values of results are hashed.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn value_key(&self) -> Result<[u8; 16], StoreError> {
+        let query = "SELECT value FROM setting WHERE name = 'value_key'";
+        self.sql(|it| it.query_row(query, [], |row| row.get(0)))
+    }
+
+    /// Runs changes that happen all together or not at all, alone among all processes.
+    ///
+    /// # Errors
+    /// Whatever went wrong; then nothing has happened.
+    pub fn write<T, E: From<StoreError>>(
+        &self,
+        change: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate);
+        let transaction = begun.map_err(|error| self.failed(error))?;
+        let done = change(self)?;
+        transaction.commit().map_err(|error| self.failed(error))?;
+        Ok(done)
+    }
+
+    pub(crate) fn sql<T>(
+        &self,
+        run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        run(&self.connection).map_err(|error| self.failed(error))
+    }
+
+    pub(crate) fn failed(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::of(&self.path, error)
+    }
+
+    pub(crate) fn damaged(&self, detail: impl Into<String>) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            detail: detail.into(),
+        }
+    }
+
+    /// Every row of a query.
+    pub(crate) fn rows<T>(
+        &self,
+        query: &str,
+        parameters: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.sql(|it| {
+            let mut statement = it.prepare_cached(query)?;
+            let rows = statement.query_map(parameters, read)?;
+            rows.collect()
+        })
+    }
+
+    /// Runs a statement that is run often.
+    pub(crate) fn execute(
+        &self,
+        statement: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<usize, StoreError> {
+        self.sql(|it| it.prepare_cached(statement)?.execute(parameters))
+    }
+}
+
+/// A time as it is kept: UTC with milliseconds, so that texts sort as times do.
+pub(crate) fn kept_time(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// A time of a row.
+pub(crate) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    let text: String = row.get(column)?;
+    text.parse().map_err(|error| invalid(column, error))
+}
+
+/// The error for a column that holds what it never should.
+pub(crate) fn invalid(
+    column: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+}

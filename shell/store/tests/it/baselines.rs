@@ -1,0 +1,204 @@
+use toolwarden_store::{
+    AlertFilter, AlertStatus, NewAlert, NewSighting, OldHashes, Origin, Raised, ServerKey, Store,
+};
+
+use super::{approval, at, fresh, kept, key, new};
+
+#[test]
+fn the_last_baseline_counts_and_all_are_remembered() {
+    let (_folder, store) = fresh();
+    let server = store.keep_server(&key(), false, approval().at).unwrap();
+    let approval = approval();
+    for (tool, text, origin) in [
+        ("click", r#"{"v":1}"#, Origin::Pinned),
+        ("wait", r#"{"v":1}"#, Origin::Registered),
+        ("click", r#"{"v":2}"#, Origin::Approved),
+        ("wait", r#"{"v":1}"#, Origin::Retired),
+    ] {
+        store
+            .add_baseline(server.id, &new(tool, text, origin, &approval))
+            .unwrap();
+    }
+    let now = store.baselines(server.id).unwrap();
+    assert_eq!(now.len(), 1, "a tool that was let go is none any more");
+    assert_eq!(now[0].tool, "click");
+    assert_eq!(now[0].definition, Some(kept(r#"{"v":2}"#)));
+    assert_eq!(now[0].approval, approval);
+    let history = store.history(server.id, "click").unwrap();
+    let origins: Vec<Origin> = history.iter().map(|it| it.origin).collect();
+    assert_eq!(origins, [Origin::Pinned, Origin::Approved]);
+    let first = history[0].definition.unwrap().fingerprint;
+    assert_eq!(store.definition(first).unwrap(), r#"{"v":1}"#);
+}
+
+#[test]
+fn servers_and_scopes_are_kept_apart_and_seals_hold() {
+    let (_folder, store) = fresh();
+    let other = ServerKey {
+        scope: "admin".to_owned(),
+        ..key()
+    };
+    let approval = approval();
+    let first = store.keep_server(&key(), true, approval.at).unwrap();
+    let second = store.keep_server(&other, false, approval.at).unwrap();
+    assert_ne!(first.id, second.id);
+    let again = store.keep_server(&key(), false, approval.at).unwrap();
+    assert_eq!((again.id, again.sealed), (first.id, true));
+    let text = r#"{"name":"click"}"#;
+    store
+        .add_baseline(first.id, &new("click", text, Origin::Pinned, &approval))
+        .unwrap();
+    assert_eq!(store.baselines(second.id).unwrap(), []);
+    assert_eq!(store.servers().unwrap(), [second, again]);
+}
+
+#[test]
+fn what_fails_half_way_never_happened() {
+    let (_folder, store) = fresh();
+    let approval = approval();
+    let server = store.keep_server(&key(), false, approval.at).unwrap();
+    let failed: Result<(), toolwarden_store::StoreError> = store.write(|store| {
+        store.add_baseline(server.id, &new("click", "{}", Origin::Pinned, &approval))?;
+        Err(toolwarden_store::StoreError::Busy {
+            path: store.path().to_owned(),
+        })
+    });
+    failed.unwrap_err();
+    assert_eq!(store.baselines(server.id).unwrap(), []);
+}
+
+#[test]
+fn the_same_drift_is_one_alert() {
+    let (_folder, store) = fresh();
+    let server = store.keep_server(&key(), false, approval().at).unwrap();
+    let alert = |id: &'static str, hour: &str| NewAlert {
+        id,
+        tool: "click",
+        change_type: "schema_change",
+        severity: "high",
+        class: "breaking",
+        at: at(&format!("2026-11-16T{hour}:00:00Z")),
+        document: "{}",
+        old_form: "{}",
+    };
+    let raise = |id, hour| store.raise(server.id, &alert(id, hour)).unwrap();
+    assert_eq!(raise("a", "10"), Raised::First);
+    assert_eq!(raise("a", "11"), Raised::Again);
+    assert_eq!(raise("b", "12"), Raised::First);
+    assert_eq!(store.alerted_tools(server.id).unwrap(), ["click"]);
+    let closed = store.settle(server.id, "click", AlertStatus::Closed, Some("b"));
+    assert_eq!(closed.unwrap(), 1);
+    let all = store.alerts(&AlertFilter::default()).unwrap();
+    let told: Vec<_> = all
+        .iter()
+        .map(|it| (it.id.as_str(), it.times, it.status))
+        .collect();
+    assert_eq!(
+        told,
+        [("a", 2, AlertStatus::Closed), ("b", 1, AlertStatus::Open)]
+    );
+    assert_eq!(
+        raise("a", "13"),
+        Raised::Again,
+        "it is known, and open again"
+    );
+    let open = AlertFilter {
+        status: Some(AlertStatus::Open),
+        since: Some(at("2026-11-16T12:30:00Z")),
+        ..AlertFilter::default()
+    };
+    let open: Vec<String> = store
+        .alerts(&open)
+        .unwrap()
+        .into_iter()
+        .map(|it| it.id)
+        .collect();
+    assert_eq!(open, ["a"]);
+}
+
+#[test]
+fn sightings_and_hourly_shapes_come_and_go() {
+    let (_folder, store) = fresh();
+    let server = store.keep_server(&key(), false, approval().at).unwrap().id;
+    let seen = |version: &'static str| NewSighting {
+        tool: "click",
+        definition: Some((kept("{}"), "{}")),
+        shape: None,
+        response_hash: None,
+        version,
+        at: at("2026-11-16T10:00:00Z"),
+    };
+    store.keep_sighting(server, &seen("2")).unwrap();
+    store.keep_sighting(server, &seen("3")).unwrap();
+    let kept = store.sightings(server).unwrap();
+    assert_eq!(
+        kept.iter()
+            .map(|it| it.version.as_str())
+            .collect::<Vec<_>>(),
+        ["3"]
+    );
+    store.drop_sighting(server, "click").unwrap();
+    assert_eq!(store.sightings(server).unwrap(), []);
+
+    let keep = |hour: &str, shape: &str, oldest: &str| {
+        let (hour, oldest) = (
+            at(&format!("2026-11-{hour}:30:00Z")),
+            at(&format!("2026-11-{oldest}:00:00Z")),
+        );
+        store
+            .keep_observed_shape(server, "click", hour, shape, oldest)
+            .unwrap();
+    };
+    keep("16T08", "a", "15T08");
+    keep("16T09", "b", "15T08");
+    keep("16T09", "c", "15T08");
+    let since = |hour: &str| {
+        store
+            .observed_shapes(server, "click", at(&format!("2026-11-{hour}:00:00Z")))
+            .unwrap()
+    };
+    assert_eq!(since("16T00"), ["a", "c"]);
+    assert_eq!(since("16T09"), ["c"]);
+    keep("17T09", "d", "16T09");
+    assert_eq!(since("16T00"), ["c", "d"]);
+}
+
+#[test]
+fn looks_are_counted_by_baseline() {
+    let (_folder, store) = fresh();
+    let approval = approval();
+    let server = store.keep_server(&key(), false, approval.at).unwrap().id;
+    let mut row = new("click", "{}", Origin::Pinned, &approval);
+    row.old = OldHashes {
+        schema: Some("abc".to_owned()),
+        response: None,
+    };
+    let id = store.add_baseline(server, &row).unwrap();
+    assert_eq!(store.count_look(id).unwrap(), 1);
+    assert_eq!(store.count_look(id).unwrap(), 2);
+    store
+        .approve_change(id, "c0ffee", kept("{}"), &approval)
+        .unwrap();
+    let approved = store.approved_changes(id).unwrap();
+    assert_eq!(
+        (approved[0].change.as_str(), &approved[0].approval),
+        ("c0ffee", &approval)
+    );
+    assert_eq!(store.baselines(server).unwrap()[0].old, row.old);
+}
+
+#[test]
+fn an_opened_store_is_the_same_store() {
+    let (_folder, store) = fresh();
+    let approval = approval();
+    let server = store.keep_server(&key(), true, approval.at).unwrap();
+    store
+        .add_baseline(server.id, &new("click", "{}", Origin::Pinned, &approval))
+        .unwrap();
+    let (path, secret) = (store.path().to_owned(), store.value_key().unwrap());
+    let before = store.baselines(server.id).unwrap();
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.value_key().unwrap(), secret);
+    assert_eq!(store.baselines(server.id).unwrap(), before);
+}
