@@ -1,11 +1,19 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use toolwarden_drift::InvalidCall;
+use toolwarden_drift::shape::InvalidShape;
+use toolwarden_drift::toolwatch::InvalidFile;
+use toolwarden_mcp::{InvalidEndpoint, McpError};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonErrorKind, Position};
+use toolwarden_store::{ServerKey, StoreError};
+use toolwarden_warden::{
+    ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
+};
 
+use crate::commands::Source;
 use crate::style;
 
 /// Why a command could not do its work.
@@ -44,6 +52,89 @@ pub(crate) enum CliError {
     },
     #[error("both versions cannot come from standard input")]
     TwiceStdin,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{}: {source}", path.display())]
+    Lock { path: PathBuf, source: LockError },
+    #[error(transparent)]
+    Pins(#[from] PinsError),
+    #[error(transparent)]
+    Approve(ApproveError),
+    #[error("{}: {source}", path.display())]
+    Config {
+        path: PathBuf,
+        source: Box<ConfigError>,
+    },
+    #[error("{0}")]
+    Endpoint(#[from] InvalidEndpoint),
+    #[error("server `{server}` could not be asked: {}", with_causes(source))]
+    Live {
+        server: String,
+        source: Box<McpError>,
+    },
+    #[error("a header is written as `Name: value`")]
+    Header,
+    #[error("no tools to look at")]
+    NoSource,
+    #[error("--schema is the definition of one tool")]
+    OneTool,
+    #[error("two servers would be called `{name}`")]
+    SameServer { name: String },
+    #[error("`{name}` is in {first} and in {second}")]
+    SameTool {
+        name: String,
+        first: String,
+        second: String,
+    },
+    #[error("`{tool}` of server `{server}`{} {}", others(*more), unpinned(lock.as_deref()))]
+    NotPinned {
+        server: String,
+        tool: String,
+        more: usize,
+        lock: Option<PathBuf>,
+    },
+    #[error("no results of `{tool}` are pinned")]
+    NoShape { tool: String },
+    #[error("nothing is pinned{}", if server.is_empty() { String::new() } else { format!(" for server `{server}`") })]
+    NothingPinned { server: String },
+    #[error("no server is called `{name}`{suggestion}")]
+    NoSuchServer { name: String, suggestion: String },
+    #[error("nothing of server `{server}` was pinned as version `{version}`")]
+    NoSuchVersion { version: String, server: String },
+    #[error("`{tool}` is a tool of `{}` (scope {}) and of `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
+    SeveralServers {
+        tool: String,
+        first: ServerKey,
+        second: ServerKey,
+    },
+    #[error("only a hash is known of the definition of `{tool}`")]
+    HashOnly { tool: String },
+    #[error("what is kept of `{tool}` cannot be read: {source}")]
+    Kept {
+        tool: String,
+        source: UnreadableDefinition,
+    },
+    #[error("a kept shape cannot be read: {source}")]
+    Shape { source: InvalidShape },
+    #[error("{}: entry {index} names no tool", place.display())]
+    Unnamed { place: PathBuf, index: usize },
+    #[error("{}: {source}", place.display())]
+    Result {
+        place: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("{}: not a file of toolwatch: {source}", place.display())]
+    OldFile { place: PathBuf, source: InvalidFile },
+    #[error("{} holds neither baselines.json nor alerts.json", folder.display())]
+    NothingToImport { folder: PathBuf },
+    #[error(transparent)]
+    Import(ImportError),
+    #[error("there is no home directory to keep a store in")]
+    NoHome,
+    #[error("the process cannot wait for others")]
+    Runtime(#[source] io::Error),
+    #[error("interrupted")]
+    Interrupted,
     #[error("cannot write {}", place.display())]
     Write { place: PathBuf, source: io::Error },
 }
@@ -58,8 +149,40 @@ impl CliError {
             | Self::Canonical { .. }
             | Self::NoSuchTool { .. }
             | Self::Call { .. }
-            | Self::TwiceStdin => 2,
-            Self::NothingToLint { .. } | Self::Write { .. } => 3,
+            | Self::TwiceStdin
+            | Self::Lock { .. }
+            | Self::Config { .. }
+            | Self::Endpoint(_)
+            | Self::Header
+            | Self::NoSource
+            | Self::OneTool
+            | Self::SameServer { .. }
+            | Self::SameTool { .. }
+            | Self::NotPinned { .. }
+            | Self::NoShape { .. }
+            | Self::NothingPinned { .. }
+            | Self::NoSuchServer { .. }
+            | Self::NoSuchVersion { .. }
+            | Self::SeveralServers { .. }
+            | Self::HashOnly { .. }
+            | Self::Unnamed { .. }
+            | Self::Result { .. }
+            | Self::OldFile { .. }
+            | Self::NothingToImport { .. }
+            | Self::Import(ImportError::Time { .. })
+            | Self::Approve(ApproveError::NotWaiting { .. })
+            | Self::NoHome => 2,
+            Self::NothingToLint { .. }
+            | Self::Write { .. }
+            | Self::Store(_)
+            | Self::Pins(_)
+            | Self::Approve(_)
+            | Self::Import(_)
+            | Self::Live { .. }
+            | Self::Kept { .. }
+            | Self::Shape { .. }
+            | Self::Runtime(_) => 3,
+            Self::Interrupted => 130,
         }
     }
 
@@ -84,9 +207,7 @@ impl CliError {
                 position.column
             );
         }
-        if let Some(cause) = std::error::Error::source(self)
-            .filter(|_| !matches!(self, Self::Canonical { .. } | Self::Call { .. }))
-        {
+        if let Some(cause) = std::error::Error::source(self).filter(|_| !self.tells_its_cause()) {
             eprintln!(
                 "  {dim}cause:{dim:#} {}",
                 style::visible(&cause.to_string())
@@ -97,8 +218,84 @@ impl CliError {
         }
     }
 
+    /// Whether the cause is part of the message already.
+    const fn tells_its_cause(&self) -> bool {
+        matches!(
+            self,
+            Self::Canonical { .. }
+                | Self::Call { .. }
+                | Self::Config { .. }
+                | Self::Endpoint(_)
+                | Self::Live { .. }
+                | Self::Kept { .. }
+                | Self::Shape { .. }
+                | Self::Result { .. }
+                | Self::OldFile { .. }
+        ) || matches!(self, Self::Lock { source, .. } if !matches!(source, LockError::Read(_)))
+    }
+
+    pub(crate) fn live(source: &Source, error: McpError) -> Self {
+        Self::Live {
+            server: source.key.name.clone(),
+            source: Box::new(error),
+        }
+    }
+
     fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
+            Self::Import(ImportError::Store(error)) => store_help(error),
+            Self::Lock { source, .. } => Some(match source {
+                LockError::Conflict { .. } | LockError::Twice { .. } => {
+                    "take one side of the merge, and run `toolwarden watch lock` again"
+                }
+                LockError::Newer { .. } => "install that version of toolwarden or a newer one",
+                LockError::Read(_) => "write it with `toolwarden watch lock`, and commit it",
+                LockError::NotALock
+                | LockError::Json(_)
+                | LockError::Missing { .. }
+                | LockError::Unknown { .. } => {
+                    "restore it from git, or write it again with `toolwarden watch lock`"
+                }
+            }),
+            Self::Config { source, .. } => Some(match **source {
+                ConfigError::Unset { .. } => "set it, or write the value into the file",
+                _ => "`toolwarden watch daemon --help` shows a configuration",
+            }),
+            Self::Live { .. } => Some("start the server by hand to see what it says"),
+            Self::NoSource => Some("give files, --schema, --mcp-command, --mcp-url or --config"),
+            Self::OneTool => Some("name it with one --tool"),
+            Self::SameServer { .. } => Some("name them apart in a file for --config"),
+            Self::SameTool { .. } => Some(
+                "tools of one server have one name each: give --per-file, or --server for each file",
+            ),
+            Self::NotPinned { lock: Some(_), .. } => {
+                Some("review it, run `toolwarden watch lock`, and commit the file")
+            }
+            Self::NotPinned { lock: None, .. } => {
+                Some("review it and run `toolwarden watch baseline`, or leave out --frozen")
+            }
+            Self::NoShape { .. } => Some("run `toolwarden watch baseline` with --responses"),
+            Self::NothingPinned { .. } => {
+                Some("run `toolwarden watch baseline`, or name the store with --store")
+            }
+            Self::NoSuchServer { .. } => Some("`toolwarden watch list` shows every server"),
+            Self::NoSuchVersion { .. } => {
+                Some("`toolwarden watch history TOOL` shows every version")
+            }
+            Self::SeveralServers { .. } => Some("say which with --server and --scope"),
+            Self::HashOnly { .. } => Some("run `toolwarden watch check` once, which adopts it"),
+            Self::Unnamed { .. } => Some(
+                "write `{\"tool\": \"name\", …}` per entry, give --tool, or name the file after the tool",
+            ),
+            Self::OldFile { .. } | Self::NothingToImport { .. } => {
+                Some("give the directory in which toolwatch keeps baselines.json and alerts.json")
+            }
+            Self::Approve(ApproveError::NotWaiting { .. }) => {
+                Some("`toolwarden watch approve` shows what waits")
+            }
+            Self::NoHome => Some("name the store with --store"),
+            Self::Result { .. } => Some("results are JSON, or one JSON value per line"),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the path, or give `-` to read standard input")
             }
@@ -126,7 +323,83 @@ impl CliError {
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
             Self::Call { .. } => Some("write one call per line, with the name of its tool"),
             Self::TwiceStdin => Some("give a file for one of them"),
-            Self::Read { .. } | Self::BadGlob { .. } => None,
+            Self::Read { .. }
+            | Self::BadGlob { .. }
+            | Self::Pins(_)
+            | Self::Approve(_)
+            | Self::Import(_)
+            | Self::Endpoint(_)
+            | Self::Header
+            | Self::Kept { .. }
+            | Self::Shape { .. }
+            | Self::Runtime(_)
+            | Self::Interrupted => None,
         }
     }
+}
+
+impl From<ApproveError> for CliError {
+    fn from(error: ApproveError) -> Self {
+        match error {
+            ApproveError::Pins(error) => Self::Pins(error),
+            other => Self::Approve(other),
+        }
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => Self::Store(error),
+            other @ ImportError::Time { .. } => Self::Import(other),
+        }
+    }
+}
+
+const fn store_help(error: &StoreError) -> Option<&'static str> {
+    match error {
+        StoreError::NotAStore { .. } => {
+            Some("name another file with --store; this one is left as it is")
+        }
+        StoreError::Newer { .. } => {
+            Some("install that version of toolwarden or a newer one; the store is left as it is")
+        }
+        StoreError::Damaged { .. } => Some(
+            "restore the file from a backup, or name another with --store; it is left as it is",
+        ),
+        StoreError::Busy { .. } => Some("try again, or look for a process that holds it"),
+        StoreError::Open { .. } => {
+            Some("check the path and its permissions, or name another with --store")
+        }
+        StoreError::Sqlite { .. } => None,
+    }
+}
+
+fn others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => " and 1 other tool".to_owned(),
+        more => format!(" and {more} other tools"),
+    }
+}
+
+fn unpinned(lock: Option<&Path>) -> String {
+    match lock {
+        Some(path) => format!("not in {}", path.display()),
+        None => "not pinned".to_owned(),
+    }
+}
+
+/// An error with everything behind it in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let told = error.to_string();
+        if !text.contains(&told) {
+            text.push_str(&format!(": {told}"));
+        }
+        cause = error.source();
+    }
+    text
 }

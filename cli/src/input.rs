@@ -42,6 +42,17 @@ pub(crate) struct KeptPlace {
 }
 
 impl KeptPlace {
+    /// A definition that stands in no file, under a name for where it comes from.
+    pub(crate) fn of_text(file: &str, text: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            pointer: Pointer::root(),
+            text: text.to_owned(),
+            start: Position { line: 1, column: 1 },
+            within: Pointer::root(),
+        }
+    }
+
     /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
     pub(crate) fn positions<'p>(&self, parts: impl Iterator<Item = &'p Pointer>) -> Vec<Position> {
         let positions = Positions::of(&self.text);
@@ -150,6 +161,15 @@ impl Place<'_> {
 /// Hands over every tool of every input, in order.
 pub(crate) fn each_tool(
     args: &InputArgs,
+    see: impl FnMut(ReadTool<'_>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    each_tool_but(args, |_| None, see)
+}
+
+/// Hands over every tool of every input but those whose text is known: `known` gives their name.
+pub(crate) fn each_tool_but(
+    args: &InputArgs,
+    mut known: impl FnMut(&str) -> Option<String>,
     mut see: impl FnMut(ReadTool<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let mut wanted: Vec<(&str, bool)> = args
@@ -158,7 +178,7 @@ pub(crate) fn each_tool(
         .map(|name| (name.as_str(), false))
         .collect();
     let mut names: Vec<String> = Vec::new();
-    let inputs = expand(args)?;
+    let inputs = expand(args.paths())?;
     let several = inputs.len() > 1;
     for file in &inputs {
         read_input(file, |text, lines_before, whole| {
@@ -166,6 +186,13 @@ pub(crate) fn each_tool(
             let alone = whole && !several && items.len() == 1;
             let document = Document::new(text, lines_before, !whole);
             for item in &items {
+                if let Some(name) = known(item.text) {
+                    match wanted.iter_mut().find(|(wanted, _)| *wanted == name) {
+                        Some((_, hit)) => *hit = true,
+                        None => names.push(name),
+                    }
+                    continue;
+                }
                 let place = Place {
                     file,
                     document: &document,
@@ -243,11 +270,16 @@ fn json_error(file: &Path, lines_before: usize, error: JsonError) -> CliError {
     }
 }
 
-/// The files behind the arguments: a path that exists is itself, any other may be a glob.
-fn expand(args: &InputArgs) -> Result<Vec<PathBuf>, CliError> {
+/// The files behind paths: one that exists is itself, a directory is the JSON files in it, any other
+/// may be a glob.
+pub(crate) fn expand<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
-    for path in args.paths() {
+    for path in paths {
         let pattern = path.to_string_lossy();
+        if path.is_dir() {
+            files.extend(files_of(path)?);
+            continue;
+        }
         if path == Path::new("-") || path.exists() || !pattern.contains(['*', '?', '[']) {
             files.push(path.to_owned());
             continue;
@@ -268,6 +300,31 @@ fn expand(args: &InputArgs) -> Result<Vec<PathBuf>, CliError> {
                 pattern: pattern.into_owned(),
             });
         }
+    }
+    Ok(files)
+}
+
+/// The JSON files of a directory, sorted.
+pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let failed = |source| CliError::Read {
+        place: folder.to_owned(),
+        source,
+    };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_json = path
+            .extension()
+            .is_some_and(|it| it == "json" || it == "jsonl");
+        if is_json && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(CliError::NoMatch {
+            pattern: folder.join("*.json").display().to_string(),
+        });
     }
     Ok(files)
 }

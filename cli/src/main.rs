@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Finding) => ExitCode::from(u8::from(!exit_zero)),
+        Ok(Verdict::NotMeasured) => ExitCode::from(3),
         // Whoever reads our output has seen enough.
         Err(CliError::Write { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS

@@ -13,6 +13,18 @@ use crate::error::CliError;
 pub(crate) enum Verdict {
     Fine,
     Finding,
+    /// Something could not be looked at, and nothing was found elsewhere.
+    NotMeasured,
+}
+
+impl Verdict {
+    pub(crate) const fn of(found: bool) -> Self {
+        if found { Self::Finding } else { Self::Fine }
+    }
+
+    pub(crate) const fn measured(all: bool) -> Self {
+        if all { Self::Fine } else { Self::NotMeasured }
+    }
 }
 
 /// Prints a report, with its colours where they are wanted.

@@ -10,6 +10,18 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/schema", &["toolwarden-model"]),
     ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
     ("shell/store", &["toolwarden-model"]),
+    ("shell/mcp", &[]),
+    (
+        "shell/warden",
+        &[
+            "toolwarden-model",
+            "toolwarden-canon",
+            "toolwarden-schema",
+            "toolwarden-drift",
+            "toolwarden-store",
+            "toolwarden-mcp",
+        ],
+    ),
     (
         "cli",
         &[
@@ -17,6 +29,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-canon",
             "toolwarden-schema",
             "toolwarden-drift",
+            "toolwarden-store",
+            "toolwarden-mcp",
+            "toolwarden-warden",
         ],
     ),
     ("testkit", &[]),

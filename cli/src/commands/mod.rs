@@ -2,6 +2,8 @@ mod canon;
 pub(crate) mod talk;
 mod watch;
 
+pub(crate) use watch::Source;
+
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command};

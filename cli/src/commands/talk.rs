@@ -12,6 +12,11 @@ pub(crate) fn say(line: &str) {
     eprintln!("{line}");
 }
 
+/// Says why a part of the work could not be done, while the rest goes on.
+pub(crate) fn say_error(error: &crate::error::CliError) {
+    error.print();
+}
+
 /// Prints the warnings of one tool, with its place where there are others.
 pub(crate) fn warn(read: &ReadTool<'_>) {
     let (warning, place) = (style::WARNING, style::PLACE);

@@ -7,6 +7,7 @@ use crate::change::{Change, ChangeId, ChangeType, Class, Kind, Severity};
 use crate::difference::{Difference, differences, is_identical};
 use crate::layout::{Facet, Observed};
 use crate::schema::{self, Direction, SchemaDrift};
+use crate::shape::ShapeDrift;
 use crate::text::{self, Finding, Weight};
 
 /// How definitions are compared.
@@ -41,6 +42,8 @@ pub struct Drift {
     pub input: Option<SchemaDrift>,
     /// What the change of the result means as a whole.
     pub output: Option<SchemaDrift>,
+    /// How the shape of the results changed, where they were seen.
+    pub results: Option<ShapeDrift>,
 }
 
 impl Drift {
@@ -62,7 +65,15 @@ impl Drift {
     /// The kind of drift, in the words of the toolwatch document.
     #[must_use]
     pub fn change_type(&self) -> Option<ChangeType> {
-        (!self.changes.is_empty()).then_some(ChangeType::Schema)
+        let of_results = |change: &Change| change.facet == Facet::Result;
+        let results = self.changes.iter().any(of_results);
+        let definition = self.changes.iter().any(|change| !of_results(change));
+        match (definition, results) {
+            (true, true) => Some(ChangeType::Behavior),
+            (true, false) => Some(ChangeType::Schema),
+            (false, true) => Some(ChangeType::Response),
+            (false, false) => None,
+        }
     }
 
     /// How grave it is, in the words of the toolwatch document.
@@ -85,6 +96,7 @@ pub fn compare(
         changes: Vec::new(),
         input: None,
         output: None,
+        results: None,
     };
     let (before, after) = (old.definition, new.definition);
     let same = is_identical(before, after) || before == after;
@@ -287,7 +299,7 @@ fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Ve
     for difference in differences(old.definition, new.definition) {
         let facet = new.layout.facet(&difference.pointer);
         let (rule, class) = match facet {
-            Facet::Input | Facet::Output | Facet::Annotations => continue,
+            Facet::Input | Facet::Output | Facet::Annotations | Facet::Result => continue,
             Facet::Name => ("name", Class::Structural),
             Facet::Title => ("title", Class::Behavioural),
             Facet::Description => ("description", Class::Behavioural),

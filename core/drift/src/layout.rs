@@ -22,10 +22,12 @@ pub enum Facet {
     Icons,
     /// Everything else, known or not.
     Other,
+    /// What the tool returns; no part of the definition.
+    Result,
 }
 
 impl Facet {
-    /// Every facet.
+    /// Every facet of a definition.
     pub const ALL: [Self; 9] = [
         Self::Name,
         Self::Title,
@@ -51,6 +53,7 @@ impl Facet {
             Self::Meta => "meta",
             Self::Icons => "icons",
             Self::Other => "other",
+            Self::Result => "result",
         }
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! Values in, changes out: nothing here reads a clock, a file or the environment.
 
+pub mod document;
+pub mod shape;
 pub mod text;
 pub mod toolwatch;
 
@@ -15,6 +17,7 @@ mod fingerprints;
 mod layout;
 mod list;
 mod rename;
+mod results;
 mod schema;
 
 pub use call::{InvalidCall, RecordedCall};
@@ -24,4 +27,5 @@ pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
 pub use layout::{Facet, Layout, Observed};
 pub use list::{ListDrift, ToolDrift, compare_lists};
 pub use rename::Rename;
+pub use results::{broken_promise, unlike_import};
 pub use schema::{Replayed, SchemaDrift};

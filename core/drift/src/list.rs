@@ -4,10 +4,11 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::call::RecordedCall;
-use crate::change::Class;
+use crate::change::{ChangeType, Class};
 use crate::compare::{Drift, Options, compare, is_suspicious};
 use crate::layout::{Facet, Observed};
 use crate::rename::{Candidate, Rename, matches};
+use crate::shape::ShapeDrift;
 use crate::text::{self, Detector, Finding, Weight};
 
 /// What changed between two lists of tools.
@@ -17,6 +18,20 @@ pub struct ListDrift {
     pub tools: Vec<ToolDrift>,
     /// The tools that are in both lists and did not change.
     pub unchanged: usize,
+    /// What the results of tools that did not drift still say, by tool.
+    pub results: Vec<(String, ShapeDrift)>,
+}
+
+impl ListDrift {
+    /// The drift of a tool that is in both lists.
+    pub fn changed_mut(&mut self, tool: &str) -> Option<&mut Drift> {
+        self.tools.iter_mut().find_map(|known| match known {
+            ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. } if drift.tool == tool => {
+                Some(drift)
+            }
+            _ => None,
+        })
+    }
 }
 
 /// What became of one tool.
@@ -72,6 +87,15 @@ impl ToolDrift {
         }
     }
 
+    /// The kind of drift, in the words of the toolwatch document.
+    #[must_use]
+    pub fn change_type(&self) -> ChangeType {
+        match self {
+            Self::Changed(drift) => drift.change_type().unwrap_or(ChangeType::Schema),
+            Self::Added { .. } | Self::Removed { .. } | Self::Renamed { .. } => ChangeType::Schema,
+        }
+    }
+
     /// Whether something of a class happened.
     #[must_use]
     pub fn is(&self, class: Class) -> bool {
@@ -101,6 +125,10 @@ pub fn compare_lists(
     let mut waiting: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, tool) in old.iter().enumerate().rev() {
         waiting.entry(tool.name).or_default().push(index);
+    }
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    for tool in new {
+        *names.entry(tool.name).or_default() += 1;
     }
     let mut partner: Vec<Option<usize>> = Vec::with_capacity(new.len());
     for tool in new {
@@ -151,7 +179,7 @@ pub fn compare_lists(
             }
             (None, None) => {
                 let mut findings = text::scan(tool.definition);
-                if new.iter().filter(|other| other.name == tool.name).count() > 1 {
+                if names.get(tool.name).is_some_and(|count| *count > 1) {
                     findings.push(shadowing(tool.name));
                 }
                 drift.tools.push(ToolDrift::Added {
@@ -163,7 +191,7 @@ pub fn compare_lists(
     }
     let removed = gone.into_iter().filter_map(|index| old.get(index));
     // One of two tools of a name went: calls still find the other.
-    let removed = removed.filter(|tool| !new.iter().any(|other| other.name == tool.name));
+    let removed = removed.filter(|tool| !names.contains_key(tool.name));
     drift.tools.extend(removed.map(|tool| ToolDrift::Removed {
         tool: tool.name.to_owned(),
     }));

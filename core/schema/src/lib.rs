@@ -20,3 +20,4 @@ pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare};
 pub use obstacle::{Obstacle, Side};
 pub use policy::{Budget, Callers, Domain, Formats, Policy};
 pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
+pub use witness::{InvalidSchema, Rejection, Validator};

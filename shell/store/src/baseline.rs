@@ -154,6 +154,15 @@ impl Store {
         self.rows(&query, [server.0], baseline)
     }
 
+    /// Every tool of a server that was ever pinned, sorted.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn tools(&self, server: ServerId) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT DISTINCT tool FROM baseline WHERE server = ?1 ORDER BY tool";
+        self.rows(query, [server.0], |row| row.get(0))
+    }
+
     /// Everything a tool was ever held to, the first one first.
     ///
     /// # Errors
@@ -283,6 +292,16 @@ impl Store {
                 approval: approval(row, 3)?,
             })
         })
+    }
+
+    /// How many comparisons of results with a baseline there were.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn looks(&self, baseline: i64) -> Result<u32, StoreError> {
+        let query = "SELECT times FROM look WHERE baseline = ?1";
+        let times = self.rows(query, [baseline], |row| row.get(0))?;
+        Ok(times.first().copied().unwrap_or_default())
     }
 
     /// Counts a comparison of results with a baseline; gives how many there were, this one included.

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolwarden_drift::{InvalidCall, RecordedCall};
+use toolwarden_warden::WatchedCall;
 
 use crate::error::CliError;
 
@@ -24,6 +25,26 @@ pub(super) fn read(file: &Path) -> Result<Vec<RecordedCall>, CliError> {
                 place: file.to_owned(),
                 line: index + 1,
                 source,
+            })
+        })
+        .collect()
+}
+
+/// The calls of a file, to be made of a live server.
+pub(super) fn to_make(file: Option<&Path>) -> Result<Vec<WatchedCall>, CliError> {
+    let Some(file) = file else {
+        return Ok(Vec::new());
+    };
+    let calls = read(file)?.into_iter().enumerate();
+    calls
+        .map(|(index, call)| {
+            let tool = call.tool.ok_or_else(|| CliError::Unnamed {
+                place: file.to_owned(),
+                index: index + 1,
+            })?;
+            Ok(WatchedCall {
+                tool,
+                arguments: call.arguments,
             })
         })
         .collect()

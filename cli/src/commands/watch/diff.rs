@@ -1,28 +1,28 @@
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use toolwarden_drift::{Class, ListDrift, Options, ToolDrift, compare_lists};
+use serde_json::{Value, json};
+use toolwarden_drift::compare_lists;
 use toolwarden_model::closest;
-use toolwarden_schema::{Budget, Callers, Formats};
+use toolwarden_model::json::Object;
+use toolwarden_warden::{LockFile, Observation, bring_together};
 
-use super::observe::{Seen, bring_together, read};
-use super::{calls, document, findings, screen};
-use crate::args::{CallerPolicy, DiffArgs, FailOn, ReportFormat};
+use super::comparison::Comparison;
+use super::seen::{Seen, read};
+use super::{calls, document, findings, keep, screen};
+use crate::args::{DiffArgs, ReportFormat};
 use crate::commands::talk::say;
 use crate::error::CliError;
+use crate::input::KeptPlace;
 use crate::output::{Verdict, print};
-
-/// A comparison with everything a report needs.
-pub(super) struct Comparison<'a> {
-    pub(super) args: &'a DiffArgs,
-    pub(super) options: Options,
-    pub(super) old: &'a [Seen],
-    pub(super) new: &'a [Seen],
-    pub(super) drift: &'a ListDrift,
-}
 
 pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     let stdin = Path::new("-");
-    let from_stdin = [Some(&args.old), Some(&args.new), args.observed.as_ref()];
+    let from_stdin = [
+        Some(&args.old),
+        Some(&args.new),
+        args.compare.observed.as_ref(),
+    ];
     if from_stdin
         .into_iter()
         .flatten()
@@ -32,18 +32,19 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     {
         return Err(CliError::TwiceStdin);
     }
-    let mut old = read(&args.old, args.source_format)?;
-    let mut new = read(&args.new, args.source_format)?;
+    let mut old = side(args, &args.old)?;
+    let mut new = side(args, &args.new)?;
     if old.is_empty() && new.is_empty() {
         let places = format!("{} and {}", args.old.display(), args.new.display());
         return Err(CliError::NothingToLint { places });
     }
-    let names: Vec<String> = old.iter().map(|seen| seen.name.clone()).collect();
+    let names: Vec<String> = old.iter().map(|seen| seen.tool.name.clone()).collect();
     select(&mut old, &mut new, &args.tools)?;
-    if !bring_together(&mut old, &mut new) {
+    let together = bring_together(&mut tools(&mut old), &mut tools(&mut new));
+    if !together {
         say("the versions are in different formats: what both can say is compared");
     }
-    let recorded = match &args.observed {
+    let recorded = match &args.compare.observed {
         Some(file) => calls::read(file)?,
         None => Vec::new(),
     };
@@ -58,39 +59,80 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
             recorded.len()
         )),
     }
-    let options = Options {
-        callers: match args.policy {
-            CallerPolicy::Declared => Callers::Declared,
-            CallerPolicy::Open => Callers::Open,
-        },
-        formats: if args.assert_formats {
-            Formats::Assert
-        } else {
-            Formats::Annotate
-        },
-        budget: Budget::default(),
-    };
-    let before: Vec<_> = old.iter().map(Seen::observed).collect();
-    let after: Vec<_> = new.iter().map(Seen::observed).collect();
+    let options = args.compare.options();
+    let before: Vec<_> = old.iter().map(|seen| seen.tool.observed()).collect();
+    let after: Vec<_> = new.iter().map(|seen| seen.tool.observed()).collect();
     let drift = compare_lists(&before, &after, &options, &recorded);
+    let places = places(&old, &new);
+    let mut subjects: Vec<String> = new.iter().map(|seen| seen.tool.name.clone()).collect();
+    subjects.extend(findings::gone(&drift));
     let comparison = Comparison {
-        args,
         options,
-        old: &old,
-        new: &new,
+        fail_on: &args.fail_on,
+        places: &places,
+        subjects,
         drift: &drift,
     };
     print(&match args.format {
         ReportFormat::Text => screen::render(&comparison),
-        ReportFormat::Json => document::render(&comparison),
-        format => findings::report(&comparison).render(format),
+        ReportFormat::Json => {
+            let mut members = Object::new();
+            members.insert("schema".to_owned(), json!("toolwarden/watch/diff/v1"));
+            members.insert("old".to_owned(), json!(args.old.display().to_string()));
+            members.insert("new".to_owned(), json!(args.new.display().to_string()));
+            members.extend(document::members(&comparison));
+            document::rendered(&Value::Object(members))
+        }
+        format => findings::report("toolwarden/watch/diff/v1", &[&comparison]).render(format),
     })?;
-    let failed = drift.tools.iter().any(|tool| fails(args, tool));
-    Ok(if failed {
-        Verdict::Finding
-    } else {
-        Verdict::Fine
-    })
+    Ok(Verdict::of(comparison.failed()))
+}
+
+/// The tools a side names: those of a file, of a lock file, or of the store.
+fn side(args: &DiffArgs, word: &Path) -> Result<Vec<Seen>, CliError> {
+    if let Some(wanted) = word.to_str().and_then(|word| word.strip_prefix('@')) {
+        return keep::seen(&args.pinned, wanted);
+    }
+    if word.extension().is_some_and(|it| it == "lock") {
+        let lock = keep::lock(word)?;
+        return of_lock(args, &lock, word);
+    }
+    read(word, args.source_format)
+}
+
+fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, CliError> {
+    let mut seen = Vec::new();
+    for (key, server) in &lock.servers {
+        if args
+            .pinned
+            .server
+            .as_ref()
+            .is_some_and(|wanted| *wanted != key.name)
+        {
+            continue;
+        }
+        for (name, tool) in &server.tools {
+            let read = Observation::read(name, tool.kept.format, &tool.text);
+            let read = read.map_err(|source| CliError::Kept {
+                tool: name.clone(),
+                source,
+            })?;
+            let place = KeptPlace::of_text(&path.display().to_string(), &tool.text);
+            seen.push(Seen { place, tool: read });
+        }
+    }
+    Ok(seen)
+}
+
+fn tools(list: &mut [Seen]) -> Vec<&mut Observation> {
+    list.iter_mut().map(|seen| &mut seen.tool).collect()
+}
+
+/// Where each tool stands now, or stood.
+fn places(old: &[Seen], new: &[Seen]) -> BTreeMap<String, KeptPlace> {
+    let all = old.iter().chain(new.iter().rev());
+    all.map(|seen| (seen.tool.name.clone(), seen.place.clone()))
+        .collect()
 }
 
 /// Keeps the wanted tools of both lists.
@@ -101,7 +143,7 @@ fn select(old: &mut Vec<Seen>, new: &mut Vec<Seen>, tools: &[String]) -> Result<
     let names: Vec<String> = old
         .iter()
         .chain(&*new)
-        .map(|seen| seen.name.clone())
+        .map(|seen| seen.tool.name.clone())
         .collect();
     if let Some(missing) = tools.iter().find(|tool| !names.contains(tool)) {
         return Err(CliError::NoSuchTool {
@@ -110,34 +152,7 @@ fn select(old: &mut Vec<Seen>, new: &mut Vec<Seen>, tools: &[String]) -> Result<
         });
     }
     for list in [old, new] {
-        list.retain(|seen| tools.contains(&seen.name));
+        list.retain(|seen| tools.contains(&seen.tool.name));
     }
     Ok(())
-}
-
-/// Whether what happened to a tool is what the caller wants to fail on.
-pub(super) fn fails(args: &DiffArgs, tool: &ToolDrift) -> bool {
-    let wants = |wanted: FailOn| args.fail_on.contains(&wanted);
-    let classes = [
-        (FailOn::Breaking, Class::Breaking),
-        (FailOn::Widened, Class::Widened),
-        (FailOn::Trust, Class::Trust),
-        (FailOn::Structural, Class::Structural),
-        (FailOn::Behavioural, Class::Behavioural),
-        (FailOn::Unknown, Class::Unknown),
-    ];
-    !wants(FailOn::None)
-        && (wants(FailOn::Any)
-            || classes
-                .iter()
-                .any(|(wanted, class)| wants(*wanted) && tool.is(*class)))
-}
-
-impl Comparison<'_> {
-    /// The definition a drift ends with, or started from where there is none any more.
-    pub(super) fn seen(&self, tool: &ToolDrift) -> Option<&Seen> {
-        let named = |list: &'_ [Seen], name: &str| list.iter().position(|seen| seen.name == name);
-        let now = named(self.new, tool.tool()).and_then(|index| self.new.get(index));
-        now.or_else(|| named(self.old, tool.tool()).and_then(|index| self.old.get(index)))
-    }
 }

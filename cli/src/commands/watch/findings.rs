@@ -1,38 +1,29 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Class, Facet, Judgement, ToolDrift};
+use toolwarden_drift::{Class, Facet, Judgement, ListDrift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
-use super::diff::{Comparison, fails};
+use super::comparison::Comparison;
 use crate::report::{Check, Finding, Level, Report};
 
-pub(super) fn report(comparison: &Comparison<'_>) -> Report {
+/// A report about all servers that were compared.
+pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> Report {
     let mut findings = Vec::new();
-    for tool in &comparison.drift.tools {
-        findings.extend(of_tool(comparison, tool));
+    let mut subjects = Vec::new();
+    let mut rejected = 0;
+    for comparison in comparisons {
+        for tool in &comparison.drift.tools {
+            findings.extend(of_tool(comparison, tool));
+            rejected += usize::from(comparison.fails(tool));
+        }
+        subjects.extend(comparison.subjects.iter().cloned());
     }
-    let mut subjects: Vec<String> = comparison
-        .new
-        .iter()
-        .map(|seen| seen.name.clone())
-        .collect();
-    let gone = comparison
-        .drift
-        .tools
-        .iter()
-        .filter(|tool| matches!(tool, ToolDrift::Removed { .. }));
-    subjects.extend(gone.map(|tool| tool.tool().to_owned()));
-    let rejected = comparison
-        .drift
-        .tools
-        .iter()
-        .filter(|tool| fails(comparison.args, tool));
     Report {
-        schema: "toolwarden/watch/diff/v1",
+        schema,
         checks: vec![Check {
             name: "drift".to_owned(),
             basis: None,
-            rejected: rejected.count(),
+            rejected,
             outcome: "drifted",
             tools: subjects.len(),
         }],
@@ -41,9 +32,16 @@ pub(super) fn report(comparison: &Comparison<'_>) -> Report {
     }
 }
 
+/// The tools that are gone.
+pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
+    let gone = drift.tools.iter();
+    let gone = gone.filter(|tool| matches!(tool, ToolDrift::Removed { .. }));
+    gone.map(|tool| tool.tool().to_owned())
+}
+
 /// The changes of one tool. The gravest class decides the level of all that have it.
 fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
-    let failing = fails(comparison.args, tool);
+    let failing = comparison.fails(tool);
     let level = |class: Class| match class {
         class if failing && (class == tool.class() || class >= Class::Unknown) => Level::Error,
         Class::Equivalent | Class::Behavioural => Level::Note,
@@ -73,8 +71,8 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         }
         ToolDrift::Changed(drift) => rows.extend(changes(drift)),
     }
-    let seen = comparison.seen(tool);
-    let positions = seen.map(|seen| seen.place.positions(rows.iter().map(|(_, _, at, _)| at)));
+    let place = comparison.place(tool);
+    let positions = place.map(|place| place.positions(rows.iter().map(|(_, _, at, _)| at)));
     let positions = positions.unwrap_or_default();
     rows.iter()
         .enumerate()
@@ -86,12 +84,12 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
                 level: level(*class),
                 tool: tool.tool().to_owned(),
                 message: format!("{}: {message}", class.as_str()),
-                file: seen.map(|seen| seen.place.file.clone()).unwrap_or_default(),
+                file: place.map(|place| place.file.clone()).unwrap_or_default(),
                 line: position.map_or(1, |position| position.line),
                 column: position.map_or(1, |position| position.column),
-                pointer: seen.map_or_else(
+                pointer: place.map_or_else(
                     || at.to_string(),
-                    |seen| seen.place.pointer.join(at).to_string(),
+                    |place| place.pointer.join(at).to_string(),
                 ),
                 fixable: false,
             }

@@ -2,9 +2,8 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
 
-use super::observe::{Seen, is_definition, see};
+use super::seen::Seen;
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
-use crate::commands::talk::warn;
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Verdict, print};
@@ -14,12 +13,7 @@ use crate::style;
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
     each_tool(&args.input, |read| {
-        if !is_definition(&read.found.tool) {
-            return Ok(());
-        }
-        warn(&read);
-        let place = read.place.kept(&read.found);
-        seen.push(see(read.found.tool, place));
+        seen.extend(Seen::of(read));
         Ok(())
     })?;
     if seen.is_empty() {
@@ -46,25 +40,21 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
         ));
     }
     print(&rendered)?;
-    Ok(if failed {
-        Verdict::Finding
-    } else {
-        Verdict::Fine
-    })
+    Ok(Verdict::of(failed))
 }
 
 /// What each definition carries, by its place in the list.
 fn findings(seen: &[Seen]) -> BTreeMap<usize, Vec<Finding>> {
     let mut found: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
     for (index, tool) in seen.iter().enumerate() {
-        found.insert(index, scan(tool.definition()));
+        found.insert(index, scan(tool.tool.definition()));
     }
     let named: Vec<Named<'_>> = seen
         .iter()
         .map(|tool| Named {
             server: &tool.place.file,
-            name: &tool.name,
-            definition: tool.definition(),
+            name: &tool.tool.name,
+            definition: tool.tool.definition(),
         })
         .collect();
     for (index, finding) in scan_together(&named) {
@@ -93,7 +83,7 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
                 } else {
                     Level::Warning
                 },
-                tool: tool.name.clone(),
+                tool: tool.tool.name.clone(),
                 message: format!("{}{}", finding.message, reads.unwrap_or_default()),
                 file: tool.place.file.clone(),
                 line: position.line,
@@ -112,7 +102,7 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
             outcome: "with findings",
             tools: seen.len(),
         }],
-        subjects: seen.iter().map(|tool| tool.name.clone()).collect(),
+        subjects: seen.iter().map(|tool| tool.tool.name.clone()).collect(),
         findings: rows,
     }
 }

@@ -8,7 +8,7 @@ use toolwarden_drift::text::Finding;
 use toolwarden_drift::{Change, Class, Drift, Facet, Judgement, SchemaDrift, ToolDrift};
 use toolwarden_schema::{Callers, Witness};
 
-use super::diff::Comparison;
+use super::comparison::Comparison;
 use crate::style::{self, visible};
 
 /// The width of one of two columns.
@@ -46,12 +46,11 @@ impl Screen<'_> {
     fn tool(&mut self, tool: &ToolDrift) {
         let class = tool.class();
         let colour = colour(class);
-        let place = self.comparison.seen(tool).map(|seen| {
-            let position = seen
-                .place
-                .positions(std::iter::once(&toolwarden_model::json::Pointer::root()));
+        let place = self.comparison.place(tool).map(|place| {
+            let position =
+                place.positions(std::iter::once(&toolwarden_model::json::Pointer::root()));
             let line = position.first().map_or(1, |position| position.line);
-            format!("{}:{line}", seen.place.file)
+            format!("{}:{line}", place.file)
         });
         let (name, dim) = (visible(tool.tool()), style::DIM);
         self.line(&format!(

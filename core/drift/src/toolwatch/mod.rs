@@ -7,4 +7,4 @@ mod files;
 mod python;
 
 pub use files::{FileProblem, InvalidFile, OldAlert, OldFingerprint, read_alerts, read_baselines};
-pub use python::{response_pattern_hash, schema_hash};
+pub use python::{ResponsePattern, schema_hash};

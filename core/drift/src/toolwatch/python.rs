@@ -12,23 +12,35 @@ pub fn schema_hash(definition: &Value) -> String {
     Fingerprint::of_canonical(&dumps(definition)).to_string()
 }
 
-/// The hash toolwatch has of results: which types stood under which key of an object.
+/// What toolwatch keeps of results: which types stood under which key of an object.
 ///
 /// That program fails on results that are no objects; they add nothing here.
-#[must_use]
-pub fn response_pattern_hash<'r>(results: impl IntoIterator<Item = &'r Value>) -> String {
-    Fingerprint::of_canonical(&dumps(&response_pattern(results))).to_string()
-}
+#[derive(Clone, Debug, Default)]
+pub struct ResponsePattern(BTreeMap<String, BTreeSet<&'static str>>);
 
-fn response_pattern<'r>(results: impl IntoIterator<Item = &'r Value>) -> Value {
-    let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let objects = results.into_iter().filter_map(Value::as_object);
-    for (key, value) in objects.flatten() {
-        types.entry(key).or_default().insert(type_name(value));
+impl ResponsePattern {
+    /// Takes in a result.
+    pub fn observe(&mut self, result: &Value) {
+        for (key, value) in result.as_object().into_iter().flatten() {
+            match self.0.get_mut(key) {
+                Some(types) => {
+                    types.insert(type_name(value));
+                }
+                None => {
+                    self.0
+                        .insert(key.clone(), BTreeSet::from([type_name(value)]));
+                }
+            }
+        }
     }
-    let members = types.into_iter();
-    let members = members.map(|(key, types)| (key.to_owned(), types.into_iter().collect()));
-    Value::Object(members.collect())
+
+    /// The hash toolwatch has of them.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let members = self.0.iter();
+        let members = members.map(|(key, types)| (key.clone(), types.iter().copied().collect()));
+        schema_hash(&Value::Object(members.collect()))
+    }
 }
 
 fn type_name(value: &Value) -> &'static str {

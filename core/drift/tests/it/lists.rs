@@ -83,7 +83,8 @@ fn tools_of_one_name_are_compared_in_order() {
         compared(&twice, &twice, &[]),
         ListDrift {
             tools: vec![],
-            unchanged: 2
+            unchanged: 2,
+            results: vec![],
         }
     );
 }

@@ -2,7 +2,9 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
+    clippy::expect_used,
     clippy::panic,
+    clippy::unwrap_used,
     reason = "clippy's leave for tests does not reach helpers outside test functions"
 )]
 
@@ -11,6 +13,7 @@ mod fingerprints;
 mod lists;
 mod mutations;
 mod releases;
+mod shape;
 
 use std::sync::LazyLock;
 

@@ -6,4 +6,5 @@ mod validator;
 
 pub(crate) use cost::is_affordable;
 pub(crate) use shrink::shrink;
-pub(crate) use validator::{Rejection, Schema};
+pub(crate) use validator::Schema;
+pub use validator::{InvalidSchema, Rejection, Validator};

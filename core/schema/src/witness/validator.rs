@@ -1,6 +1,5 @@
 use std::fmt;
 
-use jsonschema::Validator;
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
@@ -11,7 +10,7 @@ use crate::prepare::Draft;
 const MAX_ERRORS: usize = 32;
 
 /// A schema as the validator reads it, in its own draft.
-pub(crate) struct Schema(Validator);
+pub(crate) struct Schema(jsonschema::Validator);
 
 impl fmt::Debug for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,11 +20,44 @@ impl fmt::Debug for Schema {
 
 /// Why the validator rejects a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rejection {
-    pub(crate) keyword: String,
-    pub(crate) schema_pointer: Pointer,
-    pub(crate) value_pointer: Pointer,
-    pub(crate) message: String,
+pub struct Rejection {
+    /// The keyword that rejects it.
+    pub keyword: String,
+    /// Where that keyword stands in the schema.
+    pub schema_pointer: Pointer,
+    /// The part of the value that is rejected.
+    pub value_pointer: Pointer,
+    /// What the validator says; it may quote the value.
+    pub message: String,
+}
+
+/// Judges values by a schema, as received and in its own draft. Formats inform, they do not decide.
+#[derive(Debug)]
+pub struct Validator(Schema);
+
+/// A document that is no schema, in the words of the validator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct InvalidSchema {
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl Validator {
+    /// Reads a schema. Nothing it refers to is fetched.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub fn new(schema: &Value) -> Result<Self, InvalidSchema> {
+        let read = Schema::new(schema, Draft::of(schema), Formats::Annotate);
+        read.map(Self).map_err(|message| InvalidSchema { message })
+    }
+
+    /// The first reason to reject a value.
+    #[must_use]
+    pub fn rejection(&self, value: &Value) -> Option<Rejection> {
+        self.0.rejection(value)
+    }
 }
 
 impl From<jsonschema::ValidationError<'_>> for Rejection {

@@ -1,0 +1,161 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use toolwarden_canon::{Dialect, Target};
+
+use super::{InputArgs, OutputArgs, PlainFormat, ReportFormat};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CanonCommand {
+    /// Bring definitions into the canonical form
+    ///
+    /// Reads a single definition, an array, an object with `tools`, a JSON-RPC tools/list
+    /// response, a request body, JSON Lines, a map from names to definitions, or an OpenAPI
+    /// document. One definition gives one object, anything else an array.
+    ///
+    /// What is odd about a definition is a warning on standard error and does not change the exit
+    /// code; --strict makes it a finding.
+    #[command(after_help = "\
+Examples:
+  toolwarden canon canonicalize --input tool.json
+  toolwarden canon canonicalize --input tool.json --source-format anthropic
+  toolwarden canon canonicalize --input tool.json --output canonical.json
+  curl -s localhost:8000/openapi.json | toolwarden canon canonicalize -")]
+    Canonicalize(CanonicalizeArgs),
+
+    /// Write definitions in a provider's format
+    ///
+    /// Takes canonical tools or definitions in any format. The result goes to standard output, an
+    /// account of everything lost or changed to standard error.
+    #[command(after_help = "\
+Examples:
+  toolwarden canon emit --input canonical.json --target mcp
+  toolwarden canon emit --target openai-strict --deny-loss semantic tools.json
+  toolwarden canon emit --target json-schema --draft 2020-12 --tool read_file tools.json
+  toolwarden canon emit --target anthropic --format json tools.json | jq '.tools[].losses'")]
+    Emit(EmitArgs),
+
+    /// Tell what format definitions are in
+    #[command(after_help = "\
+Examples:
+  toolwarden canon detect --input tool.json
+  toolwarden canon detect --input tool.json --verbose
+  toolwarden canon detect --format json tools/*.json")]
+    Detect(DetectArgs),
+
+    /// Find what a provider would reject or ignore
+    ///
+    /// Checks schemas, names and sizes against dated tables of what each provider accepts,
+    /// without asking the provider. With --fix, definitions are rewritten where that keeps their
+    /// meaning, and written to standard output or --output.
+    #[command(after_help = "\
+Examples:
+  toolwarden canon lint --for kimi tools.json
+  toolwarden canon lint --for openai-strict --for gemini --format github tools/*.json
+  toolwarden canon lint --for deepseek-strict --fix --output fixed.json tools.json")]
+    Lint(LintArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CanonicalizeArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// Warnings are findings: exit with 1
+    #[arg(long)]
+    pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EmitArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// The format to write
+    ///
+    /// openai (or openai-chat), openai-strict, openai-responses, openai-legacy, anthropic, mcp,
+    /// mcp-2025-11-25, mcp-2026-07-28, langchain, gemini, gemini-json-schema, bedrock, json-schema.
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) target: Target,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    /// The draft of a json-schema document
+    #[arg(long, value_enum, default_value_t, value_name = "DRAFT")]
+    pub(crate) draft: Draft,
+
+    /// Exit with 1 when something is lost: what changes which calls are valid, or anything
+    #[arg(long, value_enum, value_name = "LOSS")]
+    pub(crate) deny_loss: Option<DeniedLoss>,
+
+    /// Warnings are findings: exit with 1
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Tell every loss and change of every tool
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Draft {
+    #[default]
+    #[value(name = "2019-09")]
+    Draft201909,
+    #[value(name = "2020-12")]
+    Draft202012,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeniedLoss {
+    /// Losses that change which calls are valid
+    Semantic,
+    /// Every loss
+    Any,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DetectArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// Show how telling the marks of each format are
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LintArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    /// The dialect to check for; may be given several times
+    ///
+    /// openai-strict, anthropic-strict, gemini, gemini-json-schema, kimi, deepseek-strict, bedrock,
+    /// cohere.
+    #[arg(long = "for", value_name = "DIALECT", required = true)]
+    pub(crate) dialects: Vec<Dialect>,
+
+    /// Rewrite what can be rewritten without changing its meaning, and write the definitions
+    #[arg(long)]
+    pub(crate) fix: bool,
+
+    /// With --fix: write the definitions to this file instead of standard output
+    #[arg(long, value_name = "PATH", requires = "fix")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// What a provider ignores is a finding too: exit with 1
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// The shape of the report
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+}

@@ -1,0 +1,314 @@
+mod canon;
+mod watch;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use toolwarden_canon::Source;
+use toolwarden_model::{Family, Format};
+
+use crate::error::CliError;
+
+pub(crate) use canon::*;
+pub(crate) use watch::*;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// The contract layer between agents, models and tools.
+#[derive(Debug, Parser)]
+#[command(name = "toolwarden", version, styles = STYLES, max_term_width = 100, after_help = "\
+Exit codes:
+  0  fine
+  1  a finding (something rejected, lost or denied); --exit-zero turns it into 0
+  2  a mistake in the command, a file or its content
+  3  could not measure
+
+Examples:
+  toolwarden canon detect tool.json
+  toolwarden canon emit --target openai tools.json
+  toolwarden canon lint --for kimi tools.json
+  toolwarden watch check tools.json
+  toolwarden watch diff old.json new.json
+  toolwarden watch scan tools.json")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Colour the output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        display_order = 900
+    )]
+    pub(crate) color: Color,
+
+    /// Exit with 0 where a finding would exit with 1
+    #[arg(long, global = true, display_order = 901)]
+    pub(crate) exit_zero: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Read tool definitions in any format, write them in any other, say what was lost
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden canon detect --verbose tool.json
+  toolwarden canon canonicalize tool.json
+  toolwarden canon emit --target gemini --deny-loss semantic 'tools/*.json'
+  toolwarden canon lint --for openai-strict --fix tool.json"
+    )]
+    Canon(CanonCommand),
+
+    /// Pin tools, watch them, say what a change means, and prove it
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden watch baseline tools.json
+  toolwarden watch check tools.json
+  toolwarden watch diff old.json new.json
+  toolwarden watch diff --observed calls.jsonl --format github old.json new.json
+  toolwarden watch scan 'servers/*.json'"
+    )]
+    Watch(Box<WatchCommand>),
+
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  toolwarden completions bash > ~/.local/share/bash-completion/completions/toolwarden
+  toolwarden completions zsh > ~/.zfunc/_toolwarden
+  toolwarden completions fish > ~/.config/fish/completions/toolwarden.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where definitions come from.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// Files or globs to read; `-` is standard input
+    #[arg(value_name = "FILE", required_unless_present = "input")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// A file to read, as in the toolcanon document
+    #[arg(long, value_name = "PATH")]
+    pub(crate) input: Vec<PathBuf>,
+
+    /// Take definitions for this format instead of detecting it
+    ///
+    /// A provider (openai, anthropic, mcp, langchain, gemini, bedrock, …) or one of its formats
+    /// (openai-chat, openai-responses, …), or raw.
+    #[arg(long, value_name = "FORMAT", value_parser = source, default_value = "auto", hide_default_value = true)]
+    pub(crate) source_format: Source,
+
+    /// Only the tool of this name; may be given several times
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write to this file instead of standard output; replaced as a whole or not at all
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: DocumentFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DocumentFormat {
+    /// The definitions themselves, as JSON
+    #[default]
+    Text,
+    /// One document with the definitions and everything there is to say about them
+    Json,
+    /// The definitions, one per line
+    Jsonl,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlainFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    #[default]
+    Text,
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit XML, for test reports
+    Junit,
+    /// GitHub workflow commands
+    Github,
+    Markdown,
+}
+
+/// Puts the word in that is missing when the binary is called by the name of a program it replaces.
+pub(crate) fn with_alias(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.collect();
+    let called = args
+        .first()
+        .map(PathBuf::from)
+        .and_then(|path| path.file_stem().map(OsString::from));
+    let word = match called.as_deref().and_then(OsStr::to_str) {
+        Some("toolcanon" | "aumai-toolcanon") => "canon",
+        Some("toolwatch" | "aumai-toolwatch") => "watch",
+        _ => return args,
+    };
+    let asked = args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str);
+    if matches!(asked, Some("--version" | "-V")) {
+        return args;
+    }
+    // Scripts written for toolwatch read its JSON, unless they ask for one of our formats.
+    let reads_json = matches!(asked, Some("baseline" | "check" | "alerts"));
+    let asks = |option: &str| {
+        args.iter()
+            .any(|it| it.to_string_lossy().starts_with(option))
+    };
+    if word == "watch"
+        && reads_json
+        && !asks("--format")
+        && !asks("--compat")
+        && !asks("--help")
+        && !asks("-h")
+    {
+        args.push("--compat".into());
+    }
+    args.insert(1, word.into());
+    args
+}
+
+/// A time in the past, as it was typed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Since {
+    Time(jiff::Timestamp),
+    Ago(jiff::SignedDuration),
+}
+
+fn since(word: &str) -> Result<Since, String> {
+    let day = || format!("{word}T00:00:00Z").parse();
+    if let Ok(time) = word.parse().or_else(|_| day()) {
+        return Ok(Since::Time(time));
+    }
+    let unit = word.chars().last().unwrap_or_default();
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86400,
+        'w' => 604_800,
+        _ => 0,
+    };
+    let number = word.trim_end_matches(unit).parse::<i64>().ok();
+    let age = number.and_then(|number| number.checked_mul(seconds));
+    match age.filter(|age| *age > 0) {
+        Some(age) => Ok(Since::Ago(jiff::SignedDuration::from_secs(age))),
+        None => Err(
+            "give a time (2026-01-31T12:00:00Z), a date (2026-01-31) or an age (90m, 24h, 7d)"
+                .to_owned(),
+        ),
+    }
+}
+
+fn source(word: &str) -> Result<Source, toolwarden_model::UnknownFormat> {
+    if word == "auto" {
+        return Ok(Source::Detect);
+    }
+    word.parse::<Family>()
+        .map(Source::Family)
+        .or_else(|_| word.parse::<Format>().map(Source::Format))
+}
+
+impl Color {
+    pub(crate) fn apply(self) {
+        let choice = match self {
+            Self::Auto => return,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+impl InputArgs {
+    /// The error for inputs without a single definition.
+    pub(crate) fn nothing_found(&self) -> CliError {
+        let places: Vec<String> = self
+            .paths()
+            .map(|path| path.display().to_string())
+            .collect();
+        CliError::NothingToLint {
+            places: places.join(", "),
+        }
+    }
+
+    /// Everything named as input, in the order of the command line.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.input.iter().chain(&self.files).map(PathBuf::as_path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_old_program_names_stand_for_a_word() {
+        let words = |args: &[&str]| with_alias(args.iter().map(OsString::from));
+        assert_eq!(
+            words(&["/usr/bin/toolcanon", "detect"]),
+            ["/usr/bin/toolcanon", "canon", "detect"]
+        );
+        assert_eq!(
+            words(&["toolcanon", "--version"]),
+            ["toolcanon", "--version"]
+        );
+        assert_eq!(words(&["toolwarden", "canon"]), ["toolwarden", "canon"]);
+        assert_eq!(
+            words(&["toolwatch", "check", "--tool", "a"]),
+            ["toolwatch", "watch", "check", "--tool", "a", "--compat"]
+        );
+        assert_eq!(
+            words(&["toolwatch", "check", "--format=sarif"]),
+            ["toolwatch", "watch", "check", "--format=sarif"]
+        );
+        assert_eq!(
+            words(&["toolwatch", "list"]),
+            ["toolwatch", "watch", "list"]
+        );
+    }
+}

@@ -1,0 +1,378 @@
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolwarden_drift::shape::ValueKey;
+use toolwarden_drift::{ChangeType, RecordedCall};
+use toolwarden_model::json::Object;
+use toolwarden_store::{Raised, Store};
+use toolwarden_warden::{Judged, LockFile, Pins, Recorded, Recording, judge, mutation, record};
+
+use super::comparison::Comparison;
+use super::live::ask;
+use super::look::{Look, look};
+use super::sources::{Source, sources};
+use super::{calls, document, findings, keep, screen};
+use crate::args::{ApprovalArgs, CheckArgs, FailOn, ReportFormat};
+use crate::commands::talk::{say, say_error};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+const ALL_TYPES: [ChangeType; 3] = [
+    ChangeType::Schema,
+    ChangeType::Response,
+    ChangeType::Behavior,
+];
+
+/// What a check of one server found.
+struct Checked<'s> {
+    source: &'s Source,
+    look: Look,
+    judged: Judged,
+    recorded: Recorded,
+    /// What the toolwatch program would say, for its output.
+    old_form: Vec<String>,
+    mutated: bool,
+}
+
+pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
+    let mut sources = sources(&args.source, &args.pinned)?;
+    let lock = args.lock.as_deref().map(keep::lock).transpose()?;
+    if lock.is_some() {
+        // A lock file states everything, also of tools that come from files.
+        for source in &mut sources {
+            source.whole = args.source.tools.is_empty();
+        }
+    }
+    let recorded = match &args.compare.observed {
+        Some(file) => calls::read(file)?,
+        None => Vec::new(),
+    };
+    let to_make = calls::to_make(args.source.calls.as_deref())?;
+    let answers = ask(&sources, &to_make)?;
+    let store = match &lock {
+        Some(_) => None,
+        None => Some(keep::store(args.pinned.store.as_ref())?),
+    };
+    let keeper = match (&lock, &store) {
+        (Some(lock), _) => Keeper::Lock(lock, args.lock.as_deref().unwrap_or(Path::new(""))),
+        (None, Some(store)) => Keeper::Store(store),
+        (None, None) => return Err(CliError::NoSource),
+    };
+    let mut checked = Vec::new();
+    let mut unanswered = Vec::new();
+    for (source, answer) in sources.iter().zip(answers) {
+        match answer.transpose() {
+            Ok(answer) => checked.push(keeper.check(source, answer, args, &recorded)?),
+            Err(error) => {
+                let error = CliError::live(source, error);
+                say_error(&error);
+                unanswered.push((source, error));
+            }
+        }
+    }
+    let default = if args.compat {
+        vec![FailOn::Any]
+    } else {
+        vec![
+            FailOn::Breaking,
+            FailOn::Trust,
+            FailOn::Unknown,
+            FailOn::New,
+        ]
+    };
+    let fail_on = if args.fail_on.is_empty() {
+        &default
+    } else {
+        &args.fail_on
+    };
+    let failed = report(args, &checked, &unanswered, fail_on)?;
+    Ok(if failed {
+        Verdict::Finding
+    } else {
+        Verdict::measured(unanswered.is_empty())
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Keeper<'k> {
+    Store(&'k Store),
+    Lock(&'k LockFile, &'k Path),
+}
+
+impl<'k> Keeper<'k> {
+    fn check<'s>(
+        self,
+        source: &'s Source,
+        answer: Option<super::live::Answer>,
+        args: &CheckArgs,
+        recorded: &[RecordedCall],
+    ) -> Result<Checked<'s>, CliError> {
+        let mut pins = match self {
+            Self::Store(store) => Pins::of_store(store, &source.key)?,
+            Self::Lock(lock, _) => Pins::of_lock(lock, &source.key),
+        };
+        let key = ValueKey::new(match self {
+            Self::Store(store) => store.value_key()?,
+            // A lock file has no hashes of values.
+            Self::Lock(..) => [0; 16],
+        });
+        let mut look = look(source, answer, &args.source, Some(&pins), &key)?;
+        if !args.source.tools.is_empty() {
+            pins.retain(&args.source.tools);
+        }
+        let judged = judge(&pins, &mut look.listing, &args.compare.options(), recorded)?;
+        if judged.across_formats {
+            say("what is pinned is in another format: what both can say is compared");
+        }
+        let frozen = args.frozen || matches!(self, Self::Lock(..));
+        if let (true, Some(tool)) = (frozen, judged.newcomers.first()) {
+            return Err(CliError::NotPinned {
+                server: source.key.name.clone(),
+                tool: tool.clone(),
+                more: judged.newcomers.len() - 1,
+                lock: match self {
+                    Self::Store(_) => None,
+                    Self::Lock(_, path) => Some(path.to_owned()),
+                },
+            });
+        }
+        if let (true, Some(tool), Self::Store(_)) = (args.frozen, judged.learned.first(), self) {
+            return Err(CliError::NoShape { tool: tool.clone() });
+        }
+        let mut old_form = Vec::new();
+        let mut mutated = false;
+        if args.compat {
+            let now = keep::now();
+            for seen in &look.listing.observed {
+                let results = look.listing.results.get(&seen.name);
+                let found = mutation(&pins, seen, results)?;
+                mutated |= found.is_some();
+                old_form.push(compat(&seen.name, found, now));
+            }
+            let fine = look.listing.unchanged.iter();
+            old_form.extend(fine.map(|name| compat(name, None, now)));
+        }
+        let recorded = match self {
+            Self::Store(store) => {
+                let approval = keep::approval(&ApprovalArgs::default());
+                let recording = Recording {
+                    approval: &approval,
+                    version: &args.source.version,
+                    seal: source.whole,
+                    alert_on: &ALL_TYPES,
+                };
+                record(store, &pins, &look.listing, &judged, &recording)?
+            }
+            Self::Lock(..) => Recorded::default(),
+        };
+        self.notice_absent(source, &pins, &look);
+        Ok(Checked {
+            source,
+            look,
+            judged,
+            recorded,
+            old_form,
+            mutated,
+        })
+    }
+
+    /// An open server may lose tools in silence; say so where a whole list was read.
+    fn notice_absent(self, source: &Source, pins: &Pins<'_>, look: &Look) {
+        let from_files = matches!(source.from, super::sources::From::Files(_));
+        if !from_files || source.whole || pins.tools.len() <= look.listing.unchanged.len() {
+            return;
+        }
+        let seen =
+            |name: &String| look.listing.unchanged.contains(name) || look.places.contains_key(name);
+        let absent: Vec<String> = pins
+            .tools
+            .keys()
+            .filter(|name| !seen(name))
+            .map(|name| visible(name))
+            .collect();
+        if !absent.is_empty() {
+            let (dim, count) = (style::DIM, absent.len());
+            let some = absent
+                .iter()
+                .take(5)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            let dots = if count > 5 { ", …" } else { "" };
+            say(&format!(
+                "{dim}note:{dim:#} {count} pinned tools of `{}` are not in these files: {some}{dots}; give --server to hold a list to its tools as a whole",
+                source.key.name
+            ));
+        }
+    }
+}
+
+/// What the toolwatch program prints.
+fn compat(tool: &str, found: Option<ChangeType>, now: jiff::Timestamp) -> String {
+    let Some(change_type) = found else {
+        return format!("No mutation detected for tool '{}'.\n", visible(tool));
+    };
+    let severity = if change_type == ChangeType::Behavior {
+        "high"
+    } else {
+        "medium"
+    };
+    let at = format!("{now:.6}");
+    document::rendered(&json!({
+        "tool_name": tool,
+        "change_type": change_type.as_str(),
+        "severity": severity,
+        "detected_at": format!("{}+00:00", at.trim_end_matches('Z')),
+    }))
+}
+
+fn report(
+    args: &CheckArgs,
+    checked: &[Checked<'_>],
+    unanswered: &[(&Source, CliError)],
+    fail_on: &[FailOn],
+) -> Result<bool, CliError> {
+    let comparisons: Vec<Comparison<'_>> = checked
+        .iter()
+        .map(|it| Comparison {
+            options: args.compare.options(),
+            fail_on,
+            places: &it.look.places,
+            subjects: subjects(it),
+            drift: &it.judged.drift,
+        })
+        .collect();
+    let several = checked.len() + unanswered.len() > 1;
+    if args.compat {
+        print(
+            &checked
+                .iter()
+                .flat_map(|it| &it.old_form)
+                .map(String::as_str)
+                .collect::<String>(),
+        )?;
+        let wanted = !fail_on.contains(&FailOn::None);
+        return Ok(wanted && checked.iter().any(|it| it.mutated));
+    }
+    print(&match args.format {
+        ReportFormat::Text => {
+            let mut text = String::new();
+            for (it, comparison) in checked.iter().zip(&comparisons) {
+                text.push_str(&screen_of(it, comparison, several));
+            }
+            text
+        }
+        ReportFormat::Json => json_document(checked, &comparisons, unanswered),
+        format => {
+            let comparisons: Vec<&Comparison<'_>> = comparisons.iter().collect();
+            findings::report("toolwarden/watch/check/v1", &comparisons).render(format)
+        }
+    })?;
+    Ok(comparisons.iter().any(Comparison::failed))
+}
+
+fn subjects(checked: &Checked<'_>) -> Vec<String> {
+    let judged = &checked.judged;
+    let mut subjects: Vec<String> = checked.look.listing.unchanged.clone();
+    let observed = checked.look.listing.observed.iter();
+    subjects.extend(observed.map(|seen| seen.name.clone()));
+    subjects.extend(findings::gone(&judged.drift));
+    subjects
+}
+
+fn screen_of(checked: &Checked<'_>, comparison: &Comparison<'_>, several: bool) -> String {
+    let (dim, place) = (style::DIM, style::PLACE);
+    let mut text = String::new();
+    if several {
+        let name = visible(&checked.source.key.name);
+        text.push_str(&format!("{place}== {name}{place:#}\n"));
+    }
+    let judged = &checked.judged;
+    let registered = &checked.recorded.registered;
+    match registered.as_slice() {
+        [] => {}
+        [tool] => text.push_str(&format!(
+            "`{}` was not pinned yet, and is now\n",
+            visible(tool)
+        )),
+        tools => text.push_str(&format!(
+            "{} tools of `{}` were not pinned yet, and are now\n",
+            tools.len(),
+            visible(&checked.source.key.name)
+        )),
+    }
+    for (tools, what) in [
+        (
+            &judged.adopted,
+            "is the one that was imported; its definition is pinned now",
+        ),
+        (
+            &judged.learned,
+            "returned results for the first time; their shape is pinned now",
+        ),
+    ] {
+        for tool in tools.iter().filter(|_| !checked.source.key.name.is_empty()) {
+            text.push_str(&format!("`{}` {what}\n", visible(tool)));
+        }
+    }
+    for (tool, count) in &judged.approved {
+        let changes = if *count == 1 { "change" } else { "changes" };
+        text.push_str(&format!(
+            "{dim}{count} approved {changes} of `{}` not shown{dim:#}\n",
+            visible(tool)
+        ));
+    }
+    let nothing_else = judged.drift.tools.is_empty() && judged.drift.unchanged == 0;
+    if !nothing_else || registered.is_empty() {
+        text.push_str(&screen::render(comparison));
+    }
+    let alerts = &checked.recorded.alerts;
+    for alert in alerts {
+        let again = match alert.raised {
+            Raised::First => "",
+            Raised::Again => " (known)",
+        };
+        text.push_str(&format!(
+            "{dim}alert {}{again}: `{}`; `toolwarden watch approve {}` accepts it{dim:#}\n",
+            alert.id,
+            visible(&alert.tool),
+            alert.id
+        ));
+    }
+    text
+}
+
+fn json_document(
+    checked: &[Checked<'_>],
+    comparisons: &[Comparison<'_>],
+    unanswered: &[(&Source, CliError)],
+) -> String {
+    let mut servers = Vec::new();
+    for (it, comparison) in checked.iter().zip(comparisons) {
+        let mut members = Object::new();
+        members.insert("server".to_owned(), json!(it.source.key.name));
+        members.insert("scope".to_owned(), json!(it.source.key.scope));
+        members.extend(document::members(comparison));
+        members.insert("failed".to_owned(), json!(comparison.failed()));
+        members.insert("registered".to_owned(), json!(it.recorded.registered));
+        members.insert("adopted".to_owned(), json!(it.judged.adopted));
+        members.insert("learned".to_owned(), json!(it.judged.learned));
+        let alerts = it.recorded.alerts.iter().map(|alert| {
+            json!({"id": alert.id, "tool": alert.tool, "new": alert.raised == Raised::First})
+        });
+        members.insert("alerts".to_owned(), alerts.collect());
+        if let Some(name) = &it.look.calls_itself {
+            members.insert("calls_itself".to_owned(), json!(name));
+        }
+        servers.push(Value::Object(members));
+    }
+    let unanswered = unanswered.iter().map(|(source, error)| {
+        json!({"server": source.key.name, "scope": source.key.scope, "error": error.to_string()})
+    });
+    document::rendered(&json!({
+        "schema": "toolwarden/watch/check/v1",
+        "servers": servers,
+        "unanswered": unanswered.collect::<Vec<_>>(),
+    }))
+}

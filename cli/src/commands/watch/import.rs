@@ -1,0 +1,99 @@
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde_json::{Value, json};
+use toolwarden_drift::toolwatch::{read_alerts, read_baselines};
+use toolwarden_model::json::{decode_utf8, parse};
+use toolwarden_warden::{Imported, OldState, import};
+
+use super::{document, keep};
+use crate::args::{ApprovalArgs, ImportArgs, PlainFormat};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+
+pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
+    let folder = match &args.folder {
+        Some(folder) => folder.clone(),
+        None => default_folder()?,
+    };
+    let old = read(&folder)?;
+    let store = keep::store(args.store.as_ref())?;
+    let approval = keep::approval(&ApprovalArgs {
+        why: Some(format!("imported from {}", folder.display())),
+        by: None,
+    });
+    let imported = import(&store, &old, &approval)?;
+    print(&match args.format {
+        PlainFormat::Json => document::rendered(&json!({
+            "schema": "toolwarden/watch/import/v1",
+            "baselines": imported.baselines,
+            "already_pinned": imported.known,
+            "alerts": imported.alerts,
+        })),
+        PlainFormat::Text => text(imported),
+    })?;
+    Ok(Verdict::Fine)
+}
+
+fn default_folder() -> Result<PathBuf, CliError> {
+    let strategy = etcetera::choose_base_strategy().map_err(|_| CliError::NoHome)?;
+    Ok(strategy.home_dir().join(".aumai").join("toolwatch"))
+}
+
+fn read(folder: &Path) -> Result<OldState, CliError> {
+    let (baselines, alerts) = (folder.join("baselines.json"), folder.join("alerts.json"));
+    let invalid = |place: &Path| {
+        let place = place.to_owned();
+        move |source| CliError::OldFile { place, source }
+    };
+    let mut old = OldState::default();
+    if let Some(document) = document_of(&baselines)? {
+        old.baselines = read_baselines(&document).map_err(invalid(&baselines))?;
+    } else if !alerts.exists() {
+        return Err(CliError::NothingToImport {
+            folder: folder.to_owned(),
+        });
+    }
+    if let Some(document) = document_of(&alerts)? {
+        let read = read_alerts(&document).map_err(invalid(&alerts))?;
+        let written = document.as_array().into_iter().flatten();
+        old.alerts = read
+            .into_iter()
+            .zip(written.map(ToString::to_string))
+            .collect();
+    }
+    Ok(old)
+}
+
+fn document_of(file: &Path) -> Result<Option<Value>, CliError> {
+    if !file.exists() {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(file).map_err(|source| CliError::Read {
+        place: file.to_owned(),
+        source,
+    })?;
+    let parsed = decode_utf8(&bytes).and_then(parse);
+    let parsed = parsed.map_err(|error| CliError::Json {
+        place: file.to_owned(),
+        position: error.position,
+        kind: error.kind,
+    })?;
+    Ok(Some(parsed.value))
+}
+
+fn text(imported: Imported) -> String {
+    let Imported {
+        baselines,
+        known,
+        alerts,
+    } = imported;
+    let mut out = format!("{baselines} baselines and {alerts} alerts imported\n");
+    if known > 0 {
+        out.push_str(&format!(
+            "{known} tools were pinned already and stay as they are\n"
+        ));
+    }
+    out.push_str("the first check of each tool adopts its definition if the old hash fits it\n");
+    out
+}

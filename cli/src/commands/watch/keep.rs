@@ -1,0 +1,139 @@
+//! Where what is pinned is kept, who asks, and what time it is.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use jiff::Timestamp;
+use toolwarden_store::{Approval, Kept, Server, ServerKey, Store};
+use toolwarden_warden::{LOCAL, LockFile, Observation, Pins};
+
+use super::seen::Seen;
+use crate::args::{ApprovalArgs, PinnedArgs};
+use crate::error::CliError;
+use crate::input::KeptPlace;
+
+pub(super) fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The file of the store: the one given, the one of the environment, or the user's.
+pub(super) fn store_path(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+    if let Some(path) = given {
+        return Ok(path.clone());
+    }
+    if let Some(path) = std::env::var_os("TOOLWARDEN_STORE").filter(|it| !it.is_empty()) {
+        return Ok(path.into());
+    }
+    let strategy = etcetera::choose_base_strategy().map_err(|_| CliError::NoHome)?;
+    Ok(strategy.data_dir().join("toolwarden").join("toolwarden.db"))
+}
+
+/// The store, made where there is none.
+pub(super) fn store(given: Option<&PathBuf>) -> Result<Store, CliError> {
+    Ok(Store::open(&store_path(given)?)?)
+}
+
+/// The store of a command that only reads.
+pub(super) fn existing_store(given: Option<&PathBuf>) -> Result<Option<Store>, CliError> {
+    Ok(Store::open_existing(&store_path(given)?)?)
+}
+
+pub(super) fn lock(path: &Path) -> Result<LockFile, CliError> {
+    LockFile::read(path).map_err(|source| CliError::Lock {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+pub(super) fn approval(args: &ApprovalArgs) -> Approval {
+    let user = || {
+        let named = ["USER", "LOGNAME", "USERNAME"];
+        named.iter().find_map(|name| std::env::var(name).ok())
+    };
+    Approval {
+        by: args
+            .by
+            .clone()
+            .or_else(user)
+            .unwrap_or_else(|| "unknown".to_owned()),
+        at: now(),
+        why: args.why.clone(),
+    }
+}
+
+/// The servers a command may mean.
+pub(super) fn servers(
+    store: &Store,
+    name: Option<&String>,
+    scope: Option<&String>,
+) -> Result<Vec<Server>, CliError> {
+    let all = store.servers()?;
+    let named = |server: &Server| name.is_none_or(|name| server.key.name == *name);
+    if let Some(name) = name.filter(|_| !all.iter().any(named)) {
+        let known = all.iter().map(|server| server.key.name.as_str());
+        return Err(CliError::NoSuchServer {
+            name: name.clone(),
+            suggestion: toolwarden_model::closest(name, known),
+        });
+    }
+    let scoped = |server: &Server| scope.is_none_or(|scope| server.key.scope == *scope);
+    let wanted = all
+        .into_iter()
+        .filter(|server| named(server) && scoped(server));
+    Ok(wanted.collect())
+}
+
+/// What the store has of the tools of a server: pinned, last seen, or pinned under a version.
+pub(super) fn seen(args: &PinnedArgs, wanted: &str) -> Result<Vec<Seen>, CliError> {
+    let key = ServerKey {
+        name: args.server.clone().unwrap_or_else(|| LOCAL.to_owned()),
+        scope: args.scope.clone(),
+    };
+    let nothing = || CliError::NothingPinned {
+        server: key.name.clone(),
+    };
+    let store = existing_store(args.store.as_ref())?.ok_or_else(nothing)?;
+    let server = store.server(&key)?.ok_or_else(nothing)?;
+    let pins = Pins::of_store(&store, &key)?;
+    let mut kept: Vec<(String, Kept)> = Vec::new();
+    match wanted {
+        "" | "pinned" | "baseline" => {
+            let pinned = pins.tools.iter();
+            kept.extend(pinned.filter_map(|(name, pin)| Some((name.clone(), pin.definition?))));
+        }
+        "seen" => {
+            let sightings = store.sightings(server.id)?;
+            let waiting = |name: &String| sightings.iter().find(|it| it.tool == *name);
+            let pinned = pins
+                .tools
+                .iter()
+                .filter(|(name, _)| waiting(name).is_none());
+            kept.extend(pinned.filter_map(|(name, pin)| Some((name.clone(), pin.definition?))));
+            let waiting = sightings.iter();
+            kept.extend(waiting.filter_map(|it| Some((it.tool.clone(), it.definition?))));
+        }
+        version => {
+            for tool in store.tools(server.id)? {
+                let history = store.history(server.id, &tool)?;
+                let labelled = history.iter().rfind(|it| it.version == version);
+                kept.extend(labelled.and_then(|it| Some((tool, it.definition?))));
+            }
+            if kept.is_empty() {
+                return Err(CliError::NoSuchVersion {
+                    version: version.to_owned(),
+                    server: key.name,
+                });
+            }
+        }
+    }
+    kept.sort_by(|a, b| a.0.cmp(&b.0));
+    let file = format!("@{wanted}");
+    let read = kept.into_iter().map(|(name, kept)| {
+        let text = store.definition(kept.fingerprint)?;
+        let tool = Observation::read(&name, kept.format, &text);
+        let tool = tool.map_err(|source| CliError::Kept { tool: name, source })?;
+        let place = KeptPlace::of_text(&file, &text);
+        Ok(Seen { place, tool })
+    });
+    read.collect()
+}

@@ -1,0 +1,161 @@
+//! Asks live servers, several at a time.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use toolwarden_mcp::{Client, Endpoint, Limits, McpError, ServerDescription};
+use toolwarden_warden::WatchedCall;
+
+use super::sources::{From, Source};
+use crate::error::CliError;
+
+/// As many servers are asked at a time.
+const AT_A_TIME: usize = 8;
+
+/// What a live server answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The definitions, as received.
+    pub(super) tools: Vec<String>,
+    /// What tools returned, by tool.
+    pub(super) results: Vec<(String, Value)>,
+    pub(super) server: ServerDescription,
+}
+
+/// Asks every live server; nothing for those that are not.
+pub(super) fn ask(
+    sources: &[Source],
+    calls: &[WatchedCall],
+) -> Result<Vec<Option<Result<Answer, McpError>>>, CliError> {
+    let live = sources
+        .iter()
+        .filter(|source| matches!(source.from, From::Live(_)));
+    let count = live.count();
+    let mut answers: Vec<Option<Result<Answer, McpError>>> = sources.iter().map(|_| None).collect();
+    if count == 0 {
+        return Ok(answers);
+    }
+    let bar = progress(count);
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let mut interrupt = Interrupt::new()?;
+        let places = Arc::new(Semaphore::new(AT_A_TIME));
+        let mut tasks = JoinSet::new();
+        for (index, source) in sources.iter().enumerate() {
+            let From::Live(endpoint) = &source.from else {
+                continue;
+            };
+            let (endpoint, timeout) = (endpoint.clone(), source.timeout);
+            let calls: Vec<WatchedCall> = source.calls.iter().chain(calls).cloned().collect();
+            let places = Arc::clone(&places);
+            tasks.spawn(async move {
+                // Nobody closes the semaphore.
+                let _place = places.acquire().await;
+                (index, ask_one(&endpoint, timeout, &calls).await)
+            });
+        }
+        loop {
+            tokio::select! {
+                // Servers that were started end with the tasks that started them.
+                () = interrupt.came() => {
+                    tasks.shutdown().await;
+                    return Err(CliError::Interrupted);
+                }
+                done = tasks.join_next() => {
+                    let Some(done) = done else { return Ok(()) };
+                    bar.inc(1);
+                    if let Ok((index, answer)) = done
+                        && let Some(slot) = answers.get_mut(index)
+                    {
+                        *slot = Some(answer);
+                    }
+                }
+            }
+        }
+    })?;
+    bar.finish_and_clear();
+    Ok(answers)
+}
+
+/// The wish of whoever started the command that it ends.
+pub(super) struct Interrupt {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupt {
+    /// Needs a runtime.
+    pub(super) fn new() -> Result<Self, CliError> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt()).map_err(CliError::Runtime)?,
+            terminate: signal(SignalKind::terminate()).map_err(CliError::Runtime)?,
+        })
+    }
+
+    /// Waits for it.
+    pub(super) async fn came(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// A runtime for everything that waits on servers.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().map_err(CliError::Runtime)
+}
+
+/// Asks one server for its tools and makes calls of it.
+pub(super) async fn ask_one(
+    endpoint: &Endpoint,
+    timeout: Duration,
+    calls: &[WatchedCall],
+) -> Result<Answer, McpError> {
+    let limits = Limits {
+        start: timeout,
+        request: timeout,
+        total: timeout.saturating_mul(3),
+        ..Limits::default()
+    };
+    let client = Client::connect(endpoint, &limits).await?;
+    let answer = look(&client, calls).await;
+    client.close().await;
+    answer
+}
+
+async fn look(client: &Client, calls: &[WatchedCall]) -> Result<Answer, McpError> {
+    let listing = client.list_tools().await?;
+    let mut results = Vec::new();
+    for call in calls {
+        let result = client.call_tool(&call.tool, &call.arguments).await?;
+        let result = serde_json::from_str(result.get()).unwrap_or(Value::Null);
+        results.push((call.tool.clone(), result));
+    }
+    Ok(Answer {
+        tools: listing
+            .tools
+            .iter()
+            .map(|tool| tool.get().to_owned())
+            .collect(),
+        results,
+        server: listing.server,
+    })
+}
+
+fn progress(servers: usize) -> ProgressBar {
+    if servers < 2 || !std::io::stderr().is_terminal() {
+        return ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("asking servers {bar:30} {pos}/{len} {elapsed}");
+    let bar = ProgressBar::new(servers as u64);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}

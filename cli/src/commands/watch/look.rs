@@ -1,0 +1,259 @@
+//! Looks at the tools of a server, and tells what is exactly as pinned without reading it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+use toolwarden_canon::{Item, Source as Format, canonicalize_item};
+use toolwarden_drift::shape::ValueKey;
+use toolwarden_model::json::Pointer;
+use toolwarden_warden::{Listing, Observation, Pins, Results};
+
+use super::live::Answer;
+use super::responses;
+use super::seen::Seen;
+use super::sources::{From, Source};
+use crate::args::{InputArgs, SourceArgs};
+use crate::error::CliError;
+use crate::input::{KeptPlace, each_tool_but};
+
+/// What was seen of a server, and where.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) listing: Listing,
+    pub(super) places: BTreeMap<String, KeptPlace>,
+    /// What the server calls itself.
+    pub(super) calls_itself: Option<String>,
+}
+
+/// Looks at a server. With pins, what is exactly as pinned is only counted.
+pub(super) fn look(
+    source: &Source,
+    answer: Option<Answer>,
+    args: &SourceArgs,
+    pins: Option<&Pins<'_>>,
+    key: &ValueKey,
+) -> Result<Look, CliError> {
+    let mut look = Look {
+        listing: Listing {
+            whole: source.whole,
+            ..Listing::default()
+        },
+        places: BTreeMap::new(),
+        calls_itself: None,
+    };
+    let mut returned = Vec::new();
+    match (&source.from, answer) {
+        (From::Files(files), _) => look.files(files, args, pins)?,
+        (From::Schema(file, tool), _) => look.schema(file, tool, args.source_format)?,
+        (From::Live(_), Some(answer)) => returned = look.answer(source, answer, args, pins)?,
+        (From::Live(_), None) => {}
+    }
+    let found = look.listing.observed.len() + look.listing.unchanged.len();
+    if found == 0 && !matches!(source.from, From::Live(_)) {
+        let places = match &source.from {
+            From::Files(files) => files.iter().map(|it| it.display().to_string()).collect(),
+            From::Schema(file, _) => vec![file.display().to_string()],
+            From::Live(_) => Vec::new(),
+        };
+        return Err(CliError::NothingToLint {
+            places: places.join(", "),
+        });
+    }
+    look.results(args, pins, key, returned)?;
+    Ok(look)
+}
+
+impl Look {
+    fn files(
+        &mut self,
+        files: &[std::path::PathBuf],
+        args: &SourceArgs,
+        pins: Option<&Pins<'_>>,
+    ) -> Result<(), CliError> {
+        let input = InputArgs {
+            files: files.to_vec(),
+            input: Vec::new(),
+            source_format: args.source_format,
+            tools: args.tools.clone(),
+        };
+        let mut unchanged = Vec::new();
+        each_tool_but(
+            &input,
+            |text| {
+                let name = pins.and_then(|pins| pins.holds(text))?.to_owned();
+                unchanged.push(name.clone());
+                Some(name)
+            },
+            |read| {
+                if let Some(seen) = Seen::of(read) {
+                    self.add(seen)?;
+                }
+                Ok(())
+            },
+        )?;
+        self.listing.unchanged = unchanged;
+        self.listing
+            .unchanged
+            .retain(|name| args.tools.is_empty() || args.tools.contains(name));
+        Ok(())
+    }
+
+    /// Two files with a tool of one name are not one server.
+    fn add(&mut self, seen: Seen) -> Result<(), CliError> {
+        let name = seen.tool.name.clone();
+        if let Some(first) = self.places.get(&name)
+            && first.file != seen.place.file
+        {
+            return Err(CliError::SameTool {
+                name,
+                first: first.file.clone(),
+                second: seen.place.file,
+            });
+        }
+        self.places.insert(name, seen.place);
+        self.listing.observed.push(seen.tool);
+        Ok(())
+    }
+
+    /// The one definition of a file, whatever it calls itself.
+    fn schema(&mut self, file: &Path, tool: &str, format: Format) -> Result<(), CliError> {
+        let input = InputArgs {
+            files: vec![file.to_owned()],
+            input: Vec::new(),
+            source_format: format,
+            tools: Vec::new(),
+        };
+        let mut found = Vec::new();
+        each_tool_but(
+            &input,
+            |_| None,
+            |read| {
+                let place = read.place.kept(&read.found);
+                found.push(Seen {
+                    place,
+                    tool: Observation::of(read.found.tool),
+                });
+                Ok(())
+            },
+        )?;
+        let named = found.iter().position(|seen| seen.tool.name == tool);
+        let index = match (named, found.len()) {
+            (Some(index), _) => index,
+            (None, 1) => 0,
+            (None, _) => {
+                let names = found.iter().map(|seen| seen.tool.name.as_str());
+                return Err(CliError::NoSuchTool {
+                    name: tool.to_owned(),
+                    suggestion: toolwarden_model::closest(tool, names),
+                });
+            }
+        };
+        if index < found.len() {
+            let mut seen = found.swap_remove(index);
+            if !seen.tool.definition().is_object() {
+                return Err(CliError::NothingToLint {
+                    places: file.display().to_string(),
+                });
+            }
+            seen.tool.name = tool.to_owned();
+            self.places.insert(tool.to_owned(), seen.place);
+            self.listing.observed.push(seen.tool);
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        source: &Source,
+        answer: Answer,
+        args: &SourceArgs,
+        pins: Option<&Pins<'_>>,
+    ) -> Result<Vec<(String, Value)>, CliError> {
+        let wanted = |name: &str| args.tools.is_empty() || args.tools.iter().any(|it| it == name);
+        let mut names = Vec::new();
+        for text in &answer.tools {
+            if let Some(name) = pins.and_then(|pins| pins.holds(text)) {
+                names.push(name.to_owned());
+                if wanted(name) {
+                    self.listing.unchanged.push(name.to_owned());
+                }
+                continue;
+            }
+            let item = Item {
+                pointer: Pointer::root(),
+                text,
+            };
+            let format = Format::Format(toolwarden_model::Format::Mcp);
+            let read = canonicalize_item(&item, format);
+            let read = read.map_err(|error| CliError::Json {
+                place: source.key.name.as_str().into(),
+                position: error.position,
+                kind: error.kind,
+            })?;
+            for found in read.tools {
+                let tool = Observation::of(found.tool);
+                names.push(tool.name.clone());
+                if wanted(&tool.name) {
+                    let place = KeptPlace::of_text(&source.key.name, text);
+                    self.places.insert(tool.name.clone(), place);
+                    self.listing.observed.push(tool);
+                }
+            }
+        }
+        if let Some(missing) = args.tools.iter().find(|tool| !names.contains(tool)) {
+            return Err(CliError::NoSuchTool {
+                name: missing.clone(),
+                suggestion: toolwarden_model::closest(missing, names.iter().map(String::as_str)),
+            });
+        }
+        self.calls_itself = answer.server.name;
+        Ok(answer.results)
+    }
+
+    /// Takes in what tools returned.
+    fn results(
+        &mut self,
+        args: &SourceArgs,
+        pins: Option<&Pins<'_>>,
+        key: &ValueKey,
+        returned: Vec<(String, Value)>,
+    ) -> Result<(), CliError> {
+        if args.responses.is_empty() && returned.is_empty() {
+            return Ok(());
+        }
+        let unchanged = self.listing.unchanged.iter();
+        let observed = self.listing.observed.iter().map(|seen| &seen.name);
+        let names: BTreeSet<String> = unchanged.chain(observed).cloned().collect();
+        let mut taken = std::mem::take(&mut self.listing.results);
+        let mut take = |name: &str, result: &Value| -> Result<(), CliError> {
+            if !taken.contains_key(name) {
+                let pinned = match pins {
+                    Some(pins) => pins.observation(name)?,
+                    None => None,
+                };
+                let mut observed = self.listing.observed.iter();
+                let seen = observed.find(|seen| seen.name == name).or(pinned.as_ref());
+                let promised = seen.and_then(Observation::output_schema);
+                taken.insert(name.to_owned(), Results::new(key, promised));
+            }
+            if let Some(results) = taken.get_mut(name) {
+                results.observe(result, key);
+            }
+            Ok(())
+        };
+        for (name, result) in returned {
+            take(&name, &result)?;
+        }
+        let only = match args.tools.as_slice() {
+            [tool] => Some(tool.as_str()),
+            _ if names.len() == 1 => names.first().map(String::as_str),
+            _ => None,
+        };
+        for path in &args.responses {
+            responses::read(path, only, &names, &mut take)?;
+        }
+        self.listing.results = taken;
+        Ok(())
+    }
+}

@@ -1,0 +1,252 @@
+//! What the store holds, for people and scripts.
+
+use serde_json::{Value, json};
+use toolwarden_store::{AlertFilter, Baseline, Server, Store};
+
+use super::{document, keep};
+use crate::args::{ListArgs, PlainFormat, ShowArgs};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+pub(super) fn list(args: &ListArgs) -> Result<Verdict, CliError> {
+    let mut listed: Vec<(Server, Vec<Baseline>)> = Vec::new();
+    if let Some(store) = keep::existing_store(args.store.as_ref())? {
+        let mut servers = store.servers()?;
+        servers.retain(|it| args.servers.is_empty() || args.servers.contains(&it.key.name));
+        for server in servers {
+            let baselines = store.baselines(server.id)?;
+            listed.push((server, baselines));
+        }
+    }
+    print(&match args.format {
+        PlainFormat::Json => {
+            let servers: Vec<Value> = listed
+                .iter()
+                .map(|(server, baselines)| {
+                    let tools: Vec<Value> = baselines.iter().map(entry).collect();
+                    json!({"server": server.key.name, "scope": server.key.scope,
+                        "sealed": server.sealed, "tools": tools})
+                })
+                .collect();
+            document::rendered(&json!({"schema": "toolwarden/watch/list/v1", "servers": servers}))
+        }
+        PlainFormat::Text => text(&listed),
+    })?;
+    Ok(Verdict::Fine)
+}
+
+fn text(listed: &[(Server, Vec<Baseline>)]) -> String {
+    let (place, dim) = (style::PLACE, style::DIM);
+    let mut out = String::new();
+    let mut count = 0;
+    for (server, baselines) in listed {
+        let sealed = if server.sealed { ", sealed" } else { "" };
+        let (name, scope) = (visible(&server.key.name), visible(&server.key.scope));
+        out.push_str(&format!(
+            "{place}{name}{place:#} {dim}(scope {scope}{sealed}){dim:#}\n"
+        ));
+        for baseline in baselines {
+            count += 1;
+            let definition = match &baseline.definition {
+                Some(kept) => kept.fingerprint.to_string().chars().take(12).collect(),
+                None => "hash only   ".to_owned(),
+            };
+            let shape = if baseline.shape.is_some() {
+                " with results"
+            } else {
+                ""
+            };
+            out.push_str(&format!(
+                "  {definition} {} {dim}{}{shape}, {} {:.0} by {}{dim:#}\n",
+                visible(&baseline.tool),
+                visible(&baseline.version),
+                baseline.origin.as_str(),
+                baseline.approval.at,
+                visible(&baseline.approval.by),
+            ));
+        }
+    }
+    out.push_str(&match count {
+        0 => "nothing is pinned\n".to_owned(),
+        1 => "1 tool is pinned\n".to_owned(),
+        count => format!("{count} tools are pinned\n"),
+    });
+    out
+}
+
+fn entry(baseline: &Baseline) -> Value {
+    json!({
+        "tool": baseline.tool,
+        "version": baseline.version,
+        "origin": baseline.origin.as_str(),
+        "fingerprint": baseline.definition.map(|kept| kept.fingerprint.to_string()),
+        "format": baseline.definition.map(|kept| kept.format.id()),
+        "has_shape": baseline.shape.is_some(),
+        "schema_hash": baseline.old.schema,
+        "response_pattern_hash": baseline.old.response,
+        "approved": {
+            "by": baseline.approval.by,
+            "at": format!("{:.3}", baseline.approval.at),
+            "why": baseline.approval.why,
+        },
+    })
+}
+
+/// The store and the one server that has a tool.
+fn found(args: &ShowArgs) -> Result<(Store, Server), CliError> {
+    let nobody = || CliError::NothingPinned {
+        server: args.server.clone().unwrap_or_default(),
+    };
+    let store = keep::existing_store(args.store.as_ref())?.ok_or_else(nobody)?;
+    let servers = keep::servers(&store, args.server.as_ref(), args.scope.as_ref())?;
+    let mut having = Vec::new();
+    let mut names = Vec::new();
+    for server in servers {
+        let tools = store.tools(server.id)?;
+        if tools.contains(&args.tool) {
+            having.push(server);
+        }
+        names.extend(tools);
+    }
+    let mut having = having.into_iter();
+    match (having.next(), having.next()) {
+        (Some(server), None) => Ok((store, server)),
+        (Some(first), Some(second)) => Err(CliError::SeveralServers {
+            tool: args.tool.clone(),
+            first: first.key,
+            second: second.key,
+        }),
+        (None, _) => Err(CliError::NoSuchTool {
+            name: args.tool.clone(),
+            suggestion: toolwarden_model::closest(&args.tool, names.iter().map(String::as_str)),
+        }),
+    }
+}
+
+pub(super) fn show(args: &ShowArgs) -> Result<Verdict, CliError> {
+    let (store, server) = found(args)?;
+    let history = store.history(server.id, &args.tool)?;
+    let Some(baseline) = history.last() else {
+        return Err(CliError::NothingPinned {
+            server: server.key.name,
+        });
+    };
+    let definition = match baseline.definition {
+        Some(kept) => Some(parsed(&store.definition(kept.fingerprint)?)),
+        None => None,
+    };
+    let shape = baseline.shape.as_deref().map(parsed);
+    let mut members = vec![
+        ("schema".to_owned(), json!("toolwarden/watch/show/v1")),
+        ("server".to_owned(), json!(server.key.name)),
+        ("scope".to_owned(), json!(server.key.scope)),
+    ];
+    let mut entry = match entry(baseline) {
+        Value::Object(entry) => entry,
+        _ => serde_json::Map::new(),
+    };
+    entry.insert(
+        "definition".to_owned(),
+        definition.clone().unwrap_or(Value::Null),
+    );
+    entry.insert("shape".to_owned(), shape.clone().unwrap_or(Value::Null));
+    members.extend(entry);
+    if args.format == PlainFormat::Json {
+        print(&document::rendered(&Value::Object(
+            members.into_iter().collect(),
+        )))?;
+        return Ok(Verdict::Fine);
+    }
+    let dim = style::DIM;
+    let mut out = String::new();
+    let (name, of) = (visible(&baseline.tool), visible(&server.key.name));
+    out.push_str(&format!("{name} {dim}of `{of}`{dim:#}\n"));
+    out.push_str(&approved(baseline));
+    match &definition {
+        Some(definition) => out.push_str(&visible_lines(&document::rendered(definition))),
+        None => out.push_str("only a hash is known of its definition; the next check adopts it\n"),
+    }
+    if let Some(shape) = &shape {
+        let results = shape
+            .get("results")
+            .and_then(Value::as_u64)
+            .unwrap_or_default();
+        out.push_str(&format!(
+            "{dim}results: the shape of {results}; --format json has it{dim:#}\n"
+        ));
+    }
+    print(&out)?;
+    Ok(Verdict::Fine)
+}
+
+pub(super) fn history(args: &ShowArgs) -> Result<Verdict, CliError> {
+    let (store, server) = found(args)?;
+    let history = store.history(server.id, &args.tool)?;
+    let alerts = store.alerts(&AlertFilter {
+        tools: vec![args.tool.clone()],
+        servers: vec![server.key.name.clone()],
+        ..AlertFilter::default()
+    })?;
+    if args.format == PlainFormat::Json {
+        let alerts = alerts.iter().map(|alert| {
+            json!({"id": alert.id, "class": alert.class, "status": alert.status.as_str(),
+                "first_seen": format!("{:.3}", alert.first_seen),
+                "last_seen": format!("{:.3}", alert.last_seen), "times": alert.times})
+        });
+        print(&document::rendered(&json!({
+            "schema": "toolwarden/watch/history/v1",
+            "server": server.key.name,
+            "scope": server.key.scope,
+            "tool": args.tool,
+            "baselines": history.iter().map(entry).collect::<Vec<_>>(),
+            "alerts": alerts.collect::<Vec<_>>(),
+        })))?;
+        return Ok(Verdict::Fine);
+    }
+    let dim = style::DIM;
+    let mut lines: Vec<(jiff::Timestamp, String)> = Vec::new();
+    for baseline in &history {
+        lines.push((baseline.approval.at, approved(baseline)));
+    }
+    for alert in &alerts {
+        let line = format!(
+            "{:.0} alert {} {} {dim}({}, {} times){dim:#}\n",
+            alert.first_seen,
+            alert.id,
+            alert.class,
+            alert.status.as_str(),
+            alert.times
+        );
+        lines.push((alert.first_seen, line));
+    }
+    lines.sort_by_key(|(at, _)| *at);
+    print(&lines.into_iter().map(|(_, line)| line).collect::<String>())?;
+    Ok(Verdict::Fine)
+}
+
+fn approved(baseline: &Baseline) -> String {
+    let dim = style::DIM;
+    let why = baseline.approval.why.as_ref();
+    let why = why
+        .map(|why| format!(": {}", visible(why)))
+        .unwrap_or_default();
+    let digest = baseline.definition.map_or_else(String::new, |kept| {
+        kept.fingerprint.to_string().chars().take(12).collect()
+    });
+    format!(
+        "{:.0} {} {dim}{digest} version {}{dim:#} by {}{why}\n",
+        baseline.approval.at,
+        baseline.origin.as_str(),
+        visible(&baseline.version),
+        visible(&baseline.approval.by),
+    )
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}
+
+fn visible_lines(text: &str) -> String {
+    text.lines().map(|line| visible(line) + "\n").collect()
+}

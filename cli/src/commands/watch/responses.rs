@@ -1,0 +1,116 @@
+//! What tools returned, from files.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::commands::talk::say;
+use crate::error::CliError;
+use crate::input::files_of;
+
+type Take<'t> = dyn FnMut(&str, &Value) -> Result<(), CliError> + 't;
+
+/// Hands over every result of a file or of the files of a directory, with its tool.
+///
+/// `only` is the tool that results without a name belong to; otherwise the name of the file says it.
+pub(super) fn read(
+    path: &Path,
+    only: Option<&str>,
+    tools: &BTreeSet<String>,
+    take: &mut Take<'_>,
+) -> Result<(), CliError> {
+    let mut strangers = 0;
+    if path.is_dir() {
+        for file in files_of(path)? {
+            let stem = file.file_stem().map(|it| it.to_string_lossy().into_owned());
+            strangers += read_file(&file, stem.as_deref(), tools, take)?;
+        }
+    } else {
+        let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
+        let stem = stem.filter(|stem| tools.contains(stem));
+        strangers += read_file(path, only.or(stem.as_deref()), tools, take)?;
+    }
+    if strangers > 0 {
+        say(&format!(
+            "{}: {strangers} results are of tools that were not looked at",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+fn read_file(
+    path: &Path,
+    tool: Option<&str>,
+    tools: &BTreeSet<String>,
+    take: &mut Take<'_>,
+) -> Result<usize, CliError> {
+    let failed = |source| CliError::Read {
+        place: path.to_owned(),
+        source,
+    };
+    let reader: Box<dyn Read> = if path == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        Box::new(File::open(path).map_err(failed)?)
+    };
+    let reader = BufReader::with_capacity(1 << 16, reader);
+    let values = serde_json::Deserializer::from_reader(reader).into_iter::<Value>();
+    let mut strangers = 0;
+    let mut index = 0;
+    let mut see = |value: &Value, index: usize| -> Result<usize, CliError> {
+        let (named, result) = record(value);
+        let Some(name) = named.or(tool) else {
+            return Err(CliError::Unnamed {
+                place: path.to_owned(),
+                index,
+            });
+        };
+        if !tools.contains(name) {
+            return Ok(1);
+        }
+        take(name, result)?;
+        Ok(0)
+    };
+    let mut first: Option<Value> = None;
+    for value in values {
+        let value = value.map_err(|error| CliError::Result {
+            place: path.to_owned(),
+            source: error,
+        })?;
+        index += 1;
+        if index == 1 {
+            first = Some(value);
+            continue;
+        }
+        if let Some(first) = first.take() {
+            strangers += see(&first, 1)?;
+        }
+        strangers += see(&value, index)?;
+    }
+    match first {
+        // A document that is a list holds results; a tool that returns lists has one per line.
+        Some(Value::Array(results)) => {
+            for (index, result) in results.iter().enumerate() {
+                strangers += see(result, index + 1)?;
+            }
+        }
+        Some(result) => strangers += see(&result, 1)?,
+        None => {}
+    }
+    Ok(strangers)
+}
+
+/// The tool a record names and its result, or the whole as a result.
+fn record(value: &Value) -> (Option<&str>, &Value) {
+    let named = value.get("tool").and_then(Value::as_str);
+    let held = ["result", "response", "output"];
+    let result = held.iter().find_map(|key| value.get(key));
+    match (named, result) {
+        (Some(name), Some(result)) => (Some(name), result),
+        _ => (None, value),
+    }
+}

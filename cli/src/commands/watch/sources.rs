@@ -1,0 +1,145 @@
+//! Where tools are looked at, from the command line.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toolwarden_mcp::{Endpoint, Url};
+use toolwarden_store::ServerKey;
+use toolwarden_warden::{LOCAL, Reached, WatchConfig, WatchedCall, server_name};
+
+use crate::args::{PinnedArgs, SourceArgs};
+use crate::error::CliError;
+use crate::input::expand;
+
+/// A server and how its tools are seen.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) key: ServerKey,
+    pub(super) from: From,
+    /// Whether what is seen is everything the server offers.
+    pub(super) whole: bool,
+    pub(super) calls: Vec<WatchedCall>,
+    pub(super) timeout: Duration,
+}
+
+#[derive(Debug)]
+pub(super) enum From {
+    Files(Vec<PathBuf>),
+    /// A file with one definition, and what the tool is called.
+    Schema(PathBuf, String),
+    Live(Endpoint),
+}
+
+/// The servers the arguments name.
+pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Source>, CliError> {
+    let timeout = Duration::from_secs(args.timeout.max(1));
+    let everything = args.tools.is_empty();
+    let source = |name: &str, from, whole| Source {
+        key: ServerKey {
+            name: name.to_owned(),
+            scope: pinned.scope.clone(),
+        },
+        from,
+        whole: whole && everything,
+        calls: Vec::new(),
+        timeout,
+    };
+    let named = pinned.server.as_deref();
+    let mut sources = Vec::new();
+    if let (Some(file), [tool]) = (&args.schema, args.tools.as_slice()) {
+        let from = From::Schema(file.clone(), tool.clone());
+        sources.push(source(named.unwrap_or(LOCAL), from, false));
+    } else if args.schema.is_some() {
+        return Err(CliError::OneTool);
+    }
+    if args.per_file {
+        for file in expand(args.files.iter().map(PathBuf::as_path))? {
+            let stem = file.file_stem().unwrap_or(file.as_os_str());
+            let name = stem.to_string_lossy().into_owned();
+            sources.push(source(&name, From::Files(vec![file]), true));
+        }
+    } else if !args.files.is_empty() {
+        let from = From::Files(args.files.clone());
+        sources.push(source(named.unwrap_or(LOCAL), from, named.is_some()));
+    }
+    for line in &args.mcp_command {
+        let endpoint = Endpoint::command_line(line)?;
+        let name = named.map_or_else(|| server_name(&endpoint), ToOwned::to_owned);
+        sources.push(source(&name, From::Live(endpoint), true));
+    }
+    for url in &args.mcp_url {
+        let endpoint = with_headers(Endpoint::url(url)?, &args.headers)?;
+        let name = named.map_or_else(|| server_name(&endpoint), ToOwned::to_owned);
+        sources.push(source(&name, From::Live(endpoint), true));
+    }
+    if let Some(path) = &args.config {
+        let config = config(path)?;
+        let watched = config.servers.into_iter();
+        let watched = watched.filter(|(name, _)| named.is_none_or(|wanted| wanted == name));
+        for (name, server) in watched {
+            let from = match server.reached {
+                Reached::Live(endpoint) => From::Live(endpoint),
+                Reached::Files(files) => From::Files(files),
+            };
+            let mut source = source(&name, from, true);
+            source.key.scope = server.scope;
+            source.calls = server.calls;
+            source.timeout = server.timeout;
+            sources.push(source);
+        }
+        if let Some(name) = named.filter(|_| sources.is_empty()) {
+            return Err(CliError::NoSuchServer {
+                name: name.to_owned(),
+                suggestion: String::new(),
+            });
+        }
+    }
+    if sources.is_empty() {
+        return Err(CliError::NoSource);
+    }
+    distinct(&sources)?;
+    Ok(sources)
+}
+
+pub(super) fn config(path: &Path) -> Result<WatchConfig, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read {
+        place: path.to_owned(),
+        source,
+    })?;
+    let variable = |name: &str| std::env::var(name).ok();
+    WatchConfig::parse(path, &text, &variable).map_err(|source| CliError::Config {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })
+}
+
+fn with_headers(endpoint: Endpoint, headers: &[String]) -> Result<Endpoint, CliError> {
+    let Endpoint::Url(url) = endpoint else {
+        return Ok(endpoint);
+    };
+    let split = headers.iter().map(|header| {
+        let pair = header.split_once(':');
+        let pair = pair.map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+        pair.ok_or(CliError::Header)
+    });
+    Ok(Endpoint::Url(Url {
+        headers: split.collect::<Result<_, _>>()?,
+        ..url
+    }))
+}
+
+/// Two servers of one name would be held to each other's tools.
+fn distinct(sources: &[Source]) -> Result<(), CliError> {
+    let mut keys: Vec<&ServerKey> = sources.iter().map(|source| &source.key).collect();
+    keys.sort_unstable();
+    let twice = keys.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    });
+    match twice {
+        Some(key) => Err(CliError::SameServer {
+            name: key.name.clone(),
+        }),
+        None => Ok(()),
+    }
+}

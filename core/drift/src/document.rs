@@ -1,0 +1,212 @@
+//! Drift as JSON.
+
+use serde_json::{Value, json};
+use toolwarden_model::json::Object;
+use toolwarden_schema::{Side, Unknown, Witness};
+
+use crate::change::{Change, Judgement};
+use crate::compare::Drift;
+use crate::list::ToolDrift;
+use crate::rename::Rename;
+use crate::schema::SchemaDrift;
+use crate::shape::{Certainty, Evidence, ShapeDrift};
+use crate::text::Finding;
+
+/// What became of a tool, as JSON: the entries of `toolwarden/watch/diff/v1` and of alerts.
+#[must_use]
+pub fn tool(tool: &ToolDrift) -> Value {
+    let mut entry = Object::new();
+    let outcome = match tool {
+        ToolDrift::Changed(_) => "changed",
+        ToolDrift::Added { .. } => "added",
+        ToolDrift::Removed { .. } => "removed",
+        ToolDrift::Renamed { .. } => "renamed",
+    };
+    entry.insert("tool".to_owned(), json!(tool.tool()));
+    entry.insert("outcome".to_owned(), json!(outcome));
+    entry.insert("class".to_owned(), json!(tool.class().as_str()));
+    entry.insert("change_type".to_owned(), json!(tool.change_type().as_str()));
+    entry.insert(
+        "severity".to_owned(),
+        json!(tool.class().severity().as_str()),
+    );
+    match tool {
+        ToolDrift::Changed(drift) => changed(&mut entry, drift),
+        ToolDrift::Renamed { rename, drift } => {
+            entry.insert("rename".to_owned(), renamed(rename));
+            changed(&mut entry, drift);
+        }
+        ToolDrift::Added { findings, .. } => {
+            let reasons: Vec<Value> = findings.iter().map(finding).collect();
+            entry.insert("reasons".to_owned(), Value::Array(reasons));
+        }
+        ToolDrift::Removed { .. } => {}
+    }
+    Value::Object(entry)
+}
+
+fn changed(entry: &mut Object, drift: &Drift) {
+    for (key, schema) in [("input", &drift.input), ("output", &drift.output)] {
+        if let Some(schema) = schema {
+            entry.insert(key.to_owned(), schema_drift(schema));
+        }
+    }
+    let changes = drift.changes.iter().map(change).collect();
+    entry.insert("changes".to_owned(), Value::Array(changes));
+    if let Some(shape) = &drift.results {
+        entry.insert("results".to_owned(), results(shape));
+    }
+}
+
+/// What results that were seen say beyond the changes, as JSON.
+#[must_use]
+pub fn results(drift: &ShapeDrift) -> Value {
+    let evidence = |it: Evidence| json!({"seen": it.seen, "of": it.of});
+    let changes = drift.changes.iter().map(|it| {
+        let mut entry = Object::new();
+        entry.insert("part".to_owned(), json!(it.channel.as_str()));
+        entry.insert("path".to_owned(), json!(it.pointer));
+        entry.insert("what".to_owned(), json!(it.what.to_string()));
+        entry.insert("baseline".to_owned(), evidence(it.baseline));
+        entry.insert("window".to_owned(), evidence(it.window));
+        match it.certainty {
+            Certainty::Certain => entry.insert("certain".to_owned(), json!(true)),
+            Certainty::Significant { p, effect } => {
+                entry.insert("effect".to_owned(), json!(effect));
+                entry.insert("p".to_owned(), json!(p))
+            }
+        };
+        Value::Object(entry)
+    });
+    let notes = drift.notes.iter().map(|it| {
+        json!({"part": it.channel.as_str(), "path": it.pointer, "what": it.what.to_string(),
+            "baseline": evidence(it.baseline), "window": evidence(it.window), "message": it.message})
+    });
+    let limits = drift.limits.iter().map(|it| Value::from(it.to_string()));
+    json!({
+        "changes": changes.collect::<Vec<_>>(),
+        "notes": notes.collect::<Vec<_>>(),
+        "limits": limits.collect::<Vec<_>>(),
+    })
+}
+
+fn schema_drift(drift: &SchemaDrift) -> Value {
+    let mut entry = Object::new();
+    entry.insert("declared".to_owned(), judgement(&drift.declared));
+    entry.insert("open".to_owned(), judgement(&drift.open));
+    if let Some(replayed) = &drift.replayed {
+        let mut observed = Object::new();
+        observed.insert("calls".to_owned(), json!(replayed.calls));
+        observed.insert("accepted_before".to_owned(), json!(replayed.accepted));
+        observed.insert("rejected_now".to_owned(), json!(replayed.rejected));
+        if let Some(first) = &replayed.first {
+            observed.insert("first_rejected".to_owned(), witness(first));
+        }
+        entry.insert("observed".to_owned(), Value::Object(observed));
+    }
+    Value::Object(entry)
+}
+
+fn judgement(judgement: &Judgement) -> Value {
+    let mut entry = Object::new();
+    entry.insert("verdict".to_owned(), json!(judgement.as_str()));
+    match judgement {
+        Judgement::Equivalent => {}
+        Judgement::Compatible(gained) => {
+            if let Some(gained) = gained {
+                entry.insert("accepted_now".to_owned(), gained.clone());
+            }
+        }
+        Judgement::Breaking(found) => {
+            entry.insert("witness".to_owned(), witness(found));
+        }
+        Judgement::Unknown(unknown) => {
+            entry.insert("reason".to_owned(), json!(unknown.reason.text()));
+            entry.insert("obstacles".to_owned(), obstacles(unknown));
+        }
+    }
+    Value::Object(entry)
+}
+
+fn obstacles(unknown: &Unknown) -> Value {
+    let obstacles = unknown.obstacles.iter();
+    obstacles
+        .map(|obstacle| {
+            let side = match obstacle.side {
+                Side::Old => "old",
+                Side::New => "new",
+            };
+            json!({"side": side, "pointer": obstacle.pointer.as_str(), "keyword": obstacle.keyword})
+        })
+        .collect()
+}
+
+fn witness(witness: &Witness) -> Value {
+    let mut entry = Object::new();
+    entry.insert("value".to_owned(), witness.value.clone());
+    entry.insert("keyword".to_owned(), json!(witness.keyword));
+    entry.insert(
+        "schema_pointer".to_owned(),
+        json!(witness.schema_pointer.as_str()),
+    );
+    entry.insert(
+        "value_pointer".to_owned(),
+        json!(witness.value_pointer.as_str()),
+    );
+    entry.insert("message".to_owned(), json!(witness.message));
+    Value::Object(entry)
+}
+
+fn change(change: &Change) -> Value {
+    let mut entry = Object::new();
+    let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
+    put("id", json!(change.id.to_string()));
+    put("rule", json!(change.rule));
+    put("facet", json!(change.facet.as_str()));
+    put("pointer", json!(change.pointer.as_str()));
+    put("kind", json!(change.kind.as_str()));
+    put("class", json!(change.class.as_str()));
+    put("message", json!(change.message));
+    if let Some(found) = &change.judgement {
+        put("judgement", judgement(found));
+    }
+    if let Some(before) = &change.before {
+        put("before", before.clone());
+    }
+    if let Some(after) = &change.after {
+        put("after", after.clone());
+    }
+    if let Some(rename) = &change.rename {
+        put("rename", renamed(rename));
+    }
+    if !change.reasons.is_empty() {
+        put("reasons", change.reasons.iter().map(finding).collect());
+    }
+    Value::Object(entry)
+}
+
+fn renamed(rename: &Rename) -> Value {
+    let mut entry = Object::new();
+    entry.insert("from".to_owned(), json!(rename.from));
+    entry.insert("to".to_owned(), json!(rename.to));
+    entry.insert(
+        "likeness".to_owned(),
+        json!((rename.likeness * 100.0).round() / 100.0),
+    );
+    if let Some(adapter) = &rename.adapter {
+        entry.insert("adapter".to_owned(), json!(adapter));
+    }
+    Value::Object(entry)
+}
+
+fn finding(finding: &Finding) -> Value {
+    let mut entry = Object::new();
+    entry.insert("detector".to_owned(), json!(finding.detector.as_str()));
+    entry.insert("weight".to_owned(), json!(finding.weight.as_str()));
+    entry.insert("pointer".to_owned(), json!(finding.pointer.as_str()));
+    entry.insert("message".to_owned(), json!(finding.message));
+    if let Some(decoded) = &finding.decoded {
+        entry.insert("decoded".to_owned(), json!(decoded));
+    }
+    Value::Object(entry)
+}

@@ -1,0 +1,262 @@
+use std::fmt;
+
+use super::cell::Type;
+use super::channel::Channel;
+use super::exact::{Table, float, upper_bound};
+use super::format::Format;
+
+/// How sure a change has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Confidence {
+    /// The probability of ever calling drift where there is none, over all comparisons with a
+    /// baseline together.
+    pub alpha: f64,
+    /// The how-manieth comparison with this baseline it is, from 1.
+    pub look: u64,
+}
+
+/// What changed between two shapes, what may have, and what could not be seen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShapeDrift {
+    /// What changed, by channel and path.
+    pub changes: Vec<ShapeChange>,
+    /// What was seen for the first time, but not often enough to be called a change.
+    pub notes: Vec<Sighting>,
+    /// What these results cannot tell.
+    pub limits: Vec<Limit>,
+}
+
+/// One change of the results of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShapeChange {
+    /// The part of the result.
+    pub channel: Channel,
+    /// The path, `/items/[]/price`; empty for the whole.
+    pub pointer: String,
+    /// What changed there.
+    pub what: What,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// In how many results of the baseline it was seen.
+    pub baseline: Evidence,
+    /// In how many results of the window it was seen.
+    pub window: Evidence,
+    /// What a reader should know, in a sentence.
+    pub message: String,
+}
+
+/// Something seen for the first time, too rarely to be called a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// The part of the result.
+    pub channel: Channel,
+    /// The path.
+    pub pointer: String,
+    /// What was seen there.
+    pub what: What,
+    /// In how many results of the baseline it was seen.
+    pub baseline: Evidence,
+    /// In how many results of the window it was seen.
+    pub window: Evidence,
+    /// What a reader should know, in a sentence.
+    pub message: String,
+}
+
+/// What can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// A type not seen before.
+    NewType(Type),
+    /// A type no longer seen.
+    GoneType(Type),
+    /// A type seen more or less often.
+    Types(Type),
+    /// A member that was always there is not.
+    Missing,
+    /// A member is there more or less often.
+    Presence,
+    /// A member not seen before.
+    NewField,
+    /// Strings of a format not seen before.
+    NewFormat(Format),
+    /// Strings of a format more or less often.
+    Format(Format),
+    /// Numbers with a fraction more or less often.
+    Fractions,
+    /// A value not seen before, where few values were seen.
+    NewValue,
+    /// A value more or less often.
+    Values,
+    /// Numbers of another magnitude.
+    Range,
+    /// Strings, texts or arrays of another length.
+    Length,
+    /// Errors more or less often.
+    Errors,
+    /// A part of the result that is new, gone, or there more or less often.
+    Channel,
+}
+
+/// How sure a change is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Certainty {
+    /// A rule without chance: it never was so in many results, and now it is.
+    Certain,
+    /// A test found it more than chance.
+    Significant {
+        /// How likely so large a difference is by chance.
+        p: f64,
+        /// By how much the share of results changed, from −1 to 1.
+        effect: f64,
+    },
+}
+
+/// In how many results something was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Results in which it was seen.
+    pub seen: u64,
+    /// Results in which it could have been.
+    pub of: u64,
+}
+
+/// One of the two shapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is compared with.
+    Baseline,
+    /// What is compared.
+    Window,
+}
+
+/// What a comparison cannot tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// What none of the results of a side had may still occur.
+    Unseen {
+        /// The side.
+        side: Side,
+        /// Its results.
+        results: u64,
+        /// The share of results that may have it, with a confidence of 95 %.
+        upper: f64,
+    },
+    /// A shape was full and left something out.
+    Truncated(Side),
+    /// Values were not compared: one shape has none, or they are hashed under different keys.
+    NoValues,
+}
+
+impl Default for Confidence {
+    fn default() -> Self {
+        Self {
+            alpha: 0.001,
+            look: 1,
+        }
+    }
+}
+
+impl Confidence {
+    /// What this look may spend of `alpha`. The spendings of all looks sum up to `alpha`, so looking
+    /// often does not find drift in the end.
+    pub(super) fn spending(&self) -> f64 {
+        let look = float(self.look.max(1));
+        let alpha = if self.alpha.is_finite() {
+            self.alpha.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        alpha / (look * (look + 1.0))
+    }
+}
+
+impl ShapeDrift {
+    /// Whether nothing changed that could be told from chance.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+impl ShapeChange {
+    /// How likely so large a difference is by chance. A certain change was called by a rule that did
+    /// not ask, and may be one result that was bound to come.
+    #[must_use]
+    pub fn chance(&self) -> f64 {
+        Table::of(self.baseline, self.window).p_value()
+    }
+}
+
+impl Evidence {
+    /// The share of results, 0 where there are none.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        if self.of == 0 {
+            0.0
+        } else {
+            float(self.seen) / float(self.of)
+        }
+    }
+}
+
+impl Limit {
+    pub(super) fn unseen(side: Side, results: u64) -> Self {
+        Self::Unseen {
+            side,
+            results,
+            upper: upper_bound(results),
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.seen, self.of)
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Baseline => "baseline",
+            Self::Window => "window",
+        })
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NewType(kind) => write!(f, "new type {}", kind.as_str()),
+            Self::GoneType(kind) => write!(f, "type {} no longer seen", kind.as_str()),
+            Self::Types(kind) => write!(f, "share of type {}", kind.as_str()),
+            Self::Missing => f.write_str("lacking where it was always there"),
+            Self::Presence => f.write_str("share of results with this member"),
+            Self::NewField => f.write_str("new member"),
+            Self::NewFormat(format) => write!(f, "new format {}", format.as_str()),
+            Self::Format(format) => write!(f, "share of format {}", format.as_str()),
+            Self::Fractions => f.write_str("share of numbers with a fraction"),
+            Self::NewValue => f.write_str("new value"),
+            Self::Values => f.write_str("share of a value"),
+            Self::Range => f.write_str("share of numbers"),
+            Self::Length => f.write_str("share of lengths"),
+            Self::Errors => f.write_str("share of errors"),
+            Self::Channel => f.write_str("share of results with this part"),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unseen { side, results: 0, .. } => write!(f, "the {side} has no results, so nothing can be told"),
+            Self::Unseen { side, results, upper } => write!(
+                f,
+                "not seen in {results} results of the {side}: up to {:.1} % of results may still have it",
+                upper * 100.0
+            ),
+            Self::Truncated(side) => write!(f, "the {side} is full: some paths or values are not compared"),
+            Self::NoValues => f.write_str("values are not compared: one side has none, or they are hashed under different keys"),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+/// What a string looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// No characters.
+    Empty,
+    /// A UUID.
+    Uuid,
+    /// A date and time as in RFC 3339.
+    DateTime,
+    /// A date as in RFC 3339.
+    Date,
+    /// A whole number as text.
+    Integer,
+    /// Any other number as text.
+    Number,
+    /// An absolute URI.
+    Uri,
+    /// An e-mail address.
+    Email,
+    /// An IPv4 address.
+    Ipv4,
+    /// Sixteen or more hexadecimal digits.
+    Hex,
+    /// Base64 of 24 or more characters.
+    Base64,
+    /// A JSON object or array as text, by its brackets.
+    Json,
+    /// Anything else without white space.
+    Word,
+    /// Anything else.
+    Text,
+    /// Plain text of ASCII characters.
+    Ascii,
+    /// Plain text with characters up to U+024F.
+    Latin,
+    /// Plain text with other characters.
+    Unicode,
+    /// Plain text with control characters.
+    Control,
+}
+
+impl Format {
+    /// All of them, in the order of their numbers.
+    pub(super) const ALL: [Self; 18] = [
+        Self::Empty,
+        Self::Uuid,
+        Self::DateTime,
+        Self::Date,
+        Self::Integer,
+        Self::Number,
+        Self::Uri,
+        Self::Email,
+        Self::Ipv4,
+        Self::Hex,
+        Self::Base64,
+        Self::Json,
+        Self::Word,
+        Self::Text,
+        Self::Ascii,
+        Self::Latin,
+        Self::Unicode,
+        Self::Control,
+    ];
+
+    /// The word used in reports and files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::Uuid => "uuid",
+            Self::DateTime => "date-time",
+            Self::Date => "date",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Uri => "uri",
+            Self::Email => "email",
+            Self::Ipv4 => "ipv4",
+            Self::Hex => "hex",
+            Self::Base64 => "base64",
+            Self::Json => "json",
+            Self::Word => "word",
+            Self::Text => "text",
+            Self::Ascii => "ascii",
+            Self::Latin => "latin",
+            Self::Unicode => "unicode",
+            Self::Control => "control",
+        }
+    }
+
+    /// What a string value looks like.
+    pub(super) fn of(text: &str) -> Self {
+        let all_bytes = text.as_bytes();
+        // Long strings are judged by their beginning, so that a megabyte costs what a line costs.
+        let (bytes, whole) = match all_bytes.get(..PREFIX) {
+            Some(prefix) => (prefix, all_bytes.len() == PREFIX),
+            None => (all_bytes, true),
+        };
+        let Some(first) = bytes.first() else {
+            return Self::Empty;
+        };
+        let (every, any) = classes(bytes);
+        let digits_and_marks = every & (NUMERIC | HEX_OR_DASH) != 0;
+        if digits_and_marks
+            && whole
+            && any & DIGIT != 0
+            && let Some(format) = numeric(text, bytes, every)
+        {
+            return format;
+        }
+        if let Some(format) = dated(bytes, whole) {
+            return format;
+        }
+        if every & HEX != 0 && bytes.len() >= 16 {
+            return Self::Hex;
+        }
+        if every & BASE64 != 0 && looks_base64(bytes, any, whole) {
+            return Self::Base64;
+        }
+        if matches!(
+            (first, all_bytes.last()),
+            (b'{', Some(b'}')) | (b'[', Some(b']'))
+        ) {
+            return Self::Json;
+        }
+        if any & SPACE != 0 {
+            return Self::Text;
+        }
+        if any & COLON != 0 && is_uri(bytes) {
+            return Self::Uri;
+        }
+        if any & AT != 0 && is_email(bytes) {
+            return Self::Email;
+        }
+        Self::Word
+    }
+
+    /// The characters a plain text is made of.
+    pub(super) fn of_plain(text: &str) -> Self {
+        if text.is_empty() {
+            return Self::Empty;
+        }
+        let control = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
+        if text.bytes().any(control) {
+            Self::Control
+        } else if text.is_ascii() {
+            Self::Ascii
+        } else if text.chars().all(|letter| letter <= '\u{24f}') {
+            Self::Latin
+        } else {
+            Self::Unicode
+        }
+    }
+}
+
+const PREFIX: usize = 256;
+
+const DIGIT: u8 = 1;
+const HEX: u8 = 2;
+const HEX_OR_DASH: u8 = 4;
+const BASE64: u8 = 8;
+const NUMERIC: u8 = 16;
+const SPACE: u8 = 32;
+const AT: u8 = 64;
+const COLON: u8 = 128;
+
+const CLASSES: [u8; 256] = class_table();
+
+#[expect(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "evaluated by the compiler, over all 256 bytes"
+)]
+const fn class_table() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        let byte = at as u8;
+        let mut class = 0;
+        if byte.is_ascii_digit() {
+            class |= DIGIT;
+        }
+        if byte.is_ascii_hexdigit() {
+            class |= HEX | HEX_OR_DASH;
+        }
+        if byte == b'-' {
+            class |= HEX_OR_DASH;
+        }
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
+            class |= BASE64;
+        }
+        if byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E') {
+            class |= NUMERIC;
+        }
+        if byte.is_ascii_whitespace() {
+            class |= SPACE;
+        }
+        if byte == b'@' {
+            class |= AT;
+        }
+        if byte == b':' {
+            class |= COLON;
+        }
+        table[at] = class;
+        at += 1;
+    }
+    table
+}
+
+/// The classes every byte belongs to, and those at least one does.
+fn classes(bytes: &[u8]) -> (u8, u8) {
+    bytes.iter().fold((u8::MAX, 0), |(every, any), byte| {
+        let class = CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
+        (every & class, any | class)
+    })
+}
+
+/// Formats made of digits and a few marks.
+fn numeric(text: &str, bytes: &[u8], every: u8) -> Option<Format> {
+    if every & HEX_OR_DASH != 0 && is_uuid(bytes) {
+        return Some(Format::Uuid);
+    }
+    if every & NUMERIC == 0 {
+        return None;
+    }
+    if matches_layout(bytes, b"0000-00-00") {
+        return Some(Format::Date);
+    }
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
+    if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+        // Forty digits are an identifier, and hex is what such a field mostly holds.
+        return (digits.len() <= 32).then_some(Format::Integer);
+    }
+    if digits.split(|byte| *byte == b'.').count() == 4 && is_ipv4(digits) {
+        return Some(Format::Ipv4);
+    }
+    let number = bytes.len() <= 40 && text.parse::<f64>().is_ok();
+    number.then_some(Format::Number)
+}
+
+fn is_uuid(bytes: &[u8]) -> bool {
+    bytes.len() == 36
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(at, byte)| (*byte == b'-') == matches!(at, 8 | 13 | 18 | 23))
+}
+
+fn is_ipv4(bytes: &[u8]) -> bool {
+    bytes.split(|byte| *byte == b'.').all(|part| {
+        let value = part.iter().fold(0_u32, |value, digit| {
+            value * 10 + u32::from(digit.wrapping_sub(b'0'))
+        });
+        (1..=3).contains(&part.len()) && part.iter().all(u8::is_ascii_digit) && value < 256
+    })
+}
+
+/// Dates with a time of day; fractions and zones are as RFC 3339 allows them.
+fn dated(bytes: &[u8], whole: bool) -> Option<Format> {
+    let (date, rest) = bytes.split_at_checked(10)?;
+    if !whole || !matches_layout(date, b"0000-00-00") {
+        return None;
+    }
+    let (mark, rest) = rest.split_first()?;
+    let (time, rest) = rest.split_at_checked(8)?;
+    if !matches!(mark, b'T' | b't' | b' ') || !matches_layout(time, b"00:00:00") {
+        return None;
+    }
+    let rest = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            fraction.get(digits..).filter(|_| digits > 0)?
+        }
+        None => rest,
+    };
+    let zone = matches!(rest, b"" | b"Z" | b"z")
+        || matches_layout(rest, b"+00:00")
+        || matches_layout(rest, b"-00:00");
+    zone.then_some(Format::DateTime)
+}
+
+/// Whether the bytes are laid out like this, where `0` stands for any digit.
+fn matches_layout(bytes: &[u8], layout: &[u8]) -> bool {
+    bytes.len() == layout.len()
+        && bytes.iter().zip(layout).all(|(byte, mark)| match mark {
+            b'0' => byte.is_ascii_digit(),
+            mark => byte == mark,
+        })
+}
+
+/// Base64 is told from a long word by its padding or by mixing capitals, small letters and digits.
+fn looks_base64(bytes: &[u8], any: u8, whole: bool) -> bool {
+    let mixed = any & DIGIT != 0
+        && bytes.iter().any(u8::is_ascii_uppercase)
+        && bytes.iter().any(u8::is_ascii_lowercase);
+    let padded = whole && bytes.ends_with(b"=") && bytes.len().is_multiple_of(4);
+    bytes.len() >= 24 && (mixed || padded)
+}
+
+fn is_uri(bytes: &[u8]) -> bool {
+    let scheme = bytes
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        .count();
+    let named = bytes.first().is_some_and(u8::is_ascii_alphabetic);
+    named
+        && (bytes.get(scheme..scheme + 3) == Some(b"://")
+            || bytes.starts_with(b"mailto:")
+            || bytes.starts_with(b"urn:"))
+}
+
+fn is_email(bytes: &[u8]) -> bool {
+    let mut parts = bytes.split(|byte| *byte == b'@');
+    let (Some(user), Some(host), None) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    !user.is_empty() && host.contains(&b'.') && !host.starts_with(b".") && !host.ends_with(b".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_told_apart() {
+        let hex = "0123456789abcdef".repeat(40);
+        for (text, format) in [
+            ("", Format::Empty),
+            ("3f2504e0-4f89-11d3-9a0c-0305e82c3301", Format::Uuid),
+            ("2026-11-16T05:01:35Z", Format::DateTime),
+            ("2026-11-16T05:01:35.123+02:00", Format::DateTime),
+            ("2026-11-16 05:01:35", Format::DateTime),
+            ("2026-11-16T05:01:35.Z", Format::Word),
+            ("2026-11-16", Format::Date),
+            ("42", Format::Integer),
+            ("-7", Format::Integer),
+            ("4.2", Format::Number),
+            ("1e9", Format::Number),
+            ("-", Format::Word),
+            ("e", Format::Word),
+            ("https://example.org/a?b", Format::Uri),
+            ("urn:isbn:1", Format::Uri),
+            ("a@b.org", Format::Email),
+            ("a@b", Format::Word),
+            ("10.0.0.1", Format::Ipv4),
+            ("10.0.0.256", Format::Word),
+            ("d41d8cd98f00b204e9800998ecf8427e", Format::Hex),
+            (hex.as_str(), Format::Hex),
+            ("iVBORw0KGgoAAAANSUhEUgAAAAE=", Format::Base64),
+            ("{\"a\":1}", Format::Json),
+            ("[1]", Format::Json),
+            ("active", Format::Word),
+            ("a b", Format::Text),
+            ("grün", Format::Word),
+            ("an_identifier_of_many_letters", Format::Word),
+        ] {
+            assert_eq!(Format::of(text), format, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_text_is_told_apart_by_its_characters() {
+        for (text, format) in [
+            ("", Format::Empty),
+            ("a\nb", Format::Ascii),
+            ("grün", Format::Latin),
+            ("日本", Format::Unicode),
+            ("a\u{1b}[0m", Format::Control),
+        ] {
+            assert_eq!(Format::of_plain(text), format, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_numbers() {
+        let numbers: Vec<_> = Format::ALL.iter().map(|format| *format as usize).collect();
+        assert_eq!(numbers, (0..Format::ALL.len()).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,204 @@
+//! Where a server is: a program to start or an address to post to.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use reqwest::header::{HeaderName, HeaderValue};
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A program started by the client, spoken to over its standard streams.
+    Command(Command),
+    /// An address of the streamable HTTP transport, or of the older HTTP+SSE one.
+    Url(Url),
+}
+
+/// A program that speaks MCP on its standard streams.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Name or path of the program; a bare name is looked up in `PATH`.
+    pub program: String,
+    /// Arguments, passed without a shell.
+    pub args: Vec<String>,
+    /// Variables added to the inherited environment.
+    pub env: Vec<(String, String)>,
+    /// Working directory; the client's own when absent.
+    pub directory: Option<PathBuf>,
+}
+
+/// An HTTP address with the headers every request to it carries.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    /// The absolute `http` or `https` address.
+    pub url: String,
+    /// Extra headers, usually `Authorization`.
+    pub headers: Vec<(String, String)>,
+}
+
+/// Why a text does not name an endpoint.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEndpoint {
+    /// The command line has no word in it.
+    #[error("the command line is empty")]
+    EmptyCommandLine,
+    /// A quote is not closed or the line ends in a backslash.
+    #[error("the command line `{line}` has an unclosed quote or a trailing backslash")]
+    UnbalancedQuote {
+        /// The line as given.
+        line: String,
+    },
+    /// The address is not an absolute URL.
+    #[error("`{url}` is not an absolute URL")]
+    NotAUrl {
+        /// The text as given.
+        url: String,
+    },
+    /// The scheme is neither `http` nor `https`.
+    #[error("`{url}` has the scheme `{scheme}`; only http and https carry MCP")]
+    Scheme {
+        /// The text as given.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+    },
+    /// A header's name is not a token or its value has forbidden characters.
+    ///
+    /// The value is left out because it is usually a secret.
+    #[error("the header `{name}` has an invalid name or value")]
+    Header {
+        /// The header's name.
+        name: String,
+    },
+}
+
+impl Endpoint {
+    /// Splits a command line into words as a POSIX shell would, without running one.
+    ///
+    /// Quotes and backslashes work; variables, globs, pipes and redirections stay plain text.
+    pub fn command_line(line: &str) -> Result<Self, InvalidEndpoint> {
+        let words = shlex::split(line).ok_or_else(|| InvalidEndpoint::UnbalancedQuote {
+            line: line.to_owned(),
+        })?;
+        let mut words = words.into_iter();
+        let program = words.next().ok_or(InvalidEndpoint::EmptyCommandLine)?;
+        Ok(Self::Command(Command {
+            program,
+            args: words.collect(),
+            env: Vec::new(),
+            directory: None,
+        }))
+    }
+
+    /// An HTTP address without extra headers.
+    pub fn url(url: &str) -> Result<Self, InvalidEndpoint> {
+        let endpoint = Url {
+            url: url.to_owned(),
+            headers: Vec::new(),
+        };
+        endpoint.parsed()?;
+        Ok(Self::Url(endpoint))
+    }
+}
+
+impl Url {
+    /// The address as the HTTP client wants it.
+    pub(crate) fn parsed(&self) -> Result<reqwest::Url, InvalidEndpoint> {
+        let url = reqwest::Url::parse(&self.url).map_err(|_invalid| InvalidEndpoint::NotAUrl {
+            url: self.url.clone(),
+        })?;
+        match url.scheme() {
+            "http" | "https" => Ok(url),
+            scheme => Err(InvalidEndpoint::Scheme {
+                url: self.url.clone(),
+                scheme: scheme.to_owned(),
+            }),
+        }
+    }
+
+    /// The extra headers, checked, with values marked as secrets.
+    pub(crate) fn parsed_headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, InvalidEndpoint> {
+        self.headers
+            .iter()
+            .map(|(name, value)| {
+                let invalid = || InvalidEndpoint::Header { name: name.clone() };
+                let parsed = HeaderName::try_from(name.as_str()).map_err(|_bad| invalid())?;
+                let mut value = HeaderValue::try_from(value.as_str()).map_err(|_bad| invalid())?;
+                value.set_sensitive(true);
+                Ok((parsed, value))
+            })
+            .collect()
+    }
+}
+
+// Environment and header values are usually secrets, so debug output shows their names only.
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("env", &names(&self.env))
+            .field("directory", &self.directory)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Url")
+            .field("url", &self.url)
+            .field("headers", &names(&self.headers))
+            .finish()
+    }
+}
+
+fn names(pairs: &[(String, String)]) -> Vec<&str> {
+    pairs.iter().map(|(name, _value)| name.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_split_like_a_shell() {
+        let Ok(Endpoint::Command(command)) = Endpoint::command_line("npx -y @x/y 'a b' c\\ d $E")
+        else {
+            panic!("not a command");
+        };
+        assert_eq!(command.program, "npx");
+        assert_eq!(command.args, ["-y", "@x/y", "a b", "c d", "$E"]);
+    }
+
+    #[test]
+    fn bad_endpoints_say_why() {
+        let text = |result: Result<Endpoint, InvalidEndpoint>| result.unwrap_err().to_string();
+        assert_eq!(
+            text(Endpoint::command_line("  ")),
+            "the command line is empty"
+        );
+        assert_eq!(
+            text(Endpoint::command_line("a 'b")),
+            "the command line `a 'b` has an unclosed quote or a trailing backslash"
+        );
+        assert_eq!(text(Endpoint::url("/mcp")), "`/mcp` is not an absolute URL");
+        assert_eq!(
+            text(Endpoint::url("ws://h/mcp")),
+            "`ws://h/mcp` has the scheme `ws`; only http and https carry MCP"
+        );
+    }
+
+    #[test]
+    fn debug_hides_secrets() {
+        let url = Url {
+            url: "https://h/mcp".to_owned(),
+            headers: vec![("Authorization".to_owned(), "Bearer s3cret".to_owned())],
+        };
+        assert_eq!(
+            format!("{url:?}"),
+            r#"Url { url: "https://h/mcp", headers: ["Authorization"] }"#
+        );
+    }
+}

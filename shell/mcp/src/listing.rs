@@ -1,0 +1,60 @@
+//! All tools of a server, page by page.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::error::{Counted, McpError, ProtocolFault};
+use crate::server::ServerDescription;
+
+/// The tools of a server and what it says about itself.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// Every tool definition, byte for byte, in the server's order, duplicates included.
+    pub tools: Vec<Box<RawValue>>,
+    /// The server.
+    pub server: ServerDescription,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    tools: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+/// Reads all pages. The caller sets the time-out.
+pub(crate) async fn list(client: &Client) -> Result<Vec<Box<RawValue>>, McpError> {
+    const METHOD: &str = "tools/list";
+    let limits = client.limits();
+    let mut tools = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut params = Value::Null;
+    for _page in 0..limits.pages {
+        let result = client.request(METHOD, params).await?;
+        let page: Page = serde_json::from_str(result.get())
+            .map_err(|source| client.fault(METHOD, ProtocolFault::Result { source }))?;
+        tools.extend(page.tools);
+        if tools.len() > limits.tools {
+            return Err(McpError::TooMany {
+                what: Counted::Tools,
+                limit: limits.tools,
+            });
+        }
+        // Some servers end with an empty cursor instead of none; asking for it would start over.
+        let Some(cursor) = page.next_cursor.filter(|cursor| !cursor.is_empty()) else {
+            return Ok(tools);
+        };
+        if !seen.insert(cursor.clone()) {
+            return Err(client.fault(METHOD, ProtocolFault::RepeatedCursor { cursor }));
+        }
+        params = json!({ "cursor": cursor });
+    }
+    Err(McpError::TooMany {
+        what: Counted::Pages,
+        limit: limits.pages,
+    })
+}

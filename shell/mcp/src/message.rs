@@ -1,0 +1,279 @@
+//! JSON-RPC messages with their payloads kept as text.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::McpError;
+
+/// One JSON-RPC message as received.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// A request of the server to the client.
+    Request {
+        /// The id, as JSON text.
+        id: Box<RawValue>,
+        /// The method.
+        method: String,
+        /// The parameters, byte for byte.
+        params: Option<Box<RawValue>>,
+    },
+    /// The answer to a request of the client.
+    Response {
+        /// The id, as JSON text; `null` if the server could not read the request.
+        id: Box<RawValue>,
+        /// The result, byte for byte, or the error.
+        outcome: Result<Box<RawValue>, RpcError>,
+    },
+    /// A message that wants no answer.
+    Notification {
+        /// The method.
+        method: String,
+        /// The parameters, byte for byte.
+        params: Option<Box<RawValue>>,
+    },
+}
+
+/// A JSON-RPC error object.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RpcError {
+    /// The code.
+    pub code: i64,
+    /// The text.
+    #[serde(default)]
+    pub message: String,
+    /// Whatever the server adds, byte for byte.
+    #[serde(default, deserialize_with = "present")]
+    pub data: Option<Box<RawValue>>,
+}
+
+impl RpcError {
+    /// The error of the request with this method.
+    pub(crate) fn for_method(self, method: &str) -> McpError {
+        McpError::Rpc {
+            method: method.to_owned(),
+            code: self.code,
+            message: self.message,
+            data: self.data,
+        }
+    }
+}
+
+/// Why a text is not a JSON-RPC message.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidMessage {
+    /// Not JSON, or a known member has the wrong type.
+    #[error("it is not a JSON-RPC message: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Neither a method nor a result nor an error.
+    #[error("it has neither method nor result nor error")]
+    Empty,
+    /// Both a result and an error.
+    #[error("it has both a result and an error")]
+    Ambiguous,
+}
+
+/// The code for a method this side does not offer.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// The code of 2026-07-28 for a protocol version the server does not speak.
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+
+impl Message {
+    /// Reads one message, or all messages of a batch (which 2025-03-26 allows).
+    pub fn parse_all(text: &[u8]) -> Result<Vec<Self>, InvalidMessage> {
+        if text.trim_ascii_start().first() != Some(&b'[') {
+            return Ok(vec![Self::parse(text)?]);
+        }
+        let batch: Vec<&RawValue> = serde_json::from_slice(text)?;
+        batch
+            .into_iter()
+            .map(|message| Self::parse(message.get().as_bytes()))
+            .collect()
+    }
+
+    fn parse(text: &[u8]) -> Result<Self, InvalidMessage> {
+        let wire: Wire = serde_json::from_slice(text)?;
+        let Wire {
+            id,
+            method,
+            params,
+            result,
+            error,
+        } = wire;
+        match (method, result, error) {
+            (Some(method), None, None) => Ok(match id.filter(|id| id.get() != "null") {
+                Some(id) => Self::Request { id, method, params },
+                None => Self::Notification { method, params },
+            }),
+            (None, Some(result), None) => Ok(Self::Response {
+                id: id.unwrap_or_else(null),
+                outcome: Ok(result),
+            }),
+            (None, None, Some(error)) => Ok(Self::Response {
+                id: id.unwrap_or_else(null),
+                outcome: Err(error),
+            }),
+            // Servers in the manner of JSON-RPC 1.0 write both and set one to null.
+            (None, Some(result), Some(error)) if result.get() == "null" => Ok(Self::Response {
+                id: id.unwrap_or_else(null),
+                outcome: Err(error),
+            }),
+            (None, None, None) => Err(InvalidMessage::Empty),
+            (_, _, _) => Err(InvalidMessage::Ambiguous),
+        }
+    }
+}
+
+/// Members of a message that mean something; others are of no use outside a result.
+#[derive(Deserialize)]
+struct Wire {
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Box<RawValue>>,
+    method: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    params: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Box<RawValue>>,
+    error: Option<RpcError>,
+}
+
+/// Reads a present member, `null` included, which `Option` alone would take for absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+/// The text of a request.
+pub(crate) fn request(id: i64, method: &str, params: Option<&Value>) -> String {
+    encode(&Outgoing {
+        jsonrpc: "2.0",
+        id: Some(id),
+        method,
+        params,
+    })
+}
+
+/// The text of a notification.
+pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
+    encode(&Outgoing {
+        jsonrpc: "2.0",
+        id: None,
+        method,
+        params,
+    })
+}
+
+/// The answer to a request of the server: `ping` works, all else is not offered.
+pub(crate) fn answer(id: &RawValue, method: &str) -> String {
+    let id = id.get();
+    if method == "ping" {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+    } else {
+        let text = Value::String(format!("method `{method}` is not offered by this client"));
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{METHOD_NOT_FOUND},"message":{text}}}}}"#
+        )
+    }
+}
+
+#[derive(Serialize)]
+struct Outgoing<'a> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a Value>,
+}
+
+fn encode(message: &Outgoing<'_>) -> String {
+    // A `Value` has string keys only, so writing it cannot fail; were it to fail, the empty
+    // text would be refused by the server.
+    serde_json::to_string(message).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Message {
+        Message::parse_all(text.as_bytes()).unwrap().remove(0)
+    }
+
+    #[test]
+    fn results_keep_their_text() {
+        let result = r#"{ "b":1.0e0,"a" : [1.00, 12345678901234567890123],"x-Y":null}"#;
+        let message = one(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#));
+        let Message::Response {
+            id,
+            outcome: Ok(kept),
+        } = message
+        else {
+            panic!("{message:?}");
+        };
+        assert_eq!((id.get(), kept.get()), ("7", result));
+    }
+
+    #[test]
+    fn null_results_are_results() {
+        assert!(matches!(
+            one(r#"{"id":1,"result":null}"#),
+            Message::Response { outcome: Ok(result), .. } if result.get() == "null"
+        ));
+    }
+
+    #[test]
+    fn the_manner_of_json_rpc_1_is_understood() {
+        assert!(matches!(
+            one(r#"{"id":1,"result":{},"error":null}"#),
+            Message::Response { outcome: Ok(_), .. }
+        ));
+        assert!(matches!(
+            one(r#"{"id":1,"result":null,"error":{"code":-1}}"#),
+            Message::Response {
+                outcome: Err(_),
+                ..
+            }
+        ));
+        assert!(matches!(
+            one(r#"{"id":null,"method":"notifications/message"}"#),
+            Message::Notification { .. }
+        ));
+    }
+
+    #[test]
+    fn batches_are_read() {
+        let batch = br#" [{"method":"a"},{"id":"x","method":"ping"}]"#;
+        assert_eq!(Message::parse_all(batch).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn not_messages() {
+        let text = |text: &str| Message::parse_all(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(text("{}"), "it has neither method nor result nor error");
+        assert_eq!(
+            text(r#"{"id":1,"result":1,"error":{"code":1}}"#),
+            "it has both a result and an error"
+        );
+        assert_eq!(
+            text("Server ready"),
+            "it is not a JSON-RPC message: expected value at line 1 column 1"
+        );
+    }
+
+    #[test]
+    fn answers_repeat_the_id_as_it_was() {
+        let Message::Request { id, method, .. } = one(r#"{"id":"a\u0041","method":"roots/list"}"#)
+        else {
+            panic!("not a request");
+        };
+        assert_eq!(
+            answer(&id, &method),
+            r#"{"jsonrpc":"2.0","id":"a\u0041","error":{"code":-32601,"message":"method `roots/list` is not offered by this client"}}"#
+        );
+    }
+}

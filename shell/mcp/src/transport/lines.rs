@@ -1,0 +1,45 @@
+//! Lines of bounded length.
+
+use std::io;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+/// One step of reading lines.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// A line without its end.
+    Text(Vec<u8>),
+    /// The line is longer than the limit; the rest is not read.
+    TooLong,
+    /// Nothing more comes.
+    End,
+}
+
+/// Reads up to the next line feed, holding at most `limit` bytes.
+pub(super) async fn next_line<R: AsyncBufRead + Unpin>(
+    reader: &mut R,
+    limit: usize,
+) -> io::Result<Line> {
+    let mut line = Vec::new();
+    loop {
+        let available = reader.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(if line.is_empty() {
+                Line::End
+            } else {
+                Line::Text(line)
+            });
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let (part, _rest) = available.split_at(end.unwrap_or(available.len()));
+        if line.len() + part.len() > limit {
+            return Ok(Line::TooLong);
+        }
+        line.extend_from_slice(part);
+        let used = part.len() + usize::from(end.is_some());
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(Line::Text(line));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Real servers from npm and PyPI, installed once into a cache.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where a package comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Registry {
+    Npm,
+    PyPi,
+}
+
+/// Installs packages (`name@version` or `name==version`) unless they are there already, and
+/// returns the directory with their programs. `None` means that they cannot be had here; then
+/// the reason is printed, for a test that did not run must not look like one that passed.
+pub(crate) fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf> {
+    let key: String = packages
+        .join("+")
+        .chars()
+        .map(|char| {
+            if char.is_ascii_alphanumeric() || ".-+".contains(char) {
+                char
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let directory = cache().join(key);
+    fs::create_dir_all(&directory).unwrap();
+    // Tests run in parallel and in several processes; the lock is freed with the file.
+    let lock = File::create(directory.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let programs = match registry {
+        Registry::Npm => directory.join("node_modules/.bin"),
+        Registry::PyPi => directory.join("venv/bin"),
+    };
+    let complete = directory.join("complete");
+    if complete.exists() {
+        return Some(programs);
+    }
+    let outcome = match registry {
+        Registry::Npm => npm(&directory, packages),
+        Registry::PyPi => pip(&directory, packages),
+    };
+    match outcome {
+        Ok(()) => {
+            File::create(complete).unwrap();
+            Some(programs)
+        }
+        Err(reason) => {
+            // For continuous integration, where a skipped test would go unnoticed.
+            let required = std::env::var_os("TOOLWARDEN_TEST_REQUIRE_SERVERS").is_some();
+            assert!(!required, "{packages:?} cannot be installed: {reason}");
+            // Not `println!`, which the test harness hides when a test passes.
+            writeln!(
+                io::stderr(),
+                "SKIPPED: {packages:?} cannot be installed: {reason}"
+            )
+            .unwrap();
+            None
+        }
+    }
+}
+
+fn cache() -> PathBuf {
+    std::env::var_os("TOOLWARDEN_TEST_CACHE").map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("../test-servers"),
+        PathBuf::from,
+    )
+}
+
+fn npm(directory: &Path, packages: &[&str]) -> Result<(), String> {
+    run(Command::new("npm")
+        .args([
+            "install",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            "--fetch-retries=1",
+            "--fetch-retry-mintimeout=1000",
+            "--prefix",
+        ])
+        .arg(directory)
+        .args(packages))
+}
+
+fn pip(directory: &Path, packages: &[&str]) -> Result<(), String> {
+    let venv = directory.join("venv");
+    run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    run(Command::new(venv.join("bin/pip"))
+        .args([
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--retries=1",
+        ])
+        .args(packages))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = errors
+        .lines()
+        .filter(|line| !line.contains("warn"))
+        .take(3)
+        .collect();
+    Err(lines.join("; "))
+}

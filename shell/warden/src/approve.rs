@@ -1,0 +1,303 @@
+//! Approves what was seen.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+use toolwarden_drift::{Change, Options, compare};
+use toolwarden_store::{
+    AlertStatus, Approval, NewBaseline, OldHashes, Origin, Server, Sighting, Store, StoreError,
+};
+
+use crate::judge::hash_of;
+use crate::observation::{Observation, UnreadableDefinition};
+use crate::pin::retire;
+use crate::pins::{Pins, PinsError};
+
+/// What waits for approval of one tool.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The server.
+    pub server: Server,
+    /// What was seen.
+    pub sighting: Sighting,
+    /// The changes of the definition since it was pinned; none for a tool that is new or gone.
+    pub changes: Vec<Change>,
+    /// Whether the tool is pinned at all.
+    pub pinned: bool,
+}
+
+/// What is to be approved.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Everything.
+    pub all: bool,
+    /// These tools, whatever changed.
+    pub tools: Vec<String>,
+    /// These changes or alerts, by id.
+    pub ids: Vec<String>,
+}
+
+/// Something that was approved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approved {
+    /// A tool is held to what was seen from now on.
+    Tool {
+        /// Its server.
+        server: String,
+        /// Its name.
+        tool: String,
+    },
+    /// A tool that is gone is held to nothing from now on.
+    Gone {
+        /// Its server.
+        server: String,
+        /// Its name.
+        tool: String,
+    },
+    /// One change; others of the tool still wait.
+    Change {
+        /// Its server.
+        server: String,
+        /// Its tool.
+        tool: String,
+        /// The change.
+        id: String,
+        /// How many still wait.
+        left: usize,
+    },
+}
+
+/// Why something cannot be approved.
+#[derive(Debug, Error)]
+pub enum ApproveError {
+    /// The pins cannot be read or written.
+    #[error(transparent)]
+    Pins(#[from] PinsError),
+    /// What was seen cannot be read again.
+    #[error("what was seen of `{tool}` cannot be read")]
+    Sighting {
+        /// The tool.
+        tool: String,
+        /// Why.
+        source: UnreadableDefinition,
+    },
+    /// Nothing that waits has this name or id.
+    #[error("nothing called `{word}` waits for approval{suggestion}")]
+    NotWaiting {
+        /// The word.
+        word: String,
+        /// What may have been meant.
+        suggestion: String,
+    },
+}
+
+impl From<StoreError> for ApproveError {
+    fn from(error: StoreError) -> Self {
+        Self::Pins(PinsError::Store(error))
+    }
+}
+
+/// Everything that waits for approval, by server and tool.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, ApproveError> {
+    let mut waiting = Vec::new();
+    for server in servers {
+        let pins = Pins::of_store(store, &server.key)?;
+        for sighting in store.sightings(server.id)? {
+            let changes = changes(store, &pins, &sighting)?;
+            waiting.push(Waiting {
+                server: server.clone(),
+                pinned: pins.tools.contains_key(&sighting.tool),
+                sighting,
+                changes,
+            });
+        }
+    }
+    Ok(waiting)
+}
+
+fn changes(
+    store: &Store,
+    pins: &Pins<'_>,
+    sighting: &Sighting,
+) -> Result<Vec<Change>, ApproveError> {
+    let Some(seen) = seen(store, sighting)? else {
+        return Ok(Vec::new());
+    };
+    let Some(mut pinned) = pins.observation(&sighting.tool)? else {
+        return Ok(Vec::new());
+    };
+    let mut seen = seen;
+    crate::bring_together(&mut [&mut pinned], &mut [&mut seen]);
+    let drift = compare(
+        &pinned.observed(),
+        &seen.observed(),
+        &Options::default(),
+        &[],
+    );
+    Ok(drift.changes)
+}
+
+fn seen(store: &Store, sighting: &Sighting) -> Result<Option<Observation>, ApproveError> {
+    let Some(kept) = sighting.definition else {
+        return Ok(None);
+    };
+    let text = store.definition(kept.fingerprint)?;
+    let read = Observation::read(&sighting.tool, kept.format, &text);
+    read.map(Some).map_err(|source| ApproveError::Sighting {
+        tool: sighting.tool.clone(),
+        source,
+    })
+}
+
+/// Approves what is selected among the servers, all of it or nothing.
+///
+/// # Errors
+/// Something selected does not wait, or the store cannot be written.
+pub fn approve(
+    store: &Store,
+    servers: &[Server],
+    selection: &Selection,
+    approval: &Approval,
+) -> Result<Vec<Approved>, ApproveError> {
+    store.write(|store| {
+        let waiting = waiting(store, servers)?;
+        let alerts = store.alerts(&toolwarden_store::AlertFilter {
+            status: Some(AlertStatus::Open),
+            ..Default::default()
+        })?;
+        let tool_of_alert = |id: &String, waiting: &Waiting| {
+            alerts.iter().any(|alert| {
+                alert.id == *id
+                    && alert.tool == waiting.sighting.tool
+                    && alert.server == waiting.server.key
+            })
+        };
+        let mut approved = Vec::new();
+        let mut used: BTreeSet<&String> = BTreeSet::new();
+        for waiting in &waiting {
+            let tool = &waiting.sighting.tool;
+            let by_name = selection.tools.iter().filter(|name| *name == tool);
+            let by_alert = selection.ids.iter().filter(|id| tool_of_alert(id, waiting));
+            let whole: Vec<&String> = by_name.chain(by_alert).collect();
+            used.extend(&whole);
+            if selection.all || !whole.is_empty() {
+                approved.push(approve_tool(store, waiting, approval)?);
+                continue;
+            }
+            let ids: Vec<&String> = selection
+                .ids
+                .iter()
+                .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
+                .collect();
+            used.extend(&ids);
+            if !ids.is_empty() {
+                approved.extend(approve_changes(store, waiting, &ids, approval)?);
+            }
+        }
+        let words = selection.tools.iter().chain(&selection.ids);
+        if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
+            let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
+            return Err(ApproveError::NotWaiting {
+                word: word.clone(),
+                suggestion: toolwarden_model::closest(word, known),
+            });
+        }
+        Ok(approved)
+    })
+}
+
+/// Makes what was seen of a tool what it is held to.
+fn approve_tool(
+    store: &Store,
+    waiting: &Waiting,
+    approval: &Approval,
+) -> Result<Approved, ApproveError> {
+    let Waiting {
+        server, sighting, ..
+    } = waiting;
+    let pins = Pins::of_store(store, &server.key)?;
+    let (name, tool) = (server.key.name.clone(), sighting.tool.clone());
+    let Some(seen) = seen(store, sighting)? else {
+        retire(store, &pins, &tool, &sighting.version, approval)?;
+        return Ok(Approved::Gone { server: name, tool });
+    };
+    let before = pins.tools.get(&tool);
+    // What was approved is what was seen: a shape that mixes old and new results fits neither.
+    let shape = sighting
+        .shape
+        .clone()
+        .or_else(|| before.and_then(|pin| pin.kept_shape().map(ToOwned::to_owned)));
+    let response = sighting
+        .response_hash
+        .clone()
+        .or_else(|| before.and_then(|pin| pin.old.response.clone()));
+    store.add_baseline(
+        server.id,
+        &NewBaseline {
+            tool: &tool,
+            origin: Origin::Approved,
+            definition: Some((seen.kept(), seen.text())),
+            shape,
+            old: OldHashes {
+                schema: Some(hash_of(&seen)),
+                response,
+            },
+            version: &sighting.version,
+            approval,
+        },
+    )?;
+    store.drop_sighting(server.id, &tool)?;
+    store.drop_observed_shapes(server.id, &tool)?;
+    store.settle(server.id, &tool, AlertStatus::Approved, None)?;
+    Ok(Approved::Tool { server: name, tool })
+}
+
+/// Approves single changes; the tool as a whole once none is left.
+fn approve_changes(
+    store: &Store,
+    waiting: &Waiting,
+    ids: &[&String],
+    approval: &Approval,
+) -> Result<Vec<Approved>, ApproveError> {
+    let Waiting {
+        server,
+        sighting,
+        changes,
+        ..
+    } = waiting;
+    let pins = Pins::of_store(store, &server.key)?;
+    let baseline = pins.tools.get(&sighting.tool).and_then(|pin| pin.baseline);
+    let (Some(baseline), Some(kept)) = (baseline, sighting.definition) else {
+        return Ok(Vec::new());
+    };
+    let known = store.approved_changes(baseline)?;
+    let mut done: BTreeSet<String> = known
+        .into_iter()
+        .filter(|it| it.definition == kept)
+        .map(|it| it.change)
+        .collect();
+    for id in ids {
+        if done.insert((*id).clone()) {
+            store.approve_change(baseline, id, kept, approval)?;
+        }
+    }
+    let left = changes
+        .iter()
+        .filter(|change| !done.contains(&change.id.to_string()))
+        .count();
+    if left == 0 && sighting.shape.is_none() {
+        return Ok(vec![approve_tool(store, waiting, approval)?]);
+    }
+    Ok(ids
+        .iter()
+        .map(|id| Approved::Change {
+            server: server.key.name.clone(),
+            tool: sighting.tool.clone(),
+            id: (*id).clone(),
+            left,
+        })
+        .collect())
+}

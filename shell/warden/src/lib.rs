@@ -1,0 +1,38 @@
+//! The application: the only place that puts store, files and core together.
+//!
+//! Times are arguments, so that whoever calls owns the clock.
+
+mod approve;
+mod config;
+mod import;
+mod judge;
+mod lock;
+mod naming;
+mod observation;
+mod pin;
+mod pins;
+mod record;
+mod results;
+mod schedule;
+
+pub use approve::{ApproveError, Approved, Selection, Waiting, approve, waiting};
+pub use config::{ConfigError, Reached, WatchConfig, WatchedCall, WatchedServer};
+pub use import::{ImportError, Imported, OldState, import};
+pub use judge::{Judged, Listing, judge, mutation};
+pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
+pub use naming::server_name;
+pub use observation::{Observation, UnreadableDefinition, bring_together, is_definition};
+pub use pin::{Pinned, PinnedTool, pin};
+pub use pins::{Pin, Pins, PinsError};
+pub use record::{RaisedAlert, Recorded, Recording, record};
+pub use results::Results;
+pub use schedule::Schedule;
+
+/// The name of the server of tools that come from files and belong to none.
+pub const LOCAL: &str = "local";
+
+/// The scope where nobody names one.
+pub const DEFAULT_SCOPE: &str = "default";
+
+/// The version label where nobody gives one, as in the toolwatch document.
+pub const UNKNOWN_VERSION: &str = "unknown";

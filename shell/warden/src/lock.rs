@@ -1,0 +1,392 @@
+//! `toolwarden.lock`: baselines as a file that is reviewed and merged like code.
+//!
+//! The file is a sequence of JSON documents, one per server and one per tool, sorted, with a member
+//! per line and nothing between documents but a blank line: whoever adds a tool touches no line of
+//! another. It holds the definitions themselves and no digest of them, so that what is reviewed is
+//! what is compared.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use thiserror::Error;
+use toolwarden_model::json::{JsonError, JsonErrorKind, Position, indented};
+use toolwarden_model::{Fingerprint, Format};
+use toolwarden_store::{Approval, Kept, ServerKey};
+
+use crate::{DEFAULT_SCOPE, UNKNOWN_VERSION};
+
+/// The versioned name of the file's form.
+pub const LOCK_SCHEMA: &str = "toolwarden/lock/v1";
+
+const NOTE: &str = "Written by `toolwarden watch lock`. Review it like code; do not edit it.";
+
+/// What tools are held to, by server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockFile {
+    /// The servers, in the order of their keys.
+    pub servers: BTreeMap<ServerKey, LockedServer>,
+}
+
+/// A server of a lock file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockedServer {
+    /// Whether its list of tools is whole.
+    pub sealed: bool,
+    /// Its tools.
+    pub tools: BTreeMap<String, LockedTool>,
+}
+
+/// A tool of a lock file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockedTool {
+    /// What names the definition, computed from it, and how it is read.
+    pub kept: Kept,
+    /// The definition.
+    pub text: String,
+    /// The label its user gave it.
+    pub version: String,
+    /// Who approved it, where that is known.
+    pub approval: Option<Approval>,
+    /// The shape of its results, as JSON without hashes of values.
+    pub shape: Option<Value>,
+}
+
+/// Why a lock file cannot be used.
+#[derive(Debug, Error)]
+pub enum LockError {
+    /// The file cannot be read.
+    #[error("the lock file cannot be read")]
+    Read(#[source] io::Error),
+    /// It is no JSON.
+    #[error("{0}")]
+    Json(JsonError),
+    /// A merge was left half done.
+    #[error("the lock file holds a merge conflict at line {line}")]
+    Conflict {
+        /// Where.
+        line: usize,
+    },
+    /// It starts with something else.
+    #[error("not a lock file of toolwarden")]
+    NotALock,
+    /// A newer toolwarden wrote it.
+    #[error("the lock file is in the form `{found}`, and this toolwarden knows `{LOCK_SCHEMA}`")]
+    Newer {
+        /// Its form.
+        found: String,
+    },
+    /// A document is not one of the two kinds.
+    #[error("the document that ends at line {line} is incomplete: `{member}` is missing")]
+    Missing {
+        /// Where.
+        line: usize,
+        /// What is missing.
+        member: &'static str,
+    },
+    /// A member says something unknown.
+    #[error("the document that ends at line {line} has an unknown {what}: `{found}`")]
+    Unknown {
+        /// Where.
+        line: usize,
+        /// The member.
+        what: &'static str,
+        /// What it says.
+        found: String,
+    },
+    /// Two documents are about one tool.
+    #[error(
+        "`{tool}` of server `{server}` is there twice, again in the document that ends at line {line}"
+    )]
+    Twice {
+        /// Where the second ends.
+        line: usize,
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document<'d> {
+    #[serde(borrow)]
+    schema: Option<Cow<'d, str>>,
+    #[serde(rename = "note")]
+    _note: Option<serde::de::IgnoredAny>,
+    #[serde(borrow)]
+    server: Option<Cow<'d, str>>,
+    #[serde(borrow)]
+    scope: Option<Cow<'d, str>>,
+    sealed: Option<bool>,
+    #[serde(borrow)]
+    tool: Option<Cow<'d, str>>,
+    #[serde(borrow)]
+    version: Option<Cow<'d, str>>,
+    #[serde(borrow)]
+    format: Option<Cow<'d, str>>,
+    approved: Option<ApprovedBy>,
+    #[serde(borrow)]
+    definition: Option<&'d RawValue>,
+    #[serde(borrow)]
+    shape: Option<&'d RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApprovedBy {
+    by: String,
+    at: String,
+    why: Option<String>,
+}
+
+impl LockFile {
+    /// Reads a lock file.
+    ///
+    /// # Errors
+    /// Names the line that is not as this program writes it.
+    pub fn read(path: &Path) -> Result<Self, LockError> {
+        let text = std::fs::read_to_string(path).map_err(LockError::Read)?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a lock file.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn parse(text: &str) -> Result<Self, LockError> {
+        let mut lock = Self::default();
+        let mut lines = Lines::new(text);
+        let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document<'_>>();
+        let mut first = true;
+        while let Some(document) = documents.next() {
+            let document = document.map_err(|error| in_json(text, &error))?;
+            let line = lines.at(documents.byte_offset());
+            if first {
+                is_known(&document)?;
+            } else {
+                lock.add(document, line)?;
+            }
+            first = false;
+        }
+        if first {
+            return Err(LockError::NotALock);
+        }
+        Ok(lock)
+    }
+
+    fn add(&mut self, document: Document<'_>, line: usize) -> Result<(), LockError> {
+        let Document {
+            schema: _,
+            _note: _,
+            server,
+            scope,
+            sealed,
+            tool,
+            version,
+            format,
+            approved,
+            definition,
+            shape,
+        } = document;
+        let missing = |member| LockError::Missing { line, member };
+        let key = ServerKey {
+            name: server.ok_or_else(|| missing("server"))?.into_owned(),
+            scope: scope.map_or_else(|| DEFAULT_SCOPE.to_owned(), Cow::into_owned),
+        };
+        let name = key.name.clone();
+        let server = self.servers.entry(key).or_default();
+        if let Some(sealed) = sealed {
+            server.sealed |= sealed;
+        }
+        let Some(tool) = tool.map(Cow::into_owned) else {
+            return sealed.map(|_| ()).ok_or_else(|| missing("tool"));
+        };
+        let text = definition.ok_or_else(|| missing("definition"))?.get();
+        let format = format.ok_or_else(|| missing("format"))?;
+        let format: Format = format.parse().map_err(|_| LockError::Unknown {
+            line,
+            what: "format",
+            found: format.to_string(),
+        })?;
+        let approval = approved
+            .map(|approved| approval(approved, line))
+            .transpose()?;
+        let shape = shape.map(|shape| serde_json::from_str(shape.get()));
+        let locked = LockedTool {
+            kept: Kept {
+                fingerprint: Fingerprint::of_wire(text),
+                format,
+            },
+            text: text.to_owned(),
+            version: version.map_or_else(|| UNKNOWN_VERSION.to_owned(), Cow::into_owned),
+            approval,
+            // INVARIANT: it was read as JSON already.
+            shape: shape.and_then(Result::ok),
+        };
+        if server.tools.insert(tool.clone(), locked).is_some() {
+            return Err(LockError::Twice {
+                line,
+                server: name,
+                tool,
+            });
+        }
+        Ok(())
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = document(&[("schema", quoted(LOCK_SCHEMA)), ("note", quoted(NOTE))]);
+        for (key, server) in &self.servers {
+            let of_server = [("server", quoted(&key.name)), ("scope", quoted(&key.scope))];
+            let mut members = of_server.to_vec();
+            members.push(("sealed", server.sealed.to_string()));
+            out.push_str(&document(&members));
+            for (name, tool) in &server.tools {
+                let mut members = of_server.to_vec();
+                members.push(("tool", quoted(name)));
+                members.extend(of_tool(tool));
+                out.push_str(&document(&members));
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+        out
+    }
+
+    /// Writes the file: as a whole or not at all.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        // A link stays a link: what it leads to is replaced.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        temporary.write_all(self.render().as_bytes())?;
+        temporary.as_file().sync_all()?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Temporary files are private; a lock file is there to be read.
+            let usual = std::fs::Permissions::from_mode(0o644);
+            let permissions = path.metadata().map_or(usual, |it| it.permissions());
+            temporary.as_file().set_permissions(permissions)?;
+        }
+        temporary.persist(&path).map_err(|error| error.error)?;
+        // The new name is durable only once its folder is.
+        #[cfg(unix)]
+        std::fs::File::open(folder)?.sync_all()?;
+        Ok(())
+    }
+}
+
+fn is_known(first: &Document<'_>) -> Result<(), LockError> {
+    match first.schema.as_deref() {
+        Some(LOCK_SCHEMA) => Ok(()),
+        Some(found) if found.starts_with("toolwarden/lock/") => Err(LockError::Newer {
+            found: found.to_owned(),
+        }),
+        _ => Err(LockError::NotALock),
+    }
+}
+
+fn approval(approved: ApprovedBy, line: usize) -> Result<Approval, LockError> {
+    let at: Timestamp = approved.at.parse().map_err(|_| LockError::Unknown {
+        line,
+        what: "time",
+        found: approved.at.clone(),
+    })?;
+    Ok(Approval {
+        by: approved.by,
+        at,
+        why: approved.why,
+    })
+}
+
+fn of_tool(tool: &LockedTool) -> Vec<(&'static str, String)> {
+    let mut members = vec![
+        ("version", quoted(&tool.version)),
+        ("format", quoted(tool.kept.format.id())),
+    ];
+    if let Some(Approval { by, at, why }) = &tool.approval {
+        let mut approved = serde_json::Map::new();
+        approved.insert("by".to_owned(), Value::from(by.as_str()));
+        approved.insert("at".to_owned(), Value::from(format!("{at:.3}")));
+        if let Some(why) = why {
+            approved.insert("why".to_owned(), Value::from(why.as_str()));
+        }
+        members.push((
+            "approved",
+            indented(&Value::Object(approved).to_string(), 2),
+        ));
+    }
+    members.push(("definition", indented(&tool.text, 2)));
+    if let Some(shape) = &tool.shape {
+        members.push(("shape", indented(&shape.to_string(), 2)));
+    }
+    members
+}
+
+fn document(members: &[(&str, String)]) -> String {
+    let members = members.iter();
+    let members = members.map(|(key, json)| format!("  \"{key}\": {json}"));
+    format!("{{\n{}\n}}\n\n", members.collect::<Vec<_>>().join(",\n"))
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+fn in_json(text: &str, error: &serde_json::Error) -> LockError {
+    let markers = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
+    let mut lines = text.lines();
+    let marked = lines.position(|line| markers.iter().any(|marker| line.starts_with(marker)));
+    if let Some(index) = marked {
+        return LockError::Conflict { line: index + 1 };
+    }
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    LockError::Json(JsonError {
+        position: Position {
+            line: error.line(),
+            column: error.column(),
+        },
+        kind: JsonErrorKind::Syntax {
+            message: message.to_owned(),
+        },
+    })
+}
+
+/// Line numbers of offsets that only grow.
+struct Lines<'t> {
+    text: &'t str,
+    offset: usize,
+    line: usize,
+}
+
+impl<'t> Lines<'t> {
+    const fn new(text: &'t str) -> Self {
+        Self {
+            text,
+            offset: 0,
+            line: 1,
+        }
+    }
+
+    fn at(&mut self, offset: usize) -> usize {
+        let between = self.text.as_bytes().get(self.offset..offset);
+        let between = between.unwrap_or_default();
+        self.line += between.iter().filter(|byte| **byte == b'\n').count();
+        self.offset = offset;
+        self.line
+    }
+}

@@ -1,0 +1,258 @@
+//! Tools as they are compared and kept, from whatever format they were read.
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_canon::{Item, Source, canonicalize_item, definition_pointer};
+use toolwarden_drift::{Facet, Layout, Observed};
+use toolwarden_model::json::{JsonError, Object, Pointer};
+use toolwarden_model::{Definition, Fingerprint, Format, Tool};
+use toolwarden_store::Kept;
+
+/// What was seen of one tool.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// What the tool is called; a file may be told what its only tool is called.
+    pub name: String,
+    tool: Tool,
+    /// Whether the definition can be said in other words: not if its schema is none.
+    portable: bool,
+    definition: Value,
+    layout: Layout,
+    text: Definition,
+    format: Format,
+}
+
+/// Why a kept definition cannot be read again.
+#[derive(Debug, Error)]
+pub enum UnreadableDefinition {
+    /// It is no JSON.
+    #[error(transparent)]
+    Json(#[from] JsonError),
+    /// There is no tool in it, or more than one.
+    #[error("not the definition of one tool")]
+    NotOne,
+}
+
+impl Observation {
+    /// A tool as it is compared: as received where that says what canon reads.
+    #[must_use]
+    pub fn of(tool: Tool) -> Self {
+        if let Some(seen) = with_broken_schema(&tool) {
+            return seen;
+        }
+        let definition = tool.definition.as_ref().map(Definition::value);
+        let inputs = definition_pointer(&tool, &Pointer::of(["inputs"]));
+        let held = definition
+            .as_ref()
+            .and_then(|definition| inputs.find(definition));
+        // Where a format spells its schema differently, the schema canon reads is compared.
+        let as_received = match held {
+            Some(Value::Object(held)) => *held == tool.inputs,
+            // What is no schema is told as such.
+            Some(_) => true,
+            None => tool.inputs.is_empty() || tool.absent.inputs,
+        };
+        let (definition, layout, format) = match definition {
+            Some(definition) if as_received && tool.format != Format::Canonical => {
+                let layout = layout(&tool);
+                (definition, layout, tool.format)
+            }
+            _ => (shared_form(&tool), Layout::mcp(), Format::Mcp),
+        };
+        // A part of an OpenAPI document cannot be read again by itself.
+        let (text, format) = match &tool.definition {
+            Some(text) if format == tool.format && format != Format::Openapi => {
+                (text.clone(), format)
+            }
+            _ => (Definition::from(&shared_form(&tool)), Format::Mcp),
+        };
+        Self {
+            name: tool.name.clone(),
+            portable: true,
+            definition,
+            layout,
+            text,
+            format,
+            tool,
+        }
+    }
+
+    /// A kept definition, as it was when it was kept.
+    ///
+    /// # Errors
+    /// The text is not the definition of one tool.
+    pub fn read(name: &str, format: Format, text: &str) -> Result<Self, UnreadableDefinition> {
+        let item = Item {
+            pointer: Pointer::root(),
+            text,
+        };
+        let mut read = canonicalize_item(&item, Source::Format(format))?.tools;
+        let (Some(found), true) = (read.pop(), read.is_empty()) else {
+            return Err(UnreadableDefinition::NotOne);
+        };
+        let mut seen = Self::of(found.tool);
+        seen.name = name.to_owned();
+        Ok(seen)
+    }
+
+    /// The view that is compared.
+    #[must_use]
+    pub fn observed(&self) -> Observed<'_> {
+        Observed {
+            name: &self.name,
+            definition: &self.definition,
+            layout: &self.layout,
+        }
+    }
+
+    /// The definition as it is compared.
+    #[must_use]
+    pub const fn definition(&self) -> &Value {
+        &self.definition
+    }
+
+    /// The definition as it is kept.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.text.text()
+    }
+
+    /// What names the definition among those kept, and how it is read again.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        Kept {
+            fingerprint: Fingerprint::of_wire(self.text()),
+            format: self.format,
+        }
+    }
+
+    /// The schema the tool promises for its results.
+    #[must_use]
+    pub fn output_schema(&self) -> Option<&Value> {
+        self.observed().facet(Facet::Output)
+    }
+}
+
+/// Whether something was read that could be called: JSON without a name and a schema is no tool.
+#[must_use]
+pub fn is_definition(tool: &Tool) -> bool {
+    !(tool.absent.name && tool.absent.inputs)
+}
+
+/// Makes two lists comparable: as received where they are in one format, else in the words both
+/// share. Tells whether they were in one format.
+pub fn bring_together(old: &mut [&mut Observation], new: &mut [&mut Observation]) -> bool {
+    let formats = |list: &[&mut Observation]| -> Vec<Format> {
+        let portable = list.iter().filter(|seen| seen.portable);
+        let mut formats: Vec<Format> = portable.map(|seen| seen.tool.format).collect();
+        formats.sort_unstable();
+        formats.dedup();
+        formats
+    };
+    let (before, after) = (formats(old), formats(new));
+    let same = before.is_empty() || after.is_empty() || (before == after && before.len() == 1);
+    if !same {
+        let share = |seen: &mut &mut Observation| {
+            if seen.portable {
+                seen.definition = common_form(&seen.tool);
+                seen.layout = Layout::mcp();
+            }
+        };
+        old.iter_mut().for_each(share);
+        new.iter_mut().for_each(share);
+    }
+    same
+}
+
+/// A definition whose schema is no schema, as it is: to take it for one that accepts everything would
+/// hide it.
+fn with_broken_schema(tool: &Tool) -> Option<Observation> {
+    let text = tool.definition.as_ref()?;
+    let definition = text.value();
+    let keys = ["inputSchema", "input_schema", "parameters"];
+    let key = keys.iter().find(|key| {
+        let schema = definition.get(**key);
+        schema.is_some_and(|schema| !schema.is_object() && !schema.is_boolean())
+    })?;
+    // Some formats list parameters instead of a schema, which canon reads.
+    if !tool.inputs.is_empty() {
+        return None;
+    }
+    let layout = Layout::new([
+        (Facet::Name, Pointer::of(["name"])),
+        (Facet::Description, Pointer::of(["description"])),
+        (Facet::Input, Pointer::of([*key])),
+    ]);
+    Some(Observation {
+        name: tool.name.clone(),
+        portable: false,
+        definition,
+        layout,
+        text: text.clone(),
+        format: tool.format,
+        tool: tool.clone(),
+    })
+}
+
+fn layout(tool: &Tool) -> Layout {
+    let place = |key: &str| definition_pointer(tool, &Pointer::of([key]));
+    let mut places = vec![
+        (Facet::Name, place("name")),
+        (Facet::Description, place("description")),
+        (Facet::Input, place("inputs")),
+    ];
+    for (facet, key) in [
+        (Facet::Title, "title"),
+        (Facet::Output, "outputs"),
+        (Facet::Annotations, "annotations"),
+    ] {
+        let place = place(key);
+        if place != Pointer::root() {
+            places.push((facet, place));
+        }
+    }
+    if tool.format == Format::Mcp {
+        places.push((Facet::Meta, Pointer::of(["_meta"])));
+        places.push((Facet::Icons, Pointer::of(["icons"])));
+    }
+    Layout::new(places)
+}
+
+/// What every format can say of a tool.
+fn common_form(tool: &Tool) -> Value {
+    let mut form = shared_form(tool);
+    if let Value::Object(members) = &mut form {
+        for member in ["title", "outputSchema", "annotations"] {
+            members.shift_remove(member);
+        }
+    }
+    form
+}
+
+/// What a tool says, in the members of MCP.
+fn shared_form(tool: &Tool) -> Value {
+    let mut form = Object::new();
+    form.insert("name".to_owned(), Value::from(tool.name.as_str()));
+    if let Some(title) = &tool.title {
+        form.insert("title".to_owned(), Value::from(title.as_str()));
+    }
+    if !tool.absent.description {
+        form.insert(
+            "description".to_owned(),
+            Value::from(tool.description.as_str()),
+        );
+    }
+    if !tool.absent.inputs {
+        form.insert("inputSchema".to_owned(), Value::Object(tool.inputs.clone()));
+    }
+    if !tool.outputs.is_empty() {
+        form.insert(
+            "outputSchema".to_owned(),
+            Value::Object(tool.outputs.clone()),
+        );
+    }
+    if let Some(annotations) = &tool.annotations {
+        form.insert("annotations".to_owned(), Value::Object(annotations.clone()));
+    }
+    Value::Object(form)
+}

@@ -1,0 +1,142 @@
+//! Pins what is seen, by command.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use toolwarden_store::{AlertStatus, Approval, NewBaseline, OldHashes, Origin, ServerKey, Store};
+
+use crate::judge::{Listing, hash_of};
+use crate::pins::{Pins, PinsError};
+use crate::results::Results;
+
+/// What pinning a server did.
+#[derive(Debug)]
+pub struct Pinned {
+    /// Each tool, in the order they were seen.
+    pub tools: Vec<PinnedTool>,
+    /// Tools that were pinned and are not offered any more.
+    pub retired: Vec<String>,
+    /// Whether a further tool of the server is drift from now on.
+    pub sealed: bool,
+}
+
+/// A tool that was pinned.
+#[derive(Clone, Debug)]
+pub struct PinnedTool {
+    /// Its name.
+    pub name: String,
+    /// Whether it was pinned as it is already.
+    pub known: bool,
+    /// The toolwatch hash of its definition.
+    pub schema_hash: String,
+    /// The toolwatch hash of its results.
+    pub response_hash: String,
+    /// How many results its shape rests on.
+    pub results: u64,
+    /// Since when it is pinned like this.
+    pub at: Timestamp,
+}
+
+/// Makes what is seen of a server what it is held to.
+///
+/// # Errors
+/// The store cannot be written.
+pub fn pin(
+    store: &Store,
+    key: &ServerKey,
+    listing: &Listing,
+    seal: bool,
+    version: &str,
+    approval: &Approval,
+) -> Result<Pinned, PinsError> {
+    store.write(|store| {
+        let pins = Pins::of_store(store, key)?;
+        let server = store.keep_server(key, seal, approval.at)?;
+        let mut pinned = Pinned {
+            tools: Vec::new(),
+            retired: Vec::new(),
+            sealed: server.sealed,
+        };
+        for seen in &listing.observed {
+            let (schema_hash, kept) = (hash_of(seen), seen.kept());
+            let results = listing.results.get(&seen.name);
+            let before = pins.tools.get(&seen.name);
+            let known = before.filter(|pin| pin.definition == Some(kept) && results.is_none());
+            let response = results.map(Results::pattern_hash);
+            let response = response.or_else(|| before.and_then(|pin| pin.old.response.clone()));
+            if known.is_none() {
+                let shape = match (results, before) {
+                    (Some(results), _) => Some(results.shape().to_json().to_string()),
+                    (None, Some(before)) => before.kept_shape().map(ToOwned::to_owned),
+                    (None, None) => None,
+                };
+                store.add_baseline(
+                    server.id,
+                    &NewBaseline {
+                        tool: &seen.name,
+                        origin: Origin::Pinned,
+                        definition: Some((kept, seen.text())),
+                        shape,
+                        old: OldHashes {
+                            schema: Some(schema_hash.clone()),
+                            response: response.clone(),
+                        },
+                        version,
+                        approval,
+                    },
+                )?;
+            }
+            store.drop_sighting(server.id, &seen.name)?;
+            store.settle(server.id, &seen.name, AlertStatus::Approved, None)?;
+            pinned.tools.push(PinnedTool {
+                name: seen.name.clone(),
+                known: known.is_some(),
+                schema_hash,
+                response_hash: response.unwrap_or_else(|| Results::NO_PATTERN.to_owned()),
+                results: results.map_or(0, |results| results.shape().results()),
+                at: known.and_then(|pin| pin.at).unwrap_or(approval.at),
+            });
+        }
+        if listing.whole && server.sealed {
+            let observed = listing.observed.iter();
+            let seen: BTreeSet<&str> = observed.map(|seen| seen.name.as_str()).collect();
+            for name in pins
+                .tools
+                .keys()
+                .filter(|name| !seen.contains(name.as_str()))
+            {
+                retire(store, &pins, name, version, approval)?;
+                pinned.retired.push(name.clone());
+            }
+        }
+        Ok(pinned)
+    })
+}
+
+/// Lets a tool go: it is held to nothing from now on.
+pub(crate) fn retire(
+    store: &Store,
+    pins: &Pins<'_>,
+    name: &str,
+    version: &str,
+    approval: &Approval,
+) -> Result<(), PinsError> {
+    let Some(server) = &pins.server else {
+        return Ok(());
+    };
+    store.add_baseline(
+        server.id,
+        &NewBaseline {
+            tool: name,
+            origin: Origin::Retired,
+            definition: None,
+            shape: None,
+            old: OldHashes::default(),
+            version,
+            approval,
+        },
+    )?;
+    store.drop_sighting(server.id, name)?;
+    store.settle(server.id, name, AlertStatus::Approved, None)?;
+    Ok(())
+}
