@@ -190,10 +190,10 @@ impl CliError {
     pub(crate) fn print(&self) {
         use anstream::eprintln;
         let (error, place, dim) = (style::ERROR, style::PLACE, style::DIM);
-        eprintln!(
-            "{error}error{error:#}: {}",
-            style::visible(&self.to_string())
-        );
+        // What a server printed before it died has lines of its own.
+        let message = self.to_string();
+        let lines: Vec<String> = message.lines().map(style::visible).collect();
+        eprintln!("{error}error{error:#}: {}", lines.join("\n    "));
         if let Self::Json {
             place: file,
             position,
@@ -262,7 +262,12 @@ impl CliError {
                 ConfigError::Unset { .. } => "set it, or write the value into the file",
                 _ => "`toolwarden watch daemon --help` shows a configuration",
             }),
-            Self::Live { .. } => Some("start the server by hand to see what it says"),
+            Self::Live { source, .. } => match **source {
+                McpError::Exited { .. } | McpError::Timeout { .. } => Some(
+                    "start the server by hand to see what it says, or give it time with --timeout",
+                ),
+                _ => None,
+            },
             Self::NoSource => Some("give files, --schema, --mcp-command, --mcp-url or --config"),
             Self::OneTool => Some("name it with one --tool"),
             Self::SameServer { .. } => Some("name them apart in a file for --config"),

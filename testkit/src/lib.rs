@@ -1,14 +1,17 @@
-//! For tests only: real definitions and acceptance vectors that live beside the repository.
+//! For tests only: real definitions and acceptance vectors that live beside the repository, and real
+//! servers.
 //!
 //! A clone without them still passes: each test that needs them asks here, and is told in a
 //! printed line what it skips.
 
 mod corpus;
+mod installed;
 mod schemas;
 mod shared;
 mod versions;
 
 pub use corpus::{Sample, definitions, mcp_servers};
+pub use installed::{Registry, installed};
 pub use schemas::schemas;
 pub use shared::{shared, vectors};
 pub use versions::{Release, consecutive_releases};

@@ -309,8 +309,8 @@ fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Ve
             Facet::Other => ("member", Class::Behavioural),
         };
         let inside = |outer: &Pointer, inner: &Pointer| {
-            inner.as_str().len() > outer.as_str().len()
-                && inner.as_str().starts_with(outer.as_str())
+            let rest = inner.as_str().strip_prefix(outer.as_str());
+            rest.is_some_and(|rest| rest.starts_with('/'))
         };
         let holds_facet = Facet::ALL.iter().any(|facet| {
             let place = new.layout.place(*facet);

@@ -18,6 +18,9 @@ pub struct Observation {
     portable: bool,
     definition: Value,
     layout: Layout,
+    /// The format the definition is compared in.
+    view: Format,
+    /// The definition as it is kept, and its format.
     text: Definition,
     format: Format,
 }
@@ -52,25 +55,30 @@ impl Observation {
             Some(_) => true,
             None => tool.inputs.is_empty() || tool.absent.inputs,
         };
-        let (definition, layout, format) = match definition {
+        let (definition, layout, view) = match definition {
+            // A file with nothing but the schema of the arguments, as toolwatch takes it.
+            Some(definition) if is_bare_schema(&tool, &definition) => {
+                let layout = Layout::new([(Facet::Input, Pointer::root())]);
+                (definition, layout, Format::JsonSchema)
+            }
             Some(definition) if as_received && tool.format != Format::Canonical => {
                 let layout = layout(&tool);
                 (definition, layout, tool.format)
             }
-            _ => (shared_form(&tool), Layout::mcp(), Format::Mcp),
+            _ => (whole_form(&tool), Layout::mcp(), Format::Mcp),
         };
-        // A part of an OpenAPI document cannot be read again by itself.
+        // A part of an OpenAPI document cannot be read again by itself, and a canonical tool is ours.
+        let by_itself = !matches!(tool.format, Format::Openapi | Format::Canonical);
         let (text, format) = match &tool.definition {
-            Some(text) if format == tool.format && format != Format::Openapi => {
-                (text.clone(), format)
-            }
-            _ => (Definition::from(&shared_form(&tool)), Format::Mcp),
+            Some(text) if by_itself => (text.clone(), tool.format),
+            _ => (Definition::from(&whole_form(&tool)), Format::Mcp),
         };
         Self {
             name: tool.name.clone(),
             portable: true,
             definition,
             layout,
+            view,
             text,
             format,
             tool,
@@ -144,7 +152,7 @@ pub fn is_definition(tool: &Tool) -> bool {
 pub fn bring_together(old: &mut [&mut Observation], new: &mut [&mut Observation]) -> bool {
     let formats = |list: &[&mut Observation]| -> Vec<Format> {
         let portable = list.iter().filter(|seen| seen.portable);
-        let mut formats: Vec<Format> = portable.map(|seen| seen.tool.format).collect();
+        let mut formats: Vec<Format> = portable.map(|seen| seen.view).collect();
         formats.sort_unstable();
         formats.dedup();
         formats
@@ -156,6 +164,7 @@ pub fn bring_together(old: &mut [&mut Observation], new: &mut [&mut Observation]
             if seen.portable {
                 seen.definition = common_form(&seen.tool);
                 seen.layout = Layout::mcp();
+                seen.view = Format::Mcp;
             }
         };
         old.iter_mut().for_each(share);
@@ -188,6 +197,7 @@ fn with_broken_schema(tool: &Tool) -> Option<Observation> {
         portable: false,
         definition,
         layout,
+        view: tool.format,
         text: text.clone(),
         format: tool.format,
         tool: tool.clone(),
@@ -216,6 +226,41 @@ fn layout(tool: &Tool) -> Layout {
         places.push((Facet::Icons, Pointer::of(["icons"])));
     }
     Layout::new(places)
+}
+
+/// Whether a definition is a schema and nothing else.
+fn is_bare_schema(tool: &Tool, definition: &Value) -> bool {
+    let marks = [
+        "$schema",
+        "type",
+        "properties",
+        "$ref",
+        "anyOf",
+        "oneOf",
+        "allOf",
+    ];
+    tool.format == Format::Raw
+        && tool.absent.name
+        && tool.absent.inputs
+        && marks.iter().any(|mark| definition.get(mark).is_some())
+}
+
+/// What a tool says, with what only its format can say: nothing that changes goes unseen.
+fn whole_form(tool: &Tool) -> Value {
+    let mut form = shared_form(tool);
+    if let Value::Object(members) = &mut form {
+        for (format, extensions) in tool.extensions.iter().filter(|(_, it)| !it.is_empty()) {
+            let key = format!("extensions/{format}");
+            members.insert(key, Value::Object(extensions.clone()));
+        }
+        if let Some(strict) = tool.strict {
+            members.insert("strict".to_owned(), Value::Bool(strict));
+        }
+        if !tool.examples.is_empty() {
+            members.insert("examples".to_owned(), Value::Array(tool.examples.clone()));
+        }
+    }
+    form
 }
 
 /// What every format can say of a tool.

@@ -113,6 +113,7 @@ fn text(alerts: &[Alert]) -> String {
     let open = alerts
         .iter()
         .filter(|alert| alert.status == AlertStatus::Open);
-    out.push_str(&format!("{} alerts, {} open\n", alerts.len(), open.count()));
+    let word = if alerts.len() == 1 { "alert" } else { "alerts" };
+    out.push_str(&format!("{} {word}, {} open\n", alerts.len(), open.count()));
     out
 }

@@ -153,6 +153,7 @@ impl Daemon<'_> {
             Err(error) => {
                 watched.schedule.failed();
                 let wait = watched.schedule.wait(0.5).as_secs();
+                let error = error.to_string().lines().collect::<Vec<_>>().join(" / ");
                 let told = format!("{error}; next try in about {wait} s");
                 self.tell(key, "unanswered", None, &told)?;
                 Ok(None)

@@ -88,7 +88,12 @@ fn text(imported: Imported) -> String {
         known,
         alerts,
     } = imported;
-    let mut out = format!("{baselines} baselines and {alerts} alerts imported\n");
+    let count = |count: usize, word: &str| {
+        let ending = if count == 1 { "" } else { "s" };
+        format!("{count} {word}{ending}")
+    };
+    let (baselines, alerts) = (count(baselines, "baseline"), count(alerts, "alert"));
+    let mut out = format!("{baselines} and {alerts} imported\n");
     if known > 0 {
         out.push_str(&format!(
             "{known} tools were pinned already and stay as they are\n"

@@ -230,6 +230,9 @@ impl Screen<'_> {
     }
 
     fn side_by_side(&mut self, before: Option<&Value>, after: Option<&Value>) {
+        if before.is_none() && after.is_none() {
+            return;
+        }
         let show = |value: Option<&Value>| match value {
             None => vec!["(nothing)".to_owned()],
             Some(Value::String(text)) => wrapped(text, COLUMN),

@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod http;
 #[cfg(test)]
-mod installed;
-#[cfg(test)]
 mod lifetime;
 #[cfg(test)]
 mod real;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwarden_mcp::{Client, Command, Endpoint, Era, Limits};
 
-use crate::installed::{Registry, installed};
 use crate::support::{HttpServer, fixture};
+use toolwarden_testkit::{Registry, installed};
 
 fn program(path: &Path, args: &[&str]) -> Endpoint {
     Endpoint::Command(Command {

@@ -1,21 +1,31 @@
 //! Real servers from npm and PyPI, installed once into a cache.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where a package comes from.
-#[derive(Clone, Copy)]
-pub(crate) enum Registry {
+#[derive(Clone, Copy, Debug)]
+pub enum Registry {
+    /// Programs in `node_modules/.bin`.
     Npm,
+    /// Programs of a virtual environment.
     PyPi,
 }
 
 /// Installs packages (`name@version` or `name==version`) unless they are there already, and
 /// returns the directory with their programs. `None` means that they cannot be had here; then
 /// the reason is printed, for a test that did not run must not look like one that passed.
-pub(crate) fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf> {
+///
+/// # Panics
+/// The cache cannot be written, or the environment demands that tests are not skipped.
+#[must_use]
+#[expect(
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a test without its cache cannot go on, and a skipped test must say so"
+)]
+pub fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf> {
     let key: String = packages
         .join("+")
         .chars()
@@ -28,10 +38,10 @@ pub(crate) fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf
         })
         .collect();
     let directory = cache().join(key);
-    fs::create_dir_all(&directory).unwrap();
+    fs::create_dir_all(&directory).expect("the cache of servers is writable");
     // Tests run in parallel and in several processes; the lock is freed with the file.
-    let lock = File::create(directory.join("lock")).unwrap();
-    lock.lock().unwrap();
+    let lock = File::create(directory.join("lock")).expect("the cache of servers is writable");
+    lock.lock().expect("the cache of servers is writable");
     let programs = match registry {
         Registry::Npm => directory.join("node_modules/.bin"),
         Registry::PyPi => directory.join("venv/bin"),
@@ -46,19 +56,14 @@ pub(crate) fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf
     };
     match outcome {
         Ok(()) => {
-            File::create(complete).unwrap();
+            File::create(complete).expect("the cache of servers is writable");
             Some(programs)
         }
         Err(reason) => {
             // For continuous integration, where a skipped test would go unnoticed.
             let required = std::env::var_os("TOOLWARDEN_TEST_REQUIRE_SERVERS").is_some();
             assert!(!required, "{packages:?} cannot be installed: {reason}");
-            // Not `println!`, which the test harness hides when a test passes.
-            writeln!(
-                io::stderr(),
-                "SKIPPED: {packages:?} cannot be installed: {reason}"
-            )
-            .unwrap();
+            eprintln!("SKIPPED: {packages:?} cannot be installed: {reason}");
             None
         }
     }
@@ -66,7 +71,7 @@ pub(crate) fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf
 
 fn cache() -> PathBuf {
     std::env::var_os("TOOLWARDEN_TEST_CACHE").map_or_else(
-        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("../test-servers"),
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/test-servers"),
         PathBuf::from,
     )
 }

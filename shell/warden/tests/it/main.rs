@@ -1,0 +1,112 @@
+//! What the application promises, on real stores and real definitions.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "clippy's leave for tests does not reach helpers outside test functions"
+)]
+
+mod approvals;
+mod checks;
+mod configuration;
+mod lock_files;
+mod unseen;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolwarden_drift::{ChangeType, Options};
+use toolwarden_model::Format;
+use toolwarden_store::{Approval, ServerKey, Store};
+use toolwarden_warden::{
+    Judged, Listing, Observation, Pins, Recorded, Recording, judge, pin, record,
+};
+
+const ALL: [ChangeType; 3] = [
+    ChangeType::Schema,
+    ChangeType::Response,
+    ChangeType::Behavior,
+];
+
+/// A store with one server.
+struct Bench {
+    _folder: TempDir,
+    store: Store,
+    key: ServerKey,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store.db")).unwrap();
+        let key = ServerKey {
+            name: "browser".to_owned(),
+            scope: "default".to_owned(),
+        };
+        Self {
+            _folder: folder,
+            store,
+            key,
+        }
+    }
+
+    fn pin(&self, tools: &[Value]) {
+        let listing = listing(tools, true);
+        pin(&self.store, &self.key, &listing, true, "1", &approval()).unwrap();
+    }
+
+    fn check(&self, tools: &[Value]) -> (Judged, Recorded) {
+        self.check_listing(listing(tools, true))
+    }
+
+    fn check_listing(&self, mut listing: Listing) -> (Judged, Recorded) {
+        let pins = Pins::of_store(&self.store, &self.key).unwrap();
+        let judged = judge(&pins, &mut listing, &Options::default(), &[]).unwrap();
+        let approval = approval();
+        let recording = Recording {
+            approval: &approval,
+            version: "2",
+            seal: true,
+            alert_on: &ALL,
+        };
+        let recorded = record(&self.store, &pins, &listing, &judged, &recording).unwrap();
+        (judged, recorded)
+    }
+}
+
+fn approval() -> Approval {
+    Approval {
+        by: "ada".to_owned(),
+        at: "2026-11-16T10:00:00Z".parse::<Timestamp>().unwrap(),
+        why: None,
+    }
+}
+
+fn observation(definition: &Value) -> Observation {
+    let name = definition["name"].as_str().unwrap_or_default();
+    Observation::read(name, Format::Mcp, &definition.to_string()).unwrap()
+}
+
+fn listing(tools: &[Value], whole: bool) -> Listing {
+    Listing {
+        observed: tools.iter().map(observation).collect(),
+        whole,
+        ..Listing::default()
+    }
+}
+
+fn tool(name: &str, description: &str, arguments: &[&str]) -> Value {
+    let properties = arguments
+        .iter()
+        .map(|it| ((*it).to_owned(), json!({"type": "string"})));
+    json!({"name": name, "description": description, "inputSchema": {
+        "type": "object", "properties": properties.collect::<serde_json::Map<_, _>>(),
+        "required": arguments, "additionalProperties": false}})
+}
+
+/// What drifted, by tool and class.
+fn told(judged: &Judged) -> Vec<(String, &'static str)> {
+    let tools = judged.drift.tools.iter();
+    tools
+        .map(|it| (it.tool().to_owned(), it.class().as_str()))
+        .collect()
+}
