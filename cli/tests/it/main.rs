@@ -1,4 +1,15 @@
 //! The command as a user meets it.
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "clippy's leave for tests does not reach helpers outside test functions"
+)]
 
 mod commands;
+mod crash;
+mod live;
+mod pinning;
+mod sandbox;
+mod toolwatch;
 mod transcripts;

@@ -80,7 +80,7 @@ impl Store {
             connection,
         };
         store.sql(|it| it.busy_timeout(PATIENCE))?;
-        let layout = store.layout()?;
+        let layout = store.read(Self::layout)?;
         if layout < STEPS.len() {
             store.sql(|it| it.pragma_update(None, "journal_mode", "wal"))?;
             store.write(|store| store.migrate())?;
@@ -152,6 +152,15 @@ impl Store {
         let done = change(self)?;
         transaction.commit().map_err(|error| self.failed(error))?;
         Ok(done)
+    }
+
+    /// Reads several things as they are at one time.
+    fn read<T>(&self, read: impl FnOnce(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        let transaction = begun.map_err(|error| self.failed(error))?;
+        let read = read(self)?;
+        transaction.commit().map_err(|error| self.failed(error))?;
+        Ok(read)
     }
 
     pub(crate) fn sql<T>(

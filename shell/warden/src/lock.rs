@@ -156,6 +156,18 @@ impl LockFile {
         Self::parse(&text)
     }
 
+    /// Waits until nobody else changes lock files beside this one; the wait of others ends when what is
+    /// returned is dropped.
+    ///
+    /// # Errors
+    /// The folder cannot be opened.
+    pub fn exclusive(path: &Path) -> io::Result<std::fs::File> {
+        // The file itself is replaced with every change, so the lock is on its folder.
+        let folder = std::fs::File::open(folder_of(path))?;
+        folder.lock()?;
+        Ok(folder)
+    }
+
     /// Reads the text of a lock file.
     ///
     /// # Errors
@@ -268,8 +280,7 @@ impl LockFile {
     pub fn write(&self, path: &Path) -> io::Result<()> {
         // A link stays a link: what it leads to is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
+        let folder = folder_of(&path);
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
         temporary.write_all(self.render().as_bytes())?;
         temporary.as_file().sync_all()?;
@@ -287,6 +298,11 @@ impl LockFile {
         std::fs::File::open(folder)?.sync_all()?;
         Ok(())
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 fn is_known(first: &Document<'_>) -> Result<(), LockError> {

@@ -13,39 +13,49 @@ use crate::output::{Verdict, print};
 use crate::style::visible;
 
 pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
-    let before = if args.output.exists() {
+    let mut unanswered = 0;
+    let mut seen: Vec<(Source, Look)> = Vec::new();
+    if !args.from_store {
+        let sources = sources(&args.source, &args.pinned)?;
+        let calls = calls::to_make(args.source.calls.as_deref())?;
+        let answers = ask(&sources, &calls)?;
+        for (source, answer) in sources.into_iter().zip(answers) {
+            match answer.transpose() {
+                Ok(answer) => {
+                    // A lock file has no hashes of values, so their key does not matter.
+                    let key = ValueKey::new([0; 16]);
+                    let look = look(&source, answer, &args.source, None, &key)?;
+                    seen.push((source, look));
+                }
+                Err(error) => {
+                    unanswered += 1;
+                    say_error(&CliError::live(&source, error));
+                }
+            }
+        }
+    }
+    let failed = |source| CliError::Write {
+        place: args.output.clone(),
+        source,
+    };
+    let exclusive = LockFile::exclusive(&args.output).map_err(failed)?;
+    let exists = args.output.exists();
+    let before = if exists {
         keep::lock(&args.output)?
     } else {
         LockFile::default()
     };
     let mut lock = before.clone();
-    let mut unanswered = 0;
     if args.from_store {
         lock.servers = of_store(args)?.servers;
-    } else {
-        let sources = sources(&args.source, &args.pinned)?;
-        let calls = calls::to_make(args.source.calls.as_deref())?;
-        let answers = ask(&sources, &calls)?;
-        for (source, answer) in sources.iter().zip(answers) {
-            match answer.transpose() {
-                Ok(answer) => {
-                    let key = ValueKey::new([0; 16]);
-                    let seen = look(source, answer, &args.source, None, &key)?;
-                    add(&mut lock, source, &seen, args);
-                }
-                Err(error) => {
-                    unanswered += 1;
-                    say_error(&CliError::live(source, error));
-                }
-            }
-        }
     }
-    if lock != before || !args.output.exists() {
-        lock.write(&args.output).map_err(|source| CliError::Write {
-            place: args.output.clone(),
-            source,
-        })?;
+    for (source, look) in &seen {
+        add(&mut lock, source, look, args);
     }
+    if lock != before || !exists {
+        lock.write(&args.output).map_err(failed)?;
+    }
+    drop(exclusive);
     print(&summary(&before, &lock, args))?;
     Ok(Verdict::measured(unanswered == 0))
 }
