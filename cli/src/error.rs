@@ -67,11 +67,20 @@ pub(crate) enum CliError {
     },
     #[error("{0}")]
     Endpoint(#[from] InvalidEndpoint),
-    #[error("server `{server}` could not be asked: {}", with_causes(source))]
+    #[error(
+        "server `{server}` could not be asked: {}",
+        without(secrets, with_causes(source))
+    )]
     Live {
         server: String,
         source: Box<McpError>,
+        /// What a server may have sent back and nobody else may read.
+        secrets: Vec<String>,
     },
+    #[error("server `{server}` has two tools called `{name}`")]
+    DoubledTool { name: String, server: String },
+    #[error("--calls are made of a live server")]
+    NobodyToCall,
     #[error("a header is written as `Name: value`")]
     Header,
     #[error("no tools to look at")]
@@ -134,7 +143,7 @@ pub(crate) enum CliError {
     #[error("the process cannot wait for others")]
     Runtime(#[source] io::Error),
     #[error("interrupted")]
-    Interrupted,
+    Interrupted { code: u8 },
     #[error("cannot write {}", place.display())]
     Write { place: PathBuf, source: io::Error },
 }
@@ -158,6 +167,8 @@ impl CliError {
             | Self::OneTool
             | Self::SameServer { .. }
             | Self::SameTool { .. }
+            | Self::DoubledTool { .. }
+            | Self::NobodyToCall
             | Self::NotPinned { .. }
             | Self::NoShape { .. }
             | Self::NothingPinned { .. }
@@ -170,7 +181,9 @@ impl CliError {
             | Self::OldFile { .. }
             | Self::NothingToImport { .. }
             | Self::Import(ImportError::Time { .. })
-            | Self::Approve(ApproveError::NotWaiting { .. })
+            | Self::Approve(
+                ApproveError::NotWaiting { .. } | ApproveError::SeveralServers { .. },
+            )
             | Self::NoHome => 2,
             Self::NothingToLint { .. }
             | Self::Write { .. }
@@ -182,7 +195,7 @@ impl CliError {
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
-            Self::Interrupted => 130,
+            Self::Interrupted { code } => *code,
         }
     }
 
@@ -231,13 +244,18 @@ impl CliError {
                 | Self::Shape { .. }
                 | Self::Result { .. }
                 | Self::OldFile { .. }
-        ) || matches!(self, Self::Lock { source, .. } if !matches!(source, LockError::Read(_)))
+                | Self::Lock { .. }
+        )
     }
 
     pub(crate) fn live(source: &Source, error: McpError) -> Self {
+        if let McpError::Endpoint(error) = error {
+            return Self::Endpoint(error);
+        }
         Self::Live {
             server: source.key.name.clone(),
             source: Box::new(error),
+            secrets: source.secrets(),
         }
     }
 
@@ -246,8 +264,10 @@ impl CliError {
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
             Self::Import(ImportError::Store(error)) => store_help(error),
             Self::Lock { source, .. } => Some(match source {
-                LockError::Conflict { .. } | LockError::Twice { .. } => {
-                    "take one side of the merge, and run `toolwarden watch lock` again"
+                LockError::Conflict { .. }
+                | LockError::Twice { .. }
+                | LockError::ServerTwice { .. } => {
+                    "take one side of the merge (git checkout --ours), then run `toolwarden watch lock`"
                 }
                 LockError::Newer { .. } => "install that version of toolwarden or a newer one",
                 LockError::Read(_) => "write it with `toolwarden watch lock`, and commit it",
@@ -255,7 +275,7 @@ impl CliError {
                 | LockError::Json(_)
                 | LockError::Missing { .. }
                 | LockError::Unknown { .. } => {
-                    "restore it from git, or write it again with `toolwarden watch lock`"
+                    "restore it from git, or remove it and run `toolwarden watch lock`"
                 }
             }),
             Self::Config { source, .. } => Some(match **source {
@@ -296,6 +316,13 @@ impl CliError {
             Self::OldFile { .. } | Self::NothingToImport { .. } => {
                 Some("give the directory in which toolwatch keeps baselines.json and alerts.json")
             }
+            Self::Approve(ApproveError::SeveralServers { .. }) => {
+                Some("say which with --server and --scope")
+            }
+            Self::DoubledTool { .. } => Some(
+                "calls of that name reach either of them: have the server mended before it is pinned",
+            ),
+            Self::NobodyToCall => Some("give --mcp-command, --mcp-url or --config too"),
             Self::Approve(ApproveError::NotWaiting { .. }) => {
                 Some("`toolwarden watch approve` shows what waits")
             }
@@ -338,7 +365,7 @@ impl CliError {
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_)
-            | Self::Interrupted => None,
+            | Self::Interrupted { .. } => None,
         }
     }
 }
@@ -393,6 +420,14 @@ fn unpinned(lock: Option<&Path>) -> String {
         Some(path) => format!("not in {}", path.display()),
         None => "not pinned".to_owned(),
     }
+}
+
+/// A text without the secrets that stand in it.
+fn without(secrets: &[String], mut text: String) -> String {
+    for secret in secrets {
+        text = text.replace(secret, "***");
+    }
+    text
 }
 
 /// An error with everything behind it in one line.

@@ -278,11 +278,11 @@ pub(crate) struct PinnedArgs {
     ///
     /// Without it, a server goes by the package or program of its command, or by the host and path
     /// of its URL; tools from files belong to `local`.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) server: Option<String>,
 
     /// For whom the server was asked: it may show different tools to different principals
-    #[arg(long, value_name = "NAME", default_value = toolwarden_warden::DEFAULT_SCOPE)]
+    #[arg(long, value_name = "NAME", default_value = toolwarden_warden::DEFAULT_SCOPE, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) scope: String,
 
     /// The store to use instead of the one in the user's data directory
@@ -320,7 +320,7 @@ pub(crate) struct SourceArgs {
     pub(crate) config: Option<PathBuf>,
 
     /// Each file is a server of its own, called by the name of the file
-    #[arg(long)]
+    #[arg(long, conflicts_with = "server")]
     pub(crate) per_file: bool,
 
     /// Only the tool of this name; may be given several times

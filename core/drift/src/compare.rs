@@ -300,7 +300,8 @@ fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Ve
         let facet = new.layout.facet(&difference.pointer);
         let (rule, class) = match facet {
             Facet::Input | Facet::Output | Facet::Annotations | Facet::Result => continue,
-            Facet::Name => ("name", Class::Structural),
+            // Whoever calls it by the name it had is refused.
+            Facet::Name => ("name", Class::Breaking),
             Facet::Title => ("title", Class::Behavioural),
             Facet::Description => ("description", Class::Behavioural),
             Facet::Meta => ("meta", Class::Behavioural),

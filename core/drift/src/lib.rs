@@ -27,5 +27,5 @@ pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
 pub use layout::{Facet, Layout, Observed};
 pub use list::{ListDrift, ToolDrift, compare_lists};
 pub use rename::Rename;
-pub use results::{broken_promise, unlike_import};
+pub use results::{broken_promise, reformatted, unlike_import};
 pub use schema::{Replayed, SchemaDrift};

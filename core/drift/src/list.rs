@@ -23,14 +23,22 @@ pub struct ListDrift {
 }
 
 impl ListDrift {
-    /// The drift of a tool that is in both lists.
-    pub fn changed_mut(&mut self, tool: &str) -> Option<&mut Drift> {
-        self.tools.iter_mut().find_map(|known| match known {
-            ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. } if drift.tool == tool => {
-                Some(drift)
+    /// Adds drift that was found otherwise to what is known of its tool.
+    pub fn add(&mut self, more: Drift) {
+        let known = self.tools.iter_mut().find_map(|known| match known {
+            ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. } => {
+                (drift.tool == more.tool).then_some(drift)
             }
-            _ => None,
-        })
+            ToolDrift::Added { .. } | ToolDrift::Removed { .. } => None,
+        });
+        match known {
+            Some(known) => known.add(more),
+            None if more.changes.is_empty() => {
+                let said = more.results.map(|results| (more.tool, results));
+                self.results.extend(said);
+            }
+            None => self.tools.push(ToolDrift::Changed(more)),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ impl Drift {
         self.changes.extend(results.changes);
         self.changes
             .sort_by_key(|change| std::cmp::Reverse(change.class));
-        self.results = results.results;
+        self.results = results.results.or(self.results.take());
     }
 
     /// Leaves out changes, and what was said about the schemas if no change of them is left.
@@ -91,6 +91,23 @@ pub fn broken_promise(
         Facet::Result,
         Class::Breaking,
         place,
+        message,
+    )
+}
+
+/// The change for a definition that is in another format: what only one of the formats can say was not
+/// compared.
+#[must_use]
+pub fn reformatted(tool: &str, from: &str, to: &str) -> Change {
+    let message = format!(
+        "the definition is in the format {to}, and was in {from}: what only one of them can say is not compared"
+    );
+    made(
+        tool,
+        "format",
+        Facet::Other,
+        Class::Unknown,
+        Pointer::root(),
         message,
     )
 }

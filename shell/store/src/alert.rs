@@ -156,21 +156,33 @@ impl Store {
         Ok(added > 0)
     }
 
-    /// Settles the open alerts of a tool, but for one that still holds.
+    /// Marks the open alerts of a tool as approved.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn settle(
+    pub fn approve_alerts(&self, server: ServerId, tool: &str) -> Result<usize, StoreError> {
+        let statement = "
+            UPDATE alert SET status = 'approved'
+            WHERE server = ?1 AND tool = ?2 AND status = 'open'";
+        self.execute(statement, (server.0, tool))
+    }
+
+    /// Closes the open alerts of a tool and a change type, but for one that still holds.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn close(
         &self,
         server: ServerId,
         tool: &str,
-        status: AlertStatus,
+        change_type: &str,
         except: Option<&str>,
     ) -> Result<usize, StoreError> {
         let statement = "
-            UPDATE alert SET status = ?3
-            WHERE server = ?1 AND tool = ?2 AND status = 'open' AND id IS NOT ?4";
-        self.execute(statement, (server.0, tool, status.as_str(), except))
+            UPDATE alert SET status = 'closed'
+            WHERE server = ?1 AND tool = ?2 AND change_type = ?3 AND status = 'open'
+                AND id IS NOT ?4";
+        self.execute(statement, (server.0, tool, change_type, except))
     }
 
     /// The tools of a server that have open alerts.

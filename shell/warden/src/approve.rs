@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use toolwarden_drift::{Change, Options, compare};
 use toolwarden_store::{
-    AlertStatus, Approval, NewBaseline, OldHashes, Origin, Server, Sighting, Store, StoreError,
+    AlertFilter, AlertStatus, Approval, NewBaseline, OldHashes, Origin, Server, ServerKey,
+    Sighting, Store, StoreError,
 };
 
 use crate::judge::hash_of;
 use crate::observation::{Observation, UnreadableDefinition};
 use crate::pin::retire;
-use crate::pins::{Pins, PinsError};
+use crate::pins::{Pin, Pins, PinsError};
 
 /// What waits for approval of one tool.
 #[derive(Debug)]
@@ -22,8 +23,12 @@ pub struct Waiting {
     pub sighting: Sighting,
     /// The changes of the definition since it was pinned; none for a tool that is new or gone.
     pub changes: Vec<Change>,
-    /// Whether the tool is pinned at all.
-    pub pinned: bool,
+    /// The changes that were approved by themselves.
+    pub approved: BTreeSet<String>,
+    /// What the tool is held to, where it is pinned at all.
+    pub pin: Option<Pin>,
+    /// The alert about it.
+    pub alert: Option<String>,
 }
 
 /// What is to be approved.
@@ -81,6 +86,16 @@ pub enum ApproveError {
         /// Why.
         source: UnreadableDefinition,
     },
+    /// The same change waits in several places.
+    #[error("{id} waits for server `{}` (scope {}) and for `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
+    SeveralServers {
+        /// The id.
+        id: String,
+        /// One place.
+        first: ServerKey,
+        /// Another.
+        second: ServerKey,
+    },
     /// Nothing that waits has this name or id.
     #[error("nothing called `{word}` waits for approval{suggestion}")]
     NotWaiting {
@@ -103,19 +118,44 @@ impl From<StoreError> for ApproveError {
 /// The store cannot be read.
 pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, ApproveError> {
     let mut waiting = Vec::new();
+    let open = store.alerts(&AlertFilter {
+        status: Some(AlertStatus::Open),
+        ..AlertFilter::default()
+    })?;
     for server in servers {
         let pins = Pins::of_store(store, &server.key)?;
         for sighting in store.sightings(server.id)? {
+            let pin = pins.tools.get(&sighting.tool).cloned();
             let changes = changes(store, &pins, &sighting)?;
+            let approved = approved_ids(store, pin.as_ref(), &sighting)?;
+            let alert = open
+                .iter()
+                .find(|alert| alert.server == server.key && alert.tool == sighting.tool);
             waiting.push(Waiting {
                 server: server.clone(),
-                pinned: pins.tools.contains_key(&sighting.tool),
+                alert: alert.map(|alert| alert.id.clone()),
+                pin,
                 sighting,
                 changes,
+                approved,
             });
         }
     }
     Ok(waiting)
+}
+
+/// The changes of what was seen that were approved by themselves.
+fn approved_ids(
+    store: &Store,
+    pin: Option<&Pin>,
+    sighting: &Sighting,
+) -> Result<BTreeSet<String>, ApproveError> {
+    let Some(baseline) = pin.and_then(|pin| pin.baseline) else {
+        return Ok(BTreeSet::new());
+    };
+    let known = store.approved_changes(baseline)?.into_iter();
+    let same = known.filter(|it| Some(it.definition) == sighting.definition);
+    Ok(same.map(|it| it.change).collect())
 }
 
 fn changes(
@@ -164,23 +204,32 @@ pub fn approve(
 ) -> Result<Vec<Approved>, ApproveError> {
     store.write(|store| {
         let waiting = waiting(store, servers)?;
-        let alerts = store.alerts(&toolwarden_store::AlertFilter {
-            status: Some(AlertStatus::Open),
-            ..Default::default()
-        })?;
-        let tool_of_alert = |id: &String, waiting: &Waiting| {
-            alerts.iter().any(|alert| {
-                alert.id == *id
-                    && alert.tool == waiting.sighting.tool
-                    && alert.server == waiting.server.key
-            })
+        let matches = |id: &String, waiting: &Waiting| {
+            waiting.alert.as_ref() == Some(id)
+                || waiting.changes.iter().any(|it| it.id.to_string() == *id)
         };
+        for id in &selection.ids {
+            let mut servers = waiting
+                .iter()
+                .filter(|it| matches(id, it))
+                .map(|it| &it.server.key);
+            if let (Some(first), Some(second)) = (servers.next(), servers.next()) {
+                return Err(ApproveError::SeveralServers {
+                    id: id.clone(),
+                    first: first.clone(),
+                    second: second.clone(),
+                });
+            }
+        }
         let mut approved = Vec::new();
         let mut used: BTreeSet<&String> = BTreeSet::new();
         for waiting in &waiting {
             let tool = &waiting.sighting.tool;
             let by_name = selection.tools.iter().filter(|name| *name == tool);
-            let by_alert = selection.ids.iter().filter(|id| tool_of_alert(id, waiting));
+            let by_alert = selection
+                .ids
+                .iter()
+                .filter(|id| waiting.alert.as_ref() == Some(*id));
             let whole: Vec<&String> = by_name.chain(by_alert).collect();
             used.extend(&whole);
             if selection.all || !whole.is_empty() {
@@ -216,15 +265,17 @@ fn approve_tool(
     approval: &Approval,
 ) -> Result<Approved, ApproveError> {
     let Waiting {
-        server, sighting, ..
+        server,
+        sighting,
+        pin: before,
+        ..
     } = waiting;
-    let pins = Pins::of_store(store, &server.key)?;
     let (name, tool) = (server.key.name.clone(), sighting.tool.clone());
     let Some(seen) = seen(store, sighting)? else {
-        retire(store, &pins, &tool, &sighting.version, approval)?;
+        retire(store, server.id, &tool, &sighting.version, approval)?;
         return Ok(Approved::Gone { server: name, tool });
     };
-    let before = pins.tools.get(&tool);
+    let before = before.as_ref();
     // What was approved is what was seen: a shape that mixes old and new results fits neither.
     let shape = sighting
         .shape
@@ -251,7 +302,7 @@ fn approve_tool(
     )?;
     store.drop_sighting(server.id, &tool)?;
     store.drop_observed_shapes(server.id, &tool)?;
-    store.settle(server.id, &tool, AlertStatus::Approved, None)?;
+    store.approve_alerts(server.id, &tool)?;
     Ok(Approved::Tool { server: name, tool })
 }
 
@@ -266,10 +317,10 @@ fn approve_changes(
         server,
         sighting,
         changes,
+        pin,
         ..
     } = waiting;
-    let pins = Pins::of_store(store, &server.key)?;
-    let baseline = pins.tools.get(&sighting.tool).and_then(|pin| pin.baseline);
+    let baseline = pin.as_ref().and_then(|pin| pin.baseline);
     let (Some(baseline), Some(kept)) = (baseline, sighting.definition) else {
         return Ok(Vec::new());
     };

@@ -381,7 +381,7 @@ impl Default for WatchConfig {
             tools: Vec::new(),
             check_interval: Duration::from_secs(300),
             alert_on: CHANGE_TYPES.to_vec(),
-            learn_results: 100,
+            learn_results: 30,
             window: Duration::from_secs(24 * 3600),
             servers: BTreeMap::new(),
         }

@@ -11,7 +11,7 @@ use toolwarden_drift::{
 use toolwarden_model::Definition;
 use toolwarden_store::ApprovedChange;
 
-use crate::observation::{Observation, bring_together};
+use crate::observation::Observation;
 use crate::pins::{Pins, PinsError};
 use crate::results::Results;
 
@@ -26,6 +26,17 @@ pub struct Listing {
     pub whole: bool,
     /// What tools returned, by name.
     pub results: BTreeMap<String, Results>,
+}
+
+impl Listing {
+    /// A name that two of the tools have.
+    #[must_use]
+    pub fn doubled(&self) -> Option<&str> {
+        let mut seen = BTreeSet::new();
+        let observed = self.observed.iter().map(|it| it.name.as_str());
+        let mut names = observed.chain(self.unchanged.iter().map(String::as_str));
+        names.find(|name| !seen.insert(*name))
+    }
 }
 
 /// What a listing means, and what there is to be kept of it.
@@ -43,8 +54,6 @@ pub struct Judged {
     pub approved: Vec<(String, usize)>,
     /// Tools that are as pinned.
     pub unchanged: Vec<String>,
-    /// Whether the two sides were in different formats, so that less could be compared.
-    pub across_formats: bool,
 }
 
 /// Holds a listing to the pins of its server.
@@ -87,7 +96,7 @@ pub fn judge(
             }
         }
     }
-    if pins.sealed && listing.whole {
+    if listing.whole {
         let seen: BTreeSet<&str> = listing.observed.iter().map(|it| it.name.as_str()).collect();
         for name in pins.tools.keys() {
             if seen.contains(name.as_str()) || exact.contains(name) {
@@ -145,12 +154,28 @@ fn compare_all(
     let observed = observed.filter(|(index, _)| is_compared(*index));
     let mut new: Vec<&mut Observation> = doubles.values_mut().collect();
     new.extend(observed.map(|(_, seen)| seen));
-    let mut before: Vec<&mut Observation> = old.values_mut().collect();
-    judged.across_formats = !bring_together(&mut before, &mut new);
-    let before: Vec<_> = before.iter().map(|seen| seen.observed()).collect();
+    let mut reformatted = Vec::new();
+    for seen in &mut new {
+        let Some(pinned) = old.get_mut(&seen.name) else {
+            continue;
+        };
+        if pinned.view() != seen.view() {
+            let formats = (pinned.view().id(), seen.view().id());
+            let change = toolwarden_drift::reformatted(&seen.name, formats.0, formats.1);
+            reformatted.push((seen.name.clone(), change));
+            pinned.share();
+            seen.share();
+        }
+    }
+    let before: Vec<_> = old.values().map(Observation::observed).collect();
     let after: Vec<_> = new.iter().map(|seen| seen.observed()).collect();
     let drift = compare_lists(&before, &after, options, calls);
     judged.drift.tools.extend(drift.tools);
+    for (tool, change) in reformatted {
+        judged
+            .drift
+            .add(Drift::of_results(&tool, None, vec![change]));
+    }
 }
 
 /// The hash the toolwatch program would have of a definition.
@@ -258,17 +283,10 @@ fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Resu
             },
         }
         let drift = Drift::of_results(tool, compared, changes);
-        match judged.drift.changed_mut(tool) {
-            Some(known) => known.add(drift),
-            None if drift.changes.is_empty() => {
-                let said = drift.results.map(|results| (tool.clone(), results));
-                judged.drift.results.extend(said);
-            }
-            None => {
-                judged.unchanged.retain(|name| name != tool);
-                judged.drift.tools.push(ToolDrift::Changed(drift));
-            }
+        if !drift.changes.is_empty() {
+            judged.unchanged.retain(|name| name != tool);
         }
+        judged.drift.add(drift);
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ pub use naming::server_name;
 pub use observation::{Observation, UnreadableDefinition, bring_together, is_definition};
 pub use pin::{Pinned, PinnedTool, pin};
 pub use pins::{Pin, Pins, PinsError};
-pub use record::{RaisedAlert, Recorded, Recording, record};
+pub use record::{RaisedAlert, Recorded, Recording, check, record};
 pub use results::Results;
 pub use schedule::Schedule;
 

@@ -61,7 +61,7 @@ pub struct LockedTool {
 #[derive(Debug, Error)]
 pub enum LockError {
     /// The file cannot be read.
-    #[error("the lock file cannot be read")]
+    #[error("the lock file cannot be read: {0}")]
     Read(#[source] io::Error),
     /// It is no JSON.
     #[error("{0}")]
@@ -98,6 +98,14 @@ pub enum LockError {
         what: &'static str,
         /// What it says.
         found: String,
+    },
+    /// Two documents say whether a server is sealed.
+    #[error("server `{server}` is there twice, again in the document that ends at line {line}")]
+    ServerTwice {
+        /// Where the second ends.
+        line: usize,
+        /// The server.
+        server: String,
     },
     /// Two documents are about one tool.
     #[error(
@@ -153,7 +161,7 @@ impl LockFile {
     /// Names the line that is not as this program writes it.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let text = std::fs::read_to_string(path).map_err(LockError::Read)?;
-        Self::parse(&text)
+        Self::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
     }
 
     /// Waits until nobody else changes lock files beside this one; the wait of others ends when what is
@@ -213,9 +221,16 @@ impl LockFile {
             scope: scope.map_or_else(|| DEFAULT_SCOPE.to_owned(), Cow::into_owned),
         };
         let name = key.name.clone();
+        let known = self.servers.contains_key(&key);
         let server = self.servers.entry(key).or_default();
         if let Some(sealed) = sealed {
-            server.sealed |= sealed;
+            // The document of a server comes before those of its tools.
+            if known {
+                return Err(LockError::ServerTwice { line, server: name });
+            }
+            server.sealed = sealed;
+        } else if !known {
+            return Err(missing("sealed"));
         }
         let Some(tool) = tool.map(Cow::into_owned) else {
             return sealed.map(|_| ()).ok_or_else(|| missing("tool"));

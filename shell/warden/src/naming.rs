@@ -5,8 +5,49 @@ use toolwarden_mcp::Endpoint;
 /// Programs that start another one, and the words they put before it.
 const RUNNERS: &[&str] = &[
     "npx", "npm", "pnpm", "yarn", "bunx", "bun", "deno", "node", "uvx", "uv", "pipx", "python",
-    "python3", "docker", "podman", "env", "sh", "bash", "cmd",
+    "python3", "docker", "podman", "env",
 ];
+/// What a shell is told is a program of its own.
+const SHELLS: &[&str] = &[
+    "sh",
+    "bash",
+    "zsh",
+    "dash",
+    "fish",
+    "cmd",
+    "powershell",
+    "pwsh",
+];
+/// Options of runners that take no value.
+const FLAGS: &[&str] = &[
+    "-y",
+    "--yes",
+    "-q",
+    "--quiet",
+    "-m",
+    "-i",
+    "-u",
+    "-t",
+    "-it",
+    "--rm",
+    "--init",
+    "-E",
+    "-s",
+    "-B",
+    "-P",
+    "-I",
+    "-O",
+    "--silent",
+    "--offline",
+    "--prefer-offline",
+    "--isolated",
+    "--no-install",
+    "--bun",
+    "-A",
+    "--",
+];
+/// Names of scripts that say nothing.
+const SHARED: &[&str] = &["index.", "main.", "server.", "__main__."];
 const RUNNER_WORDS: &[&str] = &["exec", "dlx", "run", "tool", "x", "start", "/c"];
 
 /// The name of a server: the package or program of its command without a version, or the host and
@@ -23,21 +64,15 @@ pub fn server_name(endpoint: &Endpoint) -> String {
 }
 
 fn of_command(words: &[&str]) -> String {
-    let is_runner = |word: &str| RUNNERS.contains(&word) || RUNNER_WORDS.contains(&word);
-    let mut named = words.iter().copied().filter(|word| {
-        let program = base_name(word);
-        !word.starts_with('-') && !is_assignment(word) && !is_runner(program)
-    });
-    let word = named.next().or_else(|| words.first().copied());
-    let word = word.unwrap_or_default();
+    let program = words.first().copied().unwrap_or_default();
+    let word = named(words)
+        .filter(|word| is_plain(word))
+        .unwrap_or(program);
     let base = base_name(word);
     // A scope of npm starts like a path, but is part of the name; scripts share a few names.
     let name = if word.starts_with('@') {
         word
-    } else if ["index.", "main.", "server.", "__main__."]
-        .iter()
-        .any(|it| base.starts_with(it))
-    {
+    } else if SHARED.iter().any(|it| base.starts_with(it)) {
         let folder = word.strip_suffix(base).unwrap_or_default();
         let folder = base_name(folder.trim_end_matches(['/', '\\']));
         let length = if folder.is_empty() {
@@ -51,6 +86,42 @@ fn of_command(words: &[&str]) -> String {
         base
     };
     without_version(name).to_owned()
+}
+
+/// The first word that is neither a runner nor one of its options. The word after an option may be its
+/// value, and a secret.
+fn named<'w>(words: &[&'w str]) -> Option<&'w str> {
+    let in_container = words
+        .first()
+        .is_some_and(|it| ["docker", "podman"].contains(&base_name(it)));
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        let program = base_name(word);
+        if SHELLS.contains(&program) {
+            return None;
+        }
+        if word.starts_with('-') {
+            let runs_code = ["-c", "--eval"].contains(&word) || (word == "-e" && !in_container);
+            if runs_code {
+                return None;
+            }
+            if !FLAGS.contains(&word) && !word.contains('=') {
+                words.next();
+            }
+        } else if !is_assignment(word)
+            && !RUNNERS.contains(&program)
+            && !RUNNER_WORDS.contains(&program)
+        {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// Whether a word looks like the name of a package or program.
+fn is_plain(word: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "@/\\_.:=<>~+-".contains(c);
+    word.len() <= 200 && word.chars().all(plain)
 }
 
 /// Whether a word sets a variable for the program after it.
@@ -110,6 +181,12 @@ mod tests {
             ("python3 -m weather_server", "weather_server"),
             ("env TOKEN=s3cret npx some-server", "some-server"),
             ("npx", "npx"),
+            ("npx -y --token s3cret some-server", "some-server"),
+            ("bash -c 'exec server --token s3cret'", "bash"),
+            ("python3 -c 'print(1)'", "python3"),
+            ("node --require ./x.js srv.js", "srv.js"),
+            ("docker run -i --rm -e TOKEN mcp/github", "github"),
+            ("uvx --from ./tools weather", "weather"),
         ] {
             let Ok(endpoint) = Endpoint::command_line(line) else {
                 panic!("{line}");

@@ -103,6 +103,21 @@ impl Observation {
         Ok(seen)
     }
 
+    /// The format the definition is compared in.
+    #[must_use]
+    pub const fn view(&self) -> Format {
+        self.view
+    }
+
+    /// Goes over to what every format can say.
+    pub(crate) fn share(&mut self) {
+        if self.portable {
+            self.definition = common_form(&self.tool);
+            self.layout = Layout::mcp();
+            self.view = Format::Mcp;
+        }
+    }
+
     /// The view that is compared.
     #[must_use]
     pub fn observed(&self) -> Observed<'_> {
@@ -160,15 +175,8 @@ pub fn bring_together(old: &mut [&mut Observation], new: &mut [&mut Observation]
     let (before, after) = (formats(old), formats(new));
     let same = before.is_empty() || after.is_empty() || (before == after && before.len() == 1);
     if !same {
-        let share = |seen: &mut &mut Observation| {
-            if seen.portable {
-                seen.definition = common_form(&seen.tool);
-                seen.layout = Layout::mcp();
-                seen.view = Format::Mcp;
-            }
-        };
-        old.iter_mut().for_each(share);
-        new.iter_mut().for_each(share);
+        old.iter_mut().for_each(|seen| seen.share());
+        new.iter_mut().for_each(|seen| seen.share());
     }
     same
 }

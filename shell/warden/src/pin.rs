@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use toolwarden_store::{AlertStatus, Approval, NewBaseline, OldHashes, Origin, ServerKey, Store};
+use toolwarden_store::{
+    Approval, NewBaseline, OldHashes, Origin, ServerId, ServerKey, Store, StoreError,
+};
 
 use crate::judge::{Listing, hash_of};
 use crate::pins::{Pins, PinsError};
@@ -87,7 +89,7 @@ pub fn pin(
                 )?;
             }
             store.drop_sighting(server.id, &seen.name)?;
-            store.settle(server.id, &seen.name, AlertStatus::Approved, None)?;
+            store.approve_alerts(server.id, &seen.name)?;
             pinned.tools.push(PinnedTool {
                 name: seen.name.clone(),
                 known: known.is_some(),
@@ -105,7 +107,7 @@ pub fn pin(
                 .keys()
                 .filter(|name| !seen.contains(name.as_str()))
             {
-                retire(store, &pins, name, version, approval)?;
+                retire(store, server.id, name, version, approval)?;
                 pinned.retired.push(name.clone());
             }
         }
@@ -116,16 +118,13 @@ pub fn pin(
 /// Lets a tool go: it is held to nothing from now on.
 pub(crate) fn retire(
     store: &Store,
-    pins: &Pins<'_>,
+    server: ServerId,
     name: &str,
     version: &str,
     approval: &Approval,
-) -> Result<(), PinsError> {
-    let Some(server) = &pins.server else {
-        return Ok(());
-    };
+) -> Result<(), StoreError> {
     store.add_baseline(
-        server.id,
+        server,
         &NewBaseline {
             tool: name,
             origin: Origin::Retired,
@@ -136,7 +135,7 @@ pub(crate) fn retire(
             approval,
         },
     )?;
-    store.drop_sighting(server.id, name)?;
-    store.settle(server.id, name, AlertStatus::Approved, None)?;
+    store.drop_sighting(server, name)?;
+    store.approve_alerts(server, name)?;
     Ok(())
 }

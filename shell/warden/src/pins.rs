@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use thiserror::Error;
 use toolwarden_drift::shape::{InvalidShape, Shape};
 use toolwarden_model::Fingerprint;
@@ -208,24 +209,46 @@ impl Pin {
     }
 }
 
-/// The name in a definition, where it stands in one of the usual places; found without building
-/// values.
+/// The first name in a definition, where it stands in one of the usual places. Nothing is built, and
+/// nothing is read beyond it.
 fn quick_name(text: &str) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct Named<'n> {
-        #[serde(borrow)]
-        name: Option<Cow<'n, str>>,
+    struct Find<'f, 'n>(&'f mut Option<Cow<'n, str>>);
+
+    impl<'n> Visitor<'n> for Find<'_, 'n> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a definition")
+        }
+
+        fn visit_map<A: MapAccess<'n>>(self, mut members: A) -> Result<(), A::Error> {
+            while let Some(key) = members.next_key::<Cow<'n, str>>()? {
+                match key.as_ref() {
+                    "name" => {
+                        *self.0 = Some(members.next_value()?);
+                        return Ok(());
+                    }
+                    "function" => return members.next_value_seed(Find(self.0)),
+                    _ => {
+                        members.next_value::<IgnoredAny>()?;
+                    }
+                }
+            }
+            Ok(())
+        }
     }
-    #[derive(Deserialize)]
-    struct Definition<'n> {
-        #[serde(borrow)]
-        name: Option<Cow<'n, str>>,
-        #[serde(borrow)]
-        function: Option<Named<'n>>,
+
+    impl<'n> DeserializeSeed<'n> for Find<'_, 'n> {
+        type Value = ();
+
+        fn deserialize<D: Deserializer<'n>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_map(self)
+        }
     }
-    let read: Definition<'_> = serde_json::from_str(text).ok()?;
-    match read.function {
-        Some(function) => function.name,
-        None => read.name,
-    }
+
+    let mut name = None;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    // What stands after the name is left unread, which is an error nobody minds.
+    let _unread = Find(&mut name).deserialize(&mut deserializer);
+    name
 }

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::{ChangeType, Class, Severity, ToolDrift, document};
+use toolwarden_drift::{
+    ChangeType, Class, Facet, Options, RecordedCall, Severity, ToolDrift, document,
+};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{
-    AlertStatus, Approval, NewAlert, NewBaseline, NewSighting, OldHashes, Origin, Raised, ServerId,
+    Approval, NewAlert, NewBaseline, NewSighting, OldHashes, Origin, Raised, ServerId, ServerKey,
     Store,
 };
 
-use crate::judge::{Judged, Listing, hash_of};
+use crate::judge::{Judged, Listing, hash_of, judge};
 use crate::observation::Observation;
 use crate::pins::{Pin, Pins, PinsError};
 use crate::results::Results;
@@ -23,6 +25,8 @@ pub struct Recorded {
     pub alerts: Vec<RaisedAlert>,
     /// The tools that were pinned because they never were.
     pub registered: Vec<String>,
+    /// Whether somebody else pinned a tool in the meantime, so that it has to be judged again.
+    pub overtaken: bool,
 }
 
 /// An alert of a check.
@@ -47,6 +51,35 @@ pub struct Recording<'r> {
     pub seal: bool,
     /// The change types that alert.
     pub alert_on: &'r [ChangeType],
+    /// Whether the same contract in other words alerts too.
+    pub alert_on_equivalent: bool,
+}
+
+/// Holds a listing to the store and keeps what is found.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub fn check(
+    store: &Store,
+    key: &ServerKey,
+    listing: &mut Listing,
+    wanted: &[String],
+    options: &Options,
+    calls: &[RecordedCall],
+    recording: &Recording<'_>,
+) -> Result<(Judged, Recorded), PinsError> {
+    loop {
+        let mut pins = Pins::of_store(store, key)?;
+        if !wanted.is_empty() {
+            pins.retain(wanted);
+        }
+        let judged = judge(&pins, listing, options, calls)?;
+        let recorded = record(store, &pins, listing, &judged, recording)?;
+        // What another process pinned while this one looked is what tools are held to.
+        if !recorded.overtaken {
+            return Ok((judged, recorded));
+        }
+    }
 }
 
 /// Keeps what a check found, all of it or nothing.
@@ -85,6 +118,9 @@ pub fn record(
             recording,
         };
         keeper.baselines(judged, &mut recorded)?;
+        if recorded.overtaken {
+            return Ok(recorded);
+        }
         for tool in &judged.drift.tools {
             keeper.drifted(tool, &mut recorded)?;
         }
@@ -121,7 +157,9 @@ impl Keeper<'_> {
         let adopted: BTreeSet<&String> = judged.adopted.iter().collect();
         let mut registered: BTreeSet<&String> = BTreeSet::new();
         for name in &judged.newcomers {
-            if !known.contains_key(name.as_str()) && registered.insert(name) {
+            if known.contains_key(name.as_str()) {
+                recorded.overtaken = true;
+            } else if registered.insert(name) {
                 self.add(name, Origin::Registered, None)?;
                 recorded.registered.push(name.clone());
             }
@@ -180,18 +218,16 @@ impl Keeper<'_> {
 
     fn drifted(&self, tool: &ToolDrift, recorded: &mut Recorded) -> Result<(), PinsError> {
         let name = tool.tool();
-        if tool.class() == Class::Equivalent {
-            return Ok(());
-        }
-        self.sight(name)?;
+        self.sight(name, drifted_results(tool))?;
         if let ToolDrift::Renamed { rename, .. } = tool {
-            self.sight(&rename.from)?;
+            self.sight(&rename.from, false)?;
         }
         let change_type = tool.change_type();
-        if !self.recording.alert_on.contains(&change_type) {
+        let equivalent = tool.class() == Class::Equivalent && !self.recording.alert_on_equivalent;
+        if equivalent || !self.recording.alert_on.contains(&change_type) {
             return Ok(());
         }
-        let id = alert_id(self.pins, tool, self.seen(name));
+        let id = alert_id(self.pins, tool, self.listing);
         let at = self.recording.approval.at;
         let severity = severity(tool);
         let document = document::tool(tool).to_string();
@@ -209,8 +245,7 @@ impl Keeper<'_> {
                 old_form: &old_form,
             },
         )?;
-        self.store
-            .settle(self.server, name, AlertStatus::Closed, Some(&id))?;
+        self.close(name, Some(&id))?;
         recorded.alerts.push(RaisedAlert {
             id,
             tool: name.to_owned(),
@@ -219,18 +254,22 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Keeps what was seen, so that it can be approved.
-    fn sight(&self, name: &str) -> Result<(), PinsError> {
-        let results = self.listing.results.get(name);
+    /// Keeps what was seen, so that it can be approved: of results only those that drifted, and of two
+    /// tools with one name none.
+    fn sight(&self, name: &str, with_results: bool) -> Result<(), PinsError> {
+        let observed = self.listing.observed.iter().filter(|it| it.name == name);
+        let unchanged = self.listing.unchanged.iter().filter(|it| *it == name);
+        let (observed, unchanged) = (observed.count(), unchanged.count());
+        if observed + unchanged > 1 {
+            return Ok(());
+        }
+        let results = self.listing.results.get(name).filter(|_| with_results);
         let seen = self.seen(name);
-        let unchanged = self.listing.unchanged.iter().any(|it| it == name);
+        let pinned = self.pins.tools.get(name).and_then(|pin| pin.definition);
         let text;
-        let definition = match (
-            seen,
-            self.pins.tools.get(name).and_then(|pin| pin.definition),
-        ) {
+        let definition = match (seen, pinned) {
             (Some(seen), _) => Some((seen.kept(), seen.text())),
-            (None, Some(kept)) if unchanged || (results.is_some() && !self.listing.whole) => {
+            (None, Some(kept)) if unchanged > 0 => {
                 text = self.store.definition(kept.fingerprint)?;
                 Some((kept, text.as_str()))
             }
@@ -250,19 +289,50 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// What is as pinned again needs nobody's approval.
+    /// What is as pinned again needs nobody's approval, and neither does what came and went.
     fn settle(&self, judged: &Judged) -> Result<(), PinsError> {
         let fine: BTreeSet<&String> = judged.unchanged.iter().collect();
+        let drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
+        let is_over = |tool: &String| {
+            let went = self.listing.whole
+                && !self.pins.tools.contains_key(tool)
+                && !self.observed.contains_key(tool.as_str())
+                && !drifted.contains(tool.as_str());
+            fine.contains(tool) || went
+        };
         for tool in self.store.alerted_tools(self.server)? {
-            if fine.contains(&tool) {
-                self.store
-                    .settle(self.server, &tool, AlertStatus::Closed, None)?;
+            if is_over(&tool) {
+                self.close(&tool, None)?;
             }
         }
         for sighting in self.store.sightings(self.server)? {
-            if fine.contains(&sighting.tool) {
+            let measured =
+                sighting.shape.is_none() || self.listing.results.contains_key(&sighting.tool);
+            let renamed = judged.drift.tools.iter().any(|it| {
+                matches!(it, ToolDrift::Renamed { rename, .. } if rename.from == sighting.tool)
+            });
+            if is_over(&sighting.tool) && measured && !renamed {
                 self.store.drop_sighting(self.server, &sighting.tool)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Closes the alerts of a tool. What is known of results stands until results are seen again.
+    fn close(&self, tool: &str, except: Option<&str>) -> Result<(), PinsError> {
+        let measured = self.listing.results.contains_key(tool);
+        let types: &[ChangeType] = if measured {
+            &[
+                ChangeType::Schema,
+                ChangeType::Response,
+                ChangeType::Behavior,
+            ]
+        } else {
+            &[ChangeType::Schema]
+        };
+        for change_type in types {
+            self.store
+                .close(self.server, tool, change_type.as_str(), except)?;
         }
         Ok(())
     }
@@ -319,8 +389,18 @@ fn severity(tool: &ToolDrift) -> Severity {
     if both { Severity::High } else { by_class }
 }
 
+fn drifted_results(tool: &ToolDrift) -> bool {
+    let (ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. }) = tool else {
+        return false;
+    };
+    drift
+        .changes
+        .iter()
+        .any(|change| change.facet == Facet::Result)
+}
+
 /// Names drift by what it is held to and what changed, so that seeing it again is no news.
-fn alert_id(pins: &Pins<'_>, tool: &ToolDrift, seen: Option<&Observation>) -> String {
+fn alert_id(pins: &Pins<'_>, tool: &ToolDrift, listing: &Listing) -> String {
     let name = tool.tool();
     let baseline = pins.tools.get(name).and_then(|pin| pin.baseline);
     let mut parts = vec![
@@ -329,17 +409,15 @@ fn alert_id(pins: &Pins<'_>, tool: &ToolDrift, seen: Option<&Observation>) -> St
         name.to_owned(),
         baseline.map_or_else(String::new, |id| id.to_string()),
     ];
-    match tool {
-        ToolDrift::Changed(drift) => {
-            let mut ids: Vec<String> = drift.changes.iter().map(|it| it.id.to_string()).collect();
-            ids.sort_unstable();
-            parts.extend(ids);
-        }
+    let mut more: Vec<String> = match tool {
+        ToolDrift::Changed(drift) => drift.changes.iter().map(|it| it.id.to_string()).collect(),
         ToolDrift::Added { .. } | ToolDrift::Removed { .. } | ToolDrift::Renamed { .. } => {
-            let kept = seen.map(|seen| seen.kept().fingerprint.to_string());
-            parts.push(kept.unwrap_or_else(|| "gone".to_owned()));
+            let seen = listing.observed.iter().filter(|it| it.name == name);
+            seen.map(|it| it.kept().fingerprint.to_string()).collect()
         }
-    }
+    };
+    more.sort_unstable();
+    parts.extend(more);
     let digest = Fingerprint::tagged("toolwarden/alert/v1", parts.iter().map(String::as_str));
     digest.to_string().chars().take(12).collect()
 }

@@ -94,10 +94,11 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
             .map(|it| {
                 let changes = it.changes.iter().map(|change| {
                     json!({"id": change.id.to_string(), "class": change.class.as_str(),
+                        "approved": it.approved.contains(&change.id.to_string()),
                         "pointer": change.pointer.as_str(), "message": change.message})
                 });
                 json!({"server": it.server.key.name, "scope": it.server.key.scope,
-                    "tool": it.sighting.tool, "kind": kind(it),
+                    "tool": it.sighting.tool, "alert": it.alert, "kind": kind(it),
                     "seen_at": format!("{:.3}", it.sighting.at),
                     "changes": changes.collect::<Vec<_>>()})
             })
@@ -110,14 +111,24 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
     let mut out = String::new();
     for it in waiting {
         let (tool, server) = (visible(&it.sighting.tool), visible(&it.server.key.name));
-        let at = it.sighting.at;
+        let (scope, at) = (visible(&it.server.key.scope), it.sighting.at);
+        let alert = it
+            .alert
+            .as_ref()
+            .map(|id| format!("{id} "))
+            .unwrap_or_default();
         out.push_str(&format!(
-            "{tool} {dim}of `{server}`, {}, seen {at:.0}{dim:#}\n",
+            "{alert}{tool} {dim}of `{server}` (scope {scope}), {}, seen {at:.0}{dim:#}\n",
             kind(it)
         ));
         for change in &it.changes {
+            let approved = if it.approved.contains(&change.id.to_string()) {
+                " (approved)"
+            } else {
+                ""
+            };
             out.push_str(&format!(
-                "  {} {:<11} {} {dim}{}{dim:#}\n",
+                "  {} {:<11} {} {dim}{}{approved}{dim:#}\n",
                 change.id,
                 change.class.as_str(),
                 visible(&change.message),
@@ -134,15 +145,19 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
     Ok(Verdict::Fine)
 }
 
-const fn kind(waiting: &Waiting) -> &'static str {
-    match (
-        waiting.pinned,
-        &waiting.sighting.definition,
-        waiting.changes.is_empty(),
-    ) {
-        (_, None, _) => "gone",
-        (false, Some(_), _) => "new",
-        (true, Some(_), false) => "changed",
-        (true, Some(_), true) => "other results",
+fn kind(waiting: &Waiting) -> &'static str {
+    let Waiting {
+        pin,
+        sighting,
+        changes,
+        ..
+    } = waiting;
+    match (pin, &sighting.definition) {
+        (_, None) => "gone",
+        (None, Some(_)) => "new",
+        (Some(pin), Some(_)) if pin.definition.is_none() => "not as imported",
+        (Some(_), Some(_)) if changes.is_empty() => "other results",
+        (Some(_), Some(_)) if sighting.shape.is_some() => "changed, with other results",
+        (Some(_), Some(_)) => "changed",
     }
 }

@@ -30,8 +30,11 @@ pub(super) fn run(args: &BaselineArgs) -> Result<Verdict, CliError> {
                 continue;
             }
         };
-        let seen = look::look(source, answer, &args.source, None, &key)?;
-        let seal = source.whole && !args.open;
+        let mut seen = look::look(source, answer, &args.source, None, &key)?;
+        seen.refuse_doubled(source)?;
+        // Tools nobody asked for are not gone.
+        seen.listing.whole &= source.wanted(&args.source).is_empty();
+        let seal = seen.listing.whole && !args.open;
         let version = &args.source.version;
         let done = pin(&store, &source.key, &seen.listing, seal, version, &approval)?;
         pinned.push((source.key.clone(), done));
@@ -114,6 +117,8 @@ fn text(pinned: &[(ServerKey, Pinned)], store: &str) -> String {
             visible(&key.name)
         ));
     }
-    out.push_str(&format!("{dim}kept in {}{dim:#}\n", visible(store)));
+    if !pinned.is_empty() {
+        out.push_str(&format!("{dim}kept in {}{dim:#}\n", visible(store)));
+    }
     out
 }

@@ -5,7 +5,9 @@ use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{ChangeType, RecordedCall};
 use toolwarden_model::json::Object;
 use toolwarden_store::{Raised, Store};
-use toolwarden_warden::{Judged, LockFile, Pins, Recorded, Recording, judge, mutation, record};
+use toolwarden_warden::{
+    Judged, LockFile, Pins, Recorded, Recording, check, judge, mutation, record,
+};
 
 use super::comparison::Comparison;
 use super::live::ask;
@@ -17,12 +19,6 @@ use crate::commands::talk::{say, say_error};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
-
-const ALL_TYPES: [ChangeType; 3] = [
-    ChangeType::Schema,
-    ChangeType::Response,
-    ChangeType::Behavior,
-];
 
 /// What a check of one server found.
 struct Checked<'s> {
@@ -41,7 +37,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     if lock.is_some() {
         // A lock file states everything, also of tools that come from files.
         for source in &mut sources {
-            source.whole = args.source.tools.is_empty();
+            source.whole = args.source.schema.is_none();
         }
     }
     let recorded = match &args.compare.observed {
@@ -118,53 +114,45 @@ impl<'k> Keeper<'k> {
             Self::Lock(..) => [0; 16],
         });
         let mut look = look(source, answer, &args.source, Some(&pins), &key)?;
-        if !args.source.tools.is_empty() {
-            pins.retain(&args.source.tools);
+        let wanted = source.wanted(&args.source);
+        if !wanted.is_empty() {
+            pins.retain(wanted);
         }
-        let judged = judge(&pins, &mut look.listing, &args.compare.options(), recorded)?;
-        if judged.across_formats {
-            say("what is pinned is in another format: what both can say is compared");
-        }
-        let frozen = args.frozen || matches!(self, Self::Lock(..));
-        if let (true, Some(tool)) = (frozen, judged.newcomers.first()) {
-            return Err(CliError::NotPinned {
-                server: source.key.name.clone(),
-                tool: tool.clone(),
-                more: judged.newcomers.len() - 1,
-                lock: match self {
-                    Self::Store(_) => None,
-                    Self::Lock(_, path) => Some(path.to_owned()),
-                },
-            });
-        }
-        if let (true, Some(tool), Self::Store(_)) = (args.frozen, judged.learned.first(), self) {
-            return Err(CliError::NoShape { tool: tool.clone() });
-        }
-        let mut old_form = Vec::new();
-        let mut mutated = false;
-        if args.compat {
-            let now = keep::now();
-            for seen in &look.listing.observed {
-                let results = look.listing.results.get(&seen.name);
-                let found = mutation(&pins, seen, results)?;
-                mutated |= found.is_some();
-                old_form.push(compat(&seen.name, found, now));
-            }
-            let fine = look.listing.unchanged.iter();
-            old_form.extend(fine.map(|name| compat(name, None, now)));
-        }
-        let recorded = match self {
+        let options = args.compare.options();
+        let first = judge(&pins, &mut look.listing, &options, recorded)?;
+        self.refuse_unpinned(source, args, &look, &first)?;
+        let (old_form, mutated) = if args.compat {
+            toolwatch_says(&pins, &look)?
+        } else {
+            (Vec::new(), false)
+        };
+        let (judged, recorded) = match self {
             Self::Store(store) => {
                 let approval = keep::approval(&ApprovalArgs::default());
                 let recording = Recording {
                     approval: &approval,
                     version: &args.source.version,
-                    seal: source.whole,
-                    alert_on: &ALL_TYPES,
+                    seal: source.whole && wanted.is_empty(),
+                    alert_on: &source.alert_on,
+                    alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
                 };
-                record(store, &pins, &look.listing, &judged, &recording)?
+                let recorded_now = record(store, &pins, &look.listing, &first, &recording)?;
+                if recorded_now.overtaken {
+                    let listing = &mut look.listing;
+                    check(
+                        store,
+                        &source.key,
+                        listing,
+                        wanted,
+                        &options,
+                        recorded,
+                        &recording,
+                    )?
+                } else {
+                    (first, recorded_now)
+                }
             }
-            Self::Lock(..) => Recorded::default(),
+            Self::Lock(..) => (first, Recorded::default()),
         };
         self.notice_absent(source, &pins, &look);
         Ok(Checked {
@@ -175,6 +163,38 @@ impl<'k> Keeper<'k> {
             old_form,
             mutated,
         })
+    }
+
+    /// What was never pinned is an error where everything has to be, and so are two tools of one name
+    /// that nobody could tell apart later.
+    fn refuse_unpinned(
+        self,
+        source: &Source,
+        args: &CheckArgs,
+        look: &Look,
+        judged: &Judged,
+    ) -> Result<(), CliError> {
+        let lock = match self {
+            Self::Store(_) => None,
+            Self::Lock(_, path) => Some(path.to_owned()),
+        };
+        let Some(tool) = judged.newcomers.first() else {
+            return match judged.learned.first() {
+                Some(tool) if args.frozen && lock.is_none() => {
+                    Err(CliError::NoShape { tool: tool.clone() })
+                }
+                _ => Ok(()),
+            };
+        };
+        if args.frozen || lock.is_some() {
+            return Err(CliError::NotPinned {
+                server: source.key.name.clone(),
+                tool: tool.clone(),
+                more: judged.newcomers.len() - 1,
+                lock,
+            });
+        }
+        look.refuse_doubled(source)
     }
 
     /// An open server may lose tools in silence; say so where a whole list was read.
@@ -206,6 +226,27 @@ impl<'k> Keeper<'k> {
             ));
         }
     }
+}
+
+/// What the toolwatch program would say of each tool, and whether any mutated.
+fn toolwatch_says(pins: &Pins<'_>, look: &Look) -> Result<(Vec<String>, bool), CliError> {
+    let now = keep::now();
+    let (mut said, mut mutated) = (Vec::new(), false);
+    let mut say = |name: &str, found: Option<ChangeType>| {
+        mutated |= found.is_some();
+        said.push(compat(name, found, now));
+    };
+    for seen in &look.listing.observed {
+        let results = look.listing.results.get(&seen.name);
+        say(&seen.name, mutation(pins, seen, results)?);
+    }
+    for name in &look.listing.unchanged {
+        let Some(seen) = pins.observation(name)? else {
+            continue;
+        };
+        say(name, mutation(pins, &seen, look.listing.results.get(name))?);
+    }
+    Ok((said, mutated))
 }
 
 /// What the toolwatch program prints.

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolwarden_drift::shape::{Shape, ValueKey};
-use toolwarden_drift::{Options, ToolDrift};
+use toolwarden_drift::{Class, Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_store::{Raised, ServerKey, Store};
 use toolwarden_warden::{
     Judged, Observation, Pins, Reached, Recorded, Recording, Results, Schedule, UNKNOWN_VERSION,
-    WatchConfig, WatchedServer, judge, record,
+    WatchConfig, WatchedServer, check,
 };
 
 use super::keep;
@@ -80,7 +80,7 @@ impl Daemon<'_> {
             }
             let wait = tokio::time::sleep_until(next.unwrap_or(now + Duration::from_secs(3600)));
             tokio::select! {
-                () = interrupt.came() => {
+                _ = interrupt.came() => {
                     say("stopping");
                     break;
                 }
@@ -144,7 +144,12 @@ impl Daemon<'_> {
                 }
                 watched.schedule.answered();
                 self.report(key, &judged, &recorded)?;
-                Ok(Some(!recorded.alerts.is_empty()))
+                let grave = |it: &ToolDrift| {
+                    it.class() >= Class::Unknown || matches!(it, ToolDrift::Added { .. })
+                };
+                let told =
+                    |it: &&ToolDrift| recorded.alerts.iter().any(|alert| alert.tool == it.tool());
+                Ok(Some(judged.drift.tools.iter().filter(told).any(grave)))
             }
             // A store that cannot be written is no fault of the server.
             Err(error @ (CliError::Store(_) | CliError::Pins(_) | CliError::Write { .. })) => {
@@ -171,18 +176,29 @@ impl Daemon<'_> {
         let args = SourceArgs::default();
         let mut look = look(source, answer, &args, Some(&pins), self.key)?;
         self.only_wanted(&mut look);
+        if !pins.known {
+            look.refuse_doubled(source)?;
+        }
         let now = keep::now();
         look.listing.results = self.results(&pins, &look, &returned.unwrap_or_default(), now)?;
-        let judged = judge(&pins, &mut look.listing, &Options::default(), &[])?;
         let mut approval = keep::approval(&ApprovalArgs::default());
         approval.at = now;
         let recording = Recording {
             approval: &approval,
             version: UNKNOWN_VERSION,
-            seal: look.listing.whole,
+            seal: self.config.tools.is_empty(),
             alert_on: &self.config.alert_on,
+            alert_on_equivalent: false,
         };
-        let recorded = record(self.store, &pins, &look.listing, &judged, &recording)?;
+        let (judged, recorded) = check(
+            self.store,
+            &source.key,
+            &mut look.listing,
+            &self.config.tools,
+            &Options::default(),
+            &[],
+            &recording,
+        )?;
         if let Some(server) = &pins.server {
             for tool in &judged.learned {
                 self.store.drop_observed_shapes(server.id, tool)?;
@@ -193,14 +209,12 @@ impl Daemon<'_> {
 
     fn only_wanted(&self, look: &mut Look) {
         let tools = &self.config.tools;
-        if tools.is_empty() {
-            return;
+        if !tools.is_empty() {
+            look.listing
+                .observed
+                .retain(|seen| tools.contains(&seen.name));
+            look.listing.unchanged.retain(|name| tools.contains(name));
         }
-        look.listing.whole = false;
-        look.listing
-            .observed
-            .retain(|seen| tools.contains(&seen.name));
-        look.listing.unchanged.retain(|name| tools.contains(name));
     }
 
     /// Results of this check and of the hours before it. While too few are known to hold anything to,
@@ -343,6 +357,8 @@ fn source(name: &str, server: &WatchedServer) -> Source {
         whole: true,
         calls: server.calls.clone(),
         timeout: server.timeout,
+        tools: Vec::new(),
+        alert_on: Vec::new(),
     }
 }
 

@@ -63,9 +63,9 @@ pub(super) fn ask(
         loop {
             tokio::select! {
                 // Servers that were started end with the tasks that started them.
-                () = interrupt.came() => {
+                code = interrupt.came() => {
                     tasks.shutdown().await;
-                    return Err(CliError::Interrupted);
+                    return Err(CliError::Interrupted { code });
                 }
                 done = tasks.join_next() => {
                     let Some(done) = done else { return Ok(()) };
@@ -87,6 +87,7 @@ pub(super) fn ask(
 pub(super) struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
+    hang_up: Signal,
 }
 
 impl Interrupt {
@@ -95,14 +96,16 @@ impl Interrupt {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(CliError::Runtime)?,
             terminate: signal(SignalKind::terminate()).map_err(CliError::Runtime)?,
+            hang_up: signal(SignalKind::hangup()).map_err(CliError::Runtime)?,
         })
     }
 
-    /// Waits for it.
-    pub(super) async fn came(&mut self) {
+    /// Waits for it, and gives the exit code that tells it.
+    pub(super) async fn came(&mut self) -> u8 {
         tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
+            _ = self.hang_up.recv() => 129,
         }
     }
 }
@@ -122,7 +125,7 @@ pub(super) async fn ask_one(
     let limits = Limits {
         start: timeout,
         request: timeout,
-        total: timeout.saturating_mul(3),
+        total: timeout,
         ..Limits::default()
     };
     let client = Client::connect(endpoint, &limits).await?;

@@ -25,6 +25,7 @@ pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
                     // A lock file has no hashes of values, so their key does not matter.
                     let key = ValueKey::new([0; 16]);
                     let look = look(&source, answer, &args.source, None, &key)?;
+                    look.refuse_doubled(&source)?;
                     seen.push((source, look));
                 }
                 Err(error) => {
@@ -68,7 +69,7 @@ fn add(lock: &mut LockFile, source: &Source, seen: &Look, args: &LockArgs) {
         .as_ref()
         .map(|_| keep::approval(&args.approval));
     let server = lock.servers.entry(source.key.clone()).or_default();
-    let whole = args.source.tools.is_empty() && args.source.schema.is_none();
+    let whole = source.wanted(&args.source).is_empty() && args.source.schema.is_none();
     server.sealed |= whole && !args.open;
     if whole {
         let names: Vec<&String> = seen.listing.observed.iter().map(|it| &it.name).collect();

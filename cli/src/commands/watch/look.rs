@@ -11,9 +11,10 @@ use toolwarden_warden::{Listing, Observation, Pins, Results};
 
 use super::live::Answer;
 use super::responses;
-use super::seen::Seen;
+use super::seen::{Entry, Seen};
 use super::sources::{From, Source};
 use crate::args::{InputArgs, SourceArgs};
+use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::{KeptPlace, each_tool_but};
 
@@ -46,7 +47,7 @@ pub(super) fn look(
     match (&source.from, answer) {
         (From::Files(files), _) => look.files(files, args, pins)?,
         (From::Schema(file, tool), _) => look.schema(file, tool, args.source_format)?,
-        (From::Live(_), Some(answer)) => returned = look.answer(source, answer, args, pins)?,
+        (From::Live(_), Some(answer)) => returned = look.answer(source, answer, pins)?,
         (From::Live(_), None) => {}
     }
     let found = look.listing.observed.len() + look.listing.unchanged.len();
@@ -60,11 +61,25 @@ pub(super) fn look(
             places: places.join(", "),
         });
     }
+    if !matches!(source.from, From::Schema(..)) {
+        look.select(source.wanted(args), pins)?;
+    }
     look.results(args, pins, key, returned)?;
     Ok(look)
 }
 
 impl Look {
+    /// Two tools of one name cannot be told apart once they are pinned.
+    pub(super) fn refuse_doubled(&self, source: &Source) -> Result<(), CliError> {
+        match self.listing.doubled() {
+            Some(name) => Err(CliError::DoubledTool {
+                name: name.to_owned(),
+                server: source.key.name.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn files(
         &mut self,
         files: &[std::path::PathBuf],
@@ -75,9 +90,10 @@ impl Look {
             files: files.to_vec(),
             input: Vec::new(),
             source_format: args.source_format,
-            tools: args.tools.clone(),
+            tools: Vec::new(),
         };
         let mut unchanged = Vec::new();
+        let mut strays = Vec::new();
         each_tool_but(
             &input,
             |text| {
@@ -85,17 +101,45 @@ impl Look {
                 unchanged.push(name.clone());
                 Some(name)
             },
-            |read| {
-                if let Some(seen) = Seen::of(read) {
-                    self.add(seen)?;
+            |read| match Seen::of(read) {
+                Entry::Tool(seen) => self.add(seen),
+                Entry::Stray(stray) => {
+                    strays.push(stray);
+                    Ok(())
                 }
-                Ok(())
             },
         )?;
         self.listing.unchanged = unchanged;
-        self.listing
-            .unchanged
-            .retain(|name| args.tools.is_empty() || args.tools.contains(name));
+        // Among tools, what cannot be called by a name is watched all the same.
+        if !self.listing.observed.is_empty() || !self.listing.unchanged.is_empty() {
+            for stray in strays {
+                self.add(stray)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what is wanted. A wanted tool that nobody has and that never was pinned is a mistake; one
+    /// that was pinned is gone.
+    fn select(&mut self, wanted: &[String], pins: Option<&Pins<'_>>) -> Result<(), CliError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let observed = self.listing.observed.iter().map(|it| it.name.as_str());
+        let unchanged = self.listing.unchanged.iter().map(String::as_str);
+        let names: BTreeSet<&str> = observed.chain(unchanged).collect();
+        let pinned = |name: &String| pins.is_some_and(|pins| pins.tools.contains_key(name));
+        let missing = wanted
+            .iter()
+            .find(|it| !names.contains(it.as_str()) && !pinned(it));
+        if let Some(missing) = missing {
+            return Err(CliError::NoSuchTool {
+                name: missing.clone(),
+                suggestion: toolwarden_model::closest(missing, names),
+            });
+        }
+        self.listing.observed.retain(|it| wanted.contains(&it.name));
+        self.listing.unchanged.retain(|it| wanted.contains(it));
         Ok(())
     }
 
@@ -167,17 +211,11 @@ impl Look {
         &mut self,
         source: &Source,
         answer: Answer,
-        args: &SourceArgs,
         pins: Option<&Pins<'_>>,
     ) -> Result<Vec<(String, Value)>, CliError> {
-        let wanted = |name: &str| args.tools.is_empty() || args.tools.iter().any(|it| it == name);
-        let mut names = Vec::new();
         for text in &answer.tools {
             if let Some(name) = pins.and_then(|pins| pins.holds(text)) {
-                names.push(name.to_owned());
-                if wanted(name) {
-                    self.listing.unchanged.push(name.to_owned());
-                }
+                self.listing.unchanged.push(name.to_owned());
                 continue;
             }
             let item = Item {
@@ -193,19 +231,10 @@ impl Look {
             })?;
             for found in read.tools {
                 let tool = Observation::of(found.tool);
-                names.push(tool.name.clone());
-                if wanted(&tool.name) {
-                    let place = KeptPlace::of_text(&source.key.name, text);
-                    self.places.insert(tool.name.clone(), place);
-                    self.listing.observed.push(tool);
-                }
+                let place = KeptPlace::of_text(&source.key.name, text);
+                self.places.insert(tool.name.clone(), place);
+                self.listing.observed.push(tool);
             }
-        }
-        if let Some(missing) = args.tools.iter().find(|tool| !names.contains(tool)) {
-            return Err(CliError::NoSuchTool {
-                name: missing.clone(),
-                suggestion: toolwarden_model::closest(missing, names.iter().map(String::as_str)),
-            });
         }
         self.calls_itself = answer.server.name;
         Ok(answer.results)
@@ -252,6 +281,12 @@ impl Look {
         };
         for path in &args.responses {
             responses::read(path, only, &names, &mut take)?;
+        }
+        let strangers = taken.keys().filter(|name| !names.contains(*name));
+        for name in strangers {
+            say(&format!(
+                "`{name}` was called, but is none of the tools that were looked at"
+            ));
         }
         self.listing.results = taken;
         Ok(())

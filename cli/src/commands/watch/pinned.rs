@@ -1,7 +1,7 @@
 //! What the store holds, for people and scripts.
 
 use serde_json::{Value, json};
-use toolwarden_store::{AlertFilter, Baseline, Server, Store};
+use toolwarden_store::{AlertFilter, Approval, Baseline, Origin, Server, Store};
 
 use super::{document, keep};
 use crate::args::{ListArgs, PlainFormat, ShowArgs};
@@ -165,6 +165,9 @@ pub(super) fn show(args: &ShowArgs) -> Result<Verdict, CliError> {
     out.push_str(&approved(baseline));
     match &definition {
         Some(definition) => out.push_str(&visible_lines(&document::rendered(definition))),
+        None if baseline.origin == Origin::Retired => {
+            out.push_str("the tool was let go; it is held to nothing\n");
+        }
         None => out.push_str("only a hash is known of its definition; the next check adopts it\n"),
     }
     if let Some(shape) = &shape {
@@ -208,6 +211,15 @@ pub(super) fn history(args: &ShowArgs) -> Result<Verdict, CliError> {
     let mut lines: Vec<(jiff::Timestamp, String)> = Vec::new();
     for baseline in &history {
         lines.push((baseline.approval.at, approved(baseline)));
+        for single in store.approved_changes(baseline.id)? {
+            let line = format!(
+                "{:.0} approved change {} {}",
+                single.approval.at,
+                single.change,
+                by_whom(&single.approval)
+            );
+            lines.push((single.approval.at, line));
+        }
     }
     for alert in &alerts {
         let line = format!(
@@ -227,20 +239,24 @@ pub(super) fn history(args: &ShowArgs) -> Result<Verdict, CliError> {
 
 fn approved(baseline: &Baseline) -> String {
     let dim = style::DIM;
-    let why = baseline.approval.why.as_ref();
-    let why = why
-        .map(|why| format!(": {}", visible(why)))
-        .unwrap_or_default();
     let digest = baseline.definition.map_or_else(String::new, |kept| {
         kept.fingerprint.to_string().chars().take(12).collect()
     });
     format!(
-        "{:.0} {} {dim}{digest} version {}{dim:#} by {}{why}\n",
+        "{:.0} {} {dim}{digest} version {}{dim:#} {}",
         baseline.approval.at,
         baseline.origin.as_str(),
         visible(&baseline.version),
-        visible(&baseline.approval.by),
+        by_whom(&baseline.approval),
     )
+}
+
+fn by_whom(approval: &Approval) -> String {
+    let why = approval
+        .why
+        .as_ref()
+        .map(|why| format!(": {}", visible(why)));
+    format!("by {}{}\n", visible(&approval.by), why.unwrap_or_default())
 }
 
 fn parsed(text: &str) -> Value {

@@ -23,6 +23,11 @@ pub(super) fn read(
     take: &mut Take<'_>,
 ) -> Result<(), CliError> {
     let mut strangers = 0;
+    let mut taken = 0;
+    let take: &mut Take<'_> = &mut |name, result| {
+        taken += 1;
+        take(name, result)
+    };
     if path.is_dir() {
         for file in files_of(path)? {
             let stem = file.file_stem().map(|it| it.to_string_lossy().into_owned());
@@ -32,6 +37,9 @@ pub(super) fn read(
         let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
         let stem = stem.filter(|stem| tools.contains(stem));
         strangers += read_file(path, only.or(stem.as_deref()), tools, take)?;
+    }
+    if strangers == 0 && taken == 0 {
+        say(&format!("{}: no results in it", path.display()));
     }
     if strangers > 0 {
         say(&format!(

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
 
-use super::seen::Seen;
+use super::seen::{Entry, Seen};
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::each_tool;
@@ -13,7 +13,9 @@ use crate::style;
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
     each_tool(&args.input, |read| {
-        seen.extend(Seen::of(read));
+        if let Entry::Tool(tool) = Seen::of(read) {
+            seen.push(tool);
+        }
         Ok(())
     })?;
     if seen.is_empty() {

@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use serde_json::Value;
+use toolwarden_drift::shape::ShapeDrift;
 use toolwarden_drift::text::Finding;
-use toolwarden_drift::{Change, Class, Drift, Facet, Judgement, SchemaDrift, ToolDrift};
+use toolwarden_drift::{
+    Change, ChangeType, Class, Drift, Facet, Judgement, SchemaDrift, ToolDrift,
+};
 use toolwarden_schema::{Callers, Witness};
 
 use super::comparison::Comparison;
@@ -95,6 +98,9 @@ impl Screen<'_> {
         }
         for change in drift.changes.iter().take(MAX_CHANGES) {
             self.change(change, drift);
+        }
+        if let Some(said) = &drift.results {
+            self.said(&drift.tool, said);
         }
         let more = drift.changes.len().saturating_sub(MAX_CHANGES);
         if more > 0 {
@@ -248,7 +254,35 @@ impl Screen<'_> {
         }
     }
 
+    /// What results say of tools that did not drift.
+    fn results(&mut self) {
+        for (tool, said) in &self.comparison.drift.results {
+            self.said(tool, said);
+        }
+    }
+
+    fn said(&mut self, tool: &str, said: &ShapeDrift) {
+        let dim = style::DIM;
+        for note in &said.notes {
+            self.line(&format!(
+                "{dim}note:{dim:#} `{}` {}; too few results to call it drift",
+                visible(tool),
+                visible(&note.message)
+            ));
+        }
+        if said.notes.is_empty() && said.changes.is_empty() {
+            return;
+        }
+        for limit in &said.limits {
+            self.line(&format!(
+                "{dim}note: {}{dim:#}",
+                visible(&limit.to_string())
+            ));
+        }
+    }
+
     fn summary(&mut self) {
+        self.results();
         let drift = self.comparison.drift;
         let mut counts = String::new();
         for class in Class::ALL.into_iter().rev() {
@@ -301,6 +335,11 @@ fn next(tool: &ToolDrift) -> &'static str {
             "offer it under both names until its callers know the new one"
         }
         (ToolDrift::Added { .. }, Class::Structural) => "decide which agents may have it",
+        (ToolDrift::Changed(drift), Class::Behavioural | Class::Widened)
+            if drift.change_type() == Some(ChangeType::Response) =>
+        {
+            "look at what reads the results; approve them if it can"
+        }
         (ToolDrift::Changed(drift), Class::Breaking) if breaks_only_results(drift) => {
             "change what reads the results, or stay on the old version until it does"
         }
@@ -323,7 +362,7 @@ fn breaks_only_results(drift: &Drift) -> bool {
         .changes
         .iter()
         .filter(|change| change.class == Class::Breaking);
-    breaking.all(|change| change.facet == Facet::Output)
+    breaking.all(|change| matches!(change.facet, Facet::Output | Facet::Result))
 }
 
 fn colour(class: Class) -> Style {

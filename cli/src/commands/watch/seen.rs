@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use toolwarden_canon::Source;
 use toolwarden_warden::{Observation, is_definition};
 
@@ -17,19 +18,44 @@ pub(super) struct Seen {
     pub(super) tool: Observation,
 }
 
+/// An entry of a list of tools.
+pub(super) enum Entry {
+    Tool(Seen),
+    /// A tool that a provider runs, or no tool at all.
+    Stray(Seen),
+}
+
 impl Seen {
-    /// What was read, if it could be called: JSON without a name and a schema is no tool.
-    pub(super) fn of(read: ReadTool<'_>) -> Option<Self> {
-        if !is_definition(&read.found.tool) {
-            return None;
+    /// What was read. What has no name and no schema goes by what it stands for.
+    pub(super) fn of(read: ReadTool<'_>) -> Entry {
+        let is_tool = is_definition(&read.found.tool);
+        if is_tool {
+            warn(&read);
         }
-        warn(&read);
         let place = read.place.kept(&read.found);
-        Some(Self {
-            place,
-            tool: Observation::of(read.found.tool),
-        })
+        let mut tool = Observation::of(read.found.tool);
+        if is_tool {
+            return Entry::Tool(Self { place, tool });
+        }
+        let received = serde_json::from_str(tool.text()).unwrap_or_default();
+        tool.name = stand_in(&received, &place);
+        Entry::Stray(Self { place, tool })
     }
+}
+
+/// What to call a tool that a provider runs, or an entry that is no tool at all.
+fn stand_in(definition: &Value, place: &KeptPlace) -> String {
+    let text = |key: &str| definition.get(key).and_then(Value::as_str);
+    let hosted = text("type").map(|kind| match text("server_label") {
+        Some(label) => format!("({kind} {label})"),
+        None => format!("({kind})"),
+    });
+    let only = definition.as_object().filter(|members| members.len() == 1);
+    let only = only
+        .and_then(|members| members.keys().next())
+        .map(|key| format!("({key})"));
+    let at = || format!("(entry at {})", place.pointer);
+    hosted.or(only).unwrap_or_else(at)
 }
 
 /// Every tool of a file.
@@ -40,10 +66,16 @@ pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliE
         source_format,
         tools: Vec::new(),
     };
-    let mut seen = Vec::new();
+    let (mut seen, mut strays) = (Vec::new(), Vec::new());
     each_tool(&input, |read| {
-        seen.extend(Seen::of(read));
+        match Seen::of(read) {
+            Entry::Tool(tool) => seen.push(tool),
+            Entry::Stray(stray) => strays.push(stray),
+        }
         Ok(())
     })?;
+    if !seen.is_empty() {
+        seen.extend(strays);
+    }
     Ok(seen)
 }

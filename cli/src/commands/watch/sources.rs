@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use toolwarden_drift::ChangeType;
 use toolwarden_mcp::{Endpoint, Url};
 use toolwarden_store::ServerKey;
 use toolwarden_warden::{LOCAL, Reached, WatchConfig, WatchedCall, server_name};
@@ -11,14 +12,23 @@ use crate::args::{PinnedArgs, SourceArgs};
 use crate::error::CliError;
 use crate::input::expand;
 
+const ALL_TYPES: [ChangeType; 3] = [
+    ChangeType::Schema,
+    ChangeType::Response,
+    ChangeType::Behavior,
+];
+
 /// A server and how its tools are seen.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) key: ServerKey,
     pub(super) from: From,
-    /// Whether what is seen is everything the server offers.
+    /// Whether what is seen is everything the server offers, but for tools nobody asked for.
     pub(super) whole: bool,
     pub(super) calls: Vec<WatchedCall>,
+    /// The tools a configuration asks for; none means all.
+    pub(super) tools: Vec<String>,
+    pub(super) alert_on: Vec<ChangeType>,
     pub(super) timeout: Duration,
 }
 
@@ -30,21 +40,59 @@ pub(super) enum From {
     Live(Endpoint),
 }
 
+impl Source {
+    /// What it is told that nobody else may read.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let pairs = match &self.from {
+            From::Live(Endpoint::Url(url)) => &url.headers,
+            From::Live(Endpoint::Command(command)) => &command.env,
+            From::Files(_) | From::Schema(..) => return Vec::new(),
+        };
+        let words = pairs.iter().flat_map(|(_, value)| value.split_whitespace());
+        // A short word would be found everywhere.
+        words
+            .filter(|word| word.len() >= 6)
+            .map(ToOwned::to_owned)
+            .collect()
+    }
+
+    /// The tools that are wanted of it: those of the command line, else those of the configuration.
+    pub(super) fn wanted<'s>(&'s self, args: &'s SourceArgs) -> &'s [String] {
+        if args.tools.is_empty() {
+            &self.tools
+        } else {
+            &args.tools
+        }
+    }
+}
+
 /// The servers the arguments name.
 pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Source>, CliError> {
     let timeout = Duration::from_secs(args.timeout.max(1));
-    let everything = args.tools.is_empty();
     let source = |name: &str, from, whole| Source {
         key: ServerKey {
             name: name.to_owned(),
             scope: pinned.scope.clone(),
         },
         from,
-        whole: whole && everything,
+        whole,
         calls: Vec::new(),
         timeout,
+        tools: Vec::new(),
+        alert_on: ALL_TYPES.to_vec(),
     };
     let named = pinned.server.as_deref();
+    let from_stdin = args.files.iter().chain(&args.responses).chain(&args.schema);
+    let from_stdin = from_stdin
+        .chain(&args.calls)
+        .filter(|it| it.as_os_str() == "-");
+    if from_stdin.count() > 1 {
+        return Err(CliError::TwiceStdin);
+    }
+    let live = !args.mcp_command.is_empty() || !args.mcp_url.is_empty() || args.config.is_some();
+    if args.calls.is_some() && !live {
+        return Err(CliError::NobodyToCall);
+    }
     let mut sources = Vec::new();
     if let (Some(file), [tool]) = (&args.schema, args.tools.as_slice()) {
         let from = From::Schema(file.clone(), tool.clone());
@@ -74,6 +122,7 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
     }
     if let Some(path) = &args.config {
         let config = config(path)?;
+        let (tools, alert_on) = (config.tools, config.alert_on);
         let watched = config.servers.into_iter();
         let watched = watched.filter(|(name, _)| named.is_none_or(|wanted| wanted == name));
         for (name, server) in watched {
@@ -85,6 +134,8 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
             source.key.scope = server.scope;
             source.calls = server.calls;
             source.timeout = server.timeout;
+            source.tools.clone_from(&tools);
+            source.alert_on.clone_from(&alert_on);
             sources.push(source);
         }
         if let Some(name) = named.filter(|_| sources.is_empty()) {

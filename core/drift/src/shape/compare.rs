@@ -142,7 +142,10 @@ impl Survey {
                 (_, 0) => What::GoneType(kind),
                 _ => What::Types(kind),
             };
-            if before.seen == 0 && now.seen > 0 && before.of >= MIN_RESULTS_FOR_TYPE {
+            let unseen = before.seen == 0 && now.seen > 0;
+            // Nothing is left of what came before; the results are their own proof, few as they are.
+            let replaced = kind != Type::Null && now.seen == now.of && before.of > 0;
+            if unseen && (before.of >= MIN_RESULTS_FOR_TYPE || replaced) {
                 self.certain(pair.pointer, what, Story::Type, before, now);
             } else {
                 self.ask(pair.pointer, what, Story::Type, before, now);

@@ -32,22 +32,34 @@ impl<'t> Iterator for Tokens<'t> {
             return Some(" ");
         }
         let mut at = start;
-        let mut inside = false;
         while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b'"' => inside = !inside,
-                // What follows a backslash ends no string.
-                b'\\' if inside => at += 1,
-                b' ' | b'\n' | b'\r' | b'\t' if !inside => break,
-                _ => {}
+            if is_blank(byte) {
+                break;
             }
-            at += 1;
+            at = if byte == b'"' {
+                end_of_string(bytes, at + 1)
+            } else {
+                at + 1
+            };
         }
         let end = at.min(bytes.len());
         self.last = end.checked_sub(1).and_then(|it| bytes.get(it)).copied();
         self.at = end;
         // INVARIANT: both ends are beside ASCII bytes or at the ends of the text.
         self.text.get(start..end)
+    }
+}
+
+/// The place after the string whose first character stands at `from`.
+fn end_of_string(bytes: &[u8], mut from: usize) -> usize {
+    loop {
+        let rest = bytes.get(from..).unwrap_or_default();
+        match memchr::memchr2(b'"', b'\\', rest) {
+            None => return bytes.len(),
+            Some(found) if rest.get(found) == Some(&b'"') => return from + found + 1,
+            // What follows a backslash ends no string.
+            Some(found) => from += found + 2,
+        }
     }
 }
 

@@ -67,6 +67,7 @@ impl Bench {
             version: "2",
             seal: true,
             alert_on: &ALL,
+            alert_on_equivalent: false,
         };
         let recorded = record(&self.store, &pins, &listing, &judged, &recording).unwrap();
         (judged, recorded)
