@@ -11,5 +11,6 @@ mod crash;
 mod live;
 mod pinning;
 mod sandbox;
+mod sessions;
 mod toolwatch;
 mod transcripts;

@@ -300,7 +300,7 @@ fn responses_are_read_in_every_shape() {
         tool["results"]["limits"][0]
             .as_str()
             .unwrap()
-            .contains("may still have it")
+            .contains("may still be in")
     );
     sandbox.watch_to(0, &["check", "one.json", "--responses", "text.jsonl"]);
     let said = sandbox.watch_to(

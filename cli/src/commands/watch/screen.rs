@@ -176,11 +176,16 @@ impl Screen<'_> {
     fn change(&mut self, change: &Change, drift: &Drift) {
         let colour = colour(change.class);
         let dim = style::DIM;
+        // The message of a result says where already.
+        let place = if change.facet == Facet::Result {
+            String::new()
+        } else {
+            visible(change.pointer.as_str())
+        };
         self.line(&format!(
-            "  {colour}{:<11}{colour:#} {} {dim}{}{dim:#}",
+            "  {colour}{:<11}{colour:#} {} {dim}{place}{dim:#}",
             change.class.as_str(),
             visible(&change.message),
-            visible(change.pointer.as_str())
         ));
         self.reasons(&change.reasons);
         match &change.judgement {
@@ -265,7 +270,7 @@ impl Screen<'_> {
         let dim = style::DIM;
         for note in &said.notes {
             self.line(&format!(
-                "{dim}note:{dim:#} `{}` {}; too few results to call it drift",
+                "  {dim}note:{dim:#} `{}`: {}; too few results to call it drift",
                 visible(tool),
                 visible(&note.message)
             ));
@@ -274,10 +279,8 @@ impl Screen<'_> {
             return;
         }
         for limit in &said.limits {
-            self.line(&format!(
-                "{dim}note: {}{dim:#}",
-                visible(&limit.to_string())
-            ));
+            let told = visible(&limit.to_string());
+            self.line(&format!("  {dim}{told}{dim:#}"));
         }
     }
 

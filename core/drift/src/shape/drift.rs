@@ -252,7 +252,7 @@ impl fmt::Display for Limit {
             Self::Unseen { side, results: 0, .. } => write!(f, "the {side} has no results, so nothing can be told"),
             Self::Unseen { side, results, upper } => write!(
                 f,
-                "not seen in {results} results of the {side}: up to {:.1} % of results may still have it",
+                "what {results} results of the {side} did not show may still be in up to {:.1} % of them",
                 upper * 100.0
             ),
             Self::Truncated(side) => write!(f, "the {side} is full: some paths or values are not compared"),

@@ -206,8 +206,8 @@ fn limits_say_what_cannot_be_told() {
     assert_eq!(
         limits,
         [
-            "not seen in 40 results of the baseline: up to 7.2 % of results may still have it",
-            "not seen in 10 results of the window: up to 25.9 % of results may still have it",
+            "what 40 results of the baseline did not show may still be in up to 7.2 % of them",
+            "what 10 results of the window did not show may still be in up to 25.9 % of them",
         ]
     );
     let nothing = drift(&[], &repeated(&json!(1), 10));

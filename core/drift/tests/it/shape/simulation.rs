@@ -250,7 +250,12 @@ impl Random {
 #[test]
 fn drift_is_called_where_there_is_some_and_only_there() {
     let rows = table();
-    println!("{}", markdown(&rows));
+    let document = include_str!("../../../../../docs/watch.md");
+    assert!(
+        document.contains(&markdown(&rows)),
+        "docs/watch.md has another table:\n{}",
+        markdown(&rows)
+    );
     let least = [
         [100, 100, 0, 100, 3, 3, 100],
         [100, 100, 100, 100, 87, 100, 100],
