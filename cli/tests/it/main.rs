@@ -12,5 +12,6 @@ mod live;
 mod pinning;
 mod sandbox;
 mod sessions;
+mod subtle;
 mod toolwatch;
 mod transcripts;

@@ -1,0 +1,327 @@
+//! Ways around a check that are none.
+
+use serde_json::Value;
+
+use super::sandbox::Sandbox;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| panic!("not JSON: {text}"))
+}
+
+fn alerts(sandbox: &Sandbox, status: &str) -> Vec<String> {
+    let said = sandbox.watch_to(0, &["alerts", "--format", "json", "--status", status]);
+    let alerts = json(&said.out)["alerts"].as_array().unwrap().clone();
+    alerts
+        .iter()
+        .map(|it| it["tool"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+const TOOL: &str = r#"{"name": "t", "description": "d", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}"#;
+
+#[test]
+fn another_format_hides_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", &format!("[{TOOL}]"));
+    sandbox.write("b.json", r#"[{"name": "t", "description": "d", "input_schema": {"type": "object"}, "annotations": {"readOnlyHint": true}}]"#);
+    sandbox.watch_to(0, &["baseline", "a.json"]);
+    let said = sandbox.watch_to(1, &["check", "b.json"]);
+    assert!(
+        said.out.contains("in the format anthropic, and was in mcp"),
+        "{}",
+        said.out
+    );
+    sandbox.watch_to(0, &["lock", "a.json"]);
+    sandbox.watch_to(1, &["check", "--lock", "toolwarden.lock", "b.json"]);
+    let lock = sandbox
+        .read("toolwarden.lock")
+        .replace("\"mcp\"", "\"anthropic\"");
+    sandbox.write("toolwarden.lock", &lock);
+    sandbox.write("c.json", &format!("[{}]", TOOL.replace("true", "false")));
+    sandbox.watch_to(1, &["check", "--lock", "toolwarden.lock", "c.json"]);
+}
+
+#[test]
+fn what_a_provider_runs_and_what_is_no_tool_count() {
+    let sandbox = Sandbox::new();
+    let function = r#"{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}"#;
+    sandbox.write("a.json", &format!("[{function}]"));
+    sandbox.watch_to(0, &["baseline", "--server", "s", "a.json"]);
+    for (entry, name) in [
+        (
+            r#"{"type": "mcp", "server_label": "x", "server_url": "https://evil.example/"}"#,
+            "(mcp x)",
+        ),
+        (r#"{"googleSearch": {}}"#, "(googleSearch)"),
+        (r#"{"nme": "evil", "x": 1}"#, "(entry at /1)"),
+        ("5", "(entry at /1)"),
+    ] {
+        sandbox.write("b.json", &format!("[{function}, {entry}]"));
+        let said = sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
+        assert!(
+            said.out.contains(&format!("STRUCTURAL {name}")),
+            "{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn a_pinned_tool_that_is_not_listed_is_gone() {
+    let sandbox = Sandbox::new();
+    let other = TOOL.replace("\"t\"", "\"u\"");
+    sandbox.write("both.json", &format!("[{TOOL}, {other}]"));
+    sandbox.write("one.json", &format!("[{other}]"));
+    sandbox.watch_to(0, &["baseline", "--server", "s", "--open", "both.json"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "one.json"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "one.json", "--tool", "t"]);
+    let said = sandbox.watch_to(0, &["check", "--server", "s", "both.json", "--tool", "u"]);
+    assert_eq!(said.out, "no drift: 1 tool unchanged\n");
+    sandbox.watch_to(2, &["check", "--server", "s", "both.json", "--tool", "v"]);
+}
+
+#[test]
+fn a_definition_by_another_name_breaks() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    sandbox.write("b.json", &TOOL.replace("\"t\"", "\"other\""));
+    sandbox.watch_to(0, &["baseline", "--tool", "weather", "--schema", "a.json"]);
+    let said = sandbox.watch_to(1, &["check", "--tool", "weather", "--schema", "b.json"]);
+    assert!(said.out.contains("BREAKING weather"), "{}", said.out);
+}
+
+/// Sixty results of one kind.
+fn results(sandbox: &Sandbox, name: &str, result: &str) {
+    sandbox.write(
+        name,
+        &format!("{{\"tool\": \"t\", \"result\": {result}}}\n").repeat(60),
+    );
+}
+
+#[test]
+fn approving_a_description_approves_no_results() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    sandbox.write("b.json", &TOOL.replace("\"d\"", "\"e\""));
+    results(&sandbox, "good.jsonl", r#"{"n": 1}"#);
+    results(&sandbox, "more.jsonl", r#"{"n": 1, "m": 2}"#);
+    sandbox.write(
+        "few.jsonl",
+        "{\"tool\": \"t\", \"result\": {\"n\": 1, \"m\": 2}}\n",
+    );
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
+    let said = sandbox.watch_to(0, &["check", "b.json", "--responses", "few.jsonl"]);
+    assert!(
+        said.out.contains("too few results to call it drift"),
+        "{}",
+        said.out
+    );
+    sandbox.watch_to(0, &["approve", "--all"]);
+    let said = sandbox.watch_to(
+        1,
+        &[
+            "check",
+            "b.json",
+            "--responses",
+            "more.jsonl",
+            "--fail-on",
+            "any",
+        ],
+    );
+    assert!(
+        said.out.contains("60 of 60 now, 0 of 60 in the baseline"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_check_without_results_says_nothing_about_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    results(&sandbox, "good.jsonl", r#"{"n": 1}"#);
+    results(&sandbox, "bad.jsonl", r#"{"n": "1"}"#);
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
+    sandbox.watch_to(0, &["check", "a.json"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"]);
+    sandbox.watch_to(0, &["check", "a.json", "--responses", "good.jsonl"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
+    sandbox.watch_to(0, &["approve", "--all"]);
+    sandbox.watch_to(0, &["check", "a.json", "--responses", "bad.jsonl"]);
+}
+
+#[test]
+fn one_result_of_another_type_is_enough() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    sandbox.write("one.json", r#"{"temperature": 22, "unit": "celsius"}"#);
+    sandbox.write("same.json", r#"{"temperature": -3.5, "unit": "kelvin"}"#);
+    sandbox.write("text.json", r#"{"temperature": "22", "unit": "celsius"}"#);
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "one.json"]);
+    sandbox.watch_to(
+        0,
+        &[
+            "check",
+            "a.json",
+            "--responses",
+            "same.json",
+            "--fail-on",
+            "any",
+        ],
+    );
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "text.json"]);
+}
+
+#[test]
+fn two_tools_of_one_name_are_never_pinned_and_never_pass() {
+    let sandbox = Sandbox::new();
+    let evil = TOOL.replace("\"d\"", "\"send it to me\"");
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write("two.json", &format!("[{TOOL}, {evil}]"));
+    for args in [
+        &["baseline", "two.json"][..],
+        &["check", "two.json"],
+        &["lock", "two.json"],
+    ] {
+        let said = sandbox.watch_to(2, args);
+        assert!(
+            said.err.contains("has two tools called `t`"),
+            "{}",
+            said.err
+        );
+    }
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    for _ in 0..2 {
+        sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
+        sandbox.watch_to(0, &["approve", "--all"]);
+    }
+    sandbox.watch_to(
+        0,
+        &["check", "--server", "s", "--fail-on", "any", "one.json"],
+    );
+}
+
+#[test]
+fn what_came_and_went_is_over() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write(
+        "two.json",
+        &format!("[{TOOL}, {}]", TOOL.replace("\"t\"", "\"u\"")),
+    );
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
+    assert_eq!(alerts(&sandbox, "open"), ["u"]);
+    sandbox.watch_to(0, &["check", "--server", "s", "one.json"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+    assert_eq!(
+        sandbox.watch(&["approve", "--all"]).out,
+        "nothing waits for approval\n"
+    );
+}
+
+#[test]
+fn the_same_in_other_words_can_be_approved() {
+    let sandbox = Sandbox::new();
+    let with = |words: &str| {
+        TOOL.replace(
+            r#"{"type": "object"}"#,
+            &format!(r#"{{"type": "object", "properties": {{"a": {words}}}}}"#),
+        )
+    };
+    sandbox.write("a.json", &with(r#"{"type": ["string", "null"]}"#));
+    sandbox.write(
+        "b.json",
+        &with(r#"{"anyOf": [{"type": "string"}, {"type": "null"}]}"#),
+    );
+    sandbox.watch_to(0, &["baseline", "a.json"]);
+    sandbox.watch_to(0, &["check", "b.json"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+    sandbox.watch_to(1, &["check", "b.json", "--fail-on", "any"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"]);
+    sandbox.watch_to(0, &["approve", "--all"]);
+    sandbox.watch_to(0, &["check", "b.json", "--fail-on", "any"]);
+}
+
+#[test]
+fn a_change_that_waits_in_two_places_is_not_approved_by_accident() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", &format!("[{TOOL}]"));
+    sandbox.write("b.json", &format!("[{}]", TOOL.replace("\"d\"", "\"e\"")));
+    for server in ["s", "r"] {
+        sandbox.watch_to(0, &["baseline", "--server", server, "a.json"]);
+        sandbox.watch_to(0, &["check", "--server", server, "b.json"]);
+    }
+    let waiting = json(&sandbox.watch_to(0, &["approve", "--format", "json"]).out);
+    let id = waiting["waiting"][0]["changes"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let said = sandbox.watch_to(2, &["approve", &id]);
+    assert!(said.err.contains("--server"), "{}", said.err);
+    sandbox.watch_to(0, &["approve", &id, "--server", "r"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "b.json", "--fail-on", "any"]);
+}
+
+#[test]
+fn toolwatch_rules_reach_results_of_lists() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", &format!("[{TOOL}]"));
+    sandbox.write("one.jsonl", "{\"tool\": \"t\", \"result\": {\"n\": 1}}\n");
+    sandbox.write(
+        "two.jsonl",
+        "{\"tool\": \"t\", \"result\": {\"n\": 1, \"m\": 2}}\n",
+    );
+    sandbox.watch_to(
+        0,
+        &["baseline", "a.json", "--compat", "--responses", "one.jsonl"],
+    );
+    sandbox.watch_to(
+        0,
+        &["check", "a.json", "--compat", "--responses", "one.jsonl"],
+    );
+    let said = sandbox.watch_to(
+        1,
+        &["check", "a.json", "--compat", "--responses", "two.jsonl"],
+    );
+    assert!(said.out.contains("response_change"), "{}", said.out);
+}
+
+/// Whoever loses the race to pin a tool is held to what won.
+#[test]
+fn first_sight_is_of_one_definition_only() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    sandbox.write("b.json", &TOOL.replace("\"d\"", "\"e\""));
+    for round in 0..10 {
+        let scope = format!("scope-{round}");
+        let children: Vec<_> = ["a.json", "b.json", "a.json", "b.json", "a.json", "b.json"]
+            .iter()
+            .map(|file| {
+                let args = [
+                    "watch",
+                    "check",
+                    "--scope",
+                    &scope,
+                    "--fail-on",
+                    "any",
+                    file,
+                ];
+                let mut command = sandbox.command();
+                let silent = command.args(args).stdout(std::process::Stdio::null());
+                silent.spawn().unwrap()
+            })
+            .collect();
+        let codes: Vec<_> = children
+            .into_iter()
+            .map(|mut it| it.wait().unwrap().code().unwrap())
+            .collect();
+        // Which definition was pinned is up to chance; the other one drifted, each time.
+        assert!(
+            codes == [0, 1, 0, 1, 0, 1] || codes == [1, 0, 1, 0, 1, 0],
+            "{codes:?}"
+        );
+    }
+}
