@@ -1,4 +1,5 @@
 mod canon;
+mod pinning;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -12,6 +13,7 @@ use toolwarden_model::{Family, Format};
 use crate::error::CliError;
 
 pub(crate) use canon::*;
+pub(crate) use pinning::*;
 pub(crate) use watch::*;
 
 const STYLES: Styles = Styles::styled()

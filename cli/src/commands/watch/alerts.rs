@@ -8,7 +8,7 @@ use crate::output::{Verdict, print};
 use crate::style::{self, visible};
 
 pub(super) fn run(args: &AlertsArgs) -> Result<Verdict, CliError> {
-    let alerts = match keep::existing_store(args.store.as_ref())? {
+    let alerts = match keep::existing_store(args.kept.store.as_ref())? {
         Some(store) => store.alerts(&filter(args))?,
         None => Vec::new(),
     };

@@ -14,7 +14,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<Verdict, CliError> {
         ids: args.ids.clone(),
     };
     let nothing_selected = !args.all && args.tools.is_empty() && args.ids.is_empty();
-    let Some(store) = keep::existing_store(args.store.as_ref())? else {
+    let Some(store) = keep::existing_store(args.kept.store.as_ref())? else {
         if nothing_selected {
             return shown(&[], args.format);
         }

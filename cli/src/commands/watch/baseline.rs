@@ -16,7 +16,7 @@ pub(super) fn run(args: &BaselineArgs) -> Result<Verdict, CliError> {
     let sources = sources(&args.source, &args.pinned)?;
     let calls = calls::to_make(args.source.calls.as_deref())?;
     let answers = ask(&sources, &calls)?;
-    let store = keep::store(args.pinned.store.as_ref())?;
+    let store = keep::store(args.pinned.kept.store.as_ref())?;
     let approval = keep::approval(&args.approval);
     let key = ValueKey::new(store.value_key()?);
     let mut pinned: Vec<(ServerKey, Pinned)> = Vec::new();

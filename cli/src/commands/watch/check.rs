@@ -48,7 +48,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     let answers = ask(&sources, &to_make)?;
     let store = match &lock {
         Some(_) => None,
-        None => Some(keep::store(args.pinned.store.as_ref())?),
+        None => Some(keep::store(args.pinned.kept.store.as_ref())?),
     };
     let keeper = match (&lock, &store) {
         (Some(lock), _) => Keeper::Lock(lock, args.lock.as_deref().unwrap_or(Path::new(""))),

@@ -30,7 +30,7 @@ type Asked = (usize, Result<Option<Answer>, McpError>);
 
 pub(super) fn run(args: &DaemonArgs) -> Result<Verdict, CliError> {
     let config = config(&args.config)?;
-    let store = keep::store(args.store.as_ref())?;
+    let store = keep::store(args.kept.store.as_ref())?;
     let key = ValueKey::new(store.value_key()?);
     let daemon = Daemon {
         config: &config,

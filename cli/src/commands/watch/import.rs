@@ -17,7 +17,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
         None => default_folder()?,
     };
     let old = read(&folder)?;
-    let store = keep::store(args.store.as_ref())?;
+    let store = keep::store(args.kept.store.as_ref())?;
     let approval = keep::approval(&ApprovalArgs {
         why: Some(format!("imported from {}", folder.display())),
         by: None,

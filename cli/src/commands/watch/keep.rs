@@ -92,7 +92,7 @@ pub(super) fn seen(args: &PinnedArgs, wanted: &str) -> Result<Vec<Seen>, CliErro
     let nothing = || CliError::NothingPinned {
         server: key.name.clone(),
     };
-    let store = existing_store(args.store.as_ref())?.ok_or_else(nothing)?;
+    let store = existing_store(args.kept.store.as_ref())?.ok_or_else(nothing)?;
     let server = store.server(&key)?.ok_or_else(nothing)?;
     let pins = Pins::of_store(&store, &key)?;
     let mut kept: Vec<(String, Kept)> = Vec::new();

@@ -100,7 +100,7 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
     let nothing = || CliError::NothingPinned {
         server: args.pinned.server.clone().unwrap_or_default(),
     };
-    let store = keep::existing_store(args.pinned.store.as_ref())?.ok_or_else(nothing)?;
+    let store = keep::existing_store(args.pinned.kept.store.as_ref())?.ok_or_else(nothing)?;
     let mut lock = LockFile::default();
     for server in keep::servers(&store, args.pinned.server.as_ref(), None)? {
         let mut locked = LockedServer {

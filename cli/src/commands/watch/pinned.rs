@@ -11,7 +11,7 @@ use crate::style::{self, visible};
 
 pub(super) fn list(args: &ListArgs) -> Result<Verdict, CliError> {
     let mut listed: Vec<(Server, Vec<Baseline>)> = Vec::new();
-    if let Some(store) = keep::existing_store(args.store.as_ref())? {
+    if let Some(store) = keep::existing_store(args.kept.store.as_ref())? {
         let mut servers = store.servers()?;
         servers.retain(|it| args.servers.is_empty() || args.servers.contains(&it.key.name));
         for server in servers {
@@ -98,7 +98,7 @@ fn found(args: &ShowArgs) -> Result<(Store, Server), CliError> {
     let nobody = || CliError::NothingPinned {
         server: args.server.clone().unwrap_or_default(),
     };
-    let store = keep::existing_store(args.store.as_ref())?.ok_or_else(nobody)?;
+    let store = keep::existing_store(args.kept.store.as_ref())?.ok_or_else(nobody)?;
     let servers = keep::servers(&store, args.server.as_ref(), args.scope.as_ref())?;
     let mut having = Vec::new();
     let mut names = Vec::new();
