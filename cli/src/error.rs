@@ -50,7 +50,7 @@ pub(crate) enum CliError {
         line: usize,
         source: InvalidCall,
     },
-    #[error("both versions cannot come from standard input")]
+    #[error("standard input can be read only once")]
     TwiceStdin,
     #[error(transparent)]
     Store(#[from] StoreError),

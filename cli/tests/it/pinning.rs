@@ -50,13 +50,16 @@ fn red_exactly_when_it_should_be() {
 fn frozen_pins_nothing() {
     let sandbox = sandbox();
     let said = sandbox.watch_to(2, &["check", "--frozen", "one.json"]);
-    assert!(
-        said.err
-            .contains("`click` of server `local` and 1 other tool not pinned"),
-        "{}",
-        said.err
+    assert!(said.err.contains("nothing is pinned"), "{}", said.err);
+    assert!(!sandbox.path("data").exists(), "not even a store");
+    sandbox.write(
+        "other.json",
+        &ONE.replace("\"name\": \"", "\"name\": \"other_"),
     );
-    assert_eq!(sandbox.watch(&["list"]).out, "nothing is pinned\n");
+    sandbox.watch_to(0, &["baseline", "other.json"]);
+    let said = sandbox.watch_to(2, &["check", "--frozen", "one.json"]);
+    let expected = "`click` of server `local` and 1 other tool not pinned";
+    assert!(said.err.contains(expected), "{}", said.err);
     sandbox.watch_to(0, &["check", "one.json"]);
     sandbox.watch_to(0, &["check", "--frozen", "one.json"]);
 }

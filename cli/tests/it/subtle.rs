@@ -53,8 +53,8 @@ fn what_a_provider_runs_and_what_is_no_tool_count() {
             "(mcp x)",
         ),
         (r#"{"googleSearch": {}}"#, "(googleSearch)"),
-        (r#"{"nme": "evil", "x": 1}"#, "(entry at /1)"),
-        ("5", "(entry at /1)"),
+        (r#"{"nme": "evil", "x": 1}"#, "(entry "),
+        ("5", "(entry "),
     ] {
         sandbox.write("b.json", &format!("[{function}, {entry}]"));
         let said = sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
@@ -324,4 +324,187 @@ fn first_sight_is_of_one_definition_only() {
             "{codes:?}"
         );
     }
+}
+
+#[test]
+fn entries_without_a_name_have_no_place_and_no_meaning() {
+    let sandbox = Sandbox::new();
+    let (pay, search) = (
+        r#"{"id": "pay", "max": 10}"#,
+        r#"{"type": "web_search", "mode": "strict"}"#,
+    );
+    sandbox.write("a.json", &format!("[{TOOL}, {pay}, {search}, {search}]"));
+    sandbox.write(
+        "moved.json",
+        &format!("[{search}, {pay}, {search}, {TOOL}]"),
+    );
+    sandbox.write(
+        "b.json",
+        &format!(
+            "[{TOOL}, {pay}, {search}, {}]",
+            search.replace("strict", "off")
+        ),
+    );
+    sandbox.watch_to(0, &["baseline", "--server", "s", "a.json"]);
+    sandbox.watch_to(
+        0,
+        &["check", "--server", "s", "--fail-on", "any", "moved.json"],
+    );
+    let said = sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
+    assert!(said.out.contains("UNKNOWN (web_search) #2"), "{}", said.out);
+}
+
+#[test]
+fn what_comes_back_is_news() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write(
+        "two.json",
+        &format!("[{TOOL}, {}]", TOOL.replace("\"t\"", "\"u\"")),
+    );
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    for _ in 0..2 {
+        let said = sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
+        assert!(!said.out.contains("(known)"), "{}", said.out);
+        assert_eq!(alerts(&sandbox, "open"), ["u"]);
+        sandbox.watch_to(0, &["approve", "--all"]);
+        sandbox.watch_to(1, &["check", "--server", "s", "one.json"]);
+        sandbox.watch_to(0, &["approve", "--all"]);
+    }
+}
+
+/// An approval is of what was shown, not of what came after it.
+#[test]
+fn an_alert_names_what_was_seen() {
+    let sandbox = Sandbox::new();
+    let other = r#"{"name": "t", "description": "d", "input_schema": {"type": "object"}}"#;
+    sandbox.write("a.json", &format!("[{TOOL}]"));
+    sandbox.write("b.json", &format!("[{other}]"));
+    sandbox.write(
+        "c.json",
+        &format!(
+            "[{}]",
+            other.replace("\"name\"", "\"input_examples\": [\"evil\"], \"name\"")
+        ),
+    );
+    sandbox.watch_to(0, &["baseline", "a.json"]);
+    let id = |file: &str| {
+        let said = sandbox.watch_to(1, &["check", "--format", "json", file]);
+        json(&said.out)["servers"][0]["alerts"][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let shown = id("b.json");
+    assert_ne!(shown, id("c.json"));
+    sandbox.watch_to(2, &["approve", &shown]);
+}
+
+#[test]
+fn definition_and_results_are_approved_apart() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    sandbox.write("b.json", &TOOL.replace("\"d\"", "\"e\""));
+    results(&sandbox, "good.jsonl", r#"{"n": 1}"#);
+    results(&sandbox, "bad.jsonl", r#"{"n": "1"}"#);
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
+    sandbox.watch_to(0, &["check", "b.json"]);
+    let open = json(
+        &sandbox
+            .watch_to(0, &["alerts", "--format", "json", "--status", "open"])
+            .out,
+    );
+    let of = |kind: &str| {
+        let alerts = open["alerts"].as_array().unwrap();
+        let found = alerts.iter().find(|it| it["change_type"] == kind).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    sandbox.watch_to(0, &["approve", &of("schema_change")]);
+    sandbox.watch_to(0, &["check", "--fail-on", "any", "b.json"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"], "the results still wait");
+    sandbox.watch_to(1, &["check", "b.json", "--responses", "bad.jsonl"]);
+    sandbox.watch_to(0, &["baseline", "b.json"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"], "nobody looked at results");
+    sandbox.watch_to(0, &["approve", "--all"]);
+    sandbox.watch_to(
+        0,
+        &[
+            "check",
+            "--fail-on",
+            "any",
+            "b.json",
+            "--responses",
+            "bad.jsonl",
+        ],
+    );
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+}
+
+#[test]
+fn toolwatch_rules_reach_tools_that_come_and_go() {
+    let sandbox = Sandbox::new();
+    let other = TOOL.replace("\"t\"", "\"u\"");
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write("two.json", &format!("[{TOOL}, {other}]"));
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    let said = sandbox.watch_to(1, &["check", "--compat", "--server", "s", "two.json"]);
+    assert!(said.out.contains("\"tool_name\": \"u\""), "{}", said.out);
+    let alerts = json(&sandbox.watch_to(0, &["alerts", "--compat"]).out);
+    assert_eq!(alerts[0]["severity"], "medium");
+    sandbox.watch_to(0, &["baseline", "--server", "r", "two.json"]);
+    sandbox.watch_to(1, &["check", "--compat", "--server", "r", "one.json"]);
+    sandbox.watch_to(2, &["check", "--tool", "u", "one.json"]);
+}
+
+#[test]
+fn mistakes_that_no_server_needs_to_be_asked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    for args in [
+        &["--mcp-url", "http://localhost:1/mcp", "--header", "X Y: z"][..],
+        &["--mcp-url", "ftp://localhost/mcp"],
+        &["--mcp-command", "x 'y"],
+        &["-", "--responses", "-"],
+        &["-", "--observed", "-"],
+        &["a.json", "--calls", "calls.jsonl"],
+        &["a.json", "--per-file", "--server", "s"],
+        &["a.json", "--server", ""],
+    ] {
+        sandbox.watch_to(2, &[&["check"][..], args].concat());
+    }
+    let said = sandbox.watch_to(
+        3,
+        &[
+            "check",
+            "--mcp-command",
+            "no-such-program",
+            "--format",
+            "junit",
+        ],
+    );
+    assert!(
+        said.out.contains("failures=\"1\"") || said.out.contains("errors=\"1\""),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn an_open_lock_file_lets_tools_come_and_none_go() {
+    let sandbox = Sandbox::new();
+    let other = TOOL.replace("\"t\"", "\"u\"");
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write("two.json", &format!("[{TOOL}, {other}]"));
+    sandbox.watch_to(0, &["lock", "--open", "one.json"]);
+    let said = sandbox.watch_to(0, &["check", "--lock", "toolwarden.lock", "two.json"]);
+    assert!(said.err.contains("leaves the server open"), "{}", said.err);
+    sandbox.watch_to(
+        2,
+        &["check", "--lock", "toolwarden.lock", "--frozen", "two.json"],
+    );
+    sandbox.watch_to(0, &["lock", "--open", "two.json"]);
+    sandbox.watch_to(1, &["check", "--lock", "toolwarden.lock", "one.json"]);
+    sandbox.write("none.json", "{\"tools\": []}");
+    sandbox.watch_to(1, &["check", "--lock", "toolwarden.lock", "none.json"]);
 }

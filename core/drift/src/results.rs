@@ -57,6 +57,13 @@ impl Drift {
         self.results = results.results.or(self.results.take());
     }
 
+    /// Takes every change for unknown that seems harmless: nobody knows what the definition means.
+    pub fn doubt(&mut self) {
+        for change in &mut self.changes {
+            change.class = change.class.max(Class::Unknown);
+        }
+    }
+
     /// Leaves out changes, and what was said about the schemas if no change of them is left.
     pub fn leave_out(&mut self, is_out: impl Fn(ChangeId) -> bool) {
         self.changes.retain(|change| !is_out(change.id));

@@ -102,6 +102,20 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Whether a client could use it at all.
+    ///
+    /// # Errors
+    /// Names what is wrong with the address or a header.
+    pub fn validate(&self) -> Result<(), InvalidEndpoint> {
+        if let Self::Url(url) = self {
+            url.parsed()?;
+            url.parsed_headers()?;
+        }
+        Ok(())
+    }
+}
+
 impl Url {
     /// The address as the HTTP client wants it.
     pub(crate) fn parsed(&self) -> Result<reqwest::Url, InvalidEndpoint> {

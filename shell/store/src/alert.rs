@@ -113,13 +113,18 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn raise(&self, server: ServerId, alert: &NewAlert<'_>) -> Result<Raised, StoreError> {
-        let again = "
-            UPDATE alert SET last_seen = ?2, times = times + 1,
-                status = CASE status WHEN 'closed' THEN 'open' ELSE status END
-            WHERE id = ?1";
-        let known = self.execute(again, (alert.id, kept_time(alert.at)))?;
-        if known > 0 {
-            return Ok(Raised::Again);
+        let known = "SELECT status FROM alert WHERE id = ?1";
+        let status: Vec<String> = self.rows(known, [alert.id], |row| row.get(0))?;
+        if let Some(status) = status.first() {
+            let again = "
+                UPDATE alert SET last_seen = ?2, times = times + 1, status = 'open' WHERE id = ?1";
+            self.execute(again, (alert.id, kept_time(alert.at)))?;
+            // What somebody approved and then came back is news.
+            return Ok(if status == "approved" {
+                Raised::First
+            } else {
+                Raised::Again
+            });
         }
         self.add_alert(server, alert, AlertStatus::Open)?;
         Ok(Raised::First)
@@ -156,33 +161,24 @@ impl Store {
         Ok(added > 0)
     }
 
-    /// Marks the open alerts of a tool as approved.
+    /// Settles the open alerts of a tool and a change type, but for one that still holds.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn approve_alerts(&self, server: ServerId, tool: &str) -> Result<usize, StoreError> {
-        let statement = "
-            UPDATE alert SET status = 'approved'
-            WHERE server = ?1 AND tool = ?2 AND status = 'open'";
-        self.execute(statement, (server.0, tool))
-    }
-
-    /// Closes the open alerts of a tool and a change type, but for one that still holds.
-    ///
-    /// # Errors
-    /// The store cannot be written.
-    pub fn close(
+    pub fn settle(
         &self,
         server: ServerId,
         tool: &str,
         change_type: &str,
+        status: AlertStatus,
         except: Option<&str>,
     ) -> Result<usize, StoreError> {
         let statement = "
-            UPDATE alert SET status = 'closed'
+            UPDATE alert SET status = ?4
             WHERE server = ?1 AND tool = ?2 AND change_type = ?3 AND status = 'open'
-                AND id IS NOT ?4";
-        self.execute(statement, (server.0, tool, change_type, except))
+                AND id IS NOT ?5";
+        let status = status.as_str();
+        self.execute(statement, (server.0, tool, change_type, status, except))
     }
 
     /// The tools of a server that have open alerts.

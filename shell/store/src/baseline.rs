@@ -154,6 +154,16 @@ impl Store {
         self.rows(&query, [server.0], baseline)
     }
 
+    /// The last baseline of a tool, also of one that was let go.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn last_baseline(&self, server: ServerId, tool: &str) -> Result<Option<i64>, StoreError> {
+        let query = "SELECT max(id) FROM baseline WHERE server = ?1 AND tool = ?2";
+        let found: Vec<Option<i64>> = self.rows(query, (server.0, tool), |row| row.get(0))?;
+        Ok(found.into_iter().flatten().next())
+    }
+
     /// Every tool of a server that was ever pinned, sorted.
     ///
     /// # Errors

@@ -70,6 +70,18 @@ impl Store {
         Ok(())
     }
 
+    /// What waits for approval of one tool.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn sighting(&self, server: ServerId, tool: &str) -> Result<Option<Sighting>, StoreError> {
+        let query = "
+            SELECT tool, definition, format, shape, response_hash, version, seen_at FROM sighting
+            WHERE server = ?1 AND tool = ?2";
+        let found = self.rows(query, (server.0, tool), sighting)?;
+        Ok(found.into_iter().next())
+    }
+
     /// Everything of a server that waits for approval, sorted by tool.
     ///
     /// # Errors

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use toolwarden_drift::{Change, Options, compare};
 use toolwarden_store::{
-    AlertFilter, AlertStatus, Approval, NewBaseline, OldHashes, Origin, Server, ServerKey,
-    Sighting, Store, StoreError,
+    AlertFilter, AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, Server,
+    ServerKey, Sighting, Store, StoreError,
 };
 
 use crate::judge::hash_of;
 use crate::observation::{Observation, UnreadableDefinition};
+use crate::parts::Parts;
 use crate::pin::retire;
 use crate::pins::{Pin, Pins, PinsError};
 
@@ -27,8 +28,8 @@ pub struct Waiting {
     pub approved: BTreeSet<String>,
     /// What the tool is held to, where it is pinned at all.
     pub pin: Option<Pin>,
-    /// The alert about it.
-    pub alert: Option<String>,
+    /// The open alerts about it: their ids and change types.
+    pub alerts: Vec<(String, String)>,
 }
 
 /// What is to be approved.
@@ -112,6 +113,11 @@ impl From<StoreError> for ApproveError {
     }
 }
 
+const NOTHING: Parts = Parts {
+    definition: false,
+    results: false,
+};
+
 /// Everything that waits for approval, by server and tool.
 ///
 /// # Errors
@@ -128,12 +134,13 @@ pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, Approv
             let pin = pins.tools.get(&sighting.tool).cloned();
             let changes = changes(store, &pins, &sighting)?;
             let approved = approved_ids(store, pin.as_ref(), &sighting)?;
-            let alert = open
+            let about = open
                 .iter()
-                .find(|alert| alert.server == server.key && alert.tool == sighting.tool);
+                .filter(|alert| alert.server == server.key && alert.tool == sighting.tool);
+            let alerts = about.map(|alert| (alert.id.clone(), alert.change_type.clone()));
             waiting.push(Waiting {
                 server: server.clone(),
-                alert: alert.map(|alert| alert.id.clone()),
+                alerts: alerts.collect(),
                 pin,
                 sighting,
                 changes,
@@ -205,7 +212,7 @@ pub fn approve(
     store.write(|store| {
         let waiting = waiting(store, servers)?;
         let matches = |id: &String, waiting: &Waiting| {
-            waiting.alert.as_ref() == Some(id)
+            waiting.alerts.iter().any(|(alert, _)| alert == id)
                 || waiting.changes.iter().any(|it| it.id.to_string() == *id)
         };
         for id in &selection.ids {
@@ -225,15 +232,24 @@ pub fn approve(
         let mut used: BTreeSet<&String> = BTreeSet::new();
         for waiting in &waiting {
             let tool = &waiting.sighting.tool;
-            let by_name = selection.tools.iter().filter(|name| *name == tool);
-            let by_alert = selection
-                .ids
+            let by_name: Vec<&String> = selection.tools.iter().filter(|it| *it == tool).collect();
+            let by_alert = waiting
+                .alerts
                 .iter()
-                .filter(|id| waiting.alert.as_ref() == Some(*id));
-            let whole: Vec<&String> = by_name.chain(by_alert).collect();
-            used.extend(&whole);
-            if selection.all || !whole.is_empty() {
-                approved.push(approve_tool(store, waiting, approval)?);
+                .filter(|(id, _)| selection.ids.contains(id));
+            let by_alert: Vec<&(String, String)> = by_alert.collect();
+            used.extend(&by_name);
+            used.extend(by_alert.iter().map(|(id, _)| id));
+            if selection.all || !by_name.is_empty() {
+                approved.push(approve_parts(store, waiting, Parts::ALL, approval)?);
+                continue;
+            }
+            if !by_alert.is_empty() {
+                let parts = by_alert
+                    .iter()
+                    .map(|(_, change_type)| Parts::of(change_type));
+                let parts = parts.fold(NOTHING, Parts::with);
+                approved.push(approve_parts(store, waiting, parts, approval)?);
                 continue;
             }
             let ids: Vec<&String> = selection
@@ -258,10 +274,11 @@ pub fn approve(
     })
 }
 
-/// Makes what was seen of a tool what it is held to.
-fn approve_tool(
+/// Makes what was seen of a tool, or a part of it, what it is held to. The rest goes on waiting.
+fn approve_parts(
     store: &Store,
     waiting: &Waiting,
+    parts: Parts,
     approval: &Approval,
 ) -> Result<Approved, ApproveError> {
     let Waiting {
@@ -276,33 +293,57 @@ fn approve_tool(
         return Ok(Approved::Gone { server: name, tool });
     };
     let before = before.as_ref();
-    // What was approved is what was seen: a shape that mixes old and new results fits neither.
-    let shape = sighting
-        .shape
-        .clone()
-        .or_else(|| before.and_then(|pin| pin.kept_shape().map(ToOwned::to_owned)));
-    let response = sighting
-        .response_hash
-        .clone()
-        .or_else(|| before.and_then(|pin| pin.old.response.clone()));
+    let results = parts.results && sighting.shape.is_some();
+    let (shape, response) = if results {
+        // What was approved is what was seen: a shape that mixes old and new results fits neither.
+        (sighting.shape.clone(), sighting.response_hash.clone())
+    } else {
+        let shape = before.and_then(|pin| pin.kept_shape().map(ToOwned::to_owned));
+        (shape, before.and_then(|pin| pin.old.response.clone()))
+    };
+    let pinned = before.and_then(|pin| pin.definition);
+    let text;
+    let (definition, schema) = match pinned.filter(|_| !parts.definition) {
+        Some(kept) => {
+            text = store.definition(kept.fingerprint)?;
+            (
+                (kept, text.as_str()),
+                before.and_then(|pin| pin.old.schema.clone()),
+            )
+        }
+        None => ((seen.kept(), seen.text()), Some(hash_of(&seen))),
+    };
     store.add_baseline(
         server.id,
         &NewBaseline {
             tool: &tool,
             origin: Origin::Approved,
-            definition: Some((seen.kept(), seen.text())),
+            definition: Some(definition),
             shape,
-            old: OldHashes {
-                schema: Some(hash_of(&seen)),
-                response,
-            },
+            old: OldHashes { schema, response },
             version: &sighting.version,
             approval,
         },
     )?;
-    store.drop_sighting(server.id, &tool)?;
-    store.drop_observed_shapes(server.id, &tool)?;
-    store.approve_alerts(server.id, &tool)?;
+    let definition_waits = !parts.definition && pinned != sighting.definition;
+    let results_wait = !parts.results && sighting.shape.is_some();
+    if definition_waits || results_wait {
+        let still = NewSighting {
+            tool: &tool,
+            definition: Some((seen.kept(), seen.text())),
+            shape: sighting.shape.clone().filter(|_| results_wait),
+            response_hash: sighting.response_hash.clone().filter(|_| results_wait),
+            version: &sighting.version,
+            at: sighting.at,
+        };
+        store.keep_sighting(server.id, &still)?;
+    } else {
+        store.drop_sighting(server.id, &tool)?;
+    }
+    if results {
+        store.drop_observed_shapes(server.id, &tool)?;
+    }
+    parts.settle(store, server.id, &tool, AlertStatus::Approved, None)?;
     Ok(Approved::Tool { server: name, tool })
 }
 
@@ -339,8 +380,13 @@ fn approve_changes(
         .iter()
         .filter(|change| !done.contains(&change.id.to_string()))
         .count();
-    if left == 0 && sighting.shape.is_none() {
-        return Ok(vec![approve_tool(store, waiting, approval)?]);
+    if left == 0 {
+        return Ok(vec![approve_parts(
+            store,
+            waiting,
+            Parts::DEFINITION,
+            approval,
+        )?]);
     }
     Ok(ids
         .iter()

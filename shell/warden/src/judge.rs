@@ -171,6 +171,18 @@ fn compare_all(
     let after: Vec<_> = new.iter().map(|seen| seen.observed()).collect();
     let drift = compare_lists(&before, &after, options, calls);
     judged.drift.tools.extend(drift.tools);
+    let opaque: BTreeSet<&str> = new
+        .iter()
+        .filter(|it| it.opaque)
+        .map(|it| it.name.as_str())
+        .collect();
+    for tool in &mut judged.drift.tools {
+        if let ToolDrift::Changed(drift) = tool
+            && opaque.contains(drift.tool.as_str())
+        {
+            drift.doubt();
+        }
+    }
     for (tool, change) in reformatted {
         judged
             .drift

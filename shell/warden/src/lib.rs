@@ -9,6 +9,7 @@ mod judge;
 mod lock;
 mod naming;
 mod observation;
+mod parts;
 mod pin;
 mod pins;
 mod record;

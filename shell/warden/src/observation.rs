@@ -13,6 +13,8 @@ use toolwarden_store::Kept;
 pub struct Observation {
     /// What the tool is called; a file may be told what its only tool is called.
     pub name: String,
+    /// Whether nobody knows what the entry means: it is no tool that canon reads.
+    pub opaque: bool,
     tool: Tool,
     /// Whether the definition can be said in other words: not if its schema is none.
     portable: bool,
@@ -75,6 +77,7 @@ impl Observation {
         };
         Self {
             name: tool.name.clone(),
+            opaque: false,
             portable: true,
             definition,
             layout,
@@ -149,6 +152,12 @@ impl Observation {
         }
     }
 
+    /// What names the definition whatever the order of its keys.
+    #[must_use]
+    pub fn meaning(&self) -> Fingerprint {
+        Fingerprint::of(&self.text.value())
+    }
+
     /// The schema the tool promises for its results.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Value> {
@@ -202,6 +211,7 @@ fn with_broken_schema(tool: &Tool) -> Option<Observation> {
     ]);
     Some(Observation {
         name: tool.name.clone(),
+        opaque: false,
         portable: false,
         definition,
         layout,

@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use toolwarden_store::{
-    Approval, NewBaseline, OldHashes, Origin, ServerId, ServerKey, Store, StoreError,
+    AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, ServerId, ServerKey, Store,
+    StoreError,
 };
 
 use crate::judge::{Listing, hash_of};
+use crate::observation::Observation;
+use crate::parts::Parts;
 use crate::pins::{Pins, PinsError};
 use crate::results::Results;
 
@@ -88,8 +91,11 @@ pub fn pin(
                     },
                 )?;
             }
-            store.drop_sighting(server.id, &seen.name)?;
-            store.approve_alerts(server.id, &seen.name)?;
+            let parts = Parts {
+                definition: true,
+                results: results.is_some(),
+            };
+            settle(store, server.id, seen, parts)?;
             pinned.tools.push(PinnedTool {
                 name: seen.name.clone(),
                 known: known.is_some(),
@@ -115,6 +121,31 @@ pub fn pin(
     })
 }
 
+/// What was pinned waits for nobody; results that were not looked at go on waiting.
+fn settle(
+    store: &Store,
+    server: ServerId,
+    seen: &Observation,
+    parts: Parts,
+) -> Result<(), StoreError> {
+    let waits = store.sighting(server, &seen.name)?;
+    match waits.filter(|waits| waits.shape.is_some() && !parts.results) {
+        Some(waits) => store.keep_sighting(
+            server,
+            &NewSighting {
+                tool: &seen.name,
+                definition: Some((seen.kept(), seen.text())),
+                shape: waits.shape,
+                response_hash: waits.response_hash,
+                version: &waits.version,
+                at: waits.at,
+            },
+        )?,
+        None => store.drop_sighting(server, &seen.name)?,
+    }
+    parts.settle(store, server, &seen.name, AlertStatus::Approved, None)
+}
+
 /// Lets a tool go: it is held to nothing from now on.
 pub(crate) fn retire(
     store: &Store,
@@ -136,6 +167,6 @@ pub(crate) fn retire(
         },
     )?;
     store.drop_sighting(server, name)?;
-    store.approve_alerts(server, name)?;
+    Parts::ALL.settle(store, server, name, AlertStatus::Approved, None)?;
     Ok(())
 }

@@ -9,12 +9,13 @@ use toolwarden_drift::{
 };
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{
-    Approval, NewAlert, NewBaseline, NewSighting, OldHashes, Origin, Raised, ServerId, ServerKey,
-    Store,
+    AlertStatus, Approval, NewAlert, NewBaseline, NewSighting, OldHashes, Origin, Raised, ServerId,
+    ServerKey, Store,
 };
 
 use crate::judge::{Judged, Listing, hash_of, judge};
 use crate::observation::Observation;
+use crate::parts::Parts;
 use crate::pins::{Pin, Pins, PinsError};
 use crate::results::Results;
 
@@ -38,6 +39,8 @@ pub struct RaisedAlert {
     pub tool: String,
     /// Whether it says something new.
     pub raised: Raised,
+    /// Whether there is something to approve: not where two tools have one name.
+    pub approvable: bool,
 }
 
 /// How a check is kept.
@@ -218,7 +221,7 @@ impl Keeper<'_> {
 
     fn drifted(&self, tool: &ToolDrift, recorded: &mut Recorded) -> Result<(), PinsError> {
         let name = tool.tool();
-        self.sight(name, drifted_results(tool))?;
+        let approvable = self.sight(name, drifted_results(tool))?;
         if let ToolDrift::Renamed { rename, .. } = tool {
             self.sight(&rename.from, false)?;
         }
@@ -227,11 +230,12 @@ impl Keeper<'_> {
         if equivalent || !self.recording.alert_on.contains(&change_type) {
             return Ok(());
         }
-        let id = alert_id(self.pins, tool, self.listing);
+        let last = self.store.last_baseline(self.server, name)?;
+        let id = alert_id(&self.pins.key, tool, last, self.listing);
         let at = self.recording.approval.at;
         let severity = severity(tool);
         let document = document::tool(tool).to_string();
-        let old_form = self.old_form(tool, severity).to_string();
+        let old_form = self.old_form(tool).to_string();
         let raised = self.store.raise(
             self.server,
             &NewAlert {
@@ -250,24 +254,34 @@ impl Keeper<'_> {
             id,
             tool: name.to_owned(),
             raised,
+            approvable,
         });
         Ok(())
     }
 
-    /// Keeps what was seen, so that it can be approved: of results only those that drifted, and of two
-    /// tools with one name none.
-    fn sight(&self, name: &str, with_results: bool) -> Result<(), PinsError> {
+    /// Keeps what was seen, so that it can be approved; of two tools with one name none can be.
+    fn sight(&self, name: &str, with_results: bool) -> Result<bool, PinsError> {
         let observed = self.listing.observed.iter().filter(|it| it.name == name);
         let unchanged = self.listing.unchanged.iter().filter(|it| *it == name);
         let (observed, unchanged) = (observed.count(), unchanged.count());
         if observed + unchanged > 1 {
-            return Ok(());
+            self.store.drop_sighting(self.server, name)?;
+            return Ok(false);
         }
-        let results = self.listing.results.get(name).filter(|_| with_results);
-        let seen = self.seen(name);
+        let results = self.listing.results.get(name);
+        let waits = self.store.sighting(self.server, name)?;
+        // Results that wait go on waiting until results are seen again.
+        let (shape, response_hash) = match (results, waits) {
+            (Some(results), _) if with_results => (
+                Some(results.shape().to_json().to_string()),
+                Some(results.pattern_hash()),
+            ),
+            (None, Some(waits)) => (waits.shape, waits.response_hash),
+            _ => (None, None),
+        };
         let pinned = self.pins.tools.get(name).and_then(|pin| pin.definition);
         let text;
-        let definition = match (seen, pinned) {
+        let definition = match (self.seen(name), pinned) {
             (Some(seen), _) => Some((seen.kept(), seen.text())),
             (None, Some(kept)) if unchanged > 0 => {
                 text = self.store.definition(kept.fingerprint)?;
@@ -280,25 +294,29 @@ impl Keeper<'_> {
             &NewSighting {
                 tool: name,
                 definition,
-                shape: results.map(|results| results.shape().to_json().to_string()),
-                response_hash: results.map(Results::pattern_hash),
+                shape,
+                response_hash,
                 version: self.recording.version,
                 at: self.recording.approval.at,
             },
         )?;
-        Ok(())
+        Ok(true)
     }
 
     /// What is as pinned again needs nobody's approval, and neither does what came and went.
     fn settle(&self, judged: &Judged) -> Result<(), PinsError> {
         let fine: BTreeSet<&String> = judged.unchanged.iter().collect();
-        let drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
+        let mut drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
+        for tool in &judged.drift.tools {
+            if let ToolDrift::Renamed { rename, .. } = tool {
+                drifted.insert(&rename.from);
+            }
+        }
         let is_over = |tool: &String| {
             let went = self.listing.whole
                 && !self.pins.tools.contains_key(tool)
-                && !self.observed.contains_key(tool.as_str())
-                && !drifted.contains(tool.as_str());
-            fine.contains(tool) || went
+                && !self.observed.contains_key(tool.as_str());
+            (fine.contains(tool) || went) && !drifted.contains(tool.as_str())
         };
         for tool in self.store.alerted_tools(self.server)? {
             if is_over(&tool) {
@@ -306,13 +324,15 @@ impl Keeper<'_> {
             }
         }
         for sighting in self.store.sightings(self.server)? {
-            let measured =
-                sighting.shape.is_none() || self.listing.results.contains_key(&sighting.tool);
-            let renamed = judged.drift.tools.iter().any(|it| {
-                matches!(it, ToolDrift::Renamed { rename, .. } if rename.from == sighting.tool)
-            });
-            if is_over(&sighting.tool) && measured && !renamed {
-                self.store.drop_sighting(self.server, &sighting.tool)?;
+            let tool = &sighting.tool;
+            if !is_over(tool) {
+                continue;
+            }
+            if sighting.shape.is_some() && !self.listing.results.contains_key(tool) {
+                // The definition is as pinned; only the results still wait.
+                self.sight(tool, false)?;
+            } else {
+                self.store.drop_sighting(self.server, tool)?;
             }
         }
         Ok(())
@@ -320,25 +340,16 @@ impl Keeper<'_> {
 
     /// Closes the alerts of a tool. What is known of results stands until results are seen again.
     fn close(&self, tool: &str, except: Option<&str>) -> Result<(), PinsError> {
-        let measured = self.listing.results.contains_key(tool);
-        let types: &[ChangeType] = if measured {
-            &[
-                ChangeType::Schema,
-                ChangeType::Response,
-                ChangeType::Behavior,
-            ]
-        } else {
-            &[ChangeType::Schema]
+        let parts = Parts {
+            definition: true,
+            results: self.listing.results.contains_key(tool),
         };
-        for change_type in types {
-            self.store
-                .close(self.server, tool, change_type.as_str(), except)?;
-        }
+        parts.settle(self.store, self.server, tool, AlertStatus::Closed, except)?;
         Ok(())
     }
 
     /// The alert as the toolwatch program writes it.
-    fn old_form(&self, tool: &ToolDrift, severity: Severity) -> serde_json::Value {
+    fn old_form(&self, tool: &ToolDrift) -> serde_json::Value {
         let name = tool.tool();
         let pin = self.pins.tools.get(name);
         let pinned = self.pins.observation(name).ok().flatten();
@@ -371,7 +382,11 @@ impl Keeper<'_> {
                 "captured_at": time(now),
             },
             "detected_at": time(now),
-            "severity": severity.as_str(),
+            "severity": if tool.change_type() == ChangeType::Behavior {
+                "high"
+            } else {
+                "medium"
+            },
         })
     }
 }
@@ -399,25 +414,38 @@ fn drifted_results(tool: &ToolDrift) -> bool {
         .any(|change| change.facet == Facet::Result)
 }
 
-/// Names drift by what it is held to and what changed, so that seeing it again is no news.
-fn alert_id(pins: &Pins<'_>, tool: &ToolDrift, listing: &Listing) -> String {
+/// Names drift by what it is held to and what was seen, so that seeing it again is no news, and so that
+/// an approval is of what was shown.
+fn alert_id(
+    key: &ServerKey,
+    tool: &ToolDrift,
+    last_baseline: Option<i64>,
+    listing: &Listing,
+) -> String {
     let name = tool.tool();
-    let baseline = pins.tools.get(name).and_then(|pin| pin.baseline);
-    let mut parts = vec![
-        pins.key.name.clone(),
-        pins.key.scope.clone(),
-        name.to_owned(),
-        baseline.map_or_else(String::new, |id| id.to_string()),
-    ];
-    let mut more: Vec<String> = match tool {
-        ToolDrift::Changed(drift) => drift.changes.iter().map(|it| it.id.to_string()).collect(),
-        ToolDrift::Added { .. } | ToolDrift::Removed { .. } | ToolDrift::Renamed { .. } => {
-            let seen = listing.observed.iter().filter(|it| it.name == name);
-            seen.map(|it| it.kept().fingerprint.to_string()).collect()
-        }
+    let outcome = match tool {
+        ToolDrift::Changed(_) => "changed",
+        ToolDrift::Added { .. } => "added",
+        ToolDrift::Removed { .. } => "removed",
+        ToolDrift::Renamed { .. } => "renamed",
     };
-    more.sort_unstable();
-    parts.extend(more);
+    let mut parts = vec![
+        key.name.clone(),
+        key.scope.clone(),
+        name.to_owned(),
+        outcome.to_owned(),
+        last_baseline.map_or_else(String::new, |id| id.to_string()),
+    ];
+    let mut seen: Vec<String> = Vec::new();
+    if let ToolDrift::Changed(drift) = tool {
+        seen.extend(drift.changes.iter().map(|it| it.id.to_string()));
+    }
+    if tool.change_type() != ChangeType::Response {
+        let observed = listing.observed.iter().filter(|it| it.name == name);
+        seen.extend(observed.map(|it| it.meaning().to_string()));
+    }
+    seen.sort_unstable();
+    parts.extend(seen);
     let digest = Fingerprint::tagged("toolwarden/alert/v1", parts.iter().map(String::as_str));
     digest.to_string().chars().take(12).collect()
 }

@@ -98,7 +98,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                         "pointer": change.pointer.as_str(), "message": change.message})
                 });
                 json!({"server": it.server.key.name, "scope": it.server.key.scope,
-                    "tool": it.sighting.tool, "alert": it.alert, "kind": kind(it),
+                    "tool": it.sighting.tool, "alerts": it.alerts.iter().map(|(id, _)| id).collect::<Vec<_>>(), "kind": kind(it),
                     "seen_at": format!("{:.3}", it.sighting.at),
                     "changes": changes.collect::<Vec<_>>()})
             })
@@ -112,11 +112,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
     for it in waiting {
         let (tool, server) = (visible(&it.sighting.tool), visible(&it.server.key.name));
         let (scope, at) = (visible(&it.server.key.scope), it.sighting.at);
-        let alert = it
-            .alert
-            .as_ref()
-            .map(|id| format!("{id} "))
-            .unwrap_or_default();
+        let alert: String = it.alerts.iter().map(|(id, _)| format!("{id} ")).collect();
         out.push_str(&format!(
             "{alert}{tool} {dim}of `{server}` (scope {scope}), {}, seen {at:.0}{dim:#}\n",
             kind(it)
@@ -156,6 +152,9 @@ fn kind(waiting: &Waiting) -> &'static str {
         (_, None) => "gone",
         (None, Some(_)) => "new",
         (Some(pin), Some(_)) if pin.definition.is_none() => "not as imported",
+        (Some(pin), Some(_)) if changes.is_empty() && pin.definition != sighting.definition => {
+            "in another format"
+        }
         (Some(_), Some(_)) if changes.is_empty() => "other results",
         (Some(_), Some(_)) if sighting.shape.is_some() => "changed, with other results",
         (Some(_), Some(_)) => "changed",

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolwarden_drift::shape::ValueKey;
-use toolwarden_drift::{ChangeType, RecordedCall};
+use toolwarden_drift::{ChangeType, RecordedCall, ToolDrift};
 use toolwarden_model::json::Object;
 use toolwarden_store::{Raised, Store};
 use toolwarden_warden::{
@@ -33,6 +33,26 @@ struct Checked<'s> {
 
 pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     let mut sources = sources(&args.source, &args.pinned)?;
+    let stdin = |path: &Option<std::path::PathBuf>| path.as_deref() == Some(Path::new("-"));
+    let source = &args.source;
+    let elsewhere = source
+        .files
+        .iter()
+        .chain(&source.responses)
+        .chain(&source.schema);
+    if stdin(&args.compare.observed)
+        && elsewhere
+            .chain(&source.calls)
+            .any(|it| it.as_os_str() == "-")
+    {
+        return Err(CliError::TwiceStdin);
+    }
+    let path = keep::store_path(args.pinned.kept.store.as_ref());
+    if args.frozen && args.lock.is_none() && !path?.exists() {
+        return Err(CliError::NothingPinned {
+            server: args.pinned.server.clone().unwrap_or_default(),
+        });
+    }
     let lock = args.lock.as_deref().map(keep::lock).transpose()?;
     if lock.is_some() {
         // A lock file states everything, also of tools that come from files.
@@ -120,9 +140,9 @@ impl<'k> Keeper<'k> {
         }
         let options = args.compare.options();
         let first = judge(&pins, &mut look.listing, &options, recorded)?;
-        self.refuse_unpinned(source, args, &look, &first)?;
+        self.refuse_unpinned(source, args, &look, &pins, &first)?;
         let (old_form, mutated) = if args.compat {
-            toolwatch_says(&pins, &look)?
+            toolwatch_says(&pins, &look, &first)?
         } else {
             (Vec::new(), false)
         };
@@ -172,6 +192,7 @@ impl<'k> Keeper<'k> {
         source: &Source,
         args: &CheckArgs,
         look: &Look,
+        pins: &Pins<'_>,
         judged: &Judged,
     ) -> Result<(), CliError> {
         let lock = match self {
@@ -186,6 +207,14 @@ impl<'k> Keeper<'k> {
                 _ => Ok(()),
             };
         };
+        if lock.is_some() && pins.known && !args.frozen {
+            let count = judged.newcomers.len();
+            say(&format!(
+                "{count} tools of `{}` are not in the lock file, which leaves the server open",
+                visible(&source.key.name)
+            ));
+            return Ok(());
+        }
         if args.frozen || lock.is_some() {
             return Err(CliError::NotPinned {
                 server: source.key.name.clone(),
@@ -229,18 +258,37 @@ impl<'k> Keeper<'k> {
 }
 
 /// What the toolwatch program would say of each tool, and whether any mutated.
-fn toolwatch_says(pins: &Pins<'_>, look: &Look) -> Result<(Vec<String>, bool), CliError> {
+fn toolwatch_says(
+    pins: &Pins<'_>,
+    look: &Look,
+    judged: &Judged,
+) -> Result<(Vec<String>, bool), CliError> {
     let now = keep::now();
     let (mut said, mut mutated) = (Vec::new(), false);
     let mut say = |name: &str, found: Option<ChangeType>| {
         mutated |= found.is_some();
         said.push(compat(name, found, now));
     };
+    // What came, went or doubled is no matter of hashes.
+    let by_name: Vec<&str> = judged
+        .drift
+        .tools
+        .iter()
+        .filter(|it| !matches!(it, ToolDrift::Changed(_)))
+        .map(ToolDrift::tool)
+        .collect();
+    for name in &by_name {
+        say(name, Some(ChangeType::Schema));
+    }
     for seen in &look.listing.observed {
+        if by_name.contains(&seen.name.as_str()) {
+            continue;
+        }
         let results = look.listing.results.get(&seen.name);
         say(&seen.name, mutation(pins, seen, results)?);
     }
-    for name in &look.listing.unchanged {
+    let unchanged = look.listing.unchanged.iter();
+    for name in unchanged.filter(|name| !by_name.contains(&name.as_str())) {
         let Some(seen) = pins.observation(name)? else {
             continue;
         };
@@ -307,7 +355,14 @@ fn report(
         ReportFormat::Json => json_document(checked, &comparisons, unanswered),
         format => {
             let comparisons: Vec<&Comparison<'_>> = comparisons.iter().collect();
-            findings::report("toolwarden/watch/check/v1", &comparisons).render(format)
+            let mut report = findings::report("toolwarden/watch/check/v1", &comparisons);
+            for (source, error) in unanswered {
+                report.subjects.push(source.key.name.clone());
+                report
+                    .findings
+                    .push(findings::unanswered(&source.key.name, error));
+            }
+            report.render(format)
         }
     })?;
     Ok(comparisons.iter().any(Comparison::failed))
@@ -374,11 +429,15 @@ fn screen_of(checked: &Checked<'_>, comparison: &Comparison<'_>, several: bool) 
             Raised::First => "",
             Raised::Again => " (known)",
         };
+        let remedy = if alert.approvable {
+            format!("`toolwarden watch approve {}` accepts it", alert.id)
+        } else {
+            "two tools have the name, so there is nothing to approve".to_owned()
+        };
         text.push_str(&format!(
-            "{dim}alert {}{again}: `{}`; `toolwarden watch approve {}` accepts it{dim:#}\n",
+            "{dim}alert {}{again}: `{}`; {remedy}{dim:#}\n",
             alert.id,
             visible(&alert.tool),
-            alert.id
         ));
     }
     text

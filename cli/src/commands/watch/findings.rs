@@ -4,6 +4,7 @@ use toolwarden_drift::{Class, Facet, Judgement, ListDrift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use super::comparison::Comparison;
+use crate::error::CliError;
 use crate::report::{Check, Finding, Level, Report};
 
 /// A report about all servers that were compared.
@@ -29,6 +30,22 @@ pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> R
         }],
         subjects,
         findings,
+    }
+}
+
+/// A server that could not be asked must not look like one that is fine.
+pub(super) fn unanswered(server: &str, error: &CliError) -> Finding {
+    Finding {
+        check: "drift".to_owned(),
+        rule: "unanswered",
+        level: Level::Error,
+        tool: server.to_owned(),
+        message: error.to_string(),
+        file: server.to_owned(),
+        line: 1,
+        column: 1,
+        pointer: String::new(),
+        fixable: false,
     }
 }
 

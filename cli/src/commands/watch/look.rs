@@ -11,12 +11,15 @@ use toolwarden_warden::{Listing, Observation, Pins, Results};
 
 use super::live::Answer;
 use super::responses;
-use super::seen::{Entry, Seen};
+use super::seen::{Entry, Seen, numbered};
 use super::sources::{From, Source};
 use crate::args::{InputArgs, SourceArgs};
 use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::{KeptPlace, each_tool_but};
+
+/// The name under which the instructions of a server are watched.
+const INSTRUCTIONS: &str = "(instructions)";
 
 /// What was seen of a server, and where.
 #[derive(Debug)]
@@ -51,7 +54,9 @@ pub(super) fn look(
         (From::Live(_), None) => {}
     }
     let found = look.listing.observed.len() + look.listing.unchanged.len();
-    if found == 0 && !matches!(source.from, From::Live(_)) {
+    // A list that became empty has lost its tools; one of which nothing is known is a mistake.
+    let lost = source.whole && pins.is_some_and(|pins| !pins.tools.is_empty());
+    if found == 0 && !lost && !matches!(source.from, From::Live(_)) {
         let places = match &source.from {
             From::Files(files) => files.iter().map(|it| it.display().to_string()).collect(),
             From::Schema(file, _) => vec![file.display().to_string()],
@@ -112,7 +117,7 @@ impl Look {
         self.listing.unchanged = unchanged;
         // Among tools, what cannot be called by a name is watched all the same.
         if !self.listing.observed.is_empty() || !self.listing.unchanged.is_empty() {
-            for stray in strays {
+            for stray in numbered(strays) {
                 self.add(stray)?;
             }
         }
@@ -128,7 +133,9 @@ impl Look {
         let observed = self.listing.observed.iter().map(|it| it.name.as_str());
         let unchanged = self.listing.unchanged.iter().map(String::as_str);
         let names: BTreeSet<&str> = observed.chain(unchanged).collect();
-        let pinned = |name: &String| pins.is_some_and(|pins| pins.tools.contains_key(name));
+        let whole = self.listing.whole;
+        let pinned =
+            |name: &String| whole && pins.is_some_and(|pins| pins.tools.contains_key(name));
         let missing = wanted
             .iter()
             .find(|it| !names.contains(it.as_str()) && !pinned(it));
@@ -236,8 +243,23 @@ impl Look {
                 self.listing.observed.push(tool);
             }
         }
+        if let Some(instructions) = &answer.server.instructions {
+            self.instructions(source, instructions);
+        }
         self.calls_itself = answer.server.name;
         Ok(answer.results)
+    }
+
+    /// What a server tells models about itself is read by them like the description of a tool.
+    fn instructions(&mut self, source: &Source, text: &str) {
+        let mut tool = toolwarden_model::Tool::new(toolwarden_model::Format::Mcp);
+        INSTRUCTIONS.clone_into(&mut tool.name);
+        text.clone_into(&mut tool.description);
+        tool.absent.inputs = true;
+        let tool = Observation::of(tool);
+        let place = KeptPlace::of_text(&source.key.name, tool.text());
+        self.places.insert(INSTRUCTIONS.to_owned(), place);
+        self.listing.observed.push(tool);
     }
 
     /// Takes in what tools returned.

@@ -1,5 +1,6 @@
 //! Tools of files, with where they stand.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -38,13 +39,14 @@ impl Seen {
             return Entry::Tool(Self { place, tool });
         }
         let received = serde_json::from_str(tool.text()).unwrap_or_default();
-        tool.name = stand_in(&received, &place);
+        tool.name = stand_in(&received, &tool);
+        tool.opaque = true;
         Entry::Stray(Self { place, tool })
     }
 }
 
 /// What to call a tool that a provider runs, or an entry that is no tool at all.
-fn stand_in(definition: &Value, place: &KeptPlace) -> String {
+fn stand_in(definition: &Value, tool: &Observation) -> String {
     let text = |key: &str| definition.get(key).and_then(Value::as_str);
     let hosted = text("type").map(|kind| match text("server_label") {
         Some(label) => format!("({kind} {label})"),
@@ -54,8 +56,25 @@ fn stand_in(definition: &Value, place: &KeptPlace) -> String {
     let only = only
         .and_then(|members| members.keys().next())
         .map(|key| format!("({key})"));
-    let at = || format!("(entry at {})", place.pointer);
-    hosted.or(only).unwrap_or_else(at)
+    // Its place may change without it.
+    let digest = || {
+        let digest: String = tool.meaning().to_string().chars().take(8).collect();
+        format!("(entry {digest})")
+    };
+    hosted.or(only).unwrap_or_else(digest)
+}
+
+/// Entries without a name of their own, told apart by a number where they share one.
+pub(super) fn numbered(strays: Vec<Seen>) -> impl Iterator<Item = Seen> {
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    strays.into_iter().map(move |mut stray| {
+        let count = known.entry(stray.tool.name.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            stray.tool.name = format!("{} #{count}", stray.tool.name);
+        }
+        stray
+    })
 }
 
 /// Every tool of a file.
@@ -75,7 +94,7 @@ pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliE
         Ok(())
     })?;
     if !seen.is_empty() {
-        seen.extend(strays);
+        seen.extend(numbered(strays));
     }
     Ok(seen)
 }

@@ -149,6 +149,11 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
         return Err(CliError::NoSource);
     }
     distinct(&sources)?;
+    for source in &sources {
+        if let From::Live(endpoint) = &source.from {
+            endpoint.validate()?;
+        }
+    }
     Ok(sources)
 }
 

@@ -56,6 +56,16 @@ impl Question {
         }
     }
 
+    /// Whether a member that was always there is there no more.
+    fn is_loss(&self) -> bool {
+        let always = self.baseline.seen == self.baseline.of;
+        match self.what {
+            What::Missing => self.window.seen == self.window.of,
+            What::Presence => always && self.window.seen == 0,
+            _ => false,
+        }
+    }
+
     /// Whether the two sides could differ at all.
     pub(super) const fn is_open(&self) -> bool {
         let seen = self.baseline.seen > 0 || self.window.seen > 0;
@@ -196,7 +206,10 @@ fn notes(
     told: &BTreeMap<(Channel, String, bool), (Question, Certainty)>,
 ) -> Vec<Sighting> {
     let mut notes: BTreeMap<(Channel, &str, What), &Question> = BTreeMap::new();
-    for question in unsure.iter().filter(|question| question.is_news()) {
+    for question in unsure
+        .iter()
+        .filter(|question| question.is_news() || question.is_loss())
+    {
         let (channel, pointer) = question.place();
         if told.contains_key(&(channel, pointer, question.story > Story::Presence)) {
             continue;

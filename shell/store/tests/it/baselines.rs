@@ -86,7 +86,13 @@ fn the_same_drift_is_one_alert() {
     assert_eq!(raise("a", "11"), Raised::Again);
     assert_eq!(raise("b", "12"), Raised::First);
     assert_eq!(store.alerted_tools(server.id).unwrap(), ["click"]);
-    let closed = store.close(server.id, "click", "schema_change", Some("b"));
+    let closed = store.settle(
+        server.id,
+        "click",
+        "schema_change",
+        AlertStatus::Closed,
+        Some("b"),
+    );
     assert_eq!(closed.unwrap(), 1);
     let all = store.alerts(&AlertFilter::default()).unwrap();
     let told: Vec<_> = all
