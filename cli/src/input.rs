@@ -42,6 +42,11 @@ pub(crate) struct KeptPlace {
 }
 
 impl KeptPlace {
+    /// The text the definition stands in.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// A definition that stands in no file, under a name for where it comes from.
     pub(crate) fn of_text(file: &str, text: &str) -> Self {
         Self {

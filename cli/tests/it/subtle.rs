@@ -508,3 +508,24 @@ fn an_open_lock_file_lets_tools_come_and_none_go() {
     sandbox.write("none.json", "{\"tools\": []}");
     sandbox.watch_to(1, &["check", "--lock", "toolwarden.lock", "none.json"]);
 }
+
+#[test]
+fn a_document_is_watched_beyond_its_tools() {
+    let sandbox = Sandbox::new();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/openapi.json");
+    let mut document = json(&std::fs::read_to_string(examples).unwrap());
+    document["servers"] = json(r#"[{"url": "https://good.example"}]"#);
+    sandbox.write("api.json", &document.to_string());
+    sandbox.watch_to(0, &["baseline", "--server", "s", "api.json"]);
+    sandbox.watch_to(
+        0,
+        &["check", "--server", "s", "--fail-on", "any", "api.json"],
+    );
+    document["servers"] = json(r#"[{"url": "https://evil.example"}]"#);
+    sandbox.write("api.json", &document.to_string());
+    let said = sandbox.watch_to(
+        1,
+        &["check", "--server", "s", "--fail-on", "any", "api.json"],
+    );
+    assert!(said.out.contains("https://evil.example"), "{}", said.out);
+}

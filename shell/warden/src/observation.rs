@@ -121,6 +121,22 @@ impl Observation {
         }
     }
 
+    /// A document whose tools do not say all of it: what is left is watched under a name of its own.
+    ///
+    /// # Errors
+    /// The document is no JSON.
+    pub fn of_document(name: &str, document: &str) -> Result<Self, UnreadableDefinition> {
+        let name_text = Value::from(name);
+        let text = format!(r#"{{"name":{name_text},"document":{document}}}"#);
+        Self::read(name, Format::Mcp, &text)
+    }
+
+    /// Whether the tool is one of a document that says more than its tools do.
+    #[must_use]
+    pub const fn is_of_document(&self) -> bool {
+        matches!(self.tool.format, Format::Openapi | Format::A2aSkill)
+    }
+
     /// The view that is compared.
     #[must_use]
     pub fn observed(&self) -> Observed<'_> {

@@ -18,6 +18,9 @@ use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::{KeptPlace, each_tool_but};
 
+/// The name under which a document is watched that says more than its tools do.
+const DOCUMENT: &str = "(document)";
+
 /// The name under which the instructions of a server are watched.
 const INSTRUCTIONS: &str = "(instructions)";
 
@@ -99,6 +102,7 @@ impl Look {
         };
         let mut unchanged = Vec::new();
         let mut strays = Vec::new();
+        let mut documents = BTreeSet::new();
         each_tool_but(
             &input,
             |text| {
@@ -107,7 +111,16 @@ impl Look {
                 Some(name)
             },
             |read| match Seen::of(read) {
-                Entry::Tool(seen) => self.add(seen),
+                Entry::Tool(seen) => {
+                    if seen.tool.is_of_document() && documents.insert(seen.place.file.clone()) {
+                        let rest = Observation::of_document(DOCUMENT, seen.place.text());
+                        strays.extend(rest.ok().map(|tool| Seen {
+                            place: seen.place.clone(),
+                            tool,
+                        }));
+                    }
+                    self.add(seen)
+                }
                 Entry::Stray(stray) => {
                     strays.push(stray);
                     Ok(())
