@@ -81,6 +81,10 @@ pub(crate) enum CliError {
     DoubledTool { name: String, server: String },
     #[error("--calls are made of a live server")]
     NobodyToCall,
+    #[error("server `{server}` was not asked")]
+    Unasked { server: String },
+    #[error("a header is for one --mcp-url")]
+    HeaderForMany,
     #[error("a header is written as `Name: value`")]
     Header,
     #[error("no tools to look at")]
@@ -127,6 +131,12 @@ pub(crate) enum CliError {
     Shape { source: InvalidShape },
     #[error("{}: entry {index} names no tool", place.display())]
     Unnamed { place: PathBuf, index: usize },
+    #[error("{}: none of its results is of a tool that was looked at; the first is of `{name}`{suggestion}", place.display())]
+    StrangeResults {
+        place: PathBuf,
+        name: String,
+        suggestion: String,
+    },
     #[error("{}: {source}", place.display())]
     Result {
         place: PathBuf,
@@ -163,6 +173,7 @@ impl CliError {
             | Self::Config { .. }
             | Self::Endpoint(_)
             | Self::Header
+            | Self::HeaderForMany
             | Self::NoSource
             | Self::OneTool
             | Self::SameServer { .. }
@@ -178,6 +189,7 @@ impl CliError {
             | Self::HashOnly { .. }
             | Self::Unnamed { .. }
             | Self::Result { .. }
+            | Self::StrangeResults { .. }
             | Self::OldFile { .. }
             | Self::NothingToImport { .. }
             | Self::Import(ImportError::Time { .. })
@@ -192,6 +204,7 @@ impl CliError {
             | Self::Approve(_)
             | Self::Import(_)
             | Self::Live { .. }
+            | Self::Unasked { .. }
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
@@ -262,12 +275,11 @@ impl CliError {
     fn help(&self) -> Option<&'static str> {
         match self {
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
-            Self::Import(ImportError::Store(error)) => store_help(error),
             Self::Lock { source, .. } => Some(match source {
                 LockError::Conflict { .. }
                 | LockError::Twice { .. }
                 | LockError::ServerTwice { .. } => {
-                    "take one side of the merge (git checkout --ours), then run `toolwarden watch lock`"
+                    "take one side (git checkout --ours on the file), then run `toolwarden watch lock` as before"
                 }
                 LockError::Newer { .. } => "install that version of toolwarden or a newer one",
                 LockError::Read(_) => "write it with `toolwarden watch lock`, and commit it",
@@ -322,11 +334,17 @@ impl CliError {
             Self::DoubledTool { .. } => Some(
                 "calls of that name reach either of them: have the server mended before it is pinned",
             ),
+            Self::HeaderForMany => Some(
+                "what one server may read is not for others: write them into a file for --config",
+            ),
             Self::NobodyToCall => Some("give --mcp-command, --mcp-url or --config too"),
             Self::Approve(ApproveError::NotWaiting { .. }) => {
                 Some("`toolwarden watch approve` shows what waits")
             }
             Self::NoHome => Some("name the store with --store"),
+            Self::StrangeResults { .. } => {
+                Some("a check of nothing must not pass: name the tool as it is listed")
+            }
             Self::Result { .. } => Some("results are JSON, or one JSON value per line"),
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("check the path, or give `-` to read standard input")
@@ -362,6 +380,7 @@ impl CliError {
             | Self::Import(_)
             | Self::Endpoint(_)
             | Self::Header
+            | Self::Unasked { .. }
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_)

@@ -186,7 +186,7 @@ pub(crate) fn with_alias(args: impl Iterator<Item = OsString>) -> Vec<OsString> 
         _ => return args,
     };
     let asked = args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str);
-    if matches!(asked, Some("--version" | "-V")) {
+    if matches!(asked, Some("--version" | "-V")) || asked == Some(word) {
         return args;
     }
     // Scripts written for toolwatch read its JSON, unless they ask for one of our formats.

@@ -106,9 +106,9 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
 
-    /// Give up on a server after this many seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
-    pub(crate) timeout: u64,
+    /// Give up on a server after this many seconds [default: 60, or what the configuration says]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// Who approves, and why.

@@ -529,3 +529,154 @@ fn a_document_is_watched_beyond_its_tools() {
     );
     assert!(said.out.contains("https://evil.example"), "{}", said.out);
 }
+
+#[test]
+fn of_tools_nobody_looked_at_nothing_is_said() {
+    let sandbox = Sandbox::new();
+    let other = TOOL.replace("\"t\"", "\"u\"");
+    sandbox.write("good.json", &format!("[{TOOL}, {other}]"));
+    sandbox.write(
+        "bad.json",
+        &format!("[{TOOL}, {}]", other.replace("\"d\"", "\"e\"")),
+    );
+    sandbox.watch_to(0, &["baseline", "--server", "s", "good.json"]);
+    sandbox.watch_to(
+        1,
+        &["check", "--server", "s", "--fail-on", "any", "bad.json"],
+    );
+    sandbox.watch_to(0, &["check", "--server", "s", "--tool", "t", "bad.json"]);
+    assert_eq!(alerts(&sandbox, "open"), ["u"]);
+    let waiting = json(&sandbox.watch_to(0, &["approve", "--format", "json"]).out);
+    assert_eq!(waiting["waiting"][0]["kind"], "changed");
+}
+
+#[test]
+fn a_graver_alert_does_not_outlive_its_drift() {
+    let sandbox = Sandbox::new();
+    let with = |schema: &str| TOOL.replace(r#"{"type": "object"}"#, schema);
+    sandbox.write(
+        "a.json",
+        &with(r#"{"type": "object", "properties": {"x": {"type": ["string", "null"]}}}"#),
+    );
+    sandbox.write(
+        "breaking.json",
+        &with(r#"{"type": "object", "properties": {"x": {"type": "integer"}}}"#),
+    );
+    sandbox.write("same.json", &with(r#"{"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}]}}}"#));
+    sandbox.watch_to(0, &["baseline", "a.json"]);
+    sandbox.watch_to(1, &["check", "breaking.json"]);
+    sandbox.watch_to(0, &["check", "same.json"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+}
+
+#[test]
+fn a_rename_is_approved_as_one() {
+    let sandbox = Sandbox::new();
+    let described = TOOL.replace("\"d\"", "\"Read the contents of one file from the disk\"");
+    let long = |name: &str| described.replace("\"t\"", name);
+    sandbox.write("a.json", &format!("[{}]", long("\"read_file\"")));
+    sandbox.write("b.json", &format!("[{}]", long("\"file_read\"")));
+    sandbox.watch_to(0, &["baseline", "--server", "s", "a.json"]);
+    let said = sandbox.watch_to(1, &["check", "--server", "s", "--format", "json", "b.json"]);
+    let server = &json(&said.out)["servers"][0];
+    assert_eq!(server["tools"][0]["outcome"], "renamed");
+    sandbox.watch_to(0, &["approve", server["alerts"][0]["id"].as_str().unwrap()]);
+    sandbox.watch_to(0, &["check", "--server", "s", "--fail-on", "any", "b.json"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+}
+
+#[test]
+fn other_servers_stay_in_a_lock_file_and_out_of_an_approval() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", &format!("[{TOOL}]"));
+    sandbox.write("b.json", &format!("[{}]", TOOL.replace("\"d\"", "\"e\"")));
+    for server in ["s", "r"] {
+        sandbox.watch_to(0, &["baseline", "--server", server, "a.json"]);
+    }
+    sandbox.watch_to(0, &["lock", "--from-store"]);
+    sandbox.watch_to(0, &["lock", "--from-store", "--server", "s"]);
+    sandbox.watch_to(
+        0,
+        &[
+            "check",
+            "--lock",
+            "toolwarden.lock",
+            "--server",
+            "r",
+            "a.json",
+        ],
+    );
+    for server in ["s", "r"] {
+        sandbox.watch_to(0, &["check", "--server", server, "b.json"]);
+    }
+    sandbox.watch_to(2, &["approve", "--tool", "t"]);
+    sandbox.watch_to(0, &["approve", "--tool", "t", "--server", "s"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"]);
+}
+
+#[test]
+fn a_version_names_all_of_its_tools() {
+    let sandbox = Sandbox::new();
+    let other = TOOL.replace("\"t\"", "\"u\"");
+    sandbox.write("a.json", &format!("[{TOOL}, {other}]"));
+    sandbox.write(
+        "b.json",
+        &format!("[{TOOL}, {}]", other.replace("\"d\"", "\"e\"")),
+    );
+    sandbox.watch_to(
+        0,
+        &["baseline", "--server", "s", "--version", "1", "a.json"],
+    );
+    sandbox.watch_to(
+        0,
+        &["baseline", "--server", "s", "--version", "2", "b.json"],
+    );
+    let said = sandbox.watch_to(0, &["diff", "--server", "s", "@1", "@2"]);
+    assert!(
+        said.out
+            .ends_with("1 tool drifted: 1 behavioural; 1 unchanged\n"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn too_few_results_close_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    results(&sandbox, "good.jsonl", r#"{"n": 1, "m": 2}"#);
+    results(&sandbox, "lost.jsonl", r#"{"n": 1}"#);
+    sandbox.write("one.jsonl", "{\"tool\": \"t\", \"result\": {\"n\": 1}}\n");
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "lost.jsonl"]);
+    sandbox.watch_to(0, &["check", "a.json", "--responses", "one.jsonl"]);
+    assert_eq!(alerts(&sandbox, "open"), ["t"]);
+    sandbox.write("typo.jsonl", "{\"tool\": \"tt\", \"result\": {\"n\": 1}}\n");
+    let said = sandbox.watch_to(2, &["check", "a.json", "--responses", "typo.jsonl"]);
+    assert!(said.err.contains("the first is of `tt`"), "{}", said.err);
+}
+
+#[test]
+fn diff_sees_what_a_check_sees() {
+    let sandbox = Sandbox::new();
+    let hosted = r#"{"type": "mcp", "server_label": "x", "server_url": "https://x.example/", "require_approval": "always"}"#;
+    let function = r#"{"type": "function", "name": "f", "description": "d", "strict": true, "parameters": {"type": "object"}}"#;
+    sandbox.write("a.json", &format!("[{function}, {hosted}]"));
+    sandbox.write(
+        "b.json",
+        &format!("[{function}, {}]", hosted.replace("always", "never")),
+    );
+    sandbox.write(
+        "c.json",
+        &format!("[{}, {hosted}]", function.replace("true", "false")),
+    );
+    sandbox.write("only.json", &format!("[{hosted}]"));
+    let said = sandbox.watch_to(1, &["diff", "a.json", "b.json"]);
+    assert!(said.out.starts_with("UNKNOWN (mcp x)"), "{}", said.out);
+    sandbox.watch_to(1, &["diff", "--fail-on", "any", "a.json", "c.json"]);
+    sandbox.watch_to(0, &["baseline", "--server", "s", "only.json"]);
+    sandbox.watch_to(0, &["check", "--server", "s", "only.json"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
+    let waiting = sandbox.watch_to(0, &["approve"]);
+    assert!(waiting.out.contains(" unknown "), "{}", waiting.out);
+}

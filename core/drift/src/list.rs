@@ -23,6 +23,17 @@ pub struct ListDrift {
 }
 
 impl ListDrift {
+    /// Takes what changed in a tool for unknown where it seems harmless: nobody knows what it means.
+    pub fn doubt(&mut self, tool: &str) {
+        for known in &mut self.tools {
+            if let ToolDrift::Changed(drift) = known
+                && drift.tool == tool
+            {
+                drift.doubt();
+            }
+        }
+    }
+
     /// Adds drift that was found otherwise to what is known of its tool.
     pub fn add(&mut self, more: Drift) {
         let known = self.tools.iter_mut().find_map(|known| match known {
@@ -157,7 +168,8 @@ pub fn compare_lists(
     let renames = matches(&left, &come);
     let mut drift = ListDrift::default();
     for (tool, partner) in new.iter().zip(partner) {
-        let rename = renames.iter().find(|rename| rename.to == tool.name);
+        let mut renames = renames.iter().filter(|_| partner.is_none());
+        let rename = renames.find(|rename| rename.to == tool.name);
         let renamed_from = rename.and_then(|rename| {
             let index = gone
                 .iter()

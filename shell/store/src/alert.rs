@@ -161,7 +161,7 @@ impl Store {
         Ok(added > 0)
     }
 
-    /// Settles the open alerts of a tool and a change type, but for one that still holds.
+    /// Settles the open alerts of a tool and a change type, but for those that still hold.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -171,13 +171,14 @@ impl Store {
         tool: &str,
         change_type: &str,
         status: AlertStatus,
-        except: Option<&str>,
+        except: &[String],
     ) -> Result<usize, StoreError> {
         let statement = "
             UPDATE alert SET status = ?4
             WHERE server = ?1 AND tool = ?2 AND change_type = ?3 AND status = 'open'
-                AND id IS NOT ?5";
-        let status = status.as_str();
+                AND instr(?5, id) = 0";
+        // Ids have one length, so none is found in another.
+        let (status, except) = (status.as_str(), except.join(" "));
         self.execute(statement, (server.0, tool, change_type, status, except))
     }
 

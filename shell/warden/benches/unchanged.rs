@@ -162,6 +162,7 @@ fn check(file: &Path, pins: &Pins<'_>, store: Option<&Store>, approval: &Approva
             seal: true,
             alert_on: &[],
             alert_on_equivalent: false,
+            wanted: &[],
         };
         record(store, pins, &listing, &judged, &recording).unwrap();
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
+use toolwarden_drift::shape::{Confidence, InvalidShape, Shape};
 use toolwarden_drift::{Change, Options, compare};
 use toolwarden_store::{
     AlertFilter, AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, Server,
@@ -24,10 +25,14 @@ pub struct Waiting {
     pub sighting: Sighting,
     /// The changes of the definition since it was pinned; none for a tool that is new or gone.
     pub changes: Vec<Change>,
+    /// What the results say that wait, in sentences.
+    pub results: Vec<String>,
     /// The changes that were approved by themselves.
     pub approved: BTreeSet<String>,
     /// What the tool is held to, where it is pinned at all.
     pub pin: Option<Pin>,
+    /// The name it had, where it is a tool that goes by another one now.
+    pub renamed_from: Option<String>,
     /// The open alerts about it: their ids and change types.
     pub alerts: Vec<(String, String)>,
 }
@@ -137,11 +142,17 @@ pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, Approv
             let about = open
                 .iter()
                 .filter(|alert| alert.server == server.key && alert.tool == sighting.tool);
-            let alerts = about.map(|alert| (alert.id.clone(), alert.change_type.clone()));
+            let about: Vec<_> = about.collect();
+            let alerts = about
+                .iter()
+                .map(|alert| (alert.id.clone(), alert.change_type.clone()));
+            let renamed_from = about.iter().find_map(|alert| renamed_from(&alert.document));
             waiting.push(Waiting {
                 server: server.clone(),
                 alerts: alerts.collect(),
+                renamed_from,
                 pin,
+                results: results(&pins, &sighting)?,
                 sighting,
                 changes,
                 approved,
@@ -149,6 +160,26 @@ pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, Approv
         }
     }
     Ok(waiting)
+}
+
+fn renamed_from(document: &str) -> Option<String> {
+    let document: serde_json::Value = serde_json::from_str(document).ok()?;
+    Some(document.pointer("/rename/from")?.as_str()?.to_owned())
+}
+
+/// What changed in results that wait.
+fn results(pins: &Pins<'_>, sighting: &Sighting) -> Result<Vec<String>, ApproveError> {
+    let (Some(pinned), Some(text)) = (pins.shape(&sighting.tool)?, &sighting.shape) else {
+        return Ok(Vec::new());
+    };
+    let seen = serde_json::from_str(text).map_err(|_| InvalidShape::Version);
+    let seen = seen.and_then(|json| Shape::from_json(&json));
+    let seen = seen.map_err(|source| PinsError::Shape {
+        tool: sighting.tool.clone(),
+        source,
+    })?;
+    let drift = toolwarden_drift::shape::compare(&pinned, &seen, &Confidence::default());
+    Ok(drift.changes.into_iter().map(|it| it.message).collect())
 }
 
 /// The changes of what was seen that were approved by themselves.
@@ -177,13 +208,16 @@ fn changes(
         return Ok(Vec::new());
     };
     let mut seen = seen;
-    crate::bring_together(&mut [&mut pinned], &mut [&mut seen]);
-    let drift = compare(
+    crate::share_words(&mut pinned, &mut seen);
+    let mut drift = compare(
         &pinned.observed(),
         &seen.observed(),
         &Options::default(),
         &[],
     );
+    if seen.opaque {
+        drift.doubt();
+    }
     Ok(drift.changes)
 }
 
@@ -215,10 +249,13 @@ pub fn approve(
             waiting.alerts.iter().any(|(alert, _)| alert == id)
                 || waiting.changes.iter().any(|it| it.id.to_string() == *id)
         };
-        for id in &selection.ids {
+        let words = selection.ids.iter().chain(&selection.tools);
+        for id in words {
             let mut servers = waiting
                 .iter()
-                .filter(|it| matches(id, it))
+                .filter(|it| {
+                    matches(id, it) || selection.tools.contains(id) && it.sighting.tool == *id
+                })
                 .map(|it| &it.server.key);
             if let (Some(first), Some(second)) = (servers.next(), servers.next()) {
                 return Err(ApproveError::SeveralServers {
@@ -228,6 +265,15 @@ pub fn approve(
                 });
             }
         }
+        // Whoever accepts a new name accepts that the old one is gone.
+        let renamed: BTreeSet<(&ServerKey, &String)> = waiting
+            .iter()
+            .filter(|it| {
+                let by_alert = it.alerts.iter().any(|(id, _)| selection.ids.contains(id));
+                by_alert || selection.tools.contains(&it.sighting.tool)
+            })
+            .filter_map(|it| Some((&it.server.key, it.renamed_from.as_ref()?)))
+            .collect();
         let mut approved = Vec::new();
         let mut used: BTreeSet<&String> = BTreeSet::new();
         for waiting in &waiting {
@@ -240,7 +286,8 @@ pub fn approve(
             let by_alert: Vec<&(String, String)> = by_alert.collect();
             used.extend(&by_name);
             used.extend(by_alert.iter().map(|(id, _)| id));
-            if selection.all || !by_name.is_empty() {
+            let is_old_name = renamed.contains(&(&waiting.server.key, tool));
+            if selection.all || !by_name.is_empty() || is_old_name {
                 approved.push(approve_parts(store, waiting, Parts::ALL, approval)?);
                 continue;
             }
@@ -343,7 +390,7 @@ fn approve_parts(
     if results {
         store.drop_observed_shapes(server.id, &tool)?;
     }
-    parts.settle(store, server.id, &tool, AlertStatus::Approved, None)?;
+    parts.settle(store, server.id, &tool, AlertStatus::Approved, &[])?;
     Ok(Approved::Tool { server: name, tool })
 }
 

@@ -182,9 +182,13 @@ impl WatchConfig {
                 message: error.to_string().trim_end().to_owned(),
             })?
         };
-        let reader = Reader { variable };
+        let servers = document.get("mcpServers");
+        let reader = Reader {
+            of_client: servers.is_some(),
+            variable,
+        };
         let at = Pointer::root();
-        match document.get("mcpServers") {
+        match servers {
             Some(servers) => reader.of_client(servers, &at.child("mcpServers")),
             None => reader.config(&document, &at),
         }
@@ -192,6 +196,8 @@ impl WatchConfig {
 }
 
 struct Reader<'r> {
+    /// Whether the file is a client's, which starts programs by their whole name.
+    of_client: bool,
     variable: &'r dyn Fn(&str) -> Option<String>,
 }
 
@@ -287,7 +293,7 @@ impl Reader<'_> {
                     None => None,
                 };
                 // One line with everything in it, as it would be typed.
-                if args.is_empty() && command.contains(' ') {
+                if !self.of_client && args.is_empty() && command.contains(' ') {
                     let read = Endpoint::command_line(&command);
                     let read = read.map_err(|source| ConfigError::Endpoint {
                         pointer: at.child("command"),
@@ -363,7 +369,12 @@ impl Reader<'_> {
             };
             out.push_str(before);
             let name = name.strip_prefix("env:").unwrap_or(name);
-            let value = (self.variable)(name).ok_or_else(|| ConfigError::Unset {
+            let (name, otherwise) = match name.split_once(":-") {
+                Some((name, otherwise)) => (name, Some(otherwise.to_owned())),
+                None => (name, None),
+            };
+            let value = (self.variable)(name).or(otherwise);
+            let value = value.ok_or_else(|| ConfigError::Unset {
                 pointer: at.clone(),
                 name: name.to_owned(),
             })?;

@@ -1,5 +1,7 @@
 //! Takes over the files of the toolwatch program.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use thiserror::Error;
 use toolwarden_drift::toolwatch::{OldAlert, OldFingerprint};
@@ -58,9 +60,10 @@ pub fn import(store: &Store, old: &OldState, approval: &Approval) -> Result<Impo
     store.write(|store| {
         let server = store.keep_server(&key, false, approval.at)?;
         let known = store.baselines(server.id)?;
+        let known: BTreeSet<&str> = known.iter().map(|it| it.tool.as_str()).collect();
         let mut imported = Imported::default();
         for baseline in &old.baselines {
-            if known.iter().any(|it| it.tool == baseline.tool) {
+            if known.contains(baseline.tool.as_str()) {
                 imported.known += 1;
                 continue;
             }

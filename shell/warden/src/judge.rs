@@ -11,7 +11,7 @@ use toolwarden_drift::{
 use toolwarden_model::Definition;
 use toolwarden_store::ApprovedChange;
 
-use crate::observation::Observation;
+use crate::observation::{Observation, share_words};
 use crate::pins::{Pins, PinsError};
 use crate::results::Results;
 
@@ -159,29 +159,18 @@ fn compare_all(
         let Some(pinned) = old.get_mut(&seen.name) else {
             continue;
         };
-        if pinned.view() != seen.view() {
-            let formats = (pinned.view().id(), seen.view().id());
+        let formats = (pinned.view().id(), seen.view().id());
+        if !share_words(pinned, seen) {
             let change = toolwarden_drift::reformatted(&seen.name, formats.0, formats.1);
             reformatted.push((seen.name.clone(), change));
-            pinned.share();
-            seen.share();
         }
     }
     let before: Vec<_> = old.values().map(Observation::observed).collect();
     let after: Vec<_> = new.iter().map(|seen| seen.observed()).collect();
     let drift = compare_lists(&before, &after, options, calls);
     judged.drift.tools.extend(drift.tools);
-    let opaque: BTreeSet<&str> = new
-        .iter()
-        .filter(|it| it.opaque)
-        .map(|it| it.name.as_str())
-        .collect();
-    for tool in &mut judged.drift.tools {
-        if let ToolDrift::Changed(drift) = tool
-            && opaque.contains(drift.tool.as_str())
-        {
-            drift.doubt();
-        }
+    for seen in new.iter().filter(|it| it.opaque) {
+        judged.drift.doubt(&seen.name);
     }
     for (tool, change) in reformatted {
         judged

@@ -22,7 +22,7 @@ pub use import::{ImportError, Imported, OldState, import};
 pub use judge::{Judged, Listing, judge, mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use naming::server_name;
-pub use observation::{Observation, UnreadableDefinition, bring_together, is_definition};
+pub use observation::{Observation, UnreadableDefinition, is_definition, share_words};
 pub use pin::{Pinned, PinnedTool, pin};
 pub use pins::{Pin, Pins, PinsError};
 pub use record::{RaisedAlert, Recorded, Recording, check, record};

@@ -1,6 +1,7 @@
 //! What a server is called when nobody names it: by how it is reached, never by what it says.
 
 use toolwarden_mcp::Endpoint;
+use toolwarden_model::Fingerprint;
 
 /// Programs that start another one, and the words they put before it.
 const RUNNERS: &[&str] = &[
@@ -121,16 +122,17 @@ fn named<'w>(words: &[&'w str]) -> Option<&'w str> {
 /// Whether a word looks like the name of a package or program.
 fn is_plain(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@/\\_.:=<>~+-".contains(c);
-    word.len() <= 200 && word.chars().all(plain)
+    word.len() <= 200 && word.chars().all(plain) && !word.contains("://")
 }
 
 /// Whether a word sets a variable for the program after it.
 fn is_assignment(word: &str) -> bool {
     let is_name = |name: &str| {
         name.bytes()
-            .all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit())
+            .all(|it| it.is_ascii_alphanumeric() || it == b'_')
     };
-    word.split_once('=').is_some_and(|(name, _)| is_name(name))
+    let pair = word.split_once('=');
+    pair.is_some_and(|(name, value)| is_name(name) && !value.starts_with('='))
 }
 
 fn base_name(word: &str) -> &str {
@@ -153,10 +155,22 @@ fn of_url(url: &str) -> String {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     // A name before the host may come with a password.
     let host = host.rsplit('@').next().unwrap_or(host);
-    match path.trim_end_matches('/') {
-        "" => host.to_owned(),
-        path => format!("{host}/{path}"),
+    let mut name = host.to_owned();
+    for segment in path
+        .trim_end_matches('/')
+        .split('/')
+        .filter(|it| !it.is_empty())
+    {
+        name.push('/');
+        // What looks like a key is one for all we know.
+        if segment.len() >= 16 && segment.bytes().any(|it| it.is_ascii_digit()) {
+            let digest = Fingerprint::tagged("toolwarden/segment/v1", [segment]).to_string();
+            name.extend(digest.chars().take(8));
+        } else {
+            name.push_str(segment);
+        }
     }
+    name
 }
 
 #[cfg(test)]
@@ -187,6 +201,11 @@ mod tests {
             ("node --require ./x.js srv.js", "srv.js"),
             ("docker run -i --rm -e TOKEN mcp/github", "github"),
             ("uvx --from ./tools weather", "weather"),
+            (
+                "docker run --privileged mcp/postgres postgresql://u:s3cret@h",
+                "docker",
+            ),
+            ("env token=s3cret some-server", "some-server"),
         ] {
             let Ok(endpoint) = Endpoint::command_line(line) else {
                 panic!("{line}");
@@ -198,5 +217,10 @@ mod tests {
             "tools.example:8443/mcp"
         );
         assert_eq!(of_url("http://localhost:8000/"), "localhost:8000");
+        let keyed = of_url("https://mcp.example/v1/sk-ant-api03-0123456789/mcp");
+        assert!(
+            keyed.starts_with("mcp.example/v1/") && !keyed.contains("sk-ant"),
+            "{keyed}"
+        );
     }
 }

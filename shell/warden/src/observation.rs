@@ -75,9 +75,12 @@ impl Observation {
             Some(text) if by_itself => (text.clone(), tool.format),
             _ => (Definition::from(&whole_form(&tool)), Format::Mcp),
         };
+        // What a provider runs says little of what it does, and what has neither name nor schema nothing.
+        let opaque =
+            tool.format.is_hosted() || !(is_definition(&tool) || view == Format::JsonSchema);
         Self {
             name: tool.name.clone(),
-            opaque: false,
+            opaque,
             portable: true,
             definition,
             layout,
@@ -113,12 +116,37 @@ impl Observation {
     }
 
     /// Goes over to what every format can say.
-    pub(crate) fn share(&mut self) {
-        if self.portable {
-            self.definition = common_form(&self.tool);
-            self.layout = Layout::mcp();
-            self.view = Format::Mcp;
+    fn share(&mut self) {
+        self.definition = common_form(&self.tool);
+        self.layout = Layout::mcp();
+        self.view = Format::Mcp;
+    }
+
+    /// Where the calls of a document go and what they need: nobody can tell what a change of that means.
+    #[must_use]
+    pub fn of_calls(name: &str, document: &str) -> Option<Self> {
+        let keys = [
+            "servers",
+            "security",
+            "host",
+            "basePath",
+            "schemes",
+            "securityDefinitions",
+            "url",
+            "securitySchemes",
+            "additionalInterfaces",
+            "preferredTransport",
+        ];
+        let value: Value = serde_json::from_str(document).ok()?;
+        let mut calls: Object = Object::new();
+        let schemes = value.pointer("/components/securitySchemes");
+        let found = keys.iter().filter_map(|key| Some((*key, value.get(key)?)));
+        for (key, value) in found.chain(schemes.map(|it| ("components", it))) {
+            calls.insert(key.to_owned(), value.clone());
         }
+        let mut seen = Self::of_document(name, &Value::Object(calls).to_string()).ok()?;
+        seen.opaque = true;
+        Some(seen)
     }
 
     /// A document whose tools do not say all of it: what is left is watched under a name of its own.
@@ -187,21 +215,13 @@ pub fn is_definition(tool: &Tool) -> bool {
     !(tool.absent.name && tool.absent.inputs)
 }
 
-/// Makes two lists comparable: as received where they are in one format, else in the words both
+/// Makes two definitions comparable: as received where they are in one format, else in the words both
 /// share. Tells whether they were in one format.
-pub fn bring_together(old: &mut [&mut Observation], new: &mut [&mut Observation]) -> bool {
-    let formats = |list: &[&mut Observation]| -> Vec<Format> {
-        let portable = list.iter().filter(|seen| seen.portable);
-        let mut formats: Vec<Format> = portable.map(|seen| seen.view).collect();
-        formats.sort_unstable();
-        formats.dedup();
-        formats
-    };
-    let (before, after) = (formats(old), formats(new));
-    let same = before.is_empty() || after.is_empty() || (before == after && before.len() == 1);
+pub fn share_words(old: &mut Observation, new: &mut Observation) -> bool {
+    let same = old.view == new.view || !old.portable || !new.portable;
     if !same {
-        old.iter_mut().for_each(|seen| seen.share());
-        new.iter_mut().for_each(|seen| seen.share());
+        old.share();
+        new.share();
     }
     same
 }

@@ -41,7 +41,7 @@ impl Parts {
         server: ServerId,
         tool: &str,
         status: AlertStatus,
-        except: Option<&str>,
+        except: &[String],
     ) -> Result<(), StoreError> {
         for known in [
             ChangeType::Schema,

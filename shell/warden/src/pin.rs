@@ -66,7 +66,9 @@ pub fn pin(
             let (schema_hash, kept) = (hash_of(seen), seen.kept());
             let results = listing.results.get(&seen.name);
             let before = pins.tools.get(&seen.name);
-            let known = before.filter(|pin| pin.definition == Some(kept) && results.is_none());
+            let known = before.filter(|pin| {
+                pin.definition == Some(kept) && results.is_none() && pin.version == version
+            });
             let response = results.map(Results::pattern_hash);
             let response = response.or_else(|| before.and_then(|pin| pin.old.response.clone()));
             if known.is_none() {
@@ -105,7 +107,7 @@ pub fn pin(
                 at: known.and_then(|pin| pin.at).unwrap_or(approval.at),
             });
         }
-        if listing.whole && server.sealed {
+        if listing.whole {
             let observed = listing.observed.iter();
             let seen: BTreeSet<&str> = observed.map(|seen| seen.name.as_str()).collect();
             for name in pins
@@ -143,7 +145,10 @@ fn settle(
         )?,
         None => store.drop_sighting(server, &seen.name)?,
     }
-    parts.settle(store, server, &seen.name, AlertStatus::Approved, None)
+    if parts.results {
+        store.drop_observed_shapes(server, &seen.name)?;
+    }
+    parts.settle(store, server, &seen.name, AlertStatus::Approved, &[])
 }
 
 /// Lets a tool go: it is held to nothing from now on.
@@ -167,6 +172,7 @@ pub(crate) fn retire(
         },
     )?;
     store.drop_sighting(server, name)?;
-    Parts::ALL.settle(store, server, name, AlertStatus::Approved, None)?;
+    store.drop_observed_shapes(server, name)?;
+    Parts::ALL.settle(store, server, name, AlertStatus::Approved, &[])?;
     Ok(())
 }

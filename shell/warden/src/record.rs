@@ -56,6 +56,8 @@ pub struct Recording<'r> {
     pub alert_on: &'r [ChangeType],
     /// Whether the same contract in other words alerts too.
     pub alert_on_equivalent: bool,
+    /// The tools that were looked at; none means all.
+    pub wanted: &'r [String],
 }
 
 /// Holds a listing to the store and keeps what is found.
@@ -66,15 +68,14 @@ pub fn check(
     store: &Store,
     key: &ServerKey,
     listing: &mut Listing,
-    wanted: &[String],
     options: &Options,
     calls: &[RecordedCall],
     recording: &Recording<'_>,
 ) -> Result<(Judged, Recorded), PinsError> {
     loop {
         let mut pins = Pins::of_store(store, key)?;
-        if !wanted.is_empty() {
-            pins.retain(wanted);
+        if !recording.wanted.is_empty() {
+            pins.retain(recording.wanted);
         }
         let judged = judge(&pins, listing, options, calls)?;
         let recorded = record(store, &pins, listing, &judged, recording)?;
@@ -107,6 +108,13 @@ pub fn record(
         return Ok(Recorded::default());
     }
     store.write(|store| {
+        // Judged against what somebody else has replaced in the meantime, nothing holds.
+        if is_overtaken(store, pins, judged)? {
+            return Ok(Recorded {
+                overtaken: true,
+                ..Recorded::default()
+            });
+        }
         let seal = recording.seal && !pins.known;
         let server = store
             .keep_server(&pins.key, seal, recording.approval.at)?
@@ -118,14 +126,19 @@ pub fn record(
             pins,
             listing,
             observed: by_name(listing),
+            unchanged: listing.unchanged.iter().map(String::as_str).collect(),
+            counts: counts(listing),
+            noted: noted(judged),
             recording,
         };
         keeper.baselines(judged, &mut recorded)?;
-        if recorded.overtaken {
-            return Ok(recorded);
-        }
         for tool in &judged.drift.tools {
             keeper.drifted(tool, &mut recorded)?;
+        }
+        for name in judged.drift.tools.iter().map(ToolDrift::tool) {
+            let still = recorded.alerts.iter().filter(|it| it.tool == name);
+            let still: Vec<String> = still.map(|it| it.id.clone()).collect();
+            keeper.close(name, &still)?;
         }
         keeper.settle(judged)?;
         for tool in listing.results.keys() {
@@ -137,12 +150,32 @@ pub fn record(
     })
 }
 
+/// Whether what tools are held to is not what they were judged by any more.
+fn is_overtaken(store: &Store, pins: &Pins<'_>, judged: &Judged) -> Result<bool, PinsError> {
+    let known = match store.server(&pins.key)? {
+        Some(server) => store.baselines(server.id)?,
+        None => Vec::new(),
+    };
+    let known: BTreeMap<&str, i64> = known.iter().map(|it| (it.tool.as_str(), it.id)).collect();
+    let replaced = pins
+        .tools
+        .iter()
+        .any(|(name, pin)| known.get(name.as_str()).copied() != pin.baseline);
+    let mut newcomers = judged.newcomers.iter();
+    Ok(replaced || newcomers.any(|name| known.contains_key(name.as_str())))
+}
+
 struct Keeper<'k> {
     store: &'k Store,
     server: ServerId,
     pins: &'k Pins<'k>,
     listing: &'k Listing,
     observed: BTreeMap<&'k str, &'k Observation>,
+    unchanged: BTreeSet<&'k str>,
+    /// How many tools have a name.
+    counts: BTreeMap<&'k str, usize>,
+    /// Tools whose results say something, but not enough.
+    noted: BTreeSet<&'k str>,
     recording: &'k Recording<'k>,
 }
 
@@ -153,31 +186,23 @@ impl Keeper<'_> {
 
     /// Adds baselines for what was never pinned as a whole.
     fn baselines(&self, judged: &Judged, recorded: &mut Recorded) -> Result<(), PinsError> {
-        // Another process may have been faster.
-        let known = self.store.baselines(self.server)?;
-        let known: BTreeMap<&str, i64> = known.iter().map(|it| (it.tool.as_str(), it.id)).collect();
         let learned: BTreeSet<&String> = judged.learned.iter().collect();
         let adopted: BTreeSet<&String> = judged.adopted.iter().collect();
         let mut registered: BTreeSet<&String> = BTreeSet::new();
         for name in &judged.newcomers {
-            if known.contains_key(name.as_str()) {
-                recorded.overtaken = true;
-            } else if registered.insert(name) {
+            if registered.insert(name) {
                 self.add(name, Origin::Registered, None)?;
                 recorded.registered.push(name.clone());
             }
         }
         for name in adopted.union(&learned) {
             let pin = self.pins.tools.get(*name);
-            let same = pin.and_then(|pin| pin.baseline) == known.get(name.as_str()).copied();
-            if same {
-                let origin = if adopted.contains(name) {
-                    Origin::Adopted
-                } else {
-                    Origin::Learned
-                };
-                self.add(name, origin, pin)?;
-            }
+            let origin = if adopted.contains(name) {
+                Origin::Adopted
+            } else {
+                Origin::Learned
+            };
+            self.add(name, origin, pin)?;
         }
         Ok(())
     }
@@ -230,8 +255,8 @@ impl Keeper<'_> {
         if equivalent || !self.recording.alert_on.contains(&change_type) {
             return Ok(());
         }
-        let last = self.store.last_baseline(self.server, name)?;
-        let id = alert_id(&self.pins.key, tool, last, self.listing);
+        let held = self.held_to(name, tool.change_type())?;
+        let id = alert_id(&self.pins.key, tool, &held, self.listing);
         let at = self.recording.approval.at;
         let severity = severity(tool);
         let document = document::tool(tool).to_string();
@@ -249,7 +274,6 @@ impl Keeper<'_> {
                 old_form: &old_form,
             },
         )?;
-        self.close(name, Some(&id))?;
         recorded.alerts.push(RaisedAlert {
             id,
             tool: name.to_owned(),
@@ -261,10 +285,8 @@ impl Keeper<'_> {
 
     /// Keeps what was seen, so that it can be approved; of two tools with one name none can be.
     fn sight(&self, name: &str, with_results: bool) -> Result<bool, PinsError> {
-        let observed = self.listing.observed.iter().filter(|it| it.name == name);
-        let unchanged = self.listing.unchanged.iter().filter(|it| *it == name);
-        let (observed, unchanged) = (observed.count(), unchanged.count());
-        if observed + unchanged > 1 {
+        let unchanged = self.unchanged.contains(name);
+        if self.counts.get(name).is_some_and(|count| *count > 1) {
             self.store.drop_sighting(self.server, name)?;
             return Ok(false);
         }
@@ -283,7 +305,7 @@ impl Keeper<'_> {
         let text;
         let definition = match (self.seen(name), pinned) {
             (Some(seen), _) => Some((seen.kept(), seen.text())),
-            (None, Some(kept)) if unchanged > 0 => {
+            (None, Some(kept)) if unchanged => {
                 text = self.store.definition(kept.fingerprint)?;
                 Some((kept, text.as_str()))
             }
@@ -303,6 +325,33 @@ impl Keeper<'_> {
         Ok(true)
     }
 
+    /// What names the part of the pin that drifted; for a tool without one, what it was let go by.
+    fn held_to(&self, name: &str, change_type: ChangeType) -> Result<String, PinsError> {
+        let Some(pin) = self.pins.tools.get(name) else {
+            let last = self.store.last_baseline(self.server, name)?;
+            return Ok(last.map_or_else(String::new, |id| format!("let go by {id}")));
+        };
+        let mut held = String::new();
+        if change_type != ChangeType::Response {
+            let kept = pin.definition.map(|kept| kept.fingerprint.to_string());
+            held.push_str(&kept.or_else(|| pin.old.schema.clone()).unwrap_or_default());
+        }
+        if change_type != ChangeType::Schema {
+            // Hashes of values differ from store to store.
+            let shape = self
+                .pins
+                .shape(name)?
+                .map(|it| it.without_values().to_json());
+            let shape = shape.map(|it| Fingerprint::of(&it).to_string());
+            held.push_str(
+                &shape
+                    .or_else(|| pin.old.response.clone())
+                    .unwrap_or_default(),
+            );
+        }
+        Ok(held)
+    }
+
     /// What is as pinned again needs nobody's approval, and neither does what came and went.
     fn settle(&self, judged: &Judged) -> Result<(), PinsError> {
         let fine: BTreeSet<&String> = judged.unchanged.iter().collect();
@@ -312,7 +361,12 @@ impl Keeper<'_> {
                 drifted.insert(&rename.from);
             }
         }
+        let wanted = self.recording.wanted;
         let is_over = |tool: &String| {
+            // Of tools nobody looked at, nothing is known.
+            if !wanted.is_empty() && !wanted.contains(tool) {
+                return false;
+            }
             let went = self.listing.whole
                 && !self.pins.tools.contains_key(tool)
                 && !self.observed.contains_key(tool.as_str());
@@ -320,7 +374,7 @@ impl Keeper<'_> {
         };
         for tool in self.store.alerted_tools(self.server)? {
             if is_over(&tool) {
-                self.close(&tool, None)?;
+                self.close(&tool, &[])?;
             }
         }
         for sighting in self.store.sightings(self.server)? {
@@ -328,7 +382,9 @@ impl Keeper<'_> {
             if !is_over(tool) {
                 continue;
             }
-            if sighting.shape.is_some() && !self.listing.results.contains_key(tool) {
+            let measured =
+                self.listing.results.contains_key(tool) && !self.noted.contains(tool.as_str());
+            if sighting.shape.is_some() && !measured {
                 // The definition is as pinned; only the results still wait.
                 self.sight(tool, false)?;
             } else {
@@ -339,10 +395,11 @@ impl Keeper<'_> {
     }
 
     /// Closes the alerts of a tool. What is known of results stands until results are seen again.
-    fn close(&self, tool: &str, except: Option<&str>) -> Result<(), PinsError> {
+    fn close(&self, tool: &str, except: &[String]) -> Result<(), PinsError> {
         let parts = Parts {
             definition: true,
-            results: self.listing.results.contains_key(tool),
+            // Too few results to call it drift are too few to call it over.
+            results: self.listing.results.contains_key(tool) && !self.noted.contains(tool),
         };
         parts.settle(self.store, self.server, tool, AlertStatus::Closed, except)?;
         Ok(())
@@ -391,6 +448,21 @@ impl Keeper<'_> {
     }
 }
 
+fn counts(listing: &Listing) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    let observed = listing.observed.iter().map(|it| it.name.as_str());
+    for name in observed.chain(listing.unchanged.iter().map(String::as_str)) {
+        *counts.entry(name).or_default() += 1;
+    }
+    counts
+}
+
+fn noted(judged: &Judged) -> BTreeSet<&str> {
+    let said = judged.drift.results.iter();
+    let said = said.filter(|(_, said)| !said.notes.is_empty());
+    said.map(|(tool, _)| tool.as_str()).collect()
+}
+
 /// What was seen by name; of two tools of one name the one that is not as pinned.
 fn by_name(listing: &Listing) -> BTreeMap<&str, &Observation> {
     let observed = listing.observed.iter();
@@ -416,12 +488,7 @@ fn drifted_results(tool: &ToolDrift) -> bool {
 
 /// Names drift by what it is held to and what was seen, so that seeing it again is no news, and so that
 /// an approval is of what was shown.
-fn alert_id(
-    key: &ServerKey,
-    tool: &ToolDrift,
-    last_baseline: Option<i64>,
-    listing: &Listing,
-) -> String {
+fn alert_id(key: &ServerKey, tool: &ToolDrift, held_to: &str, listing: &Listing) -> String {
     let name = tool.tool();
     let outcome = match tool {
         ToolDrift::Changed(_) => "changed",
@@ -434,7 +501,7 @@ fn alert_id(
         key.scope.clone(),
         name.to_owned(),
         outcome.to_owned(),
-        last_baseline.map_or_else(String::new, |id| id.to_string()),
+        held_to.to_owned(),
     ];
     let mut seen: Vec<String> = Vec::new();
     if let ToolDrift::Changed(drift) = tool {

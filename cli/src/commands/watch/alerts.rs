@@ -101,6 +101,7 @@ fn text(alerts: &[Alert]) -> String {
         ));
         let document = parsed(&alert.document);
         let changes = document.get("changes").and_then(Value::as_array);
+        let count = changes.map_or(0, Vec::len);
         for change in changes.into_iter().flatten().take(3) {
             let word = |key| change.get(key).and_then(Value::as_str).unwrap_or_default();
             out.push_str(&format!(
@@ -108,6 +109,9 @@ fn text(alerts: &[Alert]) -> String {
                 word("class"),
                 visible(word("message"))
             ));
+        }
+        if count > 3 {
+            out.push_str(&format!("    {dim}and {} more{dim:#}\n", count - 3));
         }
     }
     let open = alerts

@@ -99,7 +99,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 });
                 json!({"server": it.server.key.name, "scope": it.server.key.scope,
                     "tool": it.sighting.tool, "alerts": it.alerts.iter().map(|(id, _)| id).collect::<Vec<_>>(), "kind": kind(it),
-                    "seen_at": format!("{:.3}", it.sighting.at),
+                    "results": it.results, "seen_at": format!("{:.3}", it.sighting.at),
                     "changes": changes.collect::<Vec<_>>()})
             })
             .collect();
@@ -130,6 +130,9 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 visible(&change.message),
                 visible(change.pointer.as_str())
             ));
+        }
+        for message in &it.results {
+            out.push_str(&format!("  results      {}\n", visible(message)));
         }
     }
     out.push_str(&match waiting.len() {

@@ -5,9 +5,7 @@ use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{ChangeType, RecordedCall, ToolDrift};
 use toolwarden_model::json::Object;
 use toolwarden_store::{Raised, Store};
-use toolwarden_warden::{
-    Judged, LockFile, Pins, Recorded, Recording, check, judge, mutation, record,
-};
+use toolwarden_warden::{Judged, LockFile, Pins, Recorded, Recording, judge, mutation, record};
 
 use super::comparison::Comparison;
 use super::live::ask;
@@ -17,6 +15,7 @@ use super::{calls, document, findings, keep, screen};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn, ReportFormat};
 use crate::commands::talk::{say, say_error};
 use crate::error::CliError;
+use crate::input::KeptPlace;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
 
@@ -29,6 +28,8 @@ struct Checked<'s> {
     /// What the toolwatch program would say, for its output.
     old_form: Vec<String>,
     mutated: bool,
+    /// Whether what was found is kept.
+    kept: bool,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
@@ -79,7 +80,15 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {
         match answer.transpose() {
-            Ok(answer) => checked.push(keeper.check(source, answer, args, &recorded)?),
+            Ok(answer) => match keeper.check(source, answer, args, &recorded) {
+                Ok(found) => checked.push(found),
+                // The others are looked at, and told, all the same.
+                Err(error) if sources.len() > 1 => {
+                    say_error(&error);
+                    unanswered.push((source, error));
+                }
+                Err(error) => return Err(error),
+            },
             Err(error) => {
                 let error = CliError::live(source, error);
                 say_error(&error);
@@ -139,41 +148,37 @@ impl<'k> Keeper<'k> {
             pins.retain(wanted);
         }
         let options = args.compare.options();
-        let first = judge(&pins, &mut look.listing, &options, recorded)?;
-        self.refuse_unpinned(source, args, &look, &pins, &first)?;
-        let (old_form, mutated) = if args.compat {
-            toolwatch_says(&pins, &look, &first)?
-        } else {
-            (Vec::new(), false)
-        };
-        let (judged, recorded) = match self {
-            Self::Store(store) => {
-                let approval = keep::approval(&ApprovalArgs::default());
-                let recording = Recording {
-                    approval: &approval,
-                    version: &args.source.version,
-                    seal: source.whole && wanted.is_empty(),
-                    alert_on: &source.alert_on,
-                    alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
-                };
-                let recorded_now = record(store, &pins, &look.listing, &first, &recording)?;
-                if recorded_now.overtaken {
-                    let listing = &mut look.listing;
-                    check(
-                        store,
-                        &source.key,
-                        listing,
-                        wanted,
-                        &options,
-                        recorded,
-                        &recording,
-                    )?
-                } else {
-                    (first, recorded_now)
-                }
+        let (judged, recorded, old_form, mutated) = loop {
+            let judged = judge(&pins, &mut look.listing, &options, recorded)?;
+            self.refuse_unpinned(source, args, &look, &pins, &judged)?;
+            let (said, mutated) = if args.compat {
+                toolwatch_says(&pins, &look, &judged)?
+            } else {
+                (Vec::new(), false)
+            };
+            let Self::Store(store) = self else {
+                break (judged, Recorded::default(), said, mutated);
+            };
+            let approval = keep::approval(&ApprovalArgs::default());
+            let recording = Recording {
+                approval: &approval,
+                version: &args.source.version,
+                seal: source.whole && wanted.is_empty(),
+                alert_on: &source.alert_on,
+                alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
+                wanted,
+            };
+            let recorded = record(store, &pins, &look.listing, &judged, &recording)?;
+            if !recorded.overtaken {
+                break (judged, recorded, said, mutated);
             }
-            Self::Lock(..) => (first, Recorded::default()),
+            // What another process pinned while this one looked is what tools are held to.
+            pins = Pins::of_store(store, &source.key)?;
+            if !wanted.is_empty() {
+                pins.retain(wanted);
+            }
         };
+        self.place_gone(source, &judged, &mut look);
         self.notice_absent(source, &pins, &look);
         Ok(Checked {
             source,
@@ -182,6 +187,7 @@ impl<'k> Keeper<'k> {
             recorded,
             old_form,
             mutated,
+            kept: matches!(self, Self::Store(_)),
         })
     }
 
@@ -201,8 +207,13 @@ impl<'k> Keeper<'k> {
         };
         let Some(tool) = judged.newcomers.first() else {
             return match judged.learned.first() {
-                Some(tool) if args.frozen && lock.is_none() => {
-                    Err(CliError::NoShape { tool: tool.clone() })
+                Some(tool) if args.frozen => Err(CliError::NoShape { tool: tool.clone() }),
+                Some(tool) if lock.is_some() => {
+                    say(&format!(
+                        "the lock file has no shape of the results of `{}`",
+                        visible(tool)
+                    ));
+                    Ok(())
                 }
                 _ => Ok(()),
             };
@@ -224,6 +235,22 @@ impl<'k> Keeper<'k> {
             });
         }
         look.refuse_doubled(source)
+    }
+
+    /// What is gone stands where it was expected.
+    fn place_gone(self, source: &Source, judged: &Judged, look: &mut Look) {
+        let expected = match (self, &source.from) {
+            (Self::Lock(_, path), _) => path.display().to_string(),
+            (Self::Store(_), super::sources::From::Files(files)) => files
+                .first()
+                .map(|it| it.display().to_string())
+                .unwrap_or_default(),
+            (Self::Store(_), _) => source.key.name.clone(),
+        };
+        for name in findings::gone(&judged.drift) {
+            let place = KeptPlace::of_text(&expected, "");
+            look.places.entry(name).or_insert(place);
+        }
     }
 
     /// An open server may lose tools in silence; say so where a whole list was read.
@@ -361,6 +388,10 @@ fn report(
                 report
                     .findings
                     .push(findings::unanswered(&source.key.name, error));
+                if let Some(check) = report.checks.first_mut() {
+                    check.rejected += 1;
+                    check.tools += 1;
+                }
             }
             report.render(format)
         }
@@ -408,7 +439,7 @@ fn screen_of(checked: &Checked<'_>, comparison: &Comparison<'_>, several: bool) 
             "returned results for the first time; their shape is pinned now",
         ),
     ] {
-        for tool in tools.iter().filter(|_| !checked.source.key.name.is_empty()) {
+        for tool in tools.iter().filter(|_| checked.kept) {
             text.push_str(&format!("`{}` {what}\n", visible(tool)));
         }
     }

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use toolwarden_drift::shape::{Shape, ValueKey};
 use toolwarden_drift::{Class, Options, ToolDrift};
 use toolwarden_mcp::McpError;
-use toolwarden_store::{Raised, ServerKey, Store};
+use toolwarden_store::{Raised, ServerKey, Store, StoreError};
 use toolwarden_warden::{
-    Judged, Observation, Pins, Reached, Recorded, Recording, Results, Schedule, UNKNOWN_VERSION,
-    WatchConfig, WatchedServer, check,
+    Judged, Observation, Pins, PinsError, Reached, Recorded, Recording, Results, Schedule,
+    UNKNOWN_VERSION, WatchConfig, WatchedServer, check,
 };
 
 use super::keep;
@@ -80,12 +80,16 @@ impl Daemon<'_> {
             }
             let wait = tokio::time::sleep_until(next.unwrap_or(now + Duration::from_secs(3600)));
             tokio::select! {
-                _ = interrupt.came() => {
+                code = interrupt.came() => {
+                    asked.shutdown().await;
+                    if once {
+                        return Err(CliError::Interrupted { code });
+                    }
                     say("stopping");
                     break;
                 }
                 Some(done) = asked.join_next(), if !asked.is_empty() => {
-                    let Ok((index, answer)) = done else { continue };
+                    let (index, answer) = done.map_err(|error| CliError::Runtime(error.into()))?;
                     let Some(watched) = servers.get_mut(index) else { continue };
                     match self.answered(watched, answer)? {
                         Some(drifted) => found |= drifted,
@@ -151,6 +155,14 @@ impl Daemon<'_> {
                     |it: &&ToolDrift| recorded.alerts.iter().any(|alert| alert.tool == it.tool());
                 Ok(Some(judged.drift.tools.iter().filter(told).any(grave)))
             }
+            // Others may keep the store busy for a while.
+            Err(
+                error @ (CliError::Store(StoreError::Busy { .. })
+                | CliError::Pins(PinsError::Store(StoreError::Busy { .. }))),
+            ) => {
+                self.tell(key, "unanswered", None, &error.to_string())?;
+                Ok(None)
+            }
             // A store that cannot be written is no fault of the server.
             Err(error @ (CliError::Store(_) | CliError::Pins(_) | CliError::Write { .. })) => {
                 Err(error)
@@ -189,12 +201,12 @@ impl Daemon<'_> {
             seal: self.config.tools.is_empty(),
             alert_on: &self.config.alert_on,
             alert_on_equivalent: false,
+            wanted: &self.config.tools,
         };
         let (judged, recorded) = check(
             self.store,
             &source.key,
             &mut look.listing,
-            &self.config.tools,
             &Options::default(),
             &[],
             &recording,

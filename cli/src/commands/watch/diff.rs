@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::compare_lists;
 use toolwarden_model::closest;
 use toolwarden_model::json::Object;
-use toolwarden_warden::{LockFile, Observation, bring_together};
+use toolwarden_warden::{LockFile, Observation, share_words};
 
 use super::comparison::Comparison;
 use super::seen::{Seen, read};
@@ -40,9 +40,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     }
     let names: Vec<String> = old.iter().map(|seen| seen.tool.name.clone()).collect();
     select(&mut old, &mut new, &args.tools)?;
-    let together = bring_together(&mut tools(&mut old), &mut tools(&mut new));
-    if !together {
-        say("the versions are in different formats: what both can say is compared");
+    let across = across_formats(&mut old, &mut new);
+    if across > 0 {
+        say(&format!(
+            "{across} tools are in different formats: what both can say is compared"
+        ));
     }
     let recorded = match &args.compare.observed {
         Some(file) => calls::read(file)?,
@@ -62,7 +64,11 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     let options = args.compare.options();
     let before: Vec<_> = old.iter().map(|seen| seen.tool.observed()).collect();
     let after: Vec<_> = new.iter().map(|seen| seen.tool.observed()).collect();
-    let drift = compare_lists(&before, &after, &options, &recorded);
+    let mut drift = compare_lists(&before, &after, &options, &recorded);
+    let opaque = new.iter().filter(|seen| seen.tool.opaque);
+    for name in opaque.map(|seen| seen.tool.name.as_str()) {
+        drift.doubt(name);
+    }
     let places = places(&old, &new);
     let mut subjects: Vec<String> = new.iter().map(|seen| seen.tool.name.clone()).collect();
     subjects.extend(findings::gone(&drift));
@@ -124,8 +130,23 @@ fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, C
     Ok(seen)
 }
 
-fn tools(list: &mut [Seen]) -> Vec<&mut Observation> {
-    list.iter_mut().map(|seen| &mut seen.tool).collect()
+/// Brings the tools of one name that are in different formats to what both can say; tells how many.
+fn across_formats(old: &mut [Seen], new: &mut [Seen]) -> usize {
+    let mut waiting: BTreeMap<String, Vec<&mut Seen>> = BTreeMap::new();
+    for seen in old {
+        waiting
+            .entry(seen.tool.name.clone())
+            .or_default()
+            .push(seen);
+    }
+    let mut across = 0;
+    for seen in new {
+        let named = waiting.get_mut(&seen.tool.name);
+        for before in named.into_iter().flatten() {
+            across += usize::from(!share_words(&mut before.tool, &mut seen.tool));
+        }
+    }
+    across
 }
 
 /// Where each tool stands now, or stood.

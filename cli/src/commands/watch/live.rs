@@ -25,6 +25,8 @@ pub(super) struct Answer {
     pub(super) tools: Vec<String>,
     /// What tools returned, by tool.
     pub(super) results: Vec<(String, Value)>,
+    /// Calls that brought no result, by tool, and why.
+    pub(super) refused: Vec<(String, String)>,
     pub(super) server: ServerDescription,
 }
 
@@ -70,9 +72,8 @@ pub(super) fn ask(
                 done = tasks.join_next() => {
                     let Some(done) = done else { return Ok(()) };
                     bar.inc(1);
-                    if let Ok((index, answer)) = done
-                        && let Some(slot) = answers.get_mut(index)
-                    {
+                    let (index, answer) = done.map_err(|error| CliError::Runtime(error.into()))?;
+                    if let Some(slot) = answers.get_mut(index) {
                         *slot = Some(answer);
                     }
                 }
@@ -137,10 +138,28 @@ pub(super) async fn ask_one(
 async fn look(client: &Client, calls: &[WatchedCall]) -> Result<Answer, McpError> {
     let listing = client.list_tools().await?;
     let mut results = Vec::new();
+    let mut refused = Vec::new();
     for call in calls {
-        let result = client.call_tool(&call.tool, &call.arguments).await?;
-        let result = serde_json::from_str(result.get()).unwrap_or(Value::Null);
-        results.push((call.tool.clone(), result));
+        if !listing
+            .tools
+            .iter()
+            .any(|text| is_called(text.get(), &call.tool))
+        {
+            refused.push((call.tool.clone(), "the server does not list it".to_owned()));
+            continue;
+        }
+        let result = match client.call_tool(&call.tool, &call.arguments).await {
+            Ok(result) => result,
+            Err(error @ McpError::Rpc { .. }) => {
+                refused.push((call.tool.clone(), error.to_string()));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        match serde_json::from_str(result.get()) {
+            Ok(result) => results.push((call.tool.clone(), result)),
+            Err(error) => refused.push((call.tool.clone(), error.to_string())),
+        }
     }
     Ok(Answer {
         tools: listing
@@ -149,8 +168,17 @@ async fn look(client: &Client, calls: &[WatchedCall]) -> Result<Answer, McpError
             .map(|tool| tool.get().to_owned())
             .collect(),
         results,
+        refused,
         server: listing.server,
     })
+}
+
+fn is_called(definition: &str, name: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(definition).is_ok_and(|it| it.name == name)
 }
 
 fn progress(servers: usize) -> ProgressBar {

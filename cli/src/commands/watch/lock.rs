@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
 use toolwarden_drift::shape::{Shape, ValueKey};
 use toolwarden_store::{Approval, ServerKey};
 use toolwarden_warden::{LockFile, LockedServer, LockedTool};
@@ -48,7 +51,11 @@ pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
     };
     let mut lock = before.clone();
     if args.from_store {
-        lock.servers = of_store(args)?.servers;
+        let kept = of_store(args)?;
+        if args.pinned.server.is_none() {
+            lock.servers.clear();
+        }
+        lock.servers.extend(kept.servers);
     }
     for (source, look) in &seen {
         add(&mut lock, source, look, args);
@@ -63,17 +70,14 @@ pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
 
 /// Puts what was seen of a server into the lock. What stays the same keeps its approval.
 fn add(lock: &mut LockFile, source: &Source, seen: &Look, args: &LockArgs) {
-    let approval = args
-        .approval
-        .why
-        .as_ref()
-        .map(|_| keep::approval(&args.approval));
+    let said = args.approval.why.is_some() || args.approval.by.is_some();
+    let approval = said.then(|| keep::approval(&args.approval));
     let server = lock.servers.entry(source.key.clone()).or_default();
     let whole = source.wanted(&args.source).is_empty() && args.source.schema.is_none();
     server.sealed |= whole && !args.open;
     if whole {
-        let names: Vec<&String> = seen.listing.observed.iter().map(|it| &it.name).collect();
-        server.tools.retain(|name, _| names.contains(&name));
+        let names: BTreeSet<&String> = seen.listing.observed.iter().map(|it| &it.name).collect();
+        server.tools.retain(|name, _| names.contains(name));
     }
     for tool in &seen.listing.observed {
         let known = server.tools.get(&tool.name);
@@ -113,10 +117,7 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
                     tool: baseline.tool,
                 });
             };
-            let shape = baseline.shape.as_deref().and_then(|text| {
-                let json = serde_json::from_str(text).ok()?;
-                Some(Shape::from_json(&json).ok()?.without_values().to_json())
-            });
+            let shape = baseline.shape.as_deref().map(published).transpose()?;
             let Approval { by, at, why } = baseline.approval;
             let tool = LockedTool {
                 kept,
@@ -130,6 +131,13 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
         lock.servers.insert(server.key, locked);
     }
     Ok(lock)
+}
+
+/// A kept shape without the hashes of values.
+fn published(text: &str) -> Result<Value, CliError> {
+    let json = serde_json::from_str(text).unwrap_or_default();
+    let shape = Shape::from_json(&json).map_err(|source| CliError::Shape { source })?;
+    Ok(shape.without_values().to_json())
 }
 
 fn summary(before: &LockFile, after: &LockFile, args: &LockArgs) -> String {

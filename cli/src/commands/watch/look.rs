@@ -11,15 +11,13 @@ use toolwarden_warden::{Listing, Observation, Pins, Results};
 
 use super::live::Answer;
 use super::responses;
-use super::seen::{Entry, Seen, numbered};
+use super::seen::{Seen, Strays};
 use super::sources::{From, Source};
 use crate::args::{InputArgs, SourceArgs};
 use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::{KeptPlace, each_tool_but};
-
-/// The name under which a document is watched that says more than its tools do.
-const DOCUMENT: &str = "(document)";
+use crate::style::visible;
 
 /// The name under which the instructions of a server are watched.
 const INSTRUCTIONS: &str = "(instructions)";
@@ -54,7 +52,11 @@ pub(super) fn look(
         (From::Files(files), _) => look.files(files, args, pins)?,
         (From::Schema(file, tool), _) => look.schema(file, tool, args.source_format)?,
         (From::Live(_), Some(answer)) => returned = look.answer(source, answer, pins)?,
-        (From::Live(_), None) => {}
+        (From::Live(_), None) => {
+            return Err(CliError::Unasked {
+                server: source.key.name.clone(),
+            });
+        }
     }
     let found = look.listing.observed.len() + look.listing.unchanged.len();
     // A list that became empty has lost its tools; one of which nothing is known is a mistake.
@@ -101,8 +103,7 @@ impl Look {
             tools: Vec::new(),
         };
         let mut unchanged = Vec::new();
-        let mut strays = Vec::new();
-        let mut documents = BTreeSet::new();
+        let mut strays = Strays::default();
         each_tool_but(
             &input,
             |text| {
@@ -110,29 +111,15 @@ impl Look {
                 unchanged.push(name.clone());
                 Some(name)
             },
-            |read| match Seen::of(read) {
-                Entry::Tool(seen) => {
-                    if seen.tool.is_of_document() && documents.insert(seen.place.file.clone()) {
-                        let rest = Observation::of_document(DOCUMENT, seen.place.text());
-                        strays.extend(rest.ok().map(|tool| Seen {
-                            place: seen.place.clone(),
-                            tool,
-                        }));
-                    }
-                    self.add(seen)
-                }
-                Entry::Stray(stray) => {
-                    strays.push(stray);
-                    Ok(())
-                }
+            |read| match strays.sort(read) {
+                Some(seen) => self.add(seen),
+                None => Ok(()),
             },
         )?;
         self.listing.unchanged = unchanged;
-        // Among tools, what cannot be called by a name is watched all the same.
-        if !self.listing.observed.is_empty() || !self.listing.unchanged.is_empty() {
-            for stray in numbered(strays) {
-                self.add(stray)?;
-            }
+        let tools = !self.listing.observed.is_empty() || !self.listing.unchanged.is_empty();
+        for stray in strays.among(tools) {
+            self.add(stray)?;
         }
         Ok(())
     }
@@ -259,6 +246,13 @@ impl Look {
         if let Some(instructions) = &answer.server.instructions {
             self.instructions(source, instructions);
         }
+        for (tool, why) in &answer.refused {
+            say(&format!(
+                "the call of `{}` brought no result: {}",
+                visible(tool),
+                visible(why)
+            ));
+        }
         self.calls_itself = answer.server.name;
         Ok(answer.results)
     }
@@ -320,7 +314,8 @@ impl Look {
         let strangers = taken.keys().filter(|name| !names.contains(*name));
         for name in strangers {
             say(&format!(
-                "`{name}` was called, but is none of the tools that were looked at"
+                "`{}` was called, but is none of the tools that were looked at",
+                visible(name)
             ));
         }
         self.listing.results = taken;

@@ -191,6 +191,8 @@ pub(super) fn history(args: &ShowArgs) -> Result<Verdict, CliError> {
         servers: vec![server.key.name.clone()],
         ..AlertFilter::default()
     })?;
+    let of_scope = alerts.into_iter().filter(|it| it.server == server.key);
+    let alerts: Vec<_> = of_scope.collect();
     if args.format == PlainFormat::Json {
         let alerts = alerts.iter().map(|alert| {
             json!({"id": alert.id, "class": alert.class, "status": alert.status.as_str(),

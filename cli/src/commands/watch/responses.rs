@@ -23,6 +23,7 @@ pub(super) fn read(
     take: &mut Take<'_>,
 ) -> Result<(), CliError> {
     let mut strangers = 0;
+    let mut stranger = None;
     let mut taken = 0;
     let take: &mut Take<'_> = &mut |name, result| {
         taken += 1;
@@ -31,12 +32,19 @@ pub(super) fn read(
     if path.is_dir() {
         for file in files_of(path)? {
             let stem = file.file_stem().map(|it| it.to_string_lossy().into_owned());
-            strangers += read_file(&file, stem.as_deref(), tools, take)?;
+            strangers += read_file(&file, stem.as_deref(), tools, take, &mut stranger)?;
         }
     } else {
         let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned());
         let stem = stem.filter(|stem| tools.contains(stem));
-        strangers += read_file(path, only.or(stem.as_deref()), tools, take)?;
+        strangers += read_file(path, only.or(stem.as_deref()), tools, take, &mut stranger)?;
+    }
+    if let (0, Some(name)) = (taken, &stranger) {
+        return Err(CliError::StrangeResults {
+            place: path.to_owned(),
+            name: name.clone(),
+            suggestion: toolwarden_model::closest(name, tools.iter().map(String::as_str)),
+        });
     }
     if strangers == 0 && taken == 0 {
         say(&format!("{}: no results in it", path.display()));
@@ -55,6 +63,7 @@ fn read_file(
     tool: Option<&str>,
     tools: &BTreeSet<String>,
     take: &mut Take<'_>,
+    stranger: &mut Option<String>,
 ) -> Result<usize, CliError> {
     let failed = |source| CliError::Read {
         place: path.to_owned(),
@@ -78,6 +87,7 @@ fn read_file(
             });
         };
         if !tools.contains(name) {
+            stranger.get_or_insert_with(|| name.to_owned());
             return Ok(1);
         }
         take(name, result)?;

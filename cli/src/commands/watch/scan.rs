@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
 
-use super::seen::{Entry, Seen};
+use super::seen::{Seen, Strays};
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::each_tool;
@@ -12,10 +12,9 @@ use crate::style;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
+    let mut strays = Strays::default();
     each_tool(&args.input, |read| {
-        if let Entry::Tool(tool) = Seen::of(read) {
-            seen.push(tool);
-        }
+        seen.extend(strays.sort(read));
         Ok(())
     })?;
     if seen.is_empty() {

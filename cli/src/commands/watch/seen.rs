@@ -1,6 +1,6 @@
 //! Tools of files, with where they stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -19,29 +19,62 @@ pub(super) struct Seen {
     pub(super) tool: Observation,
 }
 
-/// An entry of a list of tools.
-pub(super) enum Entry {
-    Tool(Seen),
-    /// A tool that a provider runs, or no tool at all.
-    Stray(Seen),
+/// What stands in a list besides tools that have a name.
+#[derive(Default)]
+pub(super) struct Strays {
+    /// Tools that providers run, documents that say more than their tools, and entries nobody can read.
+    entries: Vec<Seen>,
+    /// Whether any of them is something an agent gets.
+    hosted: bool,
+    documents: BTreeSet<String>,
 }
 
-impl Seen {
-    /// What was read. What has no name and no schema goes by what it stands for.
-    pub(super) fn of(read: ReadTool<'_>) -> Entry {
+impl Strays {
+    /// Takes what was read, and gives it back if it is a tool with a name.
+    pub(super) fn sort(&mut self, read: ReadTool<'_>) -> Option<Seen> {
         let is_tool = is_definition(&read.found.tool);
+        let hosted = read.found.tool.format.is_hosted();
         if is_tool {
             warn(&read);
         }
         let place = read.place.kept(&read.found);
         let mut tool = Observation::of(read.found.tool);
         if is_tool {
-            return Entry::Tool(Self { place, tool });
+            if tool.is_of_document() && self.documents.insert(place.file.clone()) {
+                let document = place.text();
+                let whole = Observation::of_document("(document)", document).ok();
+                let parts = whole
+                    .into_iter()
+                    .chain(Observation::of_calls("(calls)", document));
+                let place = place.clone();
+                self.entries.extend(parts.map(|tool| Seen {
+                    place: place.clone(),
+                    tool,
+                }));
+            }
+            return Some(Seen { place, tool });
         }
+        self.hosted |= hosted;
         let received = serde_json::from_str(tool.text()).unwrap_or_default();
         tool.name = stand_in(&received, &tool);
-        tool.opaque = true;
-        Entry::Stray(Self { place, tool })
+        self.entries.push(Seen { place, tool });
+        None
+    }
+
+    /// The entries, told apart by a number where they share a name. Without any tool beside them, what
+    /// nobody can read is something else than a list of tools.
+    pub(super) fn among(self, tools: bool) -> impl Iterator<Item = Seen> {
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let wanted = tools || self.hosted;
+        let entries = self.entries.into_iter().filter(move |_| wanted);
+        entries.map(move |mut stray| {
+            let count = known.entry(stray.tool.name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                stray.tool.name = format!("{} #{count}", stray.tool.name);
+            }
+            stray
+        })
     }
 }
 
@@ -64,19 +97,6 @@ fn stand_in(definition: &Value, tool: &Observation) -> String {
     hosted.or(only).unwrap_or_else(digest)
 }
 
-/// Entries without a name of their own, told apart by a number where they share one.
-pub(super) fn numbered(strays: Vec<Seen>) -> impl Iterator<Item = Seen> {
-    let mut known: BTreeMap<String, usize> = BTreeMap::new();
-    strays.into_iter().map(move |mut stray| {
-        let count = known.entry(stray.tool.name.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            stray.tool.name = format!("{} #{count}", stray.tool.name);
-        }
-        stray
-    })
-}
-
 /// Every tool of a file.
 pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliError> {
     let input = InputArgs {
@@ -85,16 +105,11 @@ pub(super) fn read(file: &Path, source_format: Source) -> Result<Vec<Seen>, CliE
         source_format,
         tools: Vec::new(),
     };
-    let (mut seen, mut strays) = (Vec::new(), Vec::new());
+    let (mut seen, mut strays) = (Vec::new(), Strays::default());
     each_tool(&input, |read| {
-        match Seen::of(read) {
-            Entry::Tool(tool) => seen.push(tool),
-            Entry::Stray(stray) => strays.push(stray),
-        }
+        seen.extend(strays.sort(read));
         Ok(())
     })?;
-    if !seen.is_empty() {
-        seen.extend(numbered(strays));
-    }
+    seen.extend(strays.among(!seen.is_empty()));
     Ok(seen)
 }

@@ -18,6 +18,9 @@ const ALL_TYPES: [ChangeType; 3] = [
     ChangeType::Behavior,
 ];
 
+/// How long a server may take where nobody says.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// A server and how its tools are seen.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -68,7 +71,13 @@ impl Source {
 
 /// The servers the arguments name.
 pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Source>, CliError> {
-    let timeout = Duration::from_secs(args.timeout.max(1));
+    let given = args
+        .timeout
+        .map(|seconds| Duration::from_secs(seconds.max(1)));
+    let timeout = given.unwrap_or(DEFAULT_TIMEOUT);
+    if args.mcp_url.len() > 1 && !args.headers.is_empty() {
+        return Err(CliError::HeaderForMany);
+    }
     let source = |name: &str, from, whole| Source {
         key: ServerKey {
             name: name.to_owned(),
@@ -133,7 +142,7 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
             let mut source = source(&name, from, true);
             source.key.scope = server.scope;
             source.calls = server.calls;
-            source.timeout = server.timeout;
+            source.timeout = given.unwrap_or(server.timeout);
             source.tools.clone_from(&tools);
             source.alert_on.clone_from(&alert_on);
             sources.push(source);

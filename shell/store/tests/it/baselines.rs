@@ -91,7 +91,7 @@ fn the_same_drift_is_one_alert() {
         "click",
         "schema_change",
         AlertStatus::Closed,
-        Some("b"),
+        &["b".to_owned()],
     );
     assert_eq!(closed.unwrap(), 1);
     let all = store.alerts(&AlertFilter::default()).unwrap();

@@ -68,6 +68,7 @@ impl Bench {
             seal: true,
             alert_on: &ALL,
             alert_on_equivalent: false,
+            wanted: &[],
         };
         let recorded = record(&self.store, &pins, &listing, &judged, &recording).unwrap();
         (judged, recorded)
