@@ -2,6 +2,7 @@
 //!
 //! Times are arguments, so that whoever calls owns the clock.
 
+mod alert;
 mod approve;
 mod config;
 mod import;

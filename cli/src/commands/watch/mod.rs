@@ -19,6 +19,7 @@ mod scan;
 mod screen;
 mod seen;
 mod sources;
+mod told;
 
 pub(crate) use sources::Source;
 

@@ -1,0 +1,194 @@
+//! What checks found, for people and for CI.
+
+use serde_json::{Value, json};
+use toolwarden_model::json::Object;
+use toolwarden_store::Raised;
+use toolwarden_warden::{Judged, Recorded};
+
+use super::comparison::Comparison;
+use super::look::Look;
+use super::sources::Source;
+use super::{document, findings, screen};
+use crate::args::{CheckArgs, FailOn, ReportFormat};
+use crate::error::CliError;
+use crate::output::print;
+use crate::style::{self, visible};
+
+/// What a check of one server found.
+pub(super) struct Checked<'s> {
+    pub(super) source: &'s Source,
+    pub(super) look: Look,
+    pub(super) judged: Judged,
+    pub(super) recorded: Recorded,
+    /// What the toolwatch program would say, for its output.
+    pub(super) old_form: Vec<String>,
+    pub(super) mutated: bool,
+    /// Whether what was found is kept.
+    pub(super) kept: bool,
+}
+
+/// Prints what was found; tells whether anything fails.
+pub(super) fn report(
+    args: &CheckArgs,
+    checked: &[Checked<'_>],
+    unanswered: &[(&Source, CliError)],
+    fail_on: &[FailOn],
+) -> Result<bool, CliError> {
+    let comparisons: Vec<Comparison<'_>> = checked
+        .iter()
+        .map(|it| Comparison {
+            options: args.compare.options(),
+            fail_on,
+            places: &it.look.places,
+            subjects: subjects(it),
+            drift: &it.judged.drift,
+        })
+        .collect();
+    let several = checked.len() + unanswered.len() > 1;
+    if args.compat {
+        print(
+            &checked
+                .iter()
+                .flat_map(|it| &it.old_form)
+                .map(String::as_str)
+                .collect::<String>(),
+        )?;
+        let wanted = !fail_on.contains(&FailOn::None);
+        return Ok(wanted && checked.iter().any(|it| it.mutated));
+    }
+    print(&match args.format {
+        ReportFormat::Text => {
+            let mut text = String::new();
+            for (it, comparison) in checked.iter().zip(&comparisons) {
+                text.push_str(&screen_of(it, comparison, several));
+            }
+            text
+        }
+        ReportFormat::Json => json_document(checked, &comparisons, unanswered),
+        format => {
+            let comparisons: Vec<&Comparison<'_>> = comparisons.iter().collect();
+            let mut report = findings::report("toolwarden/watch/check/v1", &comparisons);
+            for (source, error) in unanswered {
+                report.subjects.push(source.key.name.clone());
+                report
+                    .findings
+                    .push(findings::unanswered(&source.key.name, error));
+                if let Some(check) = report.checks.first_mut() {
+                    check.rejected += 1;
+                    check.tools += 1;
+                }
+            }
+            report.render(format)
+        }
+    })?;
+    Ok(comparisons.iter().any(Comparison::failed))
+}
+
+fn subjects(checked: &Checked<'_>) -> Vec<String> {
+    let judged = &checked.judged;
+    let mut subjects: Vec<String> = checked.look.listing.unchanged.clone();
+    let observed = checked.look.listing.observed.iter();
+    subjects.extend(observed.map(|seen| seen.name.clone()));
+    subjects.extend(findings::gone(&judged.drift));
+    subjects
+}
+
+fn screen_of(checked: &Checked<'_>, comparison: &Comparison<'_>, several: bool) -> String {
+    let (dim, place) = (style::DIM, style::PLACE);
+    let mut text = String::new();
+    if several {
+        let name = visible(&checked.source.key.name);
+        text.push_str(&format!("{place}== {name}{place:#}\n"));
+    }
+    let judged = &checked.judged;
+    let registered = &checked.recorded.registered;
+    match registered.as_slice() {
+        [] => {}
+        [tool] => text.push_str(&format!(
+            "`{}` was not pinned yet, and is now\n",
+            visible(tool)
+        )),
+        tools => text.push_str(&format!(
+            "{} tools of `{}` were not pinned yet, and are now\n",
+            tools.len(),
+            visible(&checked.source.key.name)
+        )),
+    }
+    for (tools, what) in [
+        (
+            &judged.adopted,
+            "is the one that was imported; its definition is pinned now",
+        ),
+        (
+            &judged.learned,
+            "returned results for the first time; their shape is pinned now",
+        ),
+    ] {
+        for tool in tools.iter().filter(|_| checked.kept) {
+            text.push_str(&format!("`{}` {what}\n", visible(tool)));
+        }
+    }
+    for (tool, count) in &judged.approved {
+        let changes = if *count == 1 { "change" } else { "changes" };
+        text.push_str(&format!(
+            "{dim}{count} approved {changes} of `{}` not shown{dim:#}\n",
+            visible(tool)
+        ));
+    }
+    let nothing_else = judged.drift.tools.is_empty() && judged.drift.unchanged == 0;
+    if !nothing_else || registered.is_empty() {
+        text.push_str(&screen::render(comparison));
+    }
+    let alerts = &checked.recorded.alerts;
+    for alert in alerts {
+        let again = match alert.raised {
+            Raised::First => "",
+            Raised::Again => " (known)",
+        };
+        let remedy = if alert.approvable {
+            format!("`toolwarden watch approve {}` accepts it", alert.id)
+        } else {
+            "two tools have the name, so there is nothing to approve".to_owned()
+        };
+        text.push_str(&format!(
+            "{dim}alert {}{again}: `{}`; {remedy}{dim:#}\n",
+            alert.id,
+            visible(&alert.tool),
+        ));
+    }
+    text
+}
+
+fn json_document(
+    checked: &[Checked<'_>],
+    comparisons: &[Comparison<'_>],
+    unanswered: &[(&Source, CliError)],
+) -> String {
+    let mut servers = Vec::new();
+    for (it, comparison) in checked.iter().zip(comparisons) {
+        let mut members = Object::new();
+        members.insert("server".to_owned(), json!(it.source.key.name));
+        members.insert("scope".to_owned(), json!(it.source.key.scope));
+        members.extend(document::members(comparison));
+        members.insert("failed".to_owned(), json!(comparison.failed()));
+        members.insert("registered".to_owned(), json!(it.recorded.registered));
+        members.insert("adopted".to_owned(), json!(it.judged.adopted));
+        members.insert("learned".to_owned(), json!(it.judged.learned));
+        let alerts = it.recorded.alerts.iter().map(|alert| {
+            json!({"id": alert.id, "tool": alert.tool, "new": alert.raised == Raised::First})
+        });
+        members.insert("alerts".to_owned(), alerts.collect());
+        if let Some(name) = &it.look.calls_itself {
+            members.insert("calls_itself".to_owned(), json!(name));
+        }
+        servers.push(Value::Object(members));
+    }
+    let unanswered = unanswered.iter().map(|(source, error)| {
+        json!({"server": source.key.name, "scope": source.key.scope, "error": error.to_string()})
+    });
+    document::rendered(&json!({
+        "schema": "toolwarden/watch/check/v1",
+        "servers": servers,
+        "unanswered": unanswered.collect::<Vec<_>>(),
+    }))
+}

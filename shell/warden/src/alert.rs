@@ -1,0 +1,60 @@
+//! What an alert is called and how grave it is.
+
+use toolwarden_drift::{ChangeType, Facet, Severity, ToolDrift};
+use toolwarden_model::Fingerprint;
+use toolwarden_store::ServerKey;
+
+use crate::judge::Listing;
+
+/// How grave drift is: the class counts, and so does drift of definition and results at once.
+pub(crate) fn severity(tool: &ToolDrift) -> Severity {
+    let both = tool.change_type() == ChangeType::Behavior;
+    let by_class = tool.class().severity();
+    if both { Severity::High } else { by_class }
+}
+
+pub(crate) fn drifted_results(tool: &ToolDrift) -> bool {
+    let (ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. }) = tool else {
+        return false;
+    };
+    drift
+        .changes
+        .iter()
+        .any(|change| change.facet == Facet::Result)
+}
+
+/// Names drift by what it is held to and what was seen, so that seeing it again is no news, and so that
+/// an approval is of what was shown.
+pub(crate) fn alert_id(
+    key: &ServerKey,
+    tool: &ToolDrift,
+    held_to: &str,
+    listing: &Listing,
+) -> String {
+    let name = tool.tool();
+    let outcome = match tool {
+        ToolDrift::Changed(_) => "changed",
+        ToolDrift::Added { .. } => "added",
+        ToolDrift::Removed { .. } => "removed",
+        ToolDrift::Renamed { .. } => "renamed",
+    };
+    let mut parts = vec![
+        key.name.clone(),
+        key.scope.clone(),
+        name.to_owned(),
+        outcome.to_owned(),
+        held_to.to_owned(),
+    ];
+    let mut seen: Vec<String> = Vec::new();
+    if let ToolDrift::Changed(drift) = tool {
+        seen.extend(drift.changes.iter().map(|it| it.id.to_string()));
+    }
+    if tool.change_type() != ChangeType::Response {
+        let observed = listing.observed.iter().filter(|it| it.name == name);
+        seen.extend(observed.map(|it| it.meaning().to_string()));
+    }
+    seen.sort_unstable();
+    parts.extend(seen);
+    let digest = Fingerprint::tagged("toolwarden/alert/v1", parts.iter().map(String::as_str));
+    digest.to_string().chars().take(12).collect()
+}
