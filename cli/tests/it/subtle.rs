@@ -680,3 +680,49 @@ fn diff_sees_what_a_check_sees() {
     let waiting = sandbox.watch_to(0, &["approve"]);
     assert!(waiting.out.contains(" unknown "), "{}", waiting.out);
 }
+
+#[test]
+fn a_baseline_ends_what_it_does_not_pin() {
+    let sandbox = Sandbox::new();
+    let evil = TOOL.replace("\"t\"", "\"evil\"");
+    sandbox.write("one.json", &format!("[{TOOL}]"));
+    sandbox.write(
+        "two.json",
+        &format!("[{}, {evil}]", TOOL.replace("\"d\"", "\"e\"")),
+    );
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
+    sandbox.watch_to(0, &["baseline", "--server", "s", "one.json"]);
+    assert_eq!(
+        alerts(&sandbox, "closed"),
+        ["t", "evil"],
+        "nobody approved them"
+    );
+    assert_eq!(
+        sandbox.watch(&["approve", "--all"]).out,
+        "nothing waits for approval\n"
+    );
+    sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
+    sandbox.watch_to(0, &["baseline", "--server", "s", "two.json"]);
+    assert_eq!(alerts(&sandbox, "approved"), ["t", "evil"]);
+}
+
+#[test]
+fn too_few_results_change_nothing_that_waits() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.json", TOOL);
+    let result = |text: &str| format!("{{\"tool\": \"t\", \"result\": {text}}}\n");
+    sandbox.write("pinned.jsonl", &result(r#"{"a": 1}"#).repeat(3));
+    sandbox.write("bad.jsonl", &result(r#"{"a": "s"}"#));
+    sandbox.write("odd.jsonl", &result(r#"{"a": 1, "b": true}"#).repeat(3));
+    sandbox.watch_to(0, &["baseline", "a.json", "--responses", "pinned.jsonl"]);
+    sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
+    for _ in 0..2 {
+        sandbox.watch_to(0, &["check", "a.json", "--responses", "odd.jsonl"]);
+        assert_eq!(alerts(&sandbox, "open"), ["t"]);
+        let waiting = sandbox.watch_to(0, &["approve"]);
+        assert!(waiting.out.contains("new type string"), "{}", waiting.out);
+    }
+    sandbox.watch_to(0, &["check", "a.json", "--responses", "pinned.jsonl"]);
+    assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
+}

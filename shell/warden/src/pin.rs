@@ -118,6 +118,14 @@ pub fn pin(
                 retire(store, server.id, name, version, approval)?;
                 pinned.retired.push(name.clone());
             }
+            // What came and went since was never pinned, and waits for nobody.
+            for sighting in store.sightings(server.id)? {
+                let tool = sighting.tool.as_str();
+                if !seen.contains(tool) {
+                    store.drop_sighting(server.id, tool)?;
+                    Parts::ALL.settle(store, server.id, tool, AlertStatus::Closed, &[])?;
+                }
+            }
         }
         Ok(pinned)
     })
@@ -131,6 +139,15 @@ fn settle(
     parts: Parts,
 ) -> Result<(), StoreError> {
     let waits = store.sighting(server, &seen.name)?;
+    // Pinning what an alert is about approves it; pinning something else ends it.
+    let approved = waits
+        .as_ref()
+        .is_some_and(|waits| waits.definition == Some(seen.kept()));
+    let status = if approved {
+        AlertStatus::Approved
+    } else {
+        AlertStatus::Closed
+    };
     match waits.filter(|waits| waits.shape.is_some() && !parts.results) {
         Some(waits) => store.keep_sighting(
             server,
@@ -148,7 +165,7 @@ fn settle(
     if parts.results {
         store.drop_observed_shapes(server, &seen.name)?;
     }
-    parts.settle(store, server, &seen.name, AlertStatus::Approved, &[])
+    parts.settle(store, server, &seen.name, status, &[])
 }
 
 /// Lets a tool go: it is held to nothing from now on.

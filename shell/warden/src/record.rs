@@ -139,6 +139,11 @@ pub fn record(
             let still: Vec<String> = still.map(|it| it.id.clone()).collect();
             keeper.close(name, &still)?;
         }
+        for tool in &judged.drift.tools {
+            if let ToolDrift::Renamed { rename, .. } = tool {
+                keeper.close(&rename.from, &[])?;
+            }
+        }
         keeper.settle(judged)?;
         for tool in listing.results.keys() {
             if let Some(baseline) = pins.tools.get(tool).and_then(|pin| pin.baseline) {
@@ -297,7 +302,10 @@ impl Keeper<'_> {
                 Some(results.shape().to_json().to_string()),
                 Some(results.pattern_hash()),
             ),
-            (None, Some(waits)) => (waits.shape, waits.response_hash),
+            // Too few results to call it drift do not take the place of those that were enough.
+            (results, Some(waits)) if results.is_none() || self.noted.contains(name) => {
+                (waits.shape, waits.response_hash)
+            }
             _ => (None, None),
         };
         let pinned = self.pins.tools.get(name).and_then(|pin| pin.definition);

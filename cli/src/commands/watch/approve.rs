@@ -155,9 +155,7 @@ fn kind(waiting: &Waiting) -> &'static str {
         (_, None) => "gone",
         (None, Some(_)) => "new",
         (Some(pin), Some(_)) if pin.definition.is_none() => "not as imported",
-        (Some(pin), Some(_)) if changes.is_empty() && pin.definition != sighting.definition => {
-            "in another format"
-        }
+        (Some(_), Some(_)) if changes.is_empty() && sighting.shape.is_none() => "in another format",
         (Some(_), Some(_)) if changes.is_empty() => "other results",
         (Some(_), Some(_)) if sighting.shape.is_some() => "changed, with other results",
         (Some(_), Some(_)) => "changed",
