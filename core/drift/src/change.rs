@@ -169,6 +169,9 @@ pub enum ChangeType {
 }
 
 impl ChangeType {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Schema, Self::Response, Self::Behavior];
+
     /// The word of the toolwatch document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

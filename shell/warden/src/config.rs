@@ -154,11 +154,6 @@ const SERVER_KEYS: &[&str] = &[
     "calls",
 ];
 const CALL_KEYS: &[&str] = &["tool", "arguments"];
-const CHANGE_TYPES: [ChangeType; 3] = [
-    ChangeType::Schema,
-    ChangeType::Response,
-    ChangeType::Behavior,
-];
 
 impl WatchConfig {
     /// Reads a configuration: TOML, or JSON where the file is called so. `variable` looks up
@@ -391,7 +386,7 @@ impl Default for WatchConfig {
         Self {
             tools: Vec::new(),
             check_interval: Duration::from_secs(300),
-            alert_on: CHANGE_TYPES.to_vec(),
+            alert_on: ChangeType::ALL.to_vec(),
             learn_results: 30,
             window: Duration::from_secs(24 * 3600),
             servers: BTreeMap::new(),
@@ -425,13 +420,13 @@ fn call(entry: &Value, at: &Pointer) -> Result<WatchedCall, ConfigError> {
 }
 
 fn change_type(word: &str, at: &Pointer) -> Result<ChangeType, ConfigError> {
-    let mut known = CHANGE_TYPES.into_iter();
+    let mut known = ChangeType::ALL.into_iter();
     known
         .find(|it| it.as_str() == word)
         .ok_or_else(|| ConfigError::Word {
             pointer: at.clone(),
             word: word.to_owned(),
-            suggestion: closest(word, CHANGE_TYPES.iter().map(|it| it.as_str())),
+            suggestion: closest(word, ChangeType::ALL.iter().map(|it| it.as_str())),
         })
 }
 

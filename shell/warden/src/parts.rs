@@ -43,11 +43,7 @@ impl Parts {
         status: AlertStatus,
         except: &[String],
     ) -> Result<(), StoreError> {
-        for known in [
-            ChangeType::Schema,
-            ChangeType::Response,
-            ChangeType::Behavior,
-        ] {
+        for known in ChangeType::ALL {
             let about = Self::of(known.as_str());
             let covered =
                 (self.definition || !about.definition) && (self.results || !about.results);

@@ -12,12 +12,6 @@ use crate::args::{PinnedArgs, SourceArgs};
 use crate::error::CliError;
 use crate::input::expand;
 
-const ALL_TYPES: [ChangeType; 3] = [
-    ChangeType::Schema,
-    ChangeType::Response,
-    ChangeType::Behavior,
-];
-
 /// How long a server may take where nobody says.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -88,7 +82,7 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
         calls: Vec::new(),
         timeout,
         tools: Vec::new(),
-        alert_on: ALL_TYPES.to_vec(),
+        alert_on: ChangeType::ALL.to_vec(),
     };
     let named = pinned.server.as_deref();
     let from_stdin = args.files.iter().chain(&args.responses).chain(&args.schema);

@@ -21,12 +21,6 @@ use toolwarden_warden::{
     Judged, Listing, Observation, Pins, Recorded, Recording, judge, pin, record,
 };
 
-const ALL: [ChangeType; 3] = [
-    ChangeType::Schema,
-    ChangeType::Response,
-    ChangeType::Behavior,
-];
-
 /// A store with one server.
 struct Bench {
     _folder: TempDir,
@@ -66,7 +60,7 @@ impl Bench {
             approval: &approval,
             version: "2",
             seal: true,
-            alert_on: &ALL,
+            alert_on: &ChangeType::ALL,
             alert_on_equivalent: false,
             wanted: &[],
         };
