@@ -43,7 +43,7 @@ pub(crate) enum CliError {
     #[error("no tool is called `{name}`{suggestion}")]
     NoSuchTool { name: String, suggestion: String },
     #[error("no tool definition found in {places}")]
-    NothingToLint { places: String },
+    NoTools { places: String },
     #[error("{}:{line}: not a recorded call: {source}", place.display())]
     Call {
         place: PathBuf,
@@ -197,7 +197,7 @@ impl CliError {
                 ApproveError::NotWaiting { .. } | ApproveError::SeveralServers { .. },
             )
             | Self::NoHome => 2,
-            Self::NothingToLint { .. }
+            Self::NoTools { .. }
             | Self::Write { .. }
             | Self::Store(_)
             | Self::Pins(_)
@@ -367,9 +367,7 @@ impl CliError {
                 Some("correct the file, or canonicalize the original definition again")
             }
             Self::NoSuchTool { .. } => Some("leave out --tool to see every tool"),
-            Self::NothingToLint { .. } => {
-                Some("a check of nothing must not pass: give it definitions")
-            }
+            Self::NoTools { .. } => Some("a check of nothing must not pass: give it definitions"),
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
             Self::Call { .. } => Some("write one call per line, with the name of its tool"),
             Self::TwiceStdin => Some("give a file for one of them"),

@@ -267,7 +267,7 @@ impl InputArgs {
             .paths()
             .map(|path| path.display().to_string())
             .collect();
-        CliError::NothingToLint {
+        CliError::NoTools {
             places: places.join(", "),
         }
     }

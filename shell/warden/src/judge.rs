@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolwarden_drift::shape::Confidence;
+use serde_json::Value;
+use toolwarden_drift::shape::{Confidence, ValueKey};
 use toolwarden_drift::toolwatch::schema_hash;
 use toolwarden_drift::{
     ChangeType, Class, Drift, ListDrift, Options, RecordedCall, ToolDrift, compare, compare_lists,
@@ -29,6 +30,34 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// Takes in what a tool returned, beside what the tool promises for it now or did when pinned.
+    ///
+    /// # Errors
+    /// What is pinned cannot be read.
+    pub fn observe_result(
+        &mut self,
+        tool: &str,
+        result: &Value,
+        pins: Option<&Pins<'_>>,
+        key: &ValueKey,
+    ) -> Result<(), PinsError> {
+        if !self.results.contains_key(tool) {
+            let pinned = match pins {
+                Some(pins) => pins.observation(tool)?,
+                None => None,
+            };
+            let mut observed = self.observed.iter();
+            let seen = observed.find(|seen| seen.name == tool).or(pinned.as_ref());
+            let promised = seen.and_then(Observation::output_schema);
+            self.results
+                .insert(tool.to_owned(), Results::new(key, promised));
+        }
+        if let Some(results) = self.results.get_mut(tool) {
+            results.observe(result, key);
+        }
+        Ok(())
+    }
+
     /// A name that two of the tools have.
     #[must_use]
     pub fn doubled(&self) -> Option<&str> {

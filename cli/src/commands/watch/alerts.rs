@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_store::{Alert, AlertFilter, AlertStatus};
 
+use super::document::parsed;
 use super::{document, keep};
 use crate::args::{AlertsArgs, PlainFormat, SeverityWord, Since, StatusWord};
 use crate::error::CliError;
@@ -48,11 +49,6 @@ fn filter(args: &AlertsArgs) -> AlertFilter {
             StatusWord::Closed => AlertStatus::Closed,
         }),
     }
-}
-
-fn parsed(text: &str) -> Value {
-    // INVARIANT: what is kept was written as JSON.
-    serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
 fn entry(alert: &Alert) -> Value {

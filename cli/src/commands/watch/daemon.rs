@@ -12,8 +12,8 @@ use toolwarden_drift::{Class, Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_store::{Raised, ServerKey, Store, StoreError};
 use toolwarden_warden::{
-    Judged, Observation, Pins, PinsError, Reached, Recorded, Recording, Results, Schedule,
-    UNKNOWN_VERSION, WatchConfig, WatchedServer, check,
+    Judged, Pins, PinsError, Reached, Recorded, Recording, Results, Schedule, UNKNOWN_VERSION,
+    WatchConfig, WatchedServer, check,
 };
 
 use super::keep;
@@ -181,10 +181,9 @@ impl Daemon<'_> {
     fn check(
         &self,
         source: &Source,
-        mut answer: Option<Answer>,
+        answer: Option<Answer>,
     ) -> Result<(Judged, Recorded), CliError> {
         let pins = Pins::of_store(self.store, &source.key)?;
-        let returned = answer.as_mut().map(|it| std::mem::take(&mut it.results));
         let args = SourceArgs::default();
         let mut look = look(source, answer, &args, Some(&pins), self.key)?;
         self.only_wanted(&mut look);
@@ -192,7 +191,7 @@ impl Daemon<'_> {
             look.refuse_doubled(source)?;
         }
         let now = keep::now();
-        look.listing.results = self.results(&pins, &look, &returned.unwrap_or_default(), now)?;
+        self.pool(&pins, &mut look.listing.results, now)?;
         let mut approval = keep::approval(&ApprovalArgs::default());
         approval.at = now;
         let recording = Recording {
@@ -229,34 +228,21 @@ impl Daemon<'_> {
         }
     }
 
-    /// Results of this check and of the hours before it. While too few are known to hold anything to,
+    /// Adds the results of the hours before this check. While too few are known to hold anything to,
     /// they are only gathered.
-    fn results(
+    fn pool(
         &self,
         pins: &Pins<'_>,
-        look: &Look,
-        returned: &[(String, Value)],
+        results: &mut BTreeMap<String, Results>,
         now: Timestamp,
-    ) -> Result<BTreeMap<String, Results>, CliError> {
-        let mut results: BTreeMap<String, Results> = BTreeMap::new();
-        for (tool, result) in returned {
-            if !results.contains_key(tool) {
-                let pinned = pins.observation(tool)?;
-                let mut observed = look.listing.observed.iter();
-                let seen = observed.find(|it| it.name == *tool).or(pinned.as_ref());
-                let promised = seen.and_then(Observation::output_schema);
-                results.insert(tool.clone(), Results::new(self.key, promised));
-            }
-            if let Some(results) = results.get_mut(tool) {
-                results.observe(result, self.key);
-            }
-        }
+    ) -> Result<(), CliError> {
         let Some(server) = &pins.server else {
-            return Ok(BTreeMap::new());
+            results.clear();
+            return Ok(());
         };
         let window = SignedDuration::try_from(self.config.window).unwrap_or(SignedDuration::MAX);
         let oldest = now.checked_sub(window).unwrap_or(Timestamp::MIN);
-        for (tool, results) in &mut results {
+        for (tool, results) in &mut *results {
             let mut hour = results.shape().clone();
             for text in self.store.observed_shapes(server.id, tool, now)? {
                 hour.merge(&shape(&text)?);
@@ -272,7 +258,7 @@ impl Daemon<'_> {
             let pinned = pins.tools.get(tool).and_then(|pin| pin.kept_shape());
             pinned.is_some() || results.shape().results() >= self.config.learn_results
         });
-        Ok(results)
+        Ok(())
     }
 
     fn report(

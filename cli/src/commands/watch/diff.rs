@@ -36,7 +36,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     let mut new = side(args, &args.new)?;
     if old.is_empty() && new.is_empty() {
         let places = format!("{} and {}", args.old.display(), args.new.display());
-        return Err(CliError::NothingToLint { places });
+        return Err(CliError::NoTools { places });
     }
     let names: Vec<String> = old.iter().map(|seen| seen.tool.name.clone()).collect();
     select(&mut old, &mut new, &args.tools)?;

@@ -30,3 +30,9 @@ pub(super) fn members(comparison: &Comparison<'_>) -> Object {
 pub(super) fn rendered(document: &Value) -> String {
     serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
 }
+
+/// A text that is kept as JSON.
+pub(super) fn parsed(text: &str) -> Value {
+    // INVARIANT: what is kept was written as JSON.
+    serde_json::from_str(text).unwrap_or(Value::Null)
+}

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwarden_canon::{Item, Source as Format, canonicalize_item};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_model::json::Pointer;
-use toolwarden_warden::{Listing, Observation, Pins, Results};
+use toolwarden_warden::{Listing, Observation, Pins};
 
 use super::live::Answer;
 use super::responses;
@@ -67,7 +67,7 @@ pub(super) fn look(
             From::Schema(file, _) => vec![file.display().to_string()],
             From::Live(_) => Vec::new(),
         };
-        return Err(CliError::NothingToLint {
+        return Err(CliError::NoTools {
             places: places.join(", "),
         });
     }
@@ -203,7 +203,7 @@ impl Look {
         if index < found.len() {
             let mut seen = found.swap_remove(index);
             if !seen.tool.definition().is_object() {
-                return Err(CliError::NothingToLint {
+                return Err(CliError::NoTools {
                     places: file.display().to_string(),
                 });
             }
@@ -283,22 +283,9 @@ impl Look {
         let unchanged = self.listing.unchanged.iter();
         let observed = self.listing.observed.iter().map(|seen| &seen.name);
         let names: BTreeSet<String> = unchanged.chain(observed).cloned().collect();
-        let mut taken = std::mem::take(&mut self.listing.results);
+        let listing = &mut self.listing;
         let mut take = |name: &str, result: &Value| -> Result<(), CliError> {
-            if !taken.contains_key(name) {
-                let pinned = match pins {
-                    Some(pins) => pins.observation(name)?,
-                    None => None,
-                };
-                let mut observed = self.listing.observed.iter();
-                let seen = observed.find(|seen| seen.name == name).or(pinned.as_ref());
-                let promised = seen.and_then(Observation::output_schema);
-                taken.insert(name.to_owned(), Results::new(key, promised));
-            }
-            if let Some(results) = taken.get_mut(name) {
-                results.observe(result, key);
-            }
-            Ok(())
+            Ok(listing.observe_result(name, result, pins, key)?)
         };
         for (name, result) in returned {
             take(&name, &result)?;
@@ -311,14 +298,14 @@ impl Look {
         for path in &args.responses {
             responses::read(path, only, &names, &mut take)?;
         }
-        let strangers = taken.keys().filter(|name| !names.contains(*name));
+        let strangers = self.listing.results.keys();
+        let strangers = strangers.filter(|name| !names.contains(*name));
         for name in strangers {
             say(&format!(
                 "`{}` was called, but is none of the tools that were looked at",
                 visible(name)
             ));
         }
-        self.listing.results = taken;
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolwarden_store::{AlertFilter, Approval, Baseline, Origin, Server, Store};
 
+use super::document::parsed;
 use super::{document, keep};
 use crate::args::{ListArgs, PlainFormat, ShowArgs};
 use crate::error::CliError;
@@ -259,10 +260,6 @@ fn by_whom(approval: &Approval) -> String {
         .as_ref()
         .map(|why| format!(": {}", visible(why)));
     format!("by {}{}\n", visible(&approval.by), why.unwrap_or_default())
-}
-
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
 fn visible_lines(text: &str) -> String {
