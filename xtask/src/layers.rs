@@ -9,6 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/canon", &["toolwarden-model"]),
     ("core/schema", &["toolwarden-model"]),
     ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
+    ("core/guard", &["toolwarden-model"]),
     ("shell/store", &["toolwarden-model"]),
     ("shell/mcp", &[]),
     (
@@ -18,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-canon",
             "toolwarden-schema",
             "toolwarden-drift",
+            "toolwarden-guard",
             "toolwarden-store",
             "toolwarden-mcp",
         ],
@@ -29,6 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-canon",
             "toolwarden-schema",
             "toolwarden-drift",
+            "toolwarden-guard",
             "toolwarden-store",
             "toolwarden-mcp",
             "toolwarden-warden",

@@ -1,0 +1,1 @@
+//! Decides calls: which tools a principal sees, which calls it may make, and what is recorded.
