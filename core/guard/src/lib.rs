@@ -1,1 +1,34 @@
 //! Decides calls: which tools a principal sees, which calls it may make, and what is recorded.
+//!
+//! Everything here is a value. Time, counters and circumstances are arguments; whoever calls owns the
+//! clock, the windows and the log.
+
+mod bind;
+mod condition;
+mod decision;
+mod document;
+mod guard;
+mod input;
+mod policy;
+mod redact;
+mod window;
+
+pub use bind::{Unbindable, bind};
+pub use condition::{
+    Circumstances, Condition, InvalidCondition, Prepared, Unevaluable, UnknownZone, zone,
+};
+pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
+pub use document::{Document, DocumentError, DocumentErrorKind};
+pub use guard::{
+    Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, Overrun, Permit,
+    Request, RequestedGroups, SchemaFault, Step,
+};
+pub use policy::{
+    Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
+    GroupPolicy, INITIAL_STATE, InvalidDuration, InvalidPermission, Limits, OnFailure, OutputMode,
+    Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
+    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, duration,
+    group_and_parents,
+};
+pub use redact::{REDACTED, Redaction};
+pub use window::{Limit, RetryAfter, Window};

@@ -1,0 +1,315 @@
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwarden_model::json::Pointer;
+
+/// A step of the guard, in the order in which they are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gate {
+    /// The tool is known.
+    Known,
+    /// The tool is not quarantined.
+    Quarantine,
+    /// The tool is in a group that is requested, granted and on.
+    Group,
+    /// The tool is available in the session's state.
+    State,
+    /// The principal holds what the tool requires.
+    Permission,
+    /// The principal has not called it too often.
+    Rate,
+    /// The arguments satisfy the schema.
+    Input,
+    /// The decision can be recorded.
+    Audit,
+}
+
+/// Why a call is decided as it is. The words are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Code {
+    /// Every gate let it pass.
+    Allowed,
+    /// No such tool.
+    UnknownTool,
+    /// The tool is quarantined.
+    Quarantined,
+    /// Groups are requested that are not granted.
+    GroupsNotGranted,
+    /// A group is requested that no tool is in, and the policy is strict.
+    UnknownGroup,
+    /// The tool is in no requested group.
+    FilteredByGroup,
+    /// The tool's groups are off under the present circumstances.
+    GroupOff,
+    /// A deny rule names the tool or one of its groups.
+    DeniedByRule,
+    /// The tool is not available in the session's state.
+    FilteredByState,
+    /// The principal lacks permissions.
+    MissingPermissions,
+    /// Too many calls.
+    RateLimited,
+    /// No room to count the calls of one more principal.
+    RateCapacity,
+    /// The arguments do not satisfy the schema.
+    InvalidInput,
+    /// The tool's schema cannot be used.
+    BrokenSchema,
+    /// There are too many sessions to hold one more.
+    TooManySessions,
+    /// The decision cannot be recorded.
+    AuditUnavailable,
+}
+
+impl Gate {
+    /// Every gate, in order.
+    pub const ALL: &[Self] = &[
+        Self::Known,
+        Self::Quarantine,
+        Self::Group,
+        Self::State,
+        Self::Permission,
+        Self::Rate,
+        Self::Input,
+        Self::Audit,
+    ];
+
+    /// The word for the gate.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Known => "known",
+            Self::Quarantine => "quarantine",
+            Self::Group => "group",
+            Self::State => "state",
+            Self::Permission => "permission",
+            Self::Rate => "rate",
+            Self::Input => "input",
+            Self::Audit => "audit",
+        }
+    }
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: &[Self] = &[
+        Self::Allowed,
+        Self::UnknownTool,
+        Self::Quarantined,
+        Self::GroupsNotGranted,
+        Self::UnknownGroup,
+        Self::FilteredByGroup,
+        Self::GroupOff,
+        Self::DeniedByRule,
+        Self::FilteredByState,
+        Self::MissingPermissions,
+        Self::RateLimited,
+        Self::RateCapacity,
+        Self::InvalidInput,
+        Self::BrokenSchema,
+        Self::TooManySessions,
+        Self::AuditUnavailable,
+    ];
+
+    /// The word for the code.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::UnknownTool => "unknown_tool",
+            Self::Quarantined => "quarantined",
+            Self::GroupsNotGranted => "groups_not_granted",
+            Self::UnknownGroup => "unknown_group",
+            Self::FilteredByGroup => "filtered_by_group",
+            Self::GroupOff => "group_off",
+            Self::DeniedByRule => "denied_by_rule",
+            Self::FilteredByState => "filtered_by_state",
+            Self::MissingPermissions => "missing_permissions",
+            Self::RateLimited => "rate_limited",
+            Self::RateCapacity => "rate_capacity",
+            Self::InvalidInput => "invalid_input",
+            Self::BrokenSchema => "broken_schema",
+            Self::TooManySessions => "too_many_sessions",
+            Self::AuditUnavailable => "audit_unavailable",
+        }
+    }
+
+    /// The gate that decides with this code; none where all let pass.
+    #[must_use]
+    pub const fn gate(self) -> Option<Gate> {
+        Some(match self {
+            Self::Allowed => return None,
+            Self::UnknownTool => Gate::Known,
+            Self::Quarantined => Gate::Quarantine,
+            Self::GroupsNotGranted
+            | Self::UnknownGroup
+            | Self::FilteredByGroup
+            | Self::GroupOff
+            | Self::DeniedByRule => Gate::Group,
+            Self::FilteredByState | Self::TooManySessions => Gate::State,
+            Self::MissingPermissions => Gate::Permission,
+            Self::RateLimited | Self::RateCapacity => Gate::Rate,
+            Self::InvalidInput | Self::BrokenSchema => Gate::Input,
+            Self::AuditUnavailable => Gate::Audit,
+        })
+    }
+}
+
+/// The reason of a call that passed every gate.
+pub const ALL_PASSED: &str = "all checks passed";
+
+/// A call that is refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a denial has to be recorded"]
+pub struct Denial {
+    /// Why, as a word.
+    pub code: Code,
+    /// Why, as a sentence for whoever made the call.
+    pub reason: String,
+    /// What is wrong with the arguments, the first being the one in the reason.
+    pub faults: Vec<Fault>,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+}
+
+/// One thing that is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The part that is wrong.
+    pub pointer: Pointer,
+    /// What is wrong, in the validator's words; they may quote the value.
+    pub message: String,
+    /// The same without any value.
+    pub masked: String,
+}
+
+/// What was decided on a call, as it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the call may be made.
+    pub allowed: bool,
+    /// Why, as a word.
+    pub code: Code,
+    /// The gate that refused it.
+    pub step: Option<Gate>,
+    /// Why, as a sentence.
+    pub reason: String,
+    /// The parts of the arguments that are wrong.
+    pub pointers: Vec<Pointer>,
+    /// When to try again.
+    pub retry_after: Option<Duration>,
+    /// How long the decision took.
+    pub latency: Duration,
+}
+
+impl Denial {
+    pub(crate) fn new(code: Code, reason: String) -> Self {
+        Self {
+            code,
+            reason,
+            faults: Vec::new(),
+            retry_after: None,
+        }
+    }
+
+    /// The denial of a call whose decision cannot be recorded.
+    pub fn unrecorded(cause: &dyn fmt::Display) -> Self {
+        let reason = format!("the decision cannot be recorded: {cause}");
+        Self::new(Code::AuditUnavailable, reason)
+    }
+
+    /// The denial of one session too many.
+    pub fn too_many_sessions() -> Self {
+        let reason = "there are too many sessions to open one more".to_owned();
+        Self::new(Code::TooManySessions, reason)
+    }
+
+    /// The reason without values of the arguments.
+    #[must_use]
+    pub fn masked_reason(&self) -> String {
+        match self.faults.first() {
+            Some(fault) => format!("{INPUT_FAILED}{}", fault.masked),
+            None => self.reason.clone(),
+        }
+    }
+
+    /// The gate that refused.
+    #[must_use]
+    pub const fn gate(&self) -> Option<Gate> {
+        self.code.gate()
+    }
+}
+
+/// How the reason of invalid input begins.
+pub(crate) const INPUT_FAILED: &str = "input validation failed: ";
+
+impl Decision {
+    /// The decision on a call that passed every gate.
+    #[must_use]
+    pub fn allow(latency: Duration) -> Self {
+        Self {
+            allowed: true,
+            code: Code::Allowed,
+            step: None,
+            reason: ALL_PASSED.to_owned(),
+            pointers: Vec::new(),
+            retry_after: None,
+            latency,
+        }
+    }
+
+    /// The decision on a call that was refused.
+    #[must_use]
+    pub fn deny(denial: &Denial, latency: Duration) -> Self {
+        Self {
+            allowed: false,
+            code: denial.code,
+            step: denial.gate(),
+            reason: denial.reason.clone(),
+            pointers: denial.faults.iter().map(|it| it.pointer.clone()).collect(),
+            retry_after: denial.retry_after,
+            latency,
+        }
+    }
+
+    /// The decision as JSON.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        json!({
+            "allowed": self.allowed,
+            "code": self.code.as_str(),
+            "step": self.step.map(Gate::as_str),
+            "reason": self.reason,
+            "pointers": self.pointers.iter().map(Pointer::as_str).collect::<Vec<_>>(),
+            "retry_after": self.retry_after.map(|it| it.as_secs_f64()),
+            "latency_ms": milliseconds(self.latency),
+        })
+    }
+}
+
+/// Milliseconds with three decimals.
+#[must_use]
+pub fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Denial {}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

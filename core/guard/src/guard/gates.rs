@@ -1,0 +1,349 @@
+//! One function for each gate; the order is that of [`Gate::ALL`](crate::Gate::ALL).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::groups::{Activity, Switch};
+use super::permit::{Admitted, Overrun, WHOLE};
+use super::request::{Reach, Request};
+use super::{Guard, Tool};
+use crate::decision::{Code, Denial, Gate, INPUT_FAILED};
+use crate::input::Check;
+use crate::policy::Limits;
+use crate::window::Limit;
+
+/// What one gate says about a call, for an explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The gate.
+    pub gate: Gate,
+    /// What lets the call pass, or what refuses it; none where the gate cannot be asked.
+    pub outcome: Option<Result<String, Denial>>,
+}
+
+impl Guard {
+    /// Lets a call pass every gate that needs neither counters nor arguments.
+    ///
+    /// # Errors
+    /// The first gate that refuses decides.
+    pub fn admit<'g>(&'g self, request: &Request<'_>, tool: &str) -> Result<Admitted<'g>, Denial> {
+        let known = self.known(tool)?;
+        not_quarantined(known)?;
+        let reach = self.reach(request)?;
+        let mut activity = Activity::new(&self.groups, request.circumstances);
+        self.admits(known, request, &reach, &mut activity)?;
+        let unknown = reach.unknown;
+        Ok(Admitted::new(known, unknown))
+    }
+
+    /// The gates from quarantine to permissions.
+    pub(super) fn admits(
+        &self,
+        tool: &Tool,
+        request: &Request<'_>,
+        reach: &Reach<'_>,
+        activity: &mut Activity<'_>,
+    ) -> Result<(), Denial> {
+        not_quarantined(tool)?;
+        self.in_group(tool, request, reach, activity)?;
+        in_state(tool, request.state)?;
+        permitted(tool, request.principal, reach)
+    }
+
+    fn known(&self, name: &str) -> Result<&std::sync::Arc<Tool>, Denial> {
+        self.tool(name).ok_or_else(|| {
+            let reason = format!("connector '{name}' is not registered");
+            Denial::new(Code::UnknownTool, reason)
+        })
+    }
+
+    fn in_group(
+        &self,
+        tool: &Tool,
+        request: &Request<'_>,
+        reach: &Reach<'_>,
+        activity: &mut Activity<'_>,
+    ) -> Result<(), Denial> {
+        if reach.profile.denies_tool(tool.id, &tool.reachable_by) {
+            return Err(Denial::new(
+                Code::DeniedByRule,
+                format!(
+                    "a deny rule keeps '{}' from '{}'",
+                    request.principal, tool.name
+                ),
+            ));
+        }
+        let requested = |group: u32| {
+            reach.every
+                || self
+                    .groups
+                    .chain(group)
+                    .iter()
+                    .any(|id| reach.groups.contains(id))
+        };
+        // A tool without groups is reached by a request for every group, and by nothing else.
+        if reach.every && tool.groups.is_empty() {
+            return Ok(());
+        }
+        let mut off = None;
+        for group in &tool.groups {
+            if requested(*group) {
+                if activity.is_on(*group) {
+                    return Ok(());
+                }
+                off = Some(*group);
+            }
+        }
+        if let Some(group) = off {
+            let name = self.groups.name(group);
+            return Err(Denial::new(
+                Code::GroupOff,
+                format!("group '{name}' is off{}", self.why_off(group, activity)),
+            ));
+        }
+        let asked: Vec<&str> = request.groups.names().collect();
+        let own: Vec<&str> = tool.groups.iter().map(|id| self.groups.name(*id)).collect();
+        Err(Denial::new(
+            Code::FilteredByGroup,
+            format!(
+                "tool '{}' is not in the requested groups (requested: {}; tool: {})",
+                tool.name,
+                listed(&asked),
+                listed(&own)
+            ),
+        ))
+    }
+
+    fn why_off(&self, group: u32, activity: &mut Activity<'_>) -> String {
+        for id in self.groups.chain(group) {
+            let Some(group) = self.groups.get(*id) else {
+                continue;
+            };
+            let Some(conditional) = &group.condition else {
+                continue;
+            };
+            let condition = conditional.condition.text();
+            match activity.switch(*id) {
+                Switch::On => {}
+                Switch::Off => return format!(": `{condition}` does not hold"),
+                Switch::Unevaluable(why) => {
+                    return format!(": `{condition}` cannot be evaluated ({why})");
+                }
+            }
+        }
+        String::new()
+    }
+
+    /// What every gate says about a call, also those behind the first that refuses.
+    #[must_use]
+    pub fn explain(
+        &self,
+        request: &Request<'_>,
+        tool: &str,
+        arguments: &Value,
+        windows: impl FnOnce(&Limits) -> Result<(), Overrun>,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut told = |gate, outcome| steps.push(Step { gate, outcome });
+        let known = self.known(tool);
+        let found = match known {
+            Ok(tool) => {
+                let version = tool.version.as_ref();
+                let version = version.map_or(String::new(), |it| format!(", version {it}"));
+                told(Gate::Known, Some(Ok(format!("the policy has it{version}"))));
+                tool
+            }
+            Err(denial) => {
+                told(Gate::Known, Some(Err(denial)));
+                for gate in Gate::ALL.iter().skip(1).filter(|it| **it != Gate::Audit) {
+                    told(*gate, None);
+                }
+                return steps;
+            }
+        };
+        let calm = not_quarantined(found).map(|()| "it is not quarantined".to_owned());
+        told(Gate::Quarantine, Some(calm));
+        let mut activity = Activity::new(&self.groups, request.circumstances);
+        let asked: Vec<&str> = request.groups.names().collect();
+        match self.reach(request) {
+            Err(denial) => {
+                told(Gate::Group, Some(Err(denial)));
+                told(Gate::State, Some(self.explain_state(found, request.state)));
+                told(Gate::Permission, None);
+            }
+            Ok(reach) => {
+                let grouped = self.in_group(found, request, &reach, &mut activity);
+                let grouped = grouped.map(|()| {
+                    format!(
+                        "asked for {}, which is granted and reaches it",
+                        listed(&asked)
+                    )
+                });
+                told(Gate::Group, Some(grouped));
+                told(Gate::State, Some(self.explain_state(found, request.state)));
+                let held = permitted(found, request.principal, &reach).map(|()| {
+                    let names: Vec<&str> = found
+                        .required
+                        .iter()
+                        .map(|it| it.permission.as_str())
+                        .collect();
+                    match names.as_slice() {
+                        [] => "it requires none".to_owned(),
+                        names => format!("'{}' holds {}", request.principal, names.join(", ")),
+                    }
+                });
+                told(Gate::Permission, Some(held));
+            }
+        }
+        let metered = match windows(&found.limits) {
+            Ok(()) => Ok(limits_in_words(&found.limits)),
+            Err(overrun) => Err(rate_denial(found, &overrun)),
+        };
+        told(Gate::Rate, Some(metered));
+        let valid = valid_input(found, arguments).map(|()| match &*found.input {
+            Check::Nothing => "it has no input schema".to_owned(),
+            Check::Schema(_) | Check::Broken(_) => {
+                "the arguments satisfy the input schema".to_owned()
+            }
+        });
+        told(Gate::Input, Some(valid));
+        steps
+    }
+
+    fn explain_state(&self, tool: &Tool, state: &str) -> Result<String, Denial> {
+        in_state(tool, state).map(|()| match &tool.states {
+            None => "it is available in every state".to_owned(),
+            Some(_) => format!("it is available in state '{state}'"),
+        })
+    }
+}
+
+fn not_quarantined(tool: &Tool) -> Result<(), Denial> {
+    if tool.quarantined {
+        let reason = format!("tool '{}' is quarantined", tool.name);
+        return Err(Denial::new(Code::Quarantined, reason));
+    }
+    Ok(())
+}
+
+fn in_state(tool: &Tool, state: &str) -> Result<(), Denial> {
+    if tool.available_in(state) {
+        return Ok(());
+    }
+    let states: Vec<&str> = tool.states.iter().flatten().map(|it| &**it).collect();
+    Err(Denial::new(
+        Code::FilteredByState,
+        format!(
+            "tool '{}' is not available in state '{state}' (available in: {})",
+            tool.name,
+            listed(&states)
+        ),
+    ))
+}
+
+fn permitted(tool: &Tool, principal: &str, reach: &Reach<'_>) -> Result<(), Denial> {
+    if tool.required.iter().all(|it| reach.profile.holds(it)) {
+        return Ok(());
+    }
+    let lacking = tool.required.iter().filter(|it| !reach.profile.holds(it));
+    let names: Vec<&str> = lacking.map(|it| it.permission.as_str()).collect();
+    Err(Denial::new(
+        Code::MissingPermissions,
+        format!(
+            "agent '{principal}' is missing required permissions: {}",
+            names.join(", ")
+        ),
+    ))
+}
+
+pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
+    match overrun {
+        Overrun::Limit { limit, retry_after } => {
+            let mut denial = Denial::new(
+                Code::RateLimited,
+                format!(
+                    "rate limit exceeded for connector '{}' (limit: {} req/{}s)",
+                    tool.name,
+                    limit.max,
+                    seconds(limit.window)
+                ),
+            );
+            denial.retry_after = Some(*retry_after);
+            denial
+        }
+        Overrun::Capacity => Denial::new(
+            Code::RateCapacity,
+            format!(
+                "no room to count calls of connector '{}' for one more principal",
+                tool.name
+            ),
+        ),
+    }
+}
+
+pub(super) fn valid_input(tool: &Tool, arguments: &Value) -> Result<(), Denial> {
+    if let Check::Broken(broken) = &*tool.input {
+        return Err(Denial::new(
+            Code::BrokenSchema,
+            format!("{INPUT_FAILED}{broken}"),
+        ));
+    }
+    if !arguments.is_object() {
+        // Arguments are named; a bare value would pass a schema that says nothing of its type.
+        let found = toolwarden_model::json::type_name(arguments);
+        let mut denial = Denial::new(
+            Code::InvalidInput,
+            format!("{INPUT_FAILED}arguments must be an object, not {found}"),
+        );
+        denial.faults.push(crate::decision::Fault {
+            pointer: WHOLE,
+            message: format!("arguments must be an object, not {found}"),
+            masked: format!("arguments must be an object, not {found}"),
+        });
+        return Err(denial);
+    }
+    let faults = tool.input.faults(arguments);
+    let Some(first) = faults.first() else {
+        return Ok(());
+    };
+    let mut denial = Denial::new(
+        Code::InvalidInput,
+        format!("{INPUT_FAILED}{}", first.message),
+    );
+    denial.faults = faults;
+    Err(denial)
+}
+
+fn limits_in_words(limits: &Limits) -> String {
+    let of = |limit: &Limit, whose: &str| {
+        format!(
+            "within {} calls in {}s {whose}",
+            limit.max,
+            seconds(limit.window)
+        )
+    };
+    let agent = limits.agent.as_ref().map(|it| of(it, "for this principal"));
+    let tool = limits.tool.as_ref().map(|it| of(it, "for all principals"));
+    let words: Vec<String> = agent.into_iter().chain(tool).collect();
+    if words.is_empty() {
+        return "its rate is not limited".to_owned();
+    }
+    words.join(" and ")
+}
+
+/// Whole seconds where they are, as the document writes them.
+fn seconds(time: Duration) -> String {
+    if time.subsec_nanos() == 0 {
+        time.as_secs().to_string()
+    } else {
+        time.as_secs_f64().to_string()
+    }
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}

@@ -1,0 +1,143 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use toolwarden_model::json::Pointer;
+
+use super::Tool;
+use super::gates::{rate_denial, valid_input};
+use crate::decision::{Denial, Fault};
+use crate::input::Check;
+use crate::policy::{Limits, OutputMode};
+use crate::window::Limit;
+
+pub(super) const WHOLE: Pointer = Pointer::root();
+
+/// A call that passed every gate up to permissions. It still has to be counted.
+#[derive(Debug)]
+#[must_use = "an admitted call is not yet permitted"]
+pub struct Admitted<'g> {
+    tool: &'g Arc<Tool>,
+    unknown_groups: Vec<String>,
+}
+
+/// A call that was counted. Its arguments still have to be looked at.
+#[derive(Debug)]
+#[must_use = "a metered call is not yet permitted"]
+pub struct Metered<'g> {
+    tool: &'g Arc<Tool>,
+}
+
+/// The proof that one call may be made. Only the gates make one, and it is used up by the call.
+#[derive(Debug)]
+#[must_use = "a permit has to be settled with the outcome of the call"]
+pub struct Permit {
+    tool: Arc<Tool>,
+}
+
+/// Why counting a call refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrun {
+    /// A limit is reached.
+    Limit {
+        /// The limit.
+        limit: Limit,
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// There is no room for one more counter.
+    Capacity,
+}
+
+impl<'g> Admitted<'g> {
+    pub(super) const fn new(tool: &'g Arc<Tool>, unknown_groups: Vec<String>) -> Self {
+        Self {
+            tool,
+            unknown_groups,
+        }
+    }
+
+    /// The limits the call has to be counted against.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.tool.limits
+    }
+
+    /// Groups the request asked for that no tool is in.
+    #[must_use]
+    pub fn unknown_groups(&self) -> &[String] {
+        &self.unknown_groups
+    }
+
+    /// Goes on with what the counters say.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub fn meter(self, answer: Result<(), Overrun>) -> Result<Metered<'g>, Denial> {
+        match answer {
+            Ok(()) => Ok(Metered { tool: self.tool }),
+            Err(overrun) => Err(rate_denial(self.tool, &overrun)),
+        }
+    }
+}
+
+impl Metered<'_> {
+    /// Holds the arguments to the tool's schema.
+    ///
+    /// # Errors
+    /// They do not satisfy it, or there is no telling.
+    pub fn validate(self, arguments: &Value) -> Result<Permit, Denial> {
+        valid_input(self.tool, arguments)?;
+        Ok(Permit {
+            tool: Arc::clone(self.tool),
+        })
+    }
+}
+
+impl Permit {
+    /// The tool that may be called.
+    #[must_use]
+    pub fn tool(&self) -> &Arc<str> {
+        &self.tool.name
+    }
+
+    /// The name people read.
+    #[must_use]
+    pub fn title(&self) -> Option<&str> {
+        self.tool.title.as_deref()
+    }
+
+    /// The state a successful call leads to.
+    #[must_use]
+    pub fn next_state(&self) -> Option<&Arc<str>> {
+        self.tool.next_state.as_ref()
+    }
+
+    /// What happens to a result that does not satisfy the output schema.
+    #[must_use]
+    pub fn output_mode(&self) -> OutputMode {
+        self.tool.output_mode
+    }
+
+    /// Whether results of the tool are held to a schema.
+    #[must_use]
+    pub fn checks_output(&self) -> bool {
+        self.tool.output_mode != OutputMode::Off && !matches!(*self.tool.output, Check::Nothing)
+    }
+
+    /// What is wrong with a result.
+    #[must_use]
+    pub fn output_faults(&self, result: &Value) -> Vec<Fault> {
+        if !self.checks_output() {
+            return Vec::new();
+        }
+        match &*self.tool.output {
+            Check::Broken(broken) => vec![Fault {
+                pointer: WHOLE,
+                message: broken.to_string(),
+                masked: broken.to_string(),
+            }],
+            Check::Nothing | Check::Schema(_) => self.tool.output.faults(result),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+use std::sync::Arc;
+
+use super::groups::Groups;
+use super::{GroupId, Guard, Names, PatternId, Required, ToolId};
+use crate::policy::{EVERY, InvalidPermission, Permission, PermissionPattern, group_and_parents};
+
+/// What a principal may do, in numbers. Principals with equal grants share one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Profile {
+    /// Whether every group is granted.
+    pub(super) every_group: bool,
+    /// Sorted.
+    pub(super) groups: Vec<GroupId>,
+    pub(super) denies_every_group: bool,
+    /// Sorted.
+    pub(super) denied_groups: Vec<GroupId>,
+    /// Sorted.
+    pub(super) denied_tools: Vec<ToolId>,
+    /// Sorted.
+    pub(super) allowed: Vec<PatternId>,
+    /// Sorted.
+    pub(super) denied: Vec<PatternId>,
+    /// What was given and taken at run time, the latest last: the last one that covers a permission
+    /// decides.
+    amendments: Vec<(PatternId, bool)>,
+}
+
+/// Every permission pattern of a policy.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Patterns {
+    list: Vec<PermissionPattern>,
+    by_text: Names<String, PatternId>,
+}
+
+impl Profile {
+    /// Whether a group may be requested, known or not: it or a group around it is granted, and none
+    /// of them refused.
+    pub(super) fn grants_group(&self, groups: &Groups, name: &str) -> bool {
+        if self.denies_every_group {
+            return false;
+        }
+        let mut granted = self.every_group;
+        for name in group_and_parents(name) {
+            let Some(id) = groups.id(name) else { continue };
+            if self.denied_groups.binary_search(&id).is_ok() {
+                return false;
+            }
+            granted |= self.groups.binary_search(&id).is_ok();
+        }
+        granted
+    }
+
+    /// Whether a deny rule names the tool or one of the groups that reach it.
+    pub(super) fn denies_tool(&self, id: ToolId, reachable_by: &[GroupId]) -> bool {
+        self.denies_every_group
+            || self.denied_tools.binary_search(&id).is_ok()
+            || (!self.denied_groups.is_empty()
+                && reachable_by
+                    .iter()
+                    .any(|group| self.denied_groups.binary_search(group).is_ok()))
+    }
+
+    pub(super) fn holds(&self, required: &Required) -> bool {
+        let any = |list: &[PatternId]| {
+            required
+                .covered_by
+                .iter()
+                .any(|pattern| list.binary_search(pattern).is_ok())
+        };
+        if !self.denied.is_empty() && any(&self.denied) {
+            return false;
+        }
+        let amended = self.amendments.iter().rev();
+        let mut amended = amended.filter(|(id, _)| required.covered_by.contains(id));
+        match amended.next() {
+            Some((_, given)) => *given,
+            None => any(&self.allowed),
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        for list in [
+            &mut self.groups,
+            &mut self.denied_groups,
+            &mut self.denied_tools,
+            &mut self.allowed,
+            &mut self.denied,
+        ] {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+}
+
+impl Patterns {
+    pub(super) fn intern(&mut self, pattern: &PermissionPattern) -> PatternId {
+        if let Some(id) = self.by_text.get(pattern.as_str()) {
+            return *id;
+        }
+        let id = PatternId::try_from(self.list.len()).unwrap_or(PatternId::MAX);
+        self.by_text.insert(pattern.as_str().to_owned(), id);
+        self.list.push(pattern.clone());
+        id
+    }
+
+    /// Every pattern that covers a permission, sorted.
+    pub(super) fn covering(&self, permission: &Permission) -> Box<[PatternId]> {
+        let parts: Vec<&str> = permission.as_str().split(':').collect();
+        let mut covering: Vec<PatternId> = if parts.len() > LOOKED_UP_PARTS {
+            let all = (0..).zip(&self.list);
+            all.filter(|(_, pattern)| pattern.covers(permission))
+                .map(|(id, _)| id)
+                .collect()
+        } else {
+            let spellings = spellings(&parts);
+            spellings
+                .iter()
+                .filter_map(|text| self.by_text.get(text).copied())
+                .collect()
+        };
+        covering.sort_unstable();
+        covering.dedup();
+        covering.into()
+    }
+}
+
+/// Permissions of more parts are compared with every pattern instead of being spelled out.
+const LOOKED_UP_PARTS: usize = 8;
+
+/// Every text a pattern that covers a permission may have.
+fn spellings(parts: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    // What the parts so far may be written as: each part itself or a star.
+    let mut heads = vec![String::new()];
+    for (at, part) in parts.iter().enumerate() {
+        let colon = if at == 0 { "" } else { ":" };
+        found.extend(heads.iter().map(|head| format!("{head}{colon}{EVERY}")));
+        let last = at + 1 == parts.len();
+        let words: &[&str] = if last { &[part] } else { &[part, EVERY] };
+        heads = heads
+            .iter()
+            .flat_map(|head| words.iter().map(move |word| format!("{head}{colon}{word}")))
+            .collect();
+    }
+    found.extend(heads);
+    found
+}
+
+/// A permission given or taken while the guard is in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Amendment {
+    /// It is given.
+    Grant(PermissionPattern),
+    /// It is taken away, also where a pattern would cover it.
+    Revoke(PermissionPattern),
+}
+
+impl Guard {
+    /// This guard with permissions changed, in the given order. Deny rules of the policy still win.
+    #[must_use]
+    pub fn amended<'a>(
+        &self,
+        amendments: impl IntoIterator<Item = (&'a str, &'a Amendment)>,
+    ) -> Self {
+        let mut guard = self.clone();
+        let mut patterns = Patterns::clone(&guard.patterns);
+        let mut profiles: Vec<(Arc<str>, Profile)> = Vec::new();
+        for (principal, amendment) in amendments {
+            let at = profiles.iter().position(|(name, _)| &**name == principal);
+            let at = at.unwrap_or_else(|| {
+                profiles.push((principal.into(), Profile::clone(guard.profile(principal))));
+                profiles.len() - 1
+            });
+            let Some((_, profile)) = profiles.get_mut(at) else {
+                continue;
+            };
+            let (pattern, given) = match amendment {
+                Amendment::Grant(pattern) => (pattern, true),
+                Amendment::Revoke(pattern) => (pattern, false),
+            };
+            let id = patterns.intern(pattern);
+            profile.amendments.retain(|(it, _)| *it != id);
+            profile.amendments.push((id, given));
+        }
+        let grown = patterns.list.len() > guard.patterns.list.len();
+        if grown {
+            guard.tools = Arc::new(guard.tools.covered_by(&patterns));
+            guard.patterns = Arc::new(patterns);
+        }
+        let mut amended = Names::clone(&guard.amended);
+        for (name, profile) in profiles {
+            amended.insert(name, Arc::new(profile));
+        }
+        guard.amended = Arc::new(amended);
+        guard
+    }
+}
+
+impl Amendment {
+    /// What is given or taken.
+    #[must_use]
+    pub const fn pattern(&self) -> &PermissionPattern {
+        match self {
+            Self::Grant(pattern) | Self::Revoke(pattern) => pattern,
+        }
+    }
+
+    /// A permission that is given.
+    ///
+    /// # Errors
+    /// The text is no permission.
+    pub fn grant(text: &str) -> Result<Self, InvalidPermission> {
+        PermissionPattern::parse(text).map(Self::Grant)
+    }
+
+    /// A permission that is taken away.
+    ///
+    /// # Errors
+    /// The text is no permission.
+    pub fn revoke(text: &str) -> Result<Self, InvalidPermission> {
+        PermissionPattern::parse(text).map(Self::Revoke)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn looking_up_spellings_finds_what_covering_says(
+            right in "[ab](:[ab]){0,4}",
+            patterns in prop::collection::vec("[ab*](:[ab*]){0,4}", 0..20),
+        ) {
+            let permission = Permission::parse(&right).unwrap();
+            let mut known = Patterns::default();
+            let mut expected = Vec::new();
+            for text in &patterns {
+                let pattern = PermissionPattern::parse(text).unwrap();
+                let id = known.intern(&pattern);
+                if pattern.covers(&permission) {
+                    expected.push(id);
+                }
+            }
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(known.covering(&permission).to_vec(), expected);
+        }
+    }
+}

@@ -1,0 +1,503 @@
+//! What a policy says, in types. Reading checks every word; nothing is decided here.
+
+mod duration;
+mod permission;
+mod read;
+mod section;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_model::json::{Object, Pointer, Position};
+
+use crate::condition::Condition;
+use crate::window::Limit;
+
+pub use duration::{InvalidDuration, duration};
+pub use permission::{InvalidPermission, Permission, PermissionPattern};
+
+/// The group of a tool that names none, and of a request that names none.
+pub const DEFAULT_GROUP: &str = "default";
+
+/// The state of a session in which nothing has happened yet.
+pub const INITIAL_STATE: &str = "undefined";
+
+/// In a request: every group. In a list of states: every state. In grants: every group.
+pub const EVERY: &str = "*";
+
+/// The rules of one file.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The tools, in written order.
+    pub tools: Vec<ToolPolicy>,
+    /// What is said about groups, by name.
+    pub groups: BTreeMap<String, GroupPolicy>,
+    /// Named bundles of grants.
+    pub roles: BTreeMap<String, Grants>,
+    /// Who is granted what.
+    pub principals: BTreeMap<String, PrincipalPolicy>,
+    /// What everybody else is granted.
+    pub anyone: Grants,
+    /// Tools that may not be called for now.
+    pub quarantine: BTreeSet<String>,
+    /// How requests for groups are taken.
+    pub requests: RequestRules,
+    /// Where a client may start.
+    pub sessions: SessionRules,
+    /// Whether calls with invalid input use up the rate limit.
+    pub count_invalid: bool,
+    /// What is recorded, and how.
+    pub audit: AuditRules,
+    /// The zone of times in conditions.
+    pub zone: TimeZone,
+}
+
+/// The rules of one tool.
+#[derive(Clone, Debug)]
+pub struct ToolPolicy {
+    /// The name calls use.
+    pub name: String,
+    /// The name people read.
+    pub title: Option<String>,
+    /// Its groups; none means that only a request for every group reaches it.
+    pub groups: Vec<String>,
+    /// The state a successful call leads to.
+    pub next_state: Option<String>,
+    /// Where it is available.
+    pub states: States,
+    /// What a principal has to hold.
+    pub permissions: Vec<Permission>,
+    /// How often it may be called.
+    pub limits: Limits,
+    /// What its arguments have to satisfy; an empty schema is not checked.
+    pub input_schema: Value,
+    /// What its results should satisfy.
+    pub output_schema: Value,
+    /// What happens to a result that does not.
+    pub output_mode: OutputMode,
+    /// A definition elsewhere that has the schemas.
+    pub definition: Option<DefinitionRef>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Where the tool stands in the policy.
+    pub pointer: Pointer,
+}
+
+/// In which states a tool is available.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum States {
+    /// In all.
+    Every,
+    /// In these; none means never.
+    Only(BTreeSet<String>),
+}
+
+/// A definition in a file, read by canon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefinitionRef {
+    /// The file, relative to the policy.
+    pub file: String,
+    /// The tool's name in it.
+    pub tool: String,
+    /// Where the reference stands in the policy.
+    pub pointer: Pointer,
+}
+
+/// What happens to a result that does not satisfy the output schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputMode {
+    /// Nothing; it is not looked at.
+    Off,
+    /// It is recorded.
+    #[default]
+    Warn,
+    /// The call counts as failed.
+    Enforce,
+}
+
+/// The limits of a tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// For each principal.
+    pub agent: Option<Limit>,
+    /// For all principals together.
+    pub tool: Option<Limit>,
+}
+
+/// What is said about a group.
+#[derive(Clone, Debug, Default)]
+pub struct GroupPolicy {
+    /// What it is for.
+    pub description: Option<String>,
+    /// When it is on; without a condition it always is.
+    pub when: Option<Condition>,
+}
+
+/// What a principal or a role may do.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    /// Roles whose grants are taken over.
+    pub roles: Vec<String>,
+    /// Groups that may be requested; nothing said and an empty list differ.
+    pub groups: Option<Vec<String>>,
+    /// Rights.
+    pub permissions: Vec<PermissionPattern>,
+    /// What is refused whatever is granted.
+    pub deny: Denies,
+    /// Where the grants stand in the policy.
+    pub pointer: Pointer,
+}
+
+/// What is refused whatever is granted.
+#[derive(Clone, Debug, Default)]
+pub struct Denies {
+    /// Every tool of these groups.
+    pub groups: Vec<String>,
+    /// These rights.
+    pub permissions: Vec<PermissionPattern>,
+    /// These tools.
+    pub tools: Vec<String>,
+}
+
+/// Who somebody is and what they may do.
+#[derive(Clone, Debug, Default)]
+pub struct PrincipalPolicy {
+    /// Whether it is a person, an agent or a service.
+    pub kind: PrincipalKind,
+    /// What it may do.
+    pub grants: Grants,
+}
+
+/// What kind of principal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrincipalKind {
+    /// A program that decides for itself.
+    #[default]
+    Agent,
+    /// A person.
+    User,
+    /// A program that does as it is told.
+    Service,
+}
+
+/// How requests for groups are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestRules {
+    /// Whether a group no tool is in is refused.
+    pub strict_groups: bool,
+    /// What becomes of a request for more than is granted.
+    pub excess: Excess,
+}
+
+/// What becomes of a request for more groups than are granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Excess {
+    /// It is refused as a whole.
+    #[default]
+    Reject,
+    /// The groups that are granted are given.
+    Narrow,
+}
+
+/// Where a client may start, and when a session is forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRules {
+    /// The states a client may start a session in.
+    pub initial_states: States,
+    /// How long a session nobody uses is kept.
+    pub idle: Duration,
+}
+
+/// What is recorded, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditRules {
+    /// When a decision counts as recorded.
+    pub durability: Durability,
+    /// Whether calls are refused while nothing can be recorded.
+    pub on_failure: OnFailure,
+    /// How arguments are kept.
+    pub arguments: Arguments,
+    /// Places that are never kept.
+    pub redact_pointers: Vec<Pointer>,
+    /// Member names that are never kept, `*` standing for any text.
+    pub redact_keys: Vec<String>,
+    /// How long records are kept.
+    pub keep: Option<Duration>,
+}
+
+/// When a decision counts as recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When its own transaction is on disk.
+    Sync,
+    /// When the transaction it shares with others is on disk.
+    #[default]
+    Group,
+    /// When it waits in memory to be written.
+    Async,
+}
+
+/// What a log that cannot be written means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Calls are refused.
+    #[default]
+    Deny,
+    /// Calls go on unrecorded.
+    Allow,
+}
+
+/// How arguments are kept in records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arguments {
+    /// As they are.
+    Full,
+    /// Without what is to be redacted.
+    #[default]
+    Redacted,
+    /// As a digest only.
+    Digest,
+}
+
+/// A mistake in a policy, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{pointer}: {problem}")]
+pub struct PolicyError {
+    /// The place as a pointer.
+    pub pointer: Pointer,
+    /// The place in the text.
+    pub position: Option<Position>,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong in a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Problem {
+    /// A key is not known.
+    #[error("unknown key `{key}`{suggestion}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// What may have been meant.
+        suggestion: String,
+    },
+    /// One key is written in two ways that differ.
+    #[error("`{one}` and `{other}` are the same key and say different things")]
+    TwoSpellings {
+        /// One spelling.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// A key is missing.
+    #[error("`{key}` is missing")]
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+    /// A value is not what it has to be.
+    #[error("expected {expected}, found {found}")]
+    Type {
+        /// What it has to be.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// A word is not one of those that are known.
+    #[error("unknown word `{word}`{suggestion}; known are {known}")]
+    Word {
+        /// The word.
+        word: String,
+        /// What may have been meant.
+        suggestion: String,
+        /// The known ones.
+        known: String,
+    },
+    /// Something refers to what is not there.
+    #[error("there is no {what} `{name}`{suggestion}")]
+    Nothing {
+        /// What kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What may have been meant.
+        suggestion: String,
+    },
+    /// A name is blank.
+    #[error("{what} must not be blank")]
+    Blank {
+        /// What has no name.
+        what: &'static str,
+    },
+    /// Roles take over each other's grants in a circle.
+    #[error("role `{role}` takes over its own grants")]
+    RoleCircle {
+        /// A role of the circle.
+        role: String,
+    },
+    /// Two keys exclude each other.
+    #[error("`{one}` and `{other}` exclude each other")]
+    Exclusive {
+        /// One key.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// A permission is none.
+    #[error("{0}")]
+    Permission(#[from] InvalidPermission),
+    /// A time is none.
+    #[error("{0}")]
+    Duration(#[from] InvalidDuration),
+    /// A condition cannot be evaluated.
+    #[error("{0}")]
+    Condition(#[from] crate::condition::InvalidCondition),
+    /// A time zone is not known.
+    #[error("{0}")]
+    Zone(#[from] crate::condition::UnknownZone),
+    /// A schema is none.
+    #[error("invalid schema: {message}")]
+    Schema {
+        /// The validator's words.
+        message: String,
+    },
+    /// A definition cannot be had.
+    #[error("{message}")]
+    Definition {
+        /// Why.
+        message: String,
+    },
+    /// The format is of another version.
+    #[error("this program reads version 1 of the policy format")]
+    Version,
+}
+
+/// Something in a policy that is legal and surprising.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyWarning {
+    /// The place as a pointer.
+    pub pointer: Pointer,
+    /// What to know about it.
+    pub message: String,
+}
+
+/// A policy that was read, with what is surprising in it.
+#[derive(Clone, Debug)]
+pub struct ReadPolicy {
+    /// The policy.
+    pub policy: Policy,
+    /// What is legal and surprising.
+    pub warnings: Vec<PolicyWarning>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            groups: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            principals: BTreeMap::new(),
+            anyone: Grants::default(),
+            quarantine: BTreeSet::new(),
+            requests: RequestRules::default(),
+            sessions: SessionRules::default(),
+            count_invalid: true,
+            audit: AuditRules::default(),
+            zone: TimeZone::UTC,
+        }
+    }
+}
+
+impl ToolPolicy {
+    /// A tool of which only the name is known: in the default group, in every state, for everybody,
+    /// 60 calls a minute for each principal.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: None,
+            groups: vec![DEFAULT_GROUP.to_owned()],
+            next_state: None,
+            states: States::Every,
+            permissions: Vec::new(),
+            limits: Limits {
+                agent: Some(Limit::default()),
+                tool: None,
+            },
+            input_schema: Value::Object(Object::new()),
+            output_schema: Value::Object(Object::new()),
+            output_mode: OutputMode::default(),
+            definition: None,
+            version: None,
+            pointer: Pointer::of(["tools", name]),
+        }
+    }
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self {
+            max: const { NonZeroU32::new(60).unwrap() },
+            window: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Default for SessionRules {
+    fn default() -> Self {
+        Self {
+            initial_states: States::Only(BTreeSet::from([INITIAL_STATE.to_owned()])),
+            idle: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+impl Default for AuditRules {
+    fn default() -> Self {
+        let secret = [
+            "*password*",
+            "*passwd*",
+            "*secret*",
+            "*token*",
+            "*api_key*",
+            "*apikey*",
+            "*api-key*",
+            "authorization",
+            "*credential*",
+            "*private_key*",
+            "cookie",
+        ];
+        Self {
+            durability: Durability::default(),
+            on_failure: OnFailure::default(),
+            arguments: Arguments::default(),
+            redact_pointers: Vec::new(),
+            redact_keys: secret.map(str::to_owned).to_vec(),
+            keep: None,
+        }
+    }
+}
+
+impl States {
+    /// Whether a state is among them.
+    #[must_use]
+    pub fn contain(&self, state: &str) -> bool {
+        match self {
+            Self::Every => true,
+            Self::Only(states) => states.contains(state),
+        }
+    }
+}
+
+/// A group and every group it is within, itself first: `a/b/c`, `a/b`, `a`.
+pub fn group_and_parents(group: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(group), |group| {
+        group.rsplit_once('/').map(|(parent, _)| parent)
+    })
+    .filter(|group| !group.is_empty())
+}

@@ -1,0 +1,242 @@
+//! Counts the calls of one key in a sliding window, exactly.
+//!
+//! Times are nanoseconds on a clock that the caller owns. A call that is exactly as old as the window
+//! still counts. Where the clock goes back, a key's time stands still at its last call, so that nothing
+//! counts for longer than it would have.
+
+use std::collections::VecDeque;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// How many calls may be made in any stretch of time that is as long as the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The most calls that may count at once.
+    pub max: NonZeroU32,
+    /// For how long a call counts; beyond 584 years it counts for ever.
+    pub window: Duration,
+}
+
+/// How long to wait from the refused call until one is allowed: not a nanosecond less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RetryAfter(pub Duration);
+
+/// The calls of one key that may still count.
+///
+/// Costs 16 bytes for one call. More calls cost up to 96 bytes of heap, and from the fifth on 8 to 32
+/// for each.
+#[derive(Debug)]
+pub struct Window(Calls);
+
+/// One call, the usual case among millions of keys, needs no heap.
+#[derive(Debug)]
+enum Calls {
+    One { at: Stamp, horizon: u64 },
+    Many(Option<Box<Ring>>),
+}
+
+#[derive(Debug)]
+struct Ring {
+    /// The longest window asked about: what is older than that is of no use to anybody.
+    horizon: u64,
+    /// INVARIANT: ascending and not empty.
+    calls: VecDeque<u64>,
+}
+
+impl Window {
+    /// A window without calls.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Calls::Many(None))
+    }
+
+    /// Records a call if the limit allows it, and gives the time it is recorded at.
+    pub fn check(&mut self, now: u64, limit: Limit) -> Result<u64, RetryAfter> {
+        self.admits(now, limit)?;
+        Ok(self.record(now, limit.window))
+    }
+
+    /// Whether the limit allows a call, without recording it.
+    ///
+    /// From here on all calls are kept that count in this window.
+    pub fn admits(&mut self, now: u64, limit: Limit) -> Result<(), RetryAfter> {
+        let window = nanoseconds(limit.window);
+        self.keep(window);
+        // As times ascend, the limit is reached exactly while the `max`-th last call counts.
+        let Some(call) = self.nth_last(limit.max) else {
+            return Ok(());
+        };
+        let counts_until = call.saturating_add(window);
+        if counts_until < self.time(now) {
+            return Ok(());
+        }
+        let wait = (counts_until - now).saturating_add(1);
+        Err(RetryAfter(Duration::from_nanos(wait)))
+    }
+
+    /// Records a call whatever the limits say, kept for at least `window`, and gives its time.
+    pub fn record(&mut self, now: u64, window: Duration) -> u64 {
+        self.keep(nanoseconds(window));
+        let at = self.time(now).min(Stamp::MAX);
+        match &mut self.0 {
+            Calls::One { at: first, horizon } if first.get().saturating_add(*horizon) >= at => {
+                let ring = Ring {
+                    horizon: *horizon,
+                    calls: VecDeque::from([first.get(), at]),
+                };
+                self.0 = Calls::Many(Some(Box::new(ring)));
+            }
+            Calls::One { at: first, .. } => *first = Stamp::new(at),
+            Calls::Many(None) => {
+                self.0 = Calls::One {
+                    at: Stamp::new(at),
+                    horizon: nanoseconds(window),
+                };
+            }
+            Calls::Many(Some(ring)) => {
+                ring.evict(at);
+                if ring.calls.is_empty() {
+                    let horizon = ring.horizon;
+                    let at = Stamp::new(at);
+                    self.0 = Calls::One { at, horizon };
+                } else {
+                    ring.calls.push_back(at);
+                }
+            }
+        }
+        at
+    }
+
+    /// How many calls count in a window of this length, as far as they had to be kept.
+    #[must_use]
+    pub fn count(&self, now: u64, window: Duration) -> usize {
+        let (now, window) = (self.time(now), nanoseconds(window));
+        let is_over = |at: u64| at.saturating_add(window) < now;
+        match &self.0 {
+            Calls::One { at, .. } => usize::from(!is_over(at.get())),
+            Calls::Many(None) => 0,
+            Calls::Many(Some(ring)) => {
+                ring.calls.len() - ring.calls.partition_point(|&at| is_over(at))
+            }
+        }
+    }
+
+    /// Takes back one call that was recorded at exactly this time, and says whether it was there.
+    pub fn refund(&mut self, at: u64) -> bool {
+        match &mut self.0 {
+            Calls::One { at: only, .. } if only.get() == at => *self = Self::new(),
+            Calls::One { .. } | Calls::Many(None) => return false,
+            Calls::Many(Some(ring)) => {
+                let Ok(index) = ring.calls.binary_search(&at) else {
+                    return false;
+                };
+                ring.calls.remove(index);
+                if ring.calls.is_empty() {
+                    *self = Self::new();
+                }
+            }
+        }
+        true
+    }
+
+    /// From when on no call counts in any window asked about, so that the key can be forgotten.
+    #[must_use]
+    pub fn idle_at(&self) -> u64 {
+        let Some(last) = self.last() else {
+            return 0;
+        };
+        last.saturating_add(self.horizon()).saturating_add(1)
+    }
+
+    /// Whether no call is recorded.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        matches!(self.0, Calls::Many(None))
+    }
+
+    /// The clock may go back; the time of a key does not go behind its last call.
+    fn time(&self, now: u64) -> u64 {
+        self.last().map_or(now, |last| now.max(last))
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.nth_last(NonZeroU32::MIN)
+    }
+
+    fn nth_last(&self, n: NonZeroU32) -> Option<u64> {
+        match &self.0 {
+            Calls::One { at, .. } => (n == NonZeroU32::MIN).then(|| at.get()),
+            Calls::Many(None) => None,
+            Calls::Many(Some(ring)) => {
+                let n = usize::try_from(n.get()).ok()?;
+                let index = ring.calls.len().checked_sub(n)?;
+                ring.calls.get(index).copied()
+            }
+        }
+    }
+
+    fn horizon(&self) -> u64 {
+        match &self.0 {
+            Calls::One { horizon, .. } => *horizon,
+            Calls::Many(None) => 0,
+            Calls::Many(Some(ring)) => ring.horizon,
+        }
+    }
+
+    fn keep(&mut self, window: u64) {
+        let horizon = match &mut self.0 {
+            Calls::One { horizon, .. } => horizon,
+            Calls::Many(None) => return,
+            Calls::Many(Some(ring)) => &mut ring.horizon,
+        };
+        *horizon = window.max(*horizon);
+    }
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Ring {
+    /// Drops what no window can count at `now`, and with it memory that a burst left behind.
+    ///
+    /// Each call is dropped once, and memory moves only after half of it was emptied or filled, so a
+    /// call costs O(1) on average.
+    fn evict(&mut self, now: u64) {
+        let horizon = self.horizon;
+        let is_over = |at: &u64| at.saturating_add(horizon) < now;
+        while self.calls.front().is_some_and(is_over) {
+            self.calls.pop_front();
+        }
+        let (len, capacity) = (self.calls.len(), self.calls.capacity());
+        if capacity > 8 && len < capacity / 4 {
+            self.calls.shrink_to(len * 2);
+        }
+    }
+}
+
+/// A time in a form that is never zero, which lets [`Calls`] do without a tag of its own.
+#[derive(Clone, Copy, Debug)]
+struct Stamp(NonZeroU64);
+
+impl Stamp {
+    /// The last time there is a form for.
+    const MAX: u64 = u64::MAX - 1;
+
+    fn new(at: u64) -> Self {
+        Self(NonZeroU64::new(!at).unwrap_or(NonZeroU64::MIN))
+    }
+
+    const fn get(self) -> u64 {
+        !self.0.get()
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

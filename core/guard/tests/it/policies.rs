@@ -1,0 +1,97 @@
+use serde_json::json;
+use toolwarden_guard::{Document, Policy, States};
+
+/// The mistakes of a policy, one per line, with their places.
+fn mistakes(text: &str) -> Vec<String> {
+    let document = Document::read(text).unwrap();
+    let errors = Policy::read(&document).unwrap_err();
+    errors
+        .iter()
+        .map(|error| {
+            let position = error.position.unwrap();
+            format!("{}:{} {error}", position.line, position.column)
+        })
+        .collect()
+}
+
+#[test]
+fn every_mistake_is_told_with_its_place() {
+    assert_eq!(
+        mistakes(
+            "tools:
+  search:
+    grup: [a]
+    rate_limit: 0
+    required_permissions: ['db:*', 'db::x']
+    available_in_states: [a]
+    applicable-states: [b]
+    output: loud
+  '': {}
+principals:
+  p: {roles: [raeder], deny: {tools: [serach], groups: [nowhere]}, permissions: [db*]}
+roles:
+  reader: {roles: [writer]}
+  writer: {roles: [reader], kind: agent}
+groups:
+  hours: {when: 'tiem.hour > 9'}
+quarantine: [serch]
+zone: Europe/Nowhere
+rate: {window: 0s, scope: everybody}
+"
+        ),
+        [
+            "3:5 /tools/search/grup: unknown key `grup`, did you mean `group`?",
+            "4:5 /tools/search/rate_limit: expected a whole number from 1 to 4294967295, found 0",
+            "5:28 /tools/search/required_permissions/0: `db:*` is a pattern; a tool requires one right each, such as `db:read`",
+            "5:36 /tools/search/required_permissions/1: `db::x` has an empty part; write `area:verb`",
+            "7:5 /tools/search/applicable-states: `available_in_states` and `applicable-states` are the same key and say different things",
+            "8:5 /tools/search/output: unknown word `loud`; known are off, warn, enforce",
+            "9:3 /tools/: a tool's name must not be blank",
+            "11:7 /principals/p/roles: there is no role `raeder`, did you mean `reader`?",
+            "11:31 /principals/p/deny/tools: there is no tool `serach`, did you mean `search`?",
+            "11:48 /principals/p/deny/groups: there is no group `nowhere`",
+            "11:82 /principals/p/permissions/0: `db*`: `*` stands for whole parts only, as in `db:*`",
+            "13:3 /roles/reader: role `reader` takes over its own grants",
+            "14:3 /roles/writer: role `writer` takes over its own grants",
+            "14:29 /roles/writer/kind: unknown key `kind`",
+            "16:11 /groups/hours/when: unknown variable `tiem`, did you mean `time`?",
+            "17:1 /quarantine: there is no tool `serch`, did you mean `search`?",
+            "18:1 /zone: unknown time zone `Europe/Nowhere`",
+            "19:8 /rate/window: `0s` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
+            "19:20 /rate/scope: unknown word `everybody`; known are agent, tool, connector, both",
+        ]
+    );
+}
+
+#[test]
+fn spellings_of_one_key_may_be_mixed_where_they_agree() {
+    let text = json!({
+        "tool": {"t": {"availableInStates": ["a"], "applicable-states": ["a"], "rate-limit": 3, "requiredPermissions": "x:y"}},
+    });
+    let document = Document::read(&text.to_string()).unwrap();
+    let policy = Policy::read(&document).unwrap().policy;
+    let tool = &policy.tools[0];
+    assert_eq!(tool.states, States::Only(["a".to_owned()].into()));
+    assert_eq!(tool.limits.agent.unwrap().max.get(), 3);
+    assert_eq!(tool.permissions[0].as_str(), "x:y");
+}
+
+#[test]
+fn empty_lists_are_told() {
+    let document =
+        Document::read("tools: {a: {group: []}, b: {available_in_states: []}, c: {group: '*'}}")
+            .unwrap();
+    let warnings = Policy::read(&document).unwrap().warnings;
+    let told: Vec<String> = warnings
+        .iter()
+        .map(|it| format!("{}: {}", it.pointer, it.message))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "/tools/a/group: the list of groups is empty: only a request for `*` reaches the tool",
+            "/tools/b/available_in_states: the list of states is empty: the tool is never available",
+            "/tools/c/group: `*` is no wildcard in a tool's groups: only a request for `*` reaches it",
+        ]
+    );
+}
