@@ -417,6 +417,7 @@ const fn store_help(error: &StoreError) -> Option<&'static str> {
             "restore the file from a backup, or name another with --store; it is left as it is",
         ),
         StoreError::Busy { .. } => Some("try again, or look for a process that holds it"),
+        StoreError::Gone { .. } => Some("put it back, or start again with the file that is there"),
         StoreError::Open { .. } => {
             Some("check the path and its permissions, or name another with --store")
         }

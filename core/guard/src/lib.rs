@@ -3,6 +3,8 @@
 //! Everything here is a value. Time, counters and circumstances are arguments; whoever calls owns the
 //! clock, the windows and the log.
 
+pub mod audit;
+
 mod bind;
 mod condition;
 mod decision;

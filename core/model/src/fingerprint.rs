@@ -1,4 +1,5 @@
 use std::fmt;
+use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
@@ -80,6 +81,39 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
+/// A text that is no fingerprint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidFingerprint(String);
+
+impl fmt::Display for InvalidFingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not 64 hexadecimal digits", self.0)
+    }
+}
+
+impl std::error::Error for InvalidFingerprint {}
+
+impl FromStr for Fingerprint {
+    type Err = InvalidFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits: Option<Vec<u8>> = text.chars().map(digit).collect();
+        let bytes = digits.and_then(|digits| {
+            let (pairs, []) = digits.as_chunks::<2>() else {
+                return None;
+            };
+            let bytes = pairs.iter().map(|[high, low]| high << 4 | low);
+            bytes.collect::<Vec<u8>>().try_into().ok()
+        });
+        let bytes = bytes.ok_or_else(|| InvalidFingerprint(text.to_owned()))?;
+        Ok(Self(bytes))
+    }
+}
+
+fn digit(character: char) -> Option<u8> {
+    character.to_digit(16).and_then(|it| u8::try_from(it).ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +136,16 @@ mod tests {
         assert_ne!(of("[1 2]"), of("[12]"), "no JSON passes for what it is not");
         assert_eq!(of(r#"["\\" , "x"]"#), of(r#"["\\","x"]"#));
         assert_ne!(of(r#"["\"  ,"]"#), of(r#"["\",""]"#));
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read() {
+        let shown = Fingerprint::of_canonical("x").to_string();
+        assert_eq!(shown.parse(), Ok(Fingerprint::of_canonical("x")));
+        for text in ["", "12", &shown[1..], &format!("{shown}0"), &"é".repeat(32)] {
+            let told = text.parse::<Fingerprint>().unwrap_err();
+            assert_eq!(told, InvalidFingerprint(text.to_owned()));
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod tool;
 mod tool_document;
 
 pub use definition::Definition;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use format::{Family, Format, UnknownFormat};
 pub use hints::{CostEstimate, Domain, Evidence, Hints, HintsEvidence};
 pub use security::{DataClassification, PiiHandling, Security};

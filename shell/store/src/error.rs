@@ -37,6 +37,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The file was moved or removed while it was open.
+    #[error("{} is no longer the file that was opened", path.display())]
+    Gone {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The file or its directory cannot be used.
     #[error("cannot open {}", path.display())]
     Open {

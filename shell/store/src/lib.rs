@@ -1,9 +1,11 @@
-//! Keeps baselines, approvals, sightings and alerts, in one SQLite file by default.
+//! Keeps baselines, approvals, sightings, alerts and audit records, in one SQLite file by default.
 //!
 //! The store never decides: it hands out what was kept and keeps what it is given, whole or not at
 //! all.
 
 mod alert;
+mod audit;
+mod audit_query;
 mod baseline;
 mod error;
 mod migrations;
@@ -12,6 +14,8 @@ mod sighting;
 mod store;
 
 pub use alert::{Alert, AlertFilter, AlertStatus, NewAlert, Raised};
+pub use audit::{Appender, AuditHead, Cut, RecordRow, Removal};
+pub use audit_query::{CountBy, RecordCount, RecordFilter};
 pub use baseline::{Approval, ApprovedChange, Baseline, Kept, NewBaseline, OldHashes, Origin};
 pub use error::StoreError;
 pub use server::{Server, ServerId, ServerKey};

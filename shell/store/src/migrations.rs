@@ -4,7 +4,8 @@
 pub(crate) const APPLICATION_ID: i64 = 0x5457_4152;
 
 /// What brings a file from each layout to the next.
-pub(crate) const STEPS: &[&str] = &["
+pub(crate) const STEPS: &[&str] = &[
+    "
 CREATE TABLE setting (
     name  TEXT PRIMARY KEY,
     value BLOB NOT NULL
@@ -97,4 +98,41 @@ CREATE TABLE observed_shape (
     shape  TEXT NOT NULL,
     PRIMARY KEY (server, tool, hour)
 ) STRICT;
-"];
+",
+    "
+CREATE TABLE audit_record (
+    seq       INTEGER PRIMARY KEY,
+    at        INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    principal TEXT,
+    tool      TEXT,
+    session   TEXT,
+    code      TEXT NOT NULL,
+    allowed   INTEGER,
+    body      TEXT NOT NULL,
+    hash      BLOB NOT NULL
+) STRICT;
+CREATE INDEX audit_record_at ON audit_record (at);
+
+CREATE TABLE audit_head (
+    id              INTEGER PRIMARY KEY CHECK (id = 1),
+    seq             INTEGER NOT NULL,
+    hash            BLOB NOT NULL,
+    removed_through INTEGER NOT NULL,
+    removed_hash    BLOB NOT NULL
+) STRICT;
+INSERT INTO audit_head VALUES (1, 0, zeroblob(32), 0, zeroblob(32));
+
+CREATE TRIGGER audit_record_is_not_rewritten BEFORE UPDATE ON audit_record
+BEGIN SELECT RAISE (ABORT, 'records are only ever added'); END;
+CREATE TRIGGER audit_record_is_not_removed BEFORE DELETE ON audit_record
+WHEN old.seq > (SELECT removed_through FROM audit_head)
+BEGIN SELECT RAISE (ABORT, 'only records that a checkpoint names are removed'); END;
+CREATE TRIGGER audit_head_only_moves_on BEFORE UPDATE ON audit_head
+WHEN new.seq < old.seq OR new.removed_through < old.removed_through
+    OR new.removed_through > new.seq
+BEGIN SELECT RAISE (ABORT, 'the head only moves on'); END;
+CREATE TRIGGER audit_head_is_not_removed BEFORE DELETE ON audit_head
+BEGIN SELECT RAISE (ABORT, 'there is always a head'); END;
+",
+];

@@ -16,7 +16,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Store {
     path: PathBuf,
     connection: Connection,
+    place: Option<Place>,
 }
+
+/// Tells one file from another that has its name later: device and number on it.
+type Place = (u64, u64);
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,11 +77,30 @@ impl Store {
         &self.path
     }
 
+    /// Waits this long for other processes, instead of a minute.
+    ///
+    /// # Errors
+    /// SQLite refuses it.
+    pub fn set_patience(&self, patience: Duration) -> Result<(), StoreError> {
+        self.sql(|it| it.busy_timeout(patience))
+    }
+
+    /// Refuses to write into a file that was moved or removed: SQLite would go on, and all of it
+    /// would be lost.
+    pub(crate) fn require_place(&self) -> Result<(), StoreError> {
+        if place(&self.path) == self.place {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        Err(StoreError::Gone { path })
+    }
+
     fn connect(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path).map_err(|error| StoreError::of(path, error))?;
         let store = Self {
             path: path.to_owned(),
             connection,
+            place: place(path),
         };
         store.sql(|it| it.busy_timeout(PATIENCE))?;
         let layout = store.read(Self::layout)?;
@@ -155,12 +178,19 @@ impl Store {
     }
 
     /// Reads several things as they are at one time.
-    fn read<T>(&self, read: impl FnOnce(&Self) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
         let transaction = begun.map_err(|error| self.failed(error))?;
         let read = read(self)?;
         transaction.commit().map_err(|error| self.failed(error))?;
         Ok(read)
+    }
+
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub(crate) fn sql<T>(
@@ -203,6 +233,19 @@ impl Store {
     ) -> Result<usize, StoreError> {
         self.sql(|it| it.prepare_cached(statement)?.execute(parameters))
     }
+}
+
+#[cfg(unix)]
+fn place(path: &Path) -> Option<Place> {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Elsewhere an open file cannot be moved.
+#[cfg(not(unix))]
+fn place(_: &Path) -> Option<Place> {
+    None
 }
 
 /// A time as it is kept: UTC with milliseconds, so that texts sort as times do.
