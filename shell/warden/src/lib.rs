@@ -5,6 +5,7 @@
 mod alert;
 mod approve;
 mod config;
+pub mod guard;
 mod import;
 mod judge;
 mod lock;

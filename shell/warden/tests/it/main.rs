@@ -6,6 +6,7 @@
 )]
 
 mod approvals;
+mod audit;
 mod checks;
 mod configuration;
 mod lock_files;

@@ -1,0 +1,14 @@
+//! The durable audit log: records are written in batches, tied to each other, verified and removed
+//! when they are old.
+
+mod batch;
+mod prune;
+mod queue;
+mod row;
+mod sink;
+mod verify;
+mod writer;
+
+pub use prune::prune;
+pub use verify::{Verification, verify};
+pub use writer::{AuditError, AuditOptions, AuditWriter, Durability, Entry, Health, Ticket};

@@ -1,0 +1,3 @@
+//! Guarding calls: what the guard decides is recorded here.
+
+pub mod audit;
