@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use toolwarden_guard::Durability;
 use toolwarden_guard::audit::{Content, Link};
 use toolwarden_store::Store;
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Durability, Entry, verify};
+use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Entry, verify};
 
 /// How long each line is measured.
 const TIME: Duration = Duration::from_millis(1_500);

@@ -220,8 +220,10 @@ mod tests {
         }
     }
 
+    type Rows = Vec<(Link, Content)>;
+
     /// A chain of records, from the first on.
-    fn chain(contents: Vec<Content>) -> Vec<(Link, Content)> {
+    fn chain(contents: Vec<Content>) -> Rows {
         let mut last = Link::GENESIS;
         let linked = contents.into_iter().map(|content| {
             last = last.next(content.borrow());
@@ -269,7 +271,7 @@ mod tests {
     fn the_first_fault_is_told() {
         let rows = chain((1..=5).map(content).collect());
         let head = rows[4].0;
-        let check = |edit: &dyn Fn(&mut Vec<(Link, Content)>)| {
+        let check = |edit: &dyn Fn(&mut Rows)| {
             let mut rows = rows.clone();
             edit(&mut rows);
             verify(&rows, head, Link::GENESIS, None).unwrap_err()

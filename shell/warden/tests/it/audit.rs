@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
+use toolwarden_guard::Durability;
 use toolwarden_guard::audit::{Content, Fault, Link, NotedHead};
 use toolwarden_store::{CountBy, Cut, RecordFilter, Removal, Store};
-use toolwarden_warden::guard::audit::{
-    AuditOptions, AuditWriter, Durability, Verification, prune, verify,
-};
+use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Verification, prune, verify};
 
 const START: i64 = 1_790_000_000_000;
 
@@ -88,7 +87,7 @@ fn records_are_found_and_counted() {
         denied: true,
         newest_first: true,
         limit: Some(2),
-        ..all.clone()
+        ..RecordFilter::default()
     };
     assert_eq!(found(&filter), [18, 15]);
     let filter = RecordFilter {
@@ -98,12 +97,12 @@ fn records_are_found_and_counted() {
         code: Some("allowed".to_owned()),
         kind: Some("decision".to_owned()),
         after_seq: Some(1),
-        ..all.clone()
+        ..RecordFilter::default()
     };
     assert_eq!(found(&filter), [13, 17, 29]);
     let never = RecordFilter {
         since_ms: Some(i64::MAX),
-        ..all.clone()
+        ..RecordFilter::default()
     };
     assert_eq!(found(&never), [0; 0]);
     let counted = |by, filter| {

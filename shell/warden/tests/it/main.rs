@@ -9,6 +9,7 @@ mod approvals;
 mod audit;
 mod checks;
 mod configuration;
+mod guard;
 mod lock_files;
 mod unseen;
 

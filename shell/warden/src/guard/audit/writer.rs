@@ -4,6 +4,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use thiserror::Error;
+use toolwarden_guard::Durability;
 use toolwarden_guard::audit::Content;
 use toolwarden_store::StoreError;
 
@@ -22,17 +23,6 @@ impl Entry for Content {
     fn content(self) -> Content {
         self
     }
-}
-
-/// What a submitted record has survived when [`AuditWriter::submit`] returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// It is on the disk, in a transaction of its own.
-    Sync,
-    /// It is on the disk, together with whatever else was submitted meanwhile.
-    Group,
-    /// It is queued: a crash of the process loses it.
-    Async,
 }
 
 /// How a writer works.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use toolwarden_guard::Durability;
 use toolwarden_guard::audit::Content;
 use toolwarden_store::{Cut, RecordFilter, Store};
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Durability, prune, verify};
+use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, prune, verify};
 
 use super::tamper::random;
 use super::{START, bodies, content};

@@ -4,8 +4,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use toolwarden_guard::Durability;
 use toolwarden_guard::audit::Content;
-use toolwarden_warden::guard::audit::{AuditError, AuditOptions, AuditWriter, Durability, Entry};
+use toolwarden_warden::guard::audit::{AuditError, AuditOptions, AuditWriter, Entry};
 
 use super::{content, log, verified};
 
@@ -164,7 +165,7 @@ struct Broken;
 
 impl Entry for Broken {
     fn content(self) -> Content {
-        panic!("no content")
+        std::panic::resume_unwind(Box::new("no content"))
     }
 }
 

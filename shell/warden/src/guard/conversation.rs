@@ -1,0 +1,148 @@
+//! Opening, looking at and closing sessions.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolwarden_guard::{Availability, Code, Denial, RequestedGroups};
+
+use super::deciding::between;
+use super::entry::{Event, object};
+use super::live::{Call, LiveGuard};
+use super::sessions::{Session, Whose};
+
+/// What one session asked for, saw and did, as the tool-group document logs it.
+#[derive(Clone, Debug)]
+pub struct RequestLog {
+    /// The session.
+    pub request_id: String,
+    /// Where it stands.
+    pub session: Session,
+    /// What it may reach now.
+    pub availability: Availability,
+    /// How long it has been open.
+    pub execution_time: std::time::Duration,
+}
+
+impl LiveGuard {
+    /// Opens a session: the groups are checked, and the state a client asks to start in is taken
+    /// where the policy lets it. Opening again changes the groups and nothing else.
+    ///
+    /// # Errors
+    /// Groups are asked for that are not granted, or there are too many sessions.
+    pub fn open_session(&self, call: &Call<'_>) -> Result<Availability, Denial> {
+        let available = self.available(call)?;
+        let shared = &self.shared;
+        let current = shared.current();
+        let now = shared.clock.monotonic();
+        let idle = current.guard.sessions().idle;
+        let standing = shared.standing(&current, call, now);
+        let groups = call.groups.clone().unwrap_or(standing.groups);
+        let whose = call.whose();
+        let known = shared.sessions.get(whose, now, idle).is_some();
+        let at = (shared.clock.wall(), now);
+        let state = Arc::clone(&standing.state);
+        if !shared.sessions.open(whose, groups.clone(), state, at, idle) {
+            return Err(Denial::too_many_sessions());
+        }
+        let detail = object(json!({
+            "requested_groups": groups.names().collect::<Vec<_>>(),
+            "granted_groups": granted(&groups, &available),
+            "state": *standing.state,
+            "unknown_groups": available.unknown_groups,
+        }));
+        let code = if known { "continued" } else { "opened" };
+        let nothing = Arc::clone(&shared.no_name);
+        shared.note(&current, call, nothing, Event::Session { code, detail });
+        Ok(available)
+    }
+
+    /// Where a session stands, if it is open.
+    #[must_use]
+    pub fn session(&self, principal: &str, session: &str) -> Option<Session> {
+        let shared = &self.shared;
+        let idle = shared.current().guard.sessions().idle;
+        let whose = Whose { principal, session };
+        shared.sessions.get(whose, shared.clock.monotonic(), idle)
+    }
+
+    /// What a session asked for, saw and did, if it is open.
+    #[must_use]
+    pub fn request_log(&self, principal: &str, session: &str) -> Option<RequestLog> {
+        let open = self.session(principal, session)?;
+        let call = Call {
+            principal,
+            session: Some(session),
+            ..Call::default()
+        };
+        let availability = self
+            .available(&call)
+            .unwrap_or_else(|_| Availability::none());
+        let now = self.shared.clock.monotonic();
+        Some(RequestLog {
+            request_id: session.to_owned(),
+            execution_time: between(open.started, now),
+            session: open,
+            availability,
+        })
+    }
+
+    /// Ends a session, and puts its request log down.
+    pub fn close_session(&self, principal: &str, session: &str) -> Option<RequestLog> {
+        let log = self.request_log(principal, session)?;
+        let shared = &self.shared;
+        shared.sessions.close(Whose { principal, session });
+        let call = Call {
+            principal,
+            session: Some(session),
+            ..Call::default()
+        };
+        let detail = object(log.document());
+        let code = "closed";
+        let nothing = Arc::clone(&shared.no_name);
+        shared.note(
+            &shared.current(),
+            &call,
+            nothing,
+            Event::Session { code, detail },
+        );
+        Some(log)
+    }
+}
+
+impl RequestLog {
+    /// The log as JSON, with the fields of the document.
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let left_out = |code: Code| {
+            let tools = self.availability.left_out.iter();
+            let tools = tools.filter(move |it| it.code == code);
+            tools.map(|it| &*it.tool).collect::<Vec<_>>()
+        };
+        let transitions = self.session.transitions.iter().map(|step| {
+            json!({
+                "tool": *step.tool,
+                "from": *step.from,
+                "to": *step.to,
+                "timestamp": format!("{:.3}", step.at),
+            })
+        });
+        let available = self.availability.available.iter();
+        json!({
+            "request_id": self.request_id,
+            "requested_groups": self.session.groups.names().collect::<Vec<_>>(),
+            "initial_state": *self.session.initial_state,
+            "state_transitions": transitions.collect::<Vec<_>>(),
+            "available_tools": available.map(|it| &**it).collect::<Vec<_>>(),
+            "filtered_by_group": left_out(Code::FilteredByGroup),
+            "filtered_by_state": left_out(Code::FilteredByState),
+            "execution_time": format!("{:.1}s", self.execution_time.as_secs_f64()),
+        })
+    }
+}
+
+/// The groups that are left of a request.
+fn granted<'g>(groups: &'g RequestedGroups, available: &Availability) -> Vec<&'g str> {
+    let asked = groups.names();
+    let kept = asked.filter(|name| !available.narrowed.iter().any(|it| it == name));
+    kept.collect()
+}

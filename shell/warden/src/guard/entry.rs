@@ -1,0 +1,281 @@
+//! What is put down in the log, in the form the caller has it. Writing it out, redacted, is left to
+//! whoever keeps or shows it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwarden_guard::audit::Content;
+use toolwarden_guard::{Denial, Fault, Redaction, milliseconds};
+use toolwarden_model::json::{Object, Pointer, to_canonical_string};
+
+/// One thing that happened, to be put down in the log.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// When, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// Which.
+    pub id: EntryId,
+    /// Who made the call, empty where nobody did.
+    pub principal: Arc<str>,
+    /// The tool, empty where none is concerned.
+    pub tool: Arc<str>,
+    /// The session, empty where there is only the principal's own.
+    pub session: Arc<str>,
+    /// What happened.
+    pub event: Event,
+    /// What is kept of it.
+    pub redaction: Arc<Redaction>,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A call was decided.
+    Decision {
+        /// Why it was refused; none where it was not.
+        denial: Option<Box<Denial>>,
+        /// The groups that were asked for; none are those of the session.
+        groups: Option<Arc<[Box<str>]>>,
+        /// The state of the session.
+        state: Arc<str>,
+        /// The arguments.
+        arguments: Arc<Value>,
+        /// How long deciding took.
+        latency: Duration,
+    },
+    /// A permitted call came to an end.
+    Outcome {
+        /// The decision it follows.
+        call: EntryId,
+        /// How it ended.
+        ending: Ending,
+        /// How long it took.
+        latency: Duration,
+        /// What is wrong with the result.
+        faults: Vec<Fault>,
+    },
+    /// A session changed its state.
+    Transition {
+        /// From this.
+        from: Arc<str>,
+        /// To that.
+        to: Arc<str>,
+        /// Why it was not taken; none where it was.
+        refused: Option<&'static str>,
+    },
+    /// A session was opened or closed.
+    Session {
+        /// Which of the two.
+        code: &'static str,
+        /// The session.
+        detail: Object,
+    },
+    /// Somebody asked for more than is theirs.
+    Escalation {
+        /// In which way.
+        code: &'static str,
+        /// What was asked for.
+        detail: Object,
+    },
+    /// The policy was exchanged, or was not.
+    Policy {
+        /// Which of the two.
+        code: &'static str,
+        /// The policy, or the mistakes in it.
+        detail: Object,
+    },
+}
+
+/// How a permitted call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It did what it should.
+    Succeeded,
+    /// It did not.
+    Failed {
+        /// Why, in the tool's words.
+        error: String,
+    },
+    /// Nobody said.
+    Abandoned,
+}
+
+/// The name of an entry: a ULID, so that names sort as the entries were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(u128);
+
+/// Makes names that no other process makes.
+#[derive(Debug)]
+pub(crate) struct EntryIds {
+    process: u64,
+    made: AtomicU64,
+}
+
+impl EntryIds {
+    pub(crate) fn new() -> Self {
+        let mut seed = [0; 8];
+        // Without randomness names are unique by time and count; nothing rests on their secrecy.
+        let process = match getrandom::fill(&mut seed) {
+            Ok(()) => u64::from_le_bytes(seed),
+            Err(_) => u64::from(std::process::id()),
+        };
+        Self {
+            process,
+            made: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn next(&self, at_ms: i64) -> EntryId {
+        let count = u128::from(self.made.fetch_add(1, Ordering::Relaxed) & 0xff_ffff_ffff);
+        let process = u128::from(self.process & 0xff_ffff_ffff);
+        let time = u128::from(at_ms.unsigned_abs() & 0xffff_ffff_ffff);
+        EntryId(time << 80 | process << 40 | count)
+    }
+}
+
+impl std::fmt::Display for EntryId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+        for place in (0..26).rev() {
+            let digit = (self.0 >> (5 * place)) & 31;
+            let digit = usize::try_from(digit).ok().and_then(|it| DIGITS.get(it));
+            std::fmt::Write::write_char(f, char::from(digit.copied().unwrap_or(b'0')))?;
+        }
+        Ok(())
+    }
+}
+
+impl super::audit::Entry for Entry {
+    fn content(self) -> Content {
+        Self::content(&self)
+    }
+}
+
+impl Entry {
+    /// Whether it is the decision on a call.
+    #[must_use]
+    pub const fn is_decision(&self) -> bool {
+        matches!(self.event, Event::Decision { .. })
+    }
+
+    /// Whether it is the refusal of a call.
+    #[must_use]
+    pub const fn is_denial(&self) -> bool {
+        matches!(
+            self.event,
+            Event::Decision {
+                denial: Some(_),
+                ..
+            }
+        )
+    }
+
+    /// What a record says of it.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        let (kind, code, allowed, mut body) = self.event.told(&self.redaction);
+        body.insert("id".to_owned(), self.id.to_string().into());
+        Content {
+            at_ms: self.at_ms,
+            kind: Cow::Borrowed(kind),
+            principal: told(&self.principal),
+            tool: told(&self.tool),
+            session: told(&self.session),
+            code: Cow::Borrowed(code),
+            allowed,
+            body: to_canonical_string(&Value::Object(body)),
+        }
+    }
+}
+
+impl Event {
+    fn told(&self, redaction: &Redaction) -> (&'static str, &'static str, Option<bool>, Object) {
+        match self {
+            Self::Decision {
+                denial,
+                groups,
+                state,
+                arguments,
+                latency,
+            } => {
+                let mut body = object(json!({
+                    "arguments": redaction.kept(arguments),
+                    "latency_ms": milliseconds(*latency),
+                    "state": **state,
+                }));
+                if let Some(groups) = groups {
+                    let names = groups.iter().map(|it| Value::from(&**it)).collect();
+                    body.insert("groups".to_owned(), names);
+                }
+                let Some(denial) = denial else {
+                    let reason = toolwarden_guard::ALL_PASSED;
+                    body.insert("reason".to_owned(), reason.into());
+                    return ("decision", "allowed", Some(true), body);
+                };
+                let reason = if redaction.quotes_values() {
+                    denial.reason.clone()
+                } else {
+                    denial.masked_reason()
+                };
+                body.insert("reason".to_owned(), reason.into());
+                insert_faults(&mut body, &denial.faults);
+                if let Some(wait) = denial.retry_after {
+                    body.insert("retry_after".to_owned(), wait.as_secs_f64().into());
+                }
+                ("decision", denial.code.as_str(), Some(false), body)
+            }
+            Self::Outcome {
+                call,
+                ending,
+                latency,
+                faults,
+            } => {
+                let mut body = object(json!({
+                    "call": call.to_string(),
+                    "latency_ms": milliseconds(*latency),
+                }));
+                insert_faults(&mut body, faults);
+                let code = match ending {
+                    Ending::Succeeded => "succeeded",
+                    Ending::Failed { error } => {
+                        body.insert("error".to_owned(), error.clone().into());
+                        "failed"
+                    }
+                    Ending::Abandoned => "abandoned",
+                };
+                ("outcome", code, None, body)
+            }
+            Self::Transition { from, to, refused } => {
+                let body = object(json!({"from": **from, "to": **to}));
+                ("transition", refused.unwrap_or("taken"), None, body)
+            }
+            Self::Session { code, detail } => ("session", code, None, detail.clone()),
+            Self::Escalation { code, detail } => ("escalation", code, None, detail.clone()),
+            Self::Policy { code, detail } => ("policy", code, None, detail.clone()),
+        }
+    }
+}
+
+/// A name, unless it is empty and says nothing.
+fn told(name: &Arc<str>) -> Option<Arc<str>> {
+    (!name.is_empty()).then(|| Arc::clone(name))
+}
+
+fn insert_faults(body: &mut Object, faults: &[Fault]) {
+    if !faults.is_empty() {
+        let places = faults.iter().map(|fault| &fault.pointer);
+        let places: Vec<&str> = places.map(Pointer::as_str).collect();
+        body.insert("pointers".to_owned(), places.into());
+    }
+}
+
+/// The members of an object that is written as a literal.
+pub(crate) fn object(value: Value) -> Object {
+    match value {
+        Value::Object(members) => members,
+        _ => Object::new(),
+    }
+}

@@ -1,0 +1,230 @@
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_canon::{Source, canonicalize};
+use toolwarden_guard::{
+    DefinitionRef, Document, DocumentError, Guard, Policy, PolicyError, PolicyWarning, Problem,
+    ReadPolicy, ToolPolicy,
+};
+use toolwarden_model::json::{JsonError, decode_utf8, parse};
+use toolwarden_model::{Fingerprint, Tool, closest};
+
+/// The largest policy or definition file that is read.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// A policy that was read, checked and made ready.
+#[derive(Debug)]
+pub struct LoadedPolicy {
+    /// The rules as they are written.
+    pub policy: Policy,
+    /// The rules, ready to decide.
+    pub guard: Guard,
+    /// What is legal and surprising.
+    pub warnings: Vec<PolicyWarning>,
+    /// The text with the place of everything.
+    pub document: Document,
+    /// The digest of the text.
+    pub fingerprint: Fingerprint,
+}
+
+/// Why a policy file cannot be used.
+#[derive(Debug, Error)]
+pub enum PolicyFileError {
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is too large.
+    #[error("{} is larger than {} MiB", path.display(), MAX_BYTES >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no UTF-8 text.
+    #[error("{}: {source}", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and where.
+        source: JsonError,
+    },
+    /// It is no YAML and no JSON.
+    #[error("{}: {source}", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and where.
+        source: DocumentError,
+    },
+    /// There are mistakes in it.
+    #[error("{}", listed(path, errors))]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Every mistake.
+        errors: Vec<PolicyError>,
+    },
+}
+
+impl LoadedPolicy {
+    /// Reads a policy file with the definitions it refers to, and checks everything in it.
+    ///
+    /// # Errors
+    /// The file cannot be used; every mistake in it is told.
+    pub fn read(path: &Path) -> Result<Self, PolicyFileError> {
+        let text = read(path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::of_text(&text, path, folder)
+    }
+
+    /// As [`Self::read`], from a text; references start from the folder.
+    ///
+    /// # Errors
+    /// The text cannot be used; every mistake in it is told.
+    pub fn of_text(text: &[u8], path: &Path, folder: &Path) -> Result<Self, PolicyFileError> {
+        let invalid = |errors| PolicyFileError::Invalid {
+            path: path.to_owned(),
+            errors,
+        };
+        let not_text = |source| PolicyFileError::Document {
+            path: path.to_owned(),
+            source,
+        };
+        let text = decode_utf8(text).map_err(|error| PolicyFileError::NotText {
+            path: path.to_owned(),
+            source: error,
+        })?;
+        let document = Document::read(text).map_err(not_text)?;
+        let ReadPolicy {
+            mut policy,
+            warnings,
+        } = Policy::read(&document).map_err(invalid)?;
+        let mut mistakes = Definitions::new(folder).resolve(&mut policy.tools);
+        let (guard, faults) = Guard::new(policy.clone());
+        mistakes.extend(faults.into_iter().map(|fault| PolicyError {
+            pointer: fault.pointer,
+            position: None,
+            problem: Problem::Schema {
+                message: fault.message,
+            },
+        }));
+        if mistakes.is_empty() {
+            return Ok(Self {
+                policy,
+                guard,
+                warnings,
+                document,
+                fingerprint: Fingerprint::of_canonical(text),
+            });
+        }
+        for mistake in &mut mistakes {
+            mistake.position = Some(document.position(&mistake.pointer));
+        }
+        Err(invalid(mistakes))
+    }
+}
+
+/// Definition files that policies refer to, each read once.
+struct Definitions<'f> {
+    folder: &'f Path,
+    read: BTreeMap<String, Result<Vec<Tool>, String>>,
+}
+
+impl<'f> Definitions<'f> {
+    const fn new(folder: &'f Path) -> Self {
+        Self {
+            folder,
+            read: BTreeMap::new(),
+        }
+    }
+
+    /// Gives every tool the schemas of the definition it refers to.
+    fn resolve(mut self, tools: &mut [ToolPolicy]) -> Vec<PolicyError> {
+        let mut mistakes = Vec::new();
+        for tool in tools {
+            let Some(reference) = tool.definition.clone() else {
+                continue;
+            };
+            match self.find(&reference) {
+                Ok(found) => {
+                    tool.input_schema = Value::Object(found.inputs.clone());
+                    tool.output_schema = Value::Object(found.outputs.clone());
+                    let version =
+                        (found.version != Tool::DEFAULT_VERSION).then(|| found.version.to_string());
+                    tool.version = tool.version.take().or(version);
+                }
+                Err(message) => mistakes.push(PolicyError {
+                    pointer: reference.pointer,
+                    position: None,
+                    problem: Problem::Definition { message },
+                }),
+            }
+        }
+        mistakes
+    }
+
+    fn find(&mut self, reference: &DefinitionRef) -> Result<&Tool, String> {
+        let folder = self.folder;
+        let file = &reference.file;
+        let read = self
+            .read
+            .entry(file.clone())
+            .or_insert_with(|| definitions(&folder.join(file)));
+        let tools = read.as_ref().map_err(Clone::clone)?;
+        let mut named = tools.iter().filter(|tool| tool.name == reference.tool);
+        match (named.next(), named.next()) {
+            (Some(tool), None) => Ok(tool),
+            (Some(_), Some(_)) => Err(format!("{file} has several tools `{}`", reference.tool)),
+            (None, _) => {
+                let near = closest(&reference.tool, tools.iter().map(|it| it.name.as_str()));
+                Err(format!("{file} has no tool `{}`{near}", reference.tool))
+            }
+        }
+    }
+}
+
+fn definitions(path: &Path) -> Result<Vec<Tool>, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let bytes = read(path).map_err(|error| match std::error::Error::source(&error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    })?;
+    let text = decode_utf8(&bytes).map_err(|error| told(&error))?;
+    let parsed = parse(text).map_err(|error| told(&error))?;
+    let read = canonicalize(parsed.value, Source::Detect).map_err(|error| told(&error))?;
+    Ok(read.tools.into_iter().map(|found| found.tool).collect())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, PolicyFileError> {
+    let failed = |source| PolicyFileError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let path = path.to_owned();
+        return Err(PolicyFileError::TooLarge { path });
+    }
+    Ok(bytes)
+}
+
+fn listed(path: &Path, errors: &[PolicyError]) -> String {
+    let lines = errors.iter().map(|error| {
+        let place = error.position.map_or(String::new(), |position| {
+            format!(":{}:{}", position.line, position.column)
+        });
+        format!("{}{place}: {error}", path.display())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,196 @@
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+use toolwarden_guard::{Fault, OutputMode, Permit};
+
+use super::deciding::between;
+use super::entry::{Ending, Entry, EntryId, Event};
+use super::live::LiveGuard;
+use super::sessions::{Moved, Transition, Whose};
+
+/// A permitted call whose outcome is still to be told. One that is dropped without is put down as
+/// abandoned, and moves no session.
+#[must_use = "tell the guard how the call ended"]
+pub struct OpenCall {
+    guard: LiveGuard,
+    /// None once the outcome is told.
+    permit: Option<Permit>,
+    id: EntryId,
+    principal: Arc<str>,
+    session: Arc<str>,
+    /// The state in which the call was permitted.
+    state: Arc<str>,
+    began: u64,
+}
+
+/// A result that does not satisfy the tool's output schema.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("output validation failed: {}", first(faults))]
+pub struct OutputRejected {
+    /// What is wrong with it.
+    pub faults: Vec<Fault>,
+}
+
+/// The most of a tool's error text that is kept.
+const MAX_ERROR: usize = 500;
+
+impl OpenCall {
+    pub(super) fn new(
+        guard: &LiveGuard,
+        decision: &Entry,
+        permit: Permit,
+        state: &Arc<str>,
+        began: u64,
+    ) -> Self {
+        Self {
+            guard: guard.clone(),
+            permit: Some(permit),
+            id: decision.id,
+            principal: Arc::clone(&decision.principal),
+            session: Arc::clone(&decision.session),
+            state: Arc::clone(state),
+            began,
+        }
+    }
+
+    /// The name of the decision in the log.
+    #[must_use]
+    pub const fn id(&self) -> EntryId {
+        self.id
+    }
+
+    /// The tool that may be called.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        self.permit.as_ref().map_or("", |permit| permit.tool())
+    }
+
+    /// Whether a result is held to a schema.
+    #[must_use]
+    pub fn checks_output(&self) -> bool {
+        self.permit.as_ref().is_some_and(Permit::checks_output)
+    }
+
+    /// The call did what it should. The session moves on, unless the result is rejected.
+    ///
+    /// # Errors
+    /// The result does not satisfy the output schema, and the policy enforces it.
+    pub fn succeeded(mut self, result: Option<&Value>) -> Result<(), OutputRejected> {
+        let Some(permit) = self.permit.take() else {
+            return Ok(());
+        };
+        let faults = result.map_or_else(Vec::new, |result| permit.output_faults(result));
+        if !faults.is_empty() && permit.output_mode() == OutputMode::Enforce {
+            let rejected = OutputRejected { faults };
+            let masked = rejected.faults.first().map_or("", |fault| &fault.masked);
+            let error = format!("output validation failed: {masked}");
+            self.put_down(&permit, Ending::Failed { error }, rejected.faults.clone());
+            return Err(rejected);
+        }
+        self.put_down(&permit, Ending::Succeeded, faults);
+        self.move_on(&permit);
+        Ok(())
+    }
+
+    /// The call did not do what it should. The session stays where it is.
+    pub fn failed(mut self, error: &dyn fmt::Display) {
+        if let Some(permit) = self.permit.take() {
+            let error = error.to_string().chars().take(MAX_ERROR).collect();
+            self.put_down(&permit, Ending::Failed { error }, Vec::new());
+        }
+    }
+
+    /// The call is made elsewhere, and nobody will tell how it ends.
+    pub(super) fn forget(mut self) {
+        self.permit = None;
+    }
+
+    fn put_down(&self, permit: &Permit, ending: Ending, faults: Vec<Fault>) {
+        let shared = &self.guard.shared;
+        let latency = between(self.began, shared.clock.monotonic());
+        self.note(
+            permit,
+            Event::Outcome {
+                call: self.id,
+                ending,
+                latency,
+                faults,
+            },
+        );
+    }
+
+    fn move_on(&self, permit: &Permit) {
+        let Some(next) = permit.next_state() else {
+            return;
+        };
+        let shared = &self.guard.shared;
+        let current = shared.current();
+        let step = Transition {
+            tool: Arc::clone(permit.tool()),
+            from: Arc::clone(&self.state),
+            to: Arc::clone(next),
+            at: shared.clock.wall(),
+        };
+        let whose = Whose {
+            principal: &self.principal,
+            session: &self.session,
+        };
+        let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
+        let idle = current.guard.sessions().idle;
+        let moved = shared
+            .sessions
+            .advance(whose, step, shared.clock.monotonic(), idle);
+        let refused = match moved {
+            Moved::Already => return,
+            Moved::Taken { after } => {
+                shared.metrics.transition(permit.tool(), &from, &to, after);
+                if !current.guard.has_tools_in(next) {
+                    shared.metrics.invalid_transition("dead_end");
+                }
+                None
+            }
+            Moved::Elsewhere { .. } => {
+                shared.metrics.invalid_transition("elsewhere");
+                Some("elsewhere")
+            }
+            Moved::Full => {
+                shared.metrics.invalid_transition("too_many_sessions");
+                Some("too_many_sessions")
+            }
+        };
+        self.note(permit, Event::Transition { from, to, refused });
+    }
+
+    fn note(&self, permit: &Permit, event: Event) {
+        let shared = &self.guard.shared;
+        let entry = Entry {
+            principal: Arc::clone(&self.principal),
+            session: Arc::clone(&self.session),
+            tool: Arc::clone(permit.tool()),
+            ..shared.entry(&shared.current(), event)
+        };
+        if shared.put_down(entry).is_err() {
+            shared.metrics.unrecorded();
+        }
+    }
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.put_down(&permit, Ending::Abandoned, Vec::new());
+        }
+    }
+}
+
+impl fmt::Debug for OpenCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenCall({} by {})", self.tool(), self.principal)
+    }
+}
+
+fn first(faults: &[Fault]) -> &str {
+    faults.first().map_or("", |fault| &fault.message)
+}

@@ -1,0 +1,135 @@
+use std::cell::Cell;
+use std::convert::Infallible;
+
+use serde_json::{Value, json};
+use toolwarden_guard::Code;
+use toolwarden_warden::guard::{Intercepted, Interceptor};
+
+use super::bench;
+
+const POLICY: &str = "
+tools:
+  chat:
+    input_schema: {type: object, properties: {prompt: {type: string}}, required: [prompt]}
+    output_schema: {type: object, required: [text]}
+    output: enforce
+  plain: {rate_limit: 2}
+";
+
+#[test]
+fn positional_arguments_are_bound_to_known_names() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let made = Cell::new(0);
+    let chat = |prompt: String, _temperature: f64| {
+        made.set(made.get() + 1);
+        Ok::<Value, Infallible>(json!({"text": prompt}))
+    };
+    let unnamed = interceptor.wrap("chat", "agent-1", chat);
+    let denied = unnamed.call(("hi".to_owned(), 0.5)).unwrap_err();
+    let text = denied.to_string();
+    assert!(
+        text.starts_with("connection to 'chat' denied: input validation failed: "),
+        "{text}"
+    );
+    assert!(
+        matches!(denied, Intercepted::Denied { denial, .. } if denial.code == Code::InvalidInput)
+    );
+    assert_eq!(made.get(), 0, "a denied call is not made");
+
+    let named = interceptor
+        .wrap("chat", "agent-1", chat)
+        .parameters(["prompt", "temperature"]);
+    assert_eq!(
+        named.call(("hi".to_owned(), 0.5)).unwrap(),
+        json!({"text": "hi"})
+    );
+    assert_eq!(made.get(), 1);
+    let arguments: Vec<Value> = bench
+        .log
+        .all()
+        .iter()
+        .filter(|it| it.is_decision())
+        .map(|it| serde_json::from_str::<Value>(&it.content().body).unwrap()["arguments"].clone())
+        .collect();
+    assert_eq!(
+        arguments,
+        [
+            json!({"arg_0": "hi", "arg_1": 0.5}),
+            json!({"prompt": "hi", "temperature": 0.5})
+        ]
+    );
+}
+
+#[test]
+fn outcomes_are_recorded() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let failing = interceptor.wrap("plain", "p", || Err::<(), _>("broken pipe"));
+    assert!(matches!(
+        failing.call(()),
+        Err(Intercepted::Failed("broken pipe"))
+    ));
+    let wrong = interceptor.wrap("chat", "p", |_: &str| {
+        Ok::<_, Infallible>(json!({"words": 1}))
+    });
+    let wrong = wrong.parameters(["prompt"]);
+    assert!(matches!(wrong.call(("hi",)), Err(Intercepted::Output(_))));
+    assert_eq!(
+        bench.kinds(),
+        [
+            "decision allowed",
+            "outcome failed",
+            "decision allowed",
+            "outcome failed"
+        ]
+    );
+    let body = bench.log.all()[1].content().body;
+    assert!(body.contains("\"error\":\"broken pipe\""), "{body}");
+    assert!(interceptor.intercept("plain", json!({}), "p").allowed);
+    assert!(!interceptor.intercept("plain", json!({}), "p").allowed);
+}
+
+#[test]
+fn a_call_that_panics_is_put_down_as_abandoned() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let wrapped = interceptor.wrap("plain", "p", || -> Result<(), Infallible> {
+        panic!("boom")
+    });
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrapped.call(())));
+    assert!(caught.is_err());
+    assert_eq!(bench.kinds(), ["decision allowed", "outcome abandoned"]);
+}
+
+#[test]
+fn futures_are_intercepted_too() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let double = interceptor.wrap("plain", "p", |n: u32| async move {
+        tokio::task::yield_now().await;
+        Ok::<_, Infallible>(n * 2)
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        assert_eq!(double.call_async((21,)).await.unwrap(), 42);
+        // A future that is never polled does nothing; one that is given up midway is abandoned.
+        drop(double.call_async((1,)));
+        tokio::select! {
+            biased;
+            _ = double.call_async((1,)) => {}
+            () = std::future::ready(()) => {}
+        }
+    });
+    assert_eq!(
+        bench.kinds(),
+        [
+            "decision allowed",
+            "outcome succeeded",
+            "decision allowed",
+            "outcome abandoned"
+        ]
+    );
+}

@@ -1,0 +1,173 @@
+//! What the connectorguard document promises.
+
+use std::num::NonZeroUsize;
+
+use serde_json::{Value, json};
+use toolwarden_guard::{Code, Document, Guard, Policy, duration};
+use toolwarden_testkit::vectors;
+use toolwarden_warden::guard::RecentLog;
+
+use super::{bench, on_bench};
+
+/// The code and the pointer each case must have; the vectors give the reason.
+const TOLD: &[(&str, Code, &str)] = &[
+    ("unknown_connector", Code::UnknownTool, ""),
+    ("missing_all_perms", Code::MissingPermissions, ""),
+    ("missing_one_perm", Code::MissingPermissions, ""),
+    ("schema_fail_consumes_budget", Code::InvalidInput, ""),
+    ("rate_limited", Code::RateLimited, ""),
+    ("rate_limited_even_if_invalid", Code::RateLimited, ""),
+    ("bad_schema_def", Code::BrokenSchema, ""),
+    ("bad_ref", Code::BrokenSchema, ""),
+    ("anyof", Code::InvalidInput, ""),
+    ("float_as_int_bad", Code::InvalidInput, "/i"),
+    ("msg_required", Code::InvalidInput, ""),
+    ("msg_type", Code::InvalidInput, "/prompt"),
+    ("msg_minimum", Code::InvalidInput, "/max_tokens"),
+    ("msg_enum", Code::InvalidInput, "/mode"),
+    ("msg_additional", Code::InvalidInput, ""),
+    ("msg_additional2", Code::InvalidInput, ""),
+    ("msg_maxItems", Code::InvalidInput, "/tags"),
+    ("msg_items", Code::InvalidInput, "/tags/0"),
+    ("msg_exclusiveMaximum", Code::InvalidInput, "/n"),
+    ("msg_const", Code::InvalidInput, "/k"),
+    ("msg_minLength", Code::InvalidInput, "/s"),
+    ("msg_pattern", Code::InvalidInput, "/s"),
+    ("msg_two_errors", Code::InvalidInput, ""),
+    ("msg_bool_as_int", Code::InvalidInput, "/max_tokens"),
+    ("msg_null", Code::InvalidInput, "/prompt"),
+];
+
+/// The reason without the words of a validator.
+fn prefix(reason: &str) -> &str {
+    let prefixes = [
+        "input validation failed: invalid connector schema definition: ",
+        "input validation failed: schema validation error: ",
+        "input validation failed: ",
+    ];
+    let found = prefixes.iter().find(|it| reason.starts_with(**it));
+    found.copied().unwrap_or(reason)
+}
+
+#[test]
+fn calls_are_decided_with_the_reasons_of_the_original() {
+    let Some(vectors) = vectors("guard.json") else {
+        return;
+    };
+    let mut tools = vectors["connectors"].clone();
+    for tool in tools.as_object_mut().unwrap().values_mut() {
+        if tool.get("input_schema") == Some(&json!("S")) {
+            tool["input_schema"] = vectors["S"].clone();
+        }
+    }
+    let mut principals = serde_json::Map::new();
+    for (name, permissions) in vectors["initial_permissions"].as_object().unwrap() {
+        principals.insert(name.clone(), json!({"permissions": permissions}));
+    }
+    let policy = json!({"tools": tools, "principals": principals}).to_string();
+    let read = Policy::read(&Document::read(&policy).unwrap()).unwrap();
+    let (guard, faults) = Guard::new(read.policy);
+    let broken: Vec<&str> = faults.iter().map(|fault| fault.tool.as_str()).collect();
+    assert_eq!(
+        broken,
+        ["badschema", "badref"],
+        "told when the policy is loaded"
+    );
+
+    let bench = on_bench(guard);
+    let (_, cases) = vectors
+        .as_object()
+        .unwrap()
+        .iter()
+        .find(|(key, _)| key.starts_with("sequential_label_connector"))
+        .unwrap();
+    let cases = cases.as_array().unwrap();
+    assert_eq!(cases.len(), 31);
+    for case in cases {
+        let text = |at: usize| case[at].as_str().unwrap();
+        if text(0) == "other_agent_own_window" {
+            bench.guard.grant_permission("a2", "db:read").unwrap();
+        }
+        let decision = bench.decide(text(1), text(2), case[3].clone());
+        assert_eq!(decision.allowed, case[4], "{case}");
+        assert_eq!(prefix(&decision.reason), prefix(text(5)), "{case}");
+        let told = TOLD.iter().find(|(label, ..)| *label == text(0));
+        assert_eq!(told.is_none(), decision.allowed, "{case}");
+        if let Some((_, code, pointer)) = told {
+            assert_eq!(decision.code, *code, "{case}");
+            let first = decision.pointers.first().map_or("", |it| it.as_str());
+            assert_eq!(first, *pointer, "{case}");
+        }
+    }
+    assert_eq!(bench.log.len(), cases.len(), "each is recorded once");
+}
+
+#[test]
+fn permissions_are_given_and_taken_at_run_time() {
+    let bench = bench(
+        "
+tools: {t: {required_permissions: [db:read]}, u: {required_permissions: [db:write]}}
+principals: {p: {permissions: ['db:*'], deny: {permissions: [db:write]}}}
+",
+    );
+    let allowed = |tool| bench.decide(tool, "p", json!({})).allowed;
+    assert!(allowed("t") && !allowed("u"));
+    bench.guard.revoke_permission("p", "db:read").unwrap();
+    bench.guard.revoke_permission("p", "db:read").unwrap();
+    assert!(!allowed("t"), "also where a pattern covers it");
+    bench.guard.grant_permission("p", "db:read").unwrap();
+    assert!(allowed("t"));
+    bench.guard.grant_permission("p", "db:write").unwrap();
+    assert!(!allowed("u"), "a deny rule wins");
+    bench.guard.grant_permission("stranger", "db:read").unwrap();
+    assert!(bench.decide("t", "stranger", json!({})).allowed);
+    assert!(!bench.decide("t", "other", json!({})).allowed);
+}
+
+#[test]
+fn the_log_in_memory_forgets_the_oldest() {
+    let Some(vectors) = vectors("guard.json") else {
+        return;
+    };
+    let log = RecentLog::holding(NonZeroUsize::new(3).unwrap());
+    let bench = bench("tools: {t: {}}");
+    for name in ["c0", "c1", "c2", "c3", "c4"] {
+        bench.decide(name, "p", json!({}));
+    }
+    for entry in bench.log.all() {
+        log.append(entry);
+    }
+    let names: Vec<Value> = log.all().iter().map(|it| Value::from(&*it.tool)).collect();
+    assert_eq!(Value::from(names), vectors["audit_max3_after_c0_to_c4"]);
+    assert_eq!(log.len(), 3);
+    log.clear();
+    assert!(log.is_empty());
+}
+
+#[test]
+fn the_log_in_memory_answers_the_questions_of_the_document() {
+    let bench = bench("tools: {t: {}, u: {required_permissions: [x]}}");
+    bench.decide("t", "a", json!({}));
+    bench.at(1.0);
+    bench.decide("u", "a", json!({}));
+    bench.decide("t", "b", json!({}));
+    let log = &bench.log;
+    let second = "2026-01-05T08:00:01Z".parse().unwrap();
+    assert_eq!(log.since(second).len(), 2, "one of that very time counts");
+    assert_eq!(log.for_tool("t").len(), 2);
+    assert_eq!(log.for_principal("a").len(), 2);
+    let denied = log.denied();
+    assert_eq!(denied.len(), 1);
+    assert_eq!(&*denied[0].tool, "u");
+}
+
+#[test]
+fn durations_are_read_as_the_original_does() {
+    let Some(vectors) = vectors("guard.json") else {
+        return;
+    };
+    for case in vectors["duration"].as_array().unwrap() {
+        let time = duration(case[0].as_str().unwrap()).unwrap();
+        assert_eq!(time.as_secs_f64(), case[1].as_f64().unwrap(), "{case}");
+    }
+}
