@@ -13,7 +13,7 @@ use toolwarden_warden::{
     ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
-use crate::commands::Source;
+use crate::commands::{GuardError, Source};
 use crate::style;
 
 /// Why a command could not do its work.
@@ -50,6 +50,8 @@ pub(crate) enum CliError {
         line: usize,
         source: InvalidCall,
     },
+    #[error(transparent)]
+    Guard(#[from] GuardError),
     #[error("standard input can be read only once")]
     TwiceStdin,
     #[error(transparent)]
@@ -208,6 +210,7 @@ impl CliError {
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
+            Self::Guard(error) => error.exit_code(),
             Self::Interrupted { code } => *code,
         }
     }
@@ -274,6 +277,7 @@ impl CliError {
 
     fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Guard(error) => error.help(),
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
             Self::Lock { source, .. } => Some(match source {
                 LockError::Conflict { .. }

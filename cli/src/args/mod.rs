@@ -1,4 +1,5 @@
 mod canon;
+mod guard;
 mod pinning;
 mod watch;
 
@@ -13,6 +14,7 @@ use toolwarden_model::{Family, Format};
 use crate::error::CliError;
 
 pub(crate) use canon::*;
+pub(crate) use guard::*;
 pub(crate) use pinning::*;
 pub(crate) use watch::*;
 
@@ -37,7 +39,8 @@ Examples:
   toolwarden canon lint --for kimi tools.json
   toolwarden watch check tools.json
   toolwarden watch diff old.json new.json
-  toolwarden watch scan tools.json")]
+  toolwarden watch scan tools.json
+  toolwarden guard check --call calls.jsonl")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -93,6 +96,21 @@ Examples:
   toolwarden watch scan 'servers/*.json'"
     )]
     Watch(Box<WatchCommand>),
+
+    /// Decide calls by a policy: groups, workflow states, permissions, rates, arguments
+    #[command(
+        subcommand,
+        after_help = "\
+Exit codes: 0 allowed, 1 denied or a finding, 2 a mistake in the policy or a call, 3 store trouble.
+
+Examples:
+  toolwarden guard check --call calls.jsonl
+  toolwarden guard available --principal agent-1 --group knowledge --state analysis
+  toolwarden guard explain --tool pay --principal agent-1
+  toolwarden guard lint
+  toolwarden guard simulate calls.jsonl --policy new.yaml --old old.yaml"
+    )]
+    Guard(Box<GuardCommand>),
 
     /// Print a completion script for a shell
     #[command(after_help = "\

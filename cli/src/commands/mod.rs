@@ -1,7 +1,9 @@
 mod canon;
+mod guard;
 pub(crate) mod talk;
 mod watch;
 
+pub(crate) use guard::GuardError;
 pub(crate) use watch::Source;
 
 use clap::CommandFactory;
@@ -15,6 +17,7 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
     match cli.command {
         Command::Canon(command) => canon::run(command),
         Command::Watch(command) => watch::run(&command),
+        Command::Guard(command) => guard::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);

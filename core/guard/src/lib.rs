@@ -9,8 +9,10 @@ mod bind;
 mod condition;
 mod decision;
 mod document;
+mod graph;
 mod guard;
 mod input;
+mod lint;
 mod policy;
 mod redact;
 mod window;
@@ -21,10 +23,12 @@ pub use condition::{
 };
 pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
 pub use document::{Document, DocumentError, DocumentErrorKind};
+pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
     Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, Overrun, Permit,
     Request, RequestedGroups, SchemaFault, Step,
 };
+pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
     Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
     GroupPolicy, INITIAL_STATE, InvalidDuration, InvalidPermission, Limits, OnFailure, OutputMode,

@@ -12,12 +12,12 @@ use crate::args::{ApprovalArgs, PinnedArgs};
 use crate::error::CliError;
 use crate::input::KeptPlace;
 
-pub(super) fn now() -> Timestamp {
+pub(in crate::commands) fn now() -> Timestamp {
     Timestamp::now()
 }
 
 /// The file of the store: the one given, the one of the environment, or the user's.
-pub(super) fn store_path(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
+pub(in crate::commands) fn store_path(given: Option<&PathBuf>) -> Result<PathBuf, CliError> {
     if let Some(path) = given {
         return Ok(path.clone());
     }
@@ -34,7 +34,9 @@ pub(super) fn store(given: Option<&PathBuf>) -> Result<Store, CliError> {
 }
 
 /// The store of a command that only reads.
-pub(super) fn existing_store(given: Option<&PathBuf>) -> Result<Option<Store>, CliError> {
+pub(in crate::commands) fn existing_store(
+    given: Option<&PathBuf>,
+) -> Result<Option<Store>, CliError> {
     Ok(Store::open_existing(&store_path(given)?)?)
 }
 

@@ -9,7 +9,7 @@ mod diff;
 mod document;
 mod findings;
 mod import;
-mod keep;
+pub(in crate::commands) mod keep;
 mod live;
 mod lock;
 mod look;

@@ -175,7 +175,7 @@ impl LiveGuard {
             }
         };
         let tool = Arc::clone(permit.tool());
-        let open = OpenCall::new(self, &entry, permit, &standing.state, ended);
+        let open = OpenCall::new(self, &entry, permit, &standing.state, ended, latency);
         if let Err(error) = shared.put_down(Entry { tool, ..entry }) {
             shared.metrics.unrecorded();
             if current.guard.audit().on_failure == OnFailure::Deny {

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
@@ -23,6 +24,7 @@ pub struct OpenCall {
     /// The state in which the call was permitted.
     state: Arc<str>,
     began: u64,
+    latency: Duration,
 }
 
 /// A result that does not satisfy the tool's output schema.
@@ -42,7 +44,8 @@ impl OpenCall {
         decision: &Entry,
         permit: Permit,
         state: &Arc<str>,
-        began: u64,
+        ended: u64,
+        latency: Duration,
     ) -> Self {
         Self {
             guard: guard.clone(),
@@ -51,7 +54,8 @@ impl OpenCall {
             principal: Arc::clone(&decision.principal),
             session: Arc::clone(&decision.session),
             state: Arc::clone(state),
-            began,
+            began: ended,
+            latency,
         }
     }
 
@@ -59,6 +63,12 @@ impl OpenCall {
     #[must_use]
     pub const fn id(&self) -> EntryId {
         self.id
+    }
+
+    /// How long the decision took.
+    #[must_use]
+    pub const fn latency(&self) -> Duration {
+        self.latency
     }
 
     /// The tool that may be called.

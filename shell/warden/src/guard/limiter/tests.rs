@@ -171,6 +171,20 @@ fn a_full_limiter_refuses_new_keys_and_keeps_live_ones() {
 }
 
 #[test]
+fn a_full_limiter_is_not_searched_for_every_new_key() {
+    let limiter = Limiter::with_max_keys(2).unwrap();
+    let new = |now, name, window| call(&limiter, now, Key::of_tool(name), limit(1, window));
+    new(0, "short", 1_000).unwrap();
+    new(0, "long", 256_000).unwrap();
+    new(1_001, "shorter", 10).unwrap();
+    // "shorter" is idle by now, but the last search is less than 1/256 of the longest wait ago.
+    let retry_after = Duration::from_nanos(984);
+    let refused = Err(Exceeded::Full { retry_after });
+    assert_eq!(new(1_013, "next", 10), refused);
+    assert_eq!(new(1_013 + 984, "next", 10), Ok(()));
+}
+
+#[test]
 fn a_full_limiter_does_not_record_half_a_call() {
     let limiter = Limiter::with_max_keys(1).unwrap();
     let both = limiter.check_both(0, (A, limit(1, 60)), (T, limit(1, 60)));
@@ -280,7 +294,8 @@ fn threads_record_pairs_whole_and_never_wait_for_each_other() {
     let (tool, agent) = (limit(5_000, 1_000_000), limit(2_000, 1_000_000));
     let allowed = AtomicU64::new(0);
     thread::scope(|scope| {
-        for (index, key) in agents.into_iter().enumerate() {
+        for index in 0..2 * agents.len() {
+            let key = agents[index / 2];
             let (limiter, allowed) = (&limiter, &allowed);
             scope.spawn(move || {
                 for call in 0..CALLS {

@@ -1,0 +1,283 @@
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+
+use super::{PlainFormat, ReportFormat, StoreArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GuardCommand {
+    /// Decide calls: exit 0 if every call is allowed, 1 if one is denied
+    #[command(after_help = "\
+A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
+`session`, `attributes`, `at` and `outcome` where they matter. Several calls stand one per line. A
+session moves on when a call says `\"outcome\": \"success\"`.
+
+Examples:
+  toolwarden guard check --call call.json
+  toolwarden guard check --call calls.jsonl --format jsonl
+  toolwarden guard check --tool pay --principal agent-1 --arguments '{\"amount\": 5}'
+  agent | toolwarden guard check --call - --record")]
+    Check(GuardCheckArgs),
+
+    /// Show which tools a principal sees, and why not the others
+    #[command(after_help = "\
+Examples:
+  toolwarden guard available --principal agent-1 --group read-only --group knowledge
+  toolwarden guard available --principal agent-1 --group '*' --state analysis --format json")]
+    Available(AvailableArgs),
+
+    /// List every group with its tools, and whether a principal may ask for it
+    #[command(after_help = "\
+Examples:
+  toolwarden guard groups
+  toolwarden guard groups --principal agent-1 --format json")]
+    Groups(GroupsArgs),
+
+    /// Find what a policy says that nobody can have meant: exit 1 with the places
+    #[command(after_help = "\
+Examples:
+  toolwarden guard lint
+  toolwarden guard lint --policy prod.yaml --format sarif > lint.sarif
+  toolwarden guard lint --rules")]
+    Lint(GuardLintArgs),
+
+    /// Draw the states of a workflow and the tools that lead from one to the other
+    #[command(after_help = "\
+Examples:
+  toolwarden guard graph
+  toolwarden guard graph --format svg --output workflow.svg
+  toolwarden guard graph --format dot | dot -Tpng > workflow.png")]
+    Graph(GraphArgs),
+
+    /// Run recorded calls through a policy, and show which decisions change
+    #[command(after_help = "\
+Takes calls as `guard check` does, and records as `audit export` writes them. Times are those of the
+calls. Where no outcome is recorded, a call that is allowed is taken to succeed.
+
+Examples:
+  toolwarden guard simulate calls.jsonl --policy new.yaml --old old.yaml
+  toolwarden audit export --since 7d | toolwarden guard simulate - --policy new.yaml")]
+    Simulate(SimulateArgs),
+
+    /// Show what every gate says about a call, step by step
+    #[command(after_help = "\
+Examples:
+  toolwarden guard explain --call call.json
+  toolwarden guard explain --tool pay --principal agent-1 --group money --state approved")]
+    Explain(ExplainArgs),
+}
+
+/// Which policy.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyArgs {
+    /// The policy, YAML or JSON
+    #[arg(long, short, value_name = "FILE", default_value = "toolwarden.yaml")]
+    pub(crate) policy: PathBuf,
+}
+
+/// Under which circumstances.
+#[derive(Debug, Args)]
+pub(crate) struct CircumstancesArgs {
+    /// Take this for the time, for conditions that depend on it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) now: Option<Timestamp>,
+
+    /// Take this for the load of the system, for conditions that depend on it
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) load: Option<f64>,
+
+    /// What a condition may ask of the request, as KEY=VALUE
+    #[arg(long = "attribute", value_name = "KEY=VALUE", value_parser = attribute)]
+    pub(crate) attributes: Vec<(String, serde_json::Value)>,
+}
+
+/// Which call: from a file, or spelled out.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").required(true).multiple(false))]
+pub(crate) struct CallArgs {
+    /// A file with one call, or with one call per line; `-` is standard input
+    #[arg(long, value_name = "FILE", group = "which")]
+    pub(crate) call: Option<PathBuf>,
+
+    /// The tool to call
+    #[arg(long, value_name = "NAME", group = "which")]
+    pub(crate) tool: Option<String>,
+
+    /// Who calls it
+    #[arg(long, value_name = "NAME", conflicts_with = "call")]
+    pub(crate) principal: Option<String>,
+
+    /// The arguments, a JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "call")]
+    pub(crate) arguments: Option<String>,
+
+    /// A group to ask for; may be given several times
+    #[arg(long = "group", value_name = "NAME", conflicts_with = "call")]
+    pub(crate) groups: Vec<String>,
+
+    /// The state of the session
+    #[arg(long, value_name = "NAME", conflicts_with = "call")]
+    pub(crate) state: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuardCheckArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+
+    #[command(flatten)]
+    pub(crate) circumstances: CircumstancesArgs,
+
+    /// Put the decisions down in the audit log of the store
+    #[arg(long)]
+    pub(crate) record: bool,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: DecisionFormat,
+}
+
+/// The shape of decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecisionFormat {
+    /// One line per call
+    #[default]
+    Text,
+    /// One document with every decision
+    Json,
+    /// One decision per line, as calls come
+    Jsonl,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AvailableArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    /// Who asks
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub(crate) principal: String,
+
+    /// A group to ask for; may be given several times, and none asks for the default group
+    #[arg(long = "group", value_name = "NAME")]
+    pub(crate) groups: Vec<String>,
+
+    /// Ask for no group at all
+    #[arg(long, conflicts_with = "groups")]
+    pub(crate) no_groups: bool,
+
+    /// The state of the session
+    #[arg(long, value_name = "NAME", default_value = toolwarden_guard::INITIAL_STATE)]
+    pub(crate) state: String,
+
+    #[command(flatten)]
+    pub(crate) circumstances: CircumstancesArgs,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupsArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    /// Whether this principal may ask for each group
+    #[arg(long, value_name = "NAME")]
+    pub(crate) principal: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) circumstances: CircumstancesArgs,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GuardLintArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    /// List the rules instead
+    #[arg(long)]
+    pub(crate) rules: bool,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GraphArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: GraphFormat,
+
+    /// Write to this file instead of standard output; replaced as a whole or not at all
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// For Markdown
+    #[default]
+    Mermaid,
+    /// For Graphviz
+    Dot,
+    /// An image
+    Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Recorded calls, one per line; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) calls: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    /// The policy to compare with, instead of what was recorded
+    #[arg(long, value_name = "FILE")]
+    pub(crate) old: Option<PathBuf>,
+
+    /// Take this for the load of the system, for conditions that depend on it
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) load: Option<f64>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+
+    #[command(flatten)]
+    pub(crate) circumstances: CircumstancesArgs,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+/// `KEY=VALUE`; the value is JSON where it reads as such, and a text otherwise.
+fn attribute(word: &str) -> Result<(String, serde_json::Value), String> {
+    let (key, value) = word
+        .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or("write it as KEY=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((key.to_owned(), value))
+}

@@ -1,0 +1,97 @@
+use std::path::PathBuf;
+
+use thiserror::Error;
+use toolwarden_warden::guard::PolicyFileError;
+use toolwarden_warden::guard::audit::AuditError;
+use toolwarden_warden::guard::limiter::NoRandomness;
+
+/// Why a guard command could not do its work.
+#[derive(Debug, Error)]
+pub(crate) enum GuardError {
+    #[error(transparent)]
+    Policy(#[from] PolicyFileError),
+    #[error("{}:{line}: {problem}", place.display())]
+    Call {
+        place: PathBuf,
+        line: usize,
+        problem: CallProblem,
+    },
+    #[error("--arguments: {0}")]
+    Arguments(CallProblem),
+    #[error("no call in {}", place.display())]
+    NoCalls { place: PathBuf },
+    #[error("cannot read {}", place.display())]
+    Read {
+        place: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("the policy and the calls cannot both come from standard input")]
+    TwiceStdin,
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    #[error("the decisions could not be recorded: {0}")]
+    Unrecorded(#[from] AuditError),
+}
+
+/// What is wrong with a call as it is written.
+#[derive(Debug, Error)]
+pub(crate) enum CallProblem {
+    #[error("not JSON: {message} (column {column})")]
+    NoJson { message: String, column: usize },
+    #[error("a call is an object, not {found}")]
+    NoObject { found: &'static str },
+    #[error("unknown key `{key}`{suggestion}")]
+    UnknownKey { key: String, suggestion: String },
+    #[error("`{key}` is given twice")]
+    Twice { key: String },
+    #[error("the call names no `tool`")]
+    NoTool,
+    #[error("`{key}` has to be {expected}, not {found}")]
+    Type {
+        key: &'static str,
+        expected: &'static str,
+        found: &'static str,
+    },
+    #[error("`{key}` is no time: {text}")]
+    Time { key: &'static str, text: String },
+    #[error("`outcome` is `success` or `failure`, not `{text}`")]
+    Outcome { text: String },
+}
+
+impl GuardError {
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Policy(_)
+            | Self::Call { .. }
+            | Self::Arguments(_)
+            | Self::NoCalls { .. }
+            | Self::TwiceStdin
+            | Self::Read { .. } => 2,
+            Self::Randomness(_) | Self::Unrecorded(_) => 3,
+        }
+    }
+
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Policy(PolicyFileError::Read { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Some("name the policy with --policy; docs/guard.md shows how to write one")
+            }
+            Self::Policy(PolicyFileError::Invalid { .. }) => {
+                Some("nothing of a policy with a mistake is used")
+            }
+            Self::Policy(_) => Some("a policy is YAML or JSON in UTF-8"),
+            Self::Call { .. } | Self::NoCalls { .. } => Some(
+                "a call is `{\"tool\": …, \"principal\": …, \"arguments\": {…}}`, one per line",
+            ),
+            Self::Arguments(_) => Some("write a JSON object, such as '{\"query\": \"x\"}'"),
+            Self::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Some("check the path, or give `-` to read standard input")
+            }
+            Self::TwiceStdin => Some("give a file for one of them"),
+            Self::Unrecorded(_) => Some("check the store named by --store or TOOLWARDEN_STORE"),
+            Self::Read { .. } | Self::Randomness(_) => None,
+        }
+    }
+}

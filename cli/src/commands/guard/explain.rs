@@ -1,0 +1,131 @@
+use serde_json::{Value, json};
+use toolwarden_guard::{Denial, Gate, Step};
+use toolwarden_warden::guard::Log;
+
+use super::calls::{self, WrittenCall};
+use super::policy;
+use crate::args::{ExplainArgs, PlainFormat};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
+    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let guard = policy::live(loaded.guard, Log::recent(), &args.circumstances)?;
+    let mut denied = false;
+    let mut documents = Vec::new();
+    calls::each(&args.call, &args.circumstances, |call| {
+        let steps = guard.explain(&call.call());
+        let refused = steps.iter().find_map(denial);
+        denied |= refused.is_some();
+        match args.format {
+            PlainFormat::Text => print(&text(&call, &steps)),
+            PlainFormat::Json => {
+                documents.push(json!({
+                    "tool": call.tool,
+                    "principal": call.principal,
+                    "allowed": refused.is_none(),
+                    "code": refused.map_or("allowed", |it| it.code.as_str()),
+                    "steps": steps.iter().map(entry).collect::<Vec<_>>(),
+                }));
+                Ok(())
+            }
+        }
+    })?;
+    if args.format == PlainFormat::Json {
+        let document = json!({"schema": "toolwarden/guard/explain/v1", "calls": documents});
+        print(&format!("{document:#}\n"))?;
+    }
+    Ok(Verdict::of(denied))
+}
+
+fn denial(step: &Step) -> Option<&Denial> {
+    match &step.outcome {
+        Some(Err(denial)) => Some(denial),
+        Some(Ok(_)) | None => None,
+    }
+}
+
+fn entry(step: &Step) -> Value {
+    let (outcome, reason) = match &step.outcome {
+        Some(Ok(reason)) => ("pass", Some(reason.as_str())),
+        Some(Err(denial)) => ("deny", Some(denial.reason.as_str())),
+        None => ("not asked", None),
+    };
+    let refused = denial(step);
+    let faults = refused.map_or(Vec::new(), |denial| {
+        let faults = denial.faults.iter();
+        faults
+            .map(|it| json!({"pointer": it.pointer.as_str(), "message": it.message}))
+            .collect()
+    });
+    json!({
+        "step": step.gate.as_str(),
+        "outcome": outcome,
+        "code": refused.map(|it| it.code.as_str()),
+        "reason": reason,
+        "faults": faults,
+    })
+}
+
+fn text(call: &WrittenCall, steps: &[Step]) -> String {
+    let (good, bad, dim) = (style::GOOD, style::ERROR, style::DIM);
+    let mut out = format!("{} by {}\n", visible(&call.tool), visible(&call.principal));
+    let first = steps.iter().position(|step| denial(step).is_some());
+    for (at, step) in steps.iter().enumerate() {
+        let gate = format!("{:<10}", step.gate.as_str());
+        let line = match &step.outcome {
+            Some(Ok(reason)) => format!(
+                "{good}pass{good:#}  {gate}  {dim}{}{dim:#}",
+                visible(reason)
+            ),
+            Some(Err(denial)) => {
+                let also = if first == Some(at) { "" } else { " (too)" };
+                format!(
+                    "{bad}deny{bad:#}  {gate}  {}{also}",
+                    visible(&denial.reason)
+                )
+            }
+            None => format!("{dim}-     {gate}  not asked{dim:#}"),
+        };
+        out.push_str(&format!("  {line}\n"));
+        for fault in denial(step).into_iter().flat_map(|it| &it.faults) {
+            let place = if fault.pointer.as_str().is_empty() {
+                "/"
+            } else {
+                fault.pointer.as_str()
+            };
+            out.push_str(&format!(
+                "          {dim}{}: {}{dim:#}\n",
+                visible(place),
+                visible(&fault.message)
+            ));
+        }
+    }
+    let verdict = match first.and_then(|at| steps.get(at)) {
+        None => format!("{good}allow{good:#}: every gate lets it pass\n"),
+        Some(step) => {
+            let help = denial(step).map_or(String::new(), |it| remedy(step.gate, it, call));
+            format!("{bad}deny{bad:#}: the {} gate decides{help}\n", step.gate)
+        }
+    };
+    out + &verdict
+}
+
+/// What would change the decision.
+fn remedy(gate: Gate, denial: &Denial, call: &WrittenCall) -> String {
+    use toolwarden_guard::Code;
+    let remedy = match (gate, denial.code) {
+        (Gate::Group, Code::GroupsNotGranted) if call.groups.is_none() => {
+            "the call asks for no group, which means `default`; ask for a granted one"
+        }
+        (Gate::Group, Code::GroupsNotGranted) => {
+            "ask for less, or grant the groups to the principal"
+        }
+        (Gate::Group, Code::FilteredByGroup) => "ask for one of the tool's groups",
+        (Gate::State, _) => "make the call that leads to one of these states first",
+        (Gate::Permission, _) => "grant the permissions to the principal or to one of its roles",
+        _ => return String::new(),
+    };
+    format!("; {remedy}")
+}

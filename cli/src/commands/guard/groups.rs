@@ -1,0 +1,77 @@
+use serde_json::{Value, json};
+use toolwarden_guard::GroupSummary;
+
+use super::policy;
+use crate::args::{GroupsArgs, PlainFormat};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+pub(super) fn run(args: &GroupsArgs) -> Result<Verdict, CliError> {
+    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
+    let principal = args.principal.as_deref();
+    let groups = loaded
+        .guard
+        .groups(principal.unwrap_or_default(), &circumstances);
+    print(&match args.format {
+        PlainFormat::Text => text(&groups, principal.is_some()),
+        PlainFormat::Json => {
+            let entries = groups.iter().map(|group| entry(group, principal.is_some()));
+            let document = json!({
+                "schema": "toolwarden/guard/groups/v1",
+                "principal": principal,
+                "groups": entries.collect::<Vec<_>>(),
+            });
+            format!("{document:#}\n")
+        }
+    })?;
+    Ok(Verdict::Fine)
+}
+
+fn entry(group: &GroupSummary, asked: bool) -> Value {
+    json!({
+        "name": group.name,
+        "description": group.description,
+        "tools": policy::names(&group.tools),
+        "when": group.when,
+        "on": group.on,
+        "granted": asked.then_some(group.granted),
+    })
+}
+
+fn text(groups: &[GroupSummary], asked: bool) -> String {
+    let (good, dim, warning) = (style::GOOD, style::DIM, style::WARNING);
+    let mut out = String::new();
+    let width = groups.iter().map(|it| visible(&it.name).chars().count());
+    let width = width.max().unwrap_or_default();
+    for group in groups {
+        let granted = match (asked, group.granted) {
+            (false, _) => String::new(),
+            (true, true) => format!("{good}yes{good:#}  "),
+            (true, false) => "no   ".to_owned(),
+        };
+        let tools: Vec<String> = group.tools.iter().map(|it| visible(it)).collect();
+        let tools = if tools.is_empty() {
+            "no tools".to_owned()
+        } else {
+            tools.join(", ")
+        };
+        out.push_str(&format!(
+            "{granted}{:width$}  {tools}\n",
+            visible(&group.name)
+        ));
+        let indent = if asked { "       " } else { "  " };
+        if let Some(description) = &group.description {
+            out.push_str(&format!("{indent}{dim}{}{dim:#}\n", visible(description)));
+        }
+        if let Some(when) = &group.when {
+            let now = if group.on { "on now" } else { "off now" };
+            out.push_str(&format!(
+                "{indent}{warning}{now}{warning:#} {dim}when {}{dim:#}\n",
+                visible(when)
+            ));
+        }
+    }
+    out
+}

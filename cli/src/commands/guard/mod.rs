@@ -1,0 +1,28 @@
+mod available;
+mod calls;
+mod check;
+mod error;
+mod explain;
+mod graph;
+mod groups;
+mod lint;
+mod policy;
+mod simulate;
+
+pub(crate) use error::GuardError;
+
+use crate::args::GuardCommand;
+use crate::error::CliError;
+use crate::output::Verdict;
+
+pub(super) fn run(command: &GuardCommand) -> Result<Verdict, CliError> {
+    match command {
+        GuardCommand::Check(args) => check::run(args),
+        GuardCommand::Available(args) => available::run(args),
+        GuardCommand::Groups(args) => groups::run(args),
+        GuardCommand::Lint(args) => lint::run(args),
+        GuardCommand::Graph(args) => graph::run(args),
+        GuardCommand::Simulate(args) => simulate::run(args),
+        GuardCommand::Explain(args) => explain::run(args),
+    }
+}

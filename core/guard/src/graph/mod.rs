@@ -1,0 +1,179 @@
+//! The workflow of a policy: its states, and the tools that lead from one to another.
+
+mod arrange;
+mod dot;
+mod label;
+mod layers;
+mod layout;
+mod mermaid;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::policy::{INITIAL_STATE, Policy, States};
+
+pub use dot::dot;
+pub use mermaid::mermaid;
+pub use svg::svg;
+
+/// The states of a policy and the transitions between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Graph {
+    /// Every state the policy names, sorted by name.
+    pub states: Vec<GraphState>,
+    /// Every way from one state to another or to itself, sorted.
+    pub edges: Vec<GraphEdge>,
+}
+
+/// A state of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphState {
+    /// Its name.
+    pub name: String,
+    /// Whether a session may start in it.
+    pub initial: bool,
+    /// Whether a session can ever be in it.
+    pub reachable: bool,
+    /// Whether it is reachable and no tool is available in it.
+    pub dead_end: bool,
+}
+
+/// The tools that lead from one place to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphEdge {
+    /// Where the tools are available.
+    pub from: Origin,
+    /// Where a successful call leads.
+    pub to: Target,
+    /// The tools' names, in the order of the policy.
+    pub tools: Vec<String>,
+}
+
+/// Where a tool is available.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// In every state, told once instead of once for each.
+    AnyState,
+    /// In the state with this place in the list.
+    State(usize),
+}
+
+/// Where a successful call leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// Nowhere: the session stays in the state it is in.
+    Same,
+    /// To the state with this place in the list.
+    State(usize),
+}
+
+impl Graph {
+    /// The workflow of a policy. Who may call a tool does not matter here.
+    #[must_use]
+    pub fn of(policy: &Policy) -> Self {
+        let names = named_states(policy);
+        let number: BTreeMap<&str, usize> = names.iter().copied().zip(0..).collect();
+        let mut tools: BTreeMap<(Origin, Target), Vec<String>> = BTreeMap::new();
+        for tool in &policy.tools {
+            let next = tool.next_state.as_deref();
+            let next = next.and_then(|state| number.get(state)).copied();
+            let mut lead = |from: Origin| {
+                let to = match next {
+                    Some(state) if from != Origin::State(state) => Target::State(state),
+                    Some(_) | None => Target::Same,
+                };
+                tools.entry((from, to)).or_default().push(tool.name.clone());
+            };
+            match &tool.states {
+                States::Every => lead(Origin::AnyState),
+                States::Only(states) => states
+                    .iter()
+                    .filter_map(|state| number.get(state.as_str()))
+                    .for_each(|state| lead(Origin::State(*state))),
+            }
+        }
+        let edges = tools.into_iter();
+        let edges = edges.map(|((from, to), tools)| GraphEdge { from, to, tools });
+        let mut graph = Self {
+            states: names
+                .iter()
+                .map(|name| GraphState {
+                    name: (*name).to_owned(),
+                    initial: starts_in(policy, name),
+                    reachable: false,
+                    dead_end: false,
+                })
+                .collect(),
+            edges: edges.collect(),
+        };
+        graph.mark();
+        graph
+    }
+
+    /// The number of a state.
+    #[must_use]
+    pub fn find(&self, state: &str) -> Option<usize> {
+        self.states
+            .binary_search_by(|it| it.name.as_str().cmp(state))
+            .ok()
+    }
+
+    fn mark(&mut self) {
+        let mut pending: Vec<usize> = Vec::new();
+        for (number, state) in self.states.iter().enumerate() {
+            if state.initial {
+                pending.push(number);
+            }
+        }
+        let mut onward: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut occupied = BTreeSet::new();
+        let mut everywhere = false;
+        for edge in &self.edges {
+            match (edge.from, edge.to) {
+                (Origin::AnyState, Target::State(to)) => pending.push(to),
+                (Origin::State(from), Target::State(to)) => {
+                    onward.entry(from).or_default().push(to);
+                }
+                (_, Target::Same) => {}
+            }
+            match edge.from {
+                Origin::AnyState => everywhere = true,
+                Origin::State(from) => {
+                    occupied.insert(from);
+                }
+            }
+        }
+        while let Some(number) = pending.pop() {
+            let Some(state) = self.states.get_mut(number) else {
+                continue;
+            };
+            if !state.reachable {
+                state.reachable = true;
+                state.dead_end = !everywhere && !occupied.contains(&number);
+                pending.extend(onward.get(&number).into_iter().flatten());
+            }
+        }
+    }
+}
+
+/// Whether a session may start in a state: a client may name one, and need not.
+fn starts_in(policy: &Policy, state: &str) -> bool {
+    state == INITIAL_STATE || policy.sessions.initial_states.contain(state)
+}
+
+fn named_states(policy: &Policy) -> Vec<&str> {
+    let mut names = BTreeSet::new();
+    for tool in &policy.tools {
+        names.extend(tool.next_state.as_deref());
+        if let States::Only(states) = &tool.states {
+            names.extend(states.iter().map(String::as_str));
+        }
+    }
+    if let States::Only(states) = &policy.sessions.initial_states {
+        names.extend(states.iter().map(String::as_str));
+    }
+    names.insert(INITIAL_STATE);
+    names.into_iter().collect()
+}

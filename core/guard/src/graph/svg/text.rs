@@ -1,0 +1,59 @@
+//! How much room text takes, and how it is written.
+
+const LONGEST_NAME: usize = 36;
+
+/// The advance of one character of a monospaced font of 12 pixels.
+const CHARACTER: f64 = 7.25;
+pub(super) const LINE: f64 = 15.0;
+
+/// Text of several lines around a middle.
+pub(super) fn write_lines(out: &mut String, lines: &[String], x: f64, middle: f64) {
+    let mut y = middle - high(lines) / 2.0 + LINE * 0.75;
+    for line in lines {
+        let (title, short) = (escaped(line), escaped(&shortened(line)));
+        let title = if title == short {
+            String::new()
+        } else {
+            format!("<title>{title}</title>")
+        };
+        out.push_str(&format!(
+            "<text class=\"tool\" x=\"{x:.1}\" y=\"{y:.1}\">{title}{short}</text>\n"
+        ));
+        y += LINE;
+    }
+}
+
+pub(super) fn shortened(name: &str) -> String {
+    if name.chars().count() <= LONGEST_NAME {
+        return name.to_owned();
+    }
+    let mut short: String = name.chars().take(LONGEST_NAME - 1).collect();
+    short.push('…');
+    short
+}
+
+pub(super) fn wide(name: &str) -> f64 {
+    // Scripts beyond the alphabetic ones take about two places for each character.
+    let places = |c: char| if u32::from(c) < 0x1100 { 1 } else { 2 };
+    count(shortened(name).chars().map(places).sum()) * CHARACTER
+}
+
+pub(super) fn widest(lines: &[String]) -> f64 {
+    lines.iter().map(|line| wide(line)).fold(0.0, f64::max)
+}
+
+pub(super) fn high(lines: &[String]) -> f64 {
+    count(lines.len()) * LINE
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a line has few characters")]
+pub(super) const fn count(number: usize) -> f64 {
+    number as f64
+}
+
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

@@ -1,0 +1,258 @@
+//! Who may request and who holds what, asked without going through every principal for every tool.
+
+mod build;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::patterns::PatternTree;
+use crate::policy::{EVERY, Grants, Permission, Policy, ToolPolicy, group_and_parents};
+
+/// The principals of a policy, those with equal grants taken together.
+#[derive(Debug, Default)]
+pub(super) struct Holders<'p> {
+    sources: Vec<Source<'p>>,
+    /// For each holder its sources.
+    holders: Vec<Vec<usize>>,
+    /// Who the policy does not list.
+    pub(super) anyone: usize,
+    groups: BTreeMap<&'p str, Index>,
+    tree: PatternTree<'p>,
+    patterns: Vec<Index>,
+    /// For each source who has it.
+    holders_of: Vec<Vec<usize>>,
+    denied_tools: BTreeSet<&'p str>,
+}
+
+/// What one principal or role says itself, roles it takes over aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Source<'p> {
+    groups: BTreeSet<&'p str>,
+    denied_groups: BTreeSet<&'p str>,
+    denied_tools: BTreeSet<&'p str>,
+    allowed: BTreeSet<usize>,
+    denied: BTreeSet<usize>,
+}
+
+/// The sources that grant something.
+#[derive(Debug, Default)]
+struct Index {
+    sources: Vec<usize>,
+    /// How many holders they have together.
+    total: usize,
+}
+
+/// A tool as it is asked for.
+#[derive(Debug)]
+pub(super) struct Wanted<'p> {
+    pub(super) tool: &'p str,
+    /// Its groups and all groups around them.
+    pub(super) groups: BTreeSet<&'p str>,
+    pub(super) permissions: Vec<Needed<'p>>,
+}
+
+/// A permission with every pattern that covers it.
+#[derive(Debug)]
+pub(super) struct Needed<'p> {
+    pub(super) permission: &'p Permission,
+    covering: Vec<usize>,
+}
+
+/// Whether somebody can call a tool, states aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Access<'p> {
+    Somebody,
+    /// Nobody may request it.
+    NoRequester,
+    /// Nobody who may request it holds these.
+    Lacking(Vec<&'p str>),
+    /// Each permission is held by somebody who may request it, and nobody holds them all.
+    NotTogether,
+}
+
+impl<'p> Holders<'p> {
+    pub(super) fn of(policy: &'p Policy) -> Self {
+        build::build(policy)
+    }
+
+    pub(super) fn wanted(&self, tool: &'p ToolPolicy) -> Wanted<'p> {
+        let groups = tool
+            .groups
+            .iter()
+            .flat_map(|group| group_and_parents(group));
+        Wanted {
+            tool: &tool.name,
+            groups: groups.collect(),
+            permissions: tool.permissions.iter().map(|it| self.needed(it)).collect(),
+        }
+    }
+
+    pub(super) fn needed(&self, permission: &'p Permission) -> Needed<'p> {
+        Needed {
+            permission,
+            covering: self.tree.covering(permission.as_str()),
+        }
+    }
+
+    /// Whether somebody may request a group.
+    pub(super) fn group_is_requestable(&self, group: &str) -> bool {
+        let around: BTreeSet<&str> = group_and_parents(group).collect();
+        self.granted_any(&around).any(|holder| {
+            !self
+                .sources_of(holder)
+                .any(|source| source.denies_group(&around))
+        })
+    }
+
+    /// Whether somebody holds a permission.
+    pub(super) fn is_held(&self, needed: &Needed<'_>) -> bool {
+        self.allowed(needed)
+            .any(|holder| self.holds(holder, needed))
+    }
+
+    /// Whether a deny rule names a tool.
+    pub(super) fn denies_by_name(&self, tool: &str) -> bool {
+        self.denied_tools.contains(tool)
+    }
+
+    pub(super) fn may_call(&self, holder: usize, wanted: &Wanted<'_>) -> bool {
+        self.may_request(holder, wanted)
+            && wanted
+                .permissions
+                .iter()
+                .all(|needed| self.holds(holder, needed))
+    }
+
+    pub(super) fn access(&self, wanted: &Wanted<'p>) -> Access<'p> {
+        // Only those are asked who pass the condition that the fewest pass.
+        let by_permission = wanted
+            .permissions
+            .iter()
+            .map(|needed| (self.total(needed), needed));
+        let rarest = by_permission.min_by_key(|(total, _)| *total);
+        let by_group: usize = self.granting(&wanted.groups).map(|index| index.total).sum();
+        let may_call = |holder| self.may_call(holder, wanted);
+        let somebody = match rarest {
+            Some((total, needed)) if total < by_group => self.allowed(needed).any(may_call),
+            _ => self.granted_any(&wanted.groups).any(may_call),
+        };
+        if somebody {
+            return Access::Somebody;
+        }
+        let may_request = |holder: usize| self.may_request(holder, wanted);
+        if !self.granted_any(&wanted.groups).any(may_request) {
+            return Access::NoRequester;
+        }
+        let lacking = wanted.permissions.iter().filter(|needed| {
+            let mut holders = self.allowed(needed);
+            !holders.any(|holder| self.holds(holder, needed) && may_request(holder))
+        });
+        let lacking: Vec<&str> = lacking.map(|needed| needed.permission.as_str()).collect();
+        if lacking.is_empty() {
+            return Access::NotTogether;
+        }
+        Access::Lacking(lacking)
+    }
+
+    fn may_request(&self, holder: usize, wanted: &Wanted<'_>) -> bool {
+        let denied = |source: &Source<'_>| {
+            source.denied_tools.contains(wanted.tool) || source.denies_group(&wanted.groups)
+        };
+        let granted = |source: &Source<'_>| {
+            let mut groups = wanted.groups.iter();
+            source.groups.contains(EVERY) || groups.any(|group| source.groups.contains(group))
+        };
+        !self.sources_of(holder).any(denied) && self.sources_of(holder).any(granted)
+    }
+
+    fn holds(&self, holder: usize, needed: &Needed<'_>) -> bool {
+        let any =
+            |patterns: &BTreeSet<usize>| needed.covering.iter().any(|it| patterns.contains(it));
+        !self.sources_of(holder).any(|source| any(&source.denied))
+            && self.sources_of(holder).any(|source| any(&source.allowed))
+    }
+
+    fn sources_of(&self, holder: usize) -> impl Iterator<Item = &Source<'p>> {
+        let sources = self.holders.get(holder).into_iter().flatten();
+        sources.filter_map(|source| self.sources.get(*source))
+    }
+
+    fn granting<'s>(&'s self, groups: &'s BTreeSet<&'s str>) -> impl Iterator<Item = &'s Index> {
+        let groups = groups.iter().copied().filter(|group| *group != EVERY);
+        groups
+            .chain([EVERY])
+            .filter_map(|group| self.groups.get(group))
+    }
+
+    /// Who is granted a group, denied or not; some more than once.
+    fn granted_any<'s>(&'s self, groups: &'s BTreeSet<&'s str>) -> impl Iterator<Item = usize> {
+        self.granting(groups).flat_map(|index| self.having(index))
+    }
+
+    /// Who is granted a permission, denied or not; some more than once.
+    fn allowed<'s>(&'s self, needed: &'s Needed<'_>) -> impl Iterator<Item = usize> {
+        let indexes = needed
+            .covering
+            .iter()
+            .filter_map(|pattern| self.patterns.get(*pattern));
+        indexes.flat_map(|index| self.having(index))
+    }
+
+    fn total(&self, needed: &Needed<'_>) -> usize {
+        let indexes = needed
+            .covering
+            .iter()
+            .filter_map(|pattern| self.patterns.get(*pattern));
+        indexes.map(|index| index.total).sum()
+    }
+
+    fn having<'s>(&'s self, index: &'s Index) -> impl Iterator<Item = usize> {
+        let lists = index
+            .sources
+            .iter()
+            .filter_map(|source| self.holders_of.get(*source));
+        lists.flatten().copied()
+    }
+}
+
+impl Source<'_> {
+    fn denies_group(&self, groups: &BTreeSet<&str>) -> bool {
+        self.denied_groups.contains(EVERY)
+            || groups
+                .iter()
+                .any(|group| self.denied_groups.contains(group))
+    }
+}
+
+/// The grants of every principal and role, and of everybody else.
+pub(super) fn all_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
+    policy.roles.values().chain(held_grants(policy))
+}
+
+/// The grants of every principal, and of everybody else.
+pub(super) fn held_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
+    let principals = policy
+        .principals
+        .values()
+        .map(|principal| &principal.grants);
+    principals.chain([&policy.anyone])
+}
+
+/// The roles grants take over, directly or through other roles, each once.
+pub(super) fn taken_over<'p>(policy: &'p Policy, grants: &'p Grants) -> Vec<(&'p str, &'p Grants)> {
+    let mut taken = BTreeSet::new();
+    let mut roles = Vec::new();
+    let mut pending = vec![grants];
+    while let Some(grants) = pending.pop() {
+        for name in &grants.roles {
+            if let Some(role) = policy.roles.get(name)
+                && taken.insert(name)
+            {
+                roles.push((name.as_str(), role));
+                pending.push(role);
+            }
+        }
+    }
+    roles
+}

@@ -1,0 +1,141 @@
+//! Permission patterns in a tree of their parts, so that a question does not ask every pattern.
+
+use std::collections::BTreeMap;
+
+use crate::policy::EVERY;
+
+/// Patterns, each with a number.
+#[derive(Debug, Default)]
+pub(super) struct PatternTree<'p> {
+    root: Node<'p>,
+}
+
+#[derive(Debug, Default)]
+struct Node<'p> {
+    parts: BTreeMap<&'p str, Self>,
+    /// The pattern that ends here.
+    pattern: Option<usize>,
+}
+
+impl<'p> PatternTree<'p> {
+    /// Adds a pattern; the number of an equal one that is there already stays.
+    pub(super) fn insert(&mut self, pattern: &'p str, number: usize) {
+        let mut node = &mut self.root;
+        for part in pattern.split(':') {
+            node = node.parts.entry(part).or_default();
+        }
+        node.pattern.get_or_insert(number);
+    }
+
+    /// Every pattern that stands for all the rights a pattern or a right stands for, itself included.
+    pub(super) fn covering(&self, pattern: &str) -> Vec<usize> {
+        let parts: Vec<&str> = pattern.split(':').collect();
+        let mut found = Vec::new();
+        self.root.covering(&parts, &mut found);
+        found
+    }
+
+    /// Whether a pattern stands for a right some pattern here stands for too.
+    pub(super) fn meets(&self, pattern: &str) -> bool {
+        let parts: Vec<&str> = pattern.split(':').collect();
+        self.root.meets(&parts)
+    }
+}
+
+impl Node<'_> {
+    fn covering(&self, parts: &[&str], found: &mut Vec<usize>) {
+        let Some((part, rest)) = parts.split_first() else {
+            found.extend(self.pattern);
+            return;
+        };
+        let star = self.parts.get(EVERY);
+        // A star that ends a pattern stands for this part and all that follow.
+        found.extend(star.and_then(|star| star.pattern));
+        let open = *part == EVERY && rest.is_empty();
+        if open {
+            return;
+        }
+        if let Some(star) = star.filter(|_| !rest.is_empty()) {
+            star.covering(rest, found);
+        }
+        if let Some(node) = self.parts.get(part).filter(|_| *part != EVERY) {
+            node.covering(rest, found);
+        }
+    }
+
+    fn meets(&self, parts: &[&str]) -> bool {
+        let Some((part, rest)) = parts.split_first() else {
+            return self.pattern.is_some();
+        };
+        let star = self.parts.get(EVERY);
+        if star.is_some_and(|star| star.pattern.is_some()) {
+            return true;
+        }
+        if *part == EVERY {
+            return self
+                .parts
+                .values()
+                .any(|node| rest.is_empty() || node.meets(rest));
+        }
+        let same = self.parts.get(part);
+        star.into_iter().chain(same).any(|node| node.meets(rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{Permission, PermissionPattern};
+    use proptest::prelude::*;
+
+    /// Every right of up to four parts of two words.
+    fn rights() -> Vec<Permission> {
+        let mut texts = vec!["a".to_owned(), "b".to_owned()];
+        let mut last = texts.clone();
+        for _ in 0..3 {
+            last = last
+                .iter()
+                .flat_map(|text| [format!("{text}:a"), format!("{text}:b")])
+                .collect();
+            texts.extend(last.clone());
+        }
+        texts
+            .iter()
+            .map(|text| Permission::parse(text).unwrap())
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_tree_says_what_the_patterns_say(
+            patterns in prop::collection::vec("[ab*](:[ab*]){0,2}", 1..8),
+            asked in "[ab*](:[ab*]){0,2}",
+        ) {
+            let rights = rights();
+            let of = |text: &str| {
+                let pattern = PermissionPattern::parse(text).unwrap();
+                rights.iter().filter(|right| pattern.covers(right)).collect::<Vec<_>>()
+            };
+            let mut patterns = patterns;
+            patterns.sort();
+            patterns.dedup();
+            let mut tree = PatternTree::default();
+            for (number, pattern) in patterns.iter().enumerate() {
+                tree.insert(pattern, number);
+            }
+            let wanted = of(&asked);
+            let mut covering = tree.covering(&asked);
+            covering.sort_unstable();
+            let expected: Vec<usize> = (0..patterns.len())
+                .filter(|number| {
+                    // Two words cannot tell `*` from `a` and `b` together, which is no pattern.
+                    let held = of(&patterns[*number]);
+                    wanted.iter().all(|right| held.contains(right))
+                })
+                .collect();
+            prop_assert_eq!(covering, expected);
+            let meets = patterns.iter().any(|it| of(it).iter().any(|right| wanted.contains(right)));
+            prop_assert_eq!(tree.meets(&asked), meets);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Rules about names that lead to nothing, which are often misspelled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolwarden_model::json::Pointer;
+
+use super::holders::{all_grants, held_grants, taken_over};
+use super::patterns::PatternTree;
+use super::{LintRule, Report, Suggestions};
+use crate::policy::{DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, group_and_parents};
+
+pub(super) fn check(policy: &Policy, report: &mut Report) {
+    roles(policy, report);
+    groups(policy, report);
+    permissions(policy, report);
+}
+
+fn roles(policy: &Policy, report: &mut Report) {
+    let mut direct = Grants::default();
+    let roles: BTreeSet<&String> = held_grants(policy)
+        .flat_map(|grants| &grants.roles)
+        .collect();
+    direct.roles = roles.into_iter().cloned().collect();
+    let used: BTreeSet<&str> = taken_over(policy, &direct)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    for (name, role) in &policy.roles {
+        if !used.contains(name.as_str()) {
+            let message = format!("nobody has role `{name}`; give it to a principal, or remove it");
+            report.add(LintRule::UnusedRole, role.pointer.clone(), message);
+        }
+    }
+}
+
+fn groups(policy: &Policy, report: &mut Report) {
+    let of_tools = policy.tools.iter().flat_map(|tool| &tool.groups);
+    let populated: BTreeSet<&str> = of_tools
+        .flat_map(|group| group_and_parents(group))
+        .collect();
+    let mut suggestions = Suggestions::among(populated.iter().copied());
+    for name in policy.groups.keys() {
+        if !populated.contains(name.as_str()) {
+            let near = suggestions.of(name);
+            let message = format!(
+                "no tool is in group `{name}`{near}; put a tool into it, or remove its description"
+            );
+            report.add(
+                LintRule::UnusedGroup,
+                Pointer::of(["groups", name]),
+                message,
+            );
+        }
+    }
+    let mut granted = Places::default();
+    for grants in all_grants(policy) {
+        for (index, group) in grants.groups.iter().flatten().enumerate() {
+            // Who names no group asks for the default one, so granting it is of use without tools.
+            let special = [EVERY, DEFAULT_GROUP].contains(&group.as_str());
+            let known = populated.contains(group.as_str()) || policy.groups.contains_key(group);
+            if !special && !known {
+                granted.add(group, || grants.pointer.child("groups").index(index));
+            }
+        }
+    }
+    for (name, place) in granted.0 {
+        let near = suggestions.of(name);
+        let others = place.others();
+        let message = format!("group `{name}` is granted{others}, and no tool is in it{near}");
+        report.add(LintRule::UnusedGroup, place.first, message);
+    }
+}
+
+fn permissions(policy: &Policy, report: &mut Report) {
+    let mut places = Places::default();
+    for grants in all_grants(policy) {
+        let lists: [(&[PermissionPattern], &[&str]); 2] = [
+            (&grants.permissions, &["permissions"]),
+            (&grants.deny.permissions, &["deny", "permissions"]),
+        ];
+        for (patterns, keys) in lists {
+            for (index, pattern) in patterns.iter().enumerate() {
+                places.add(pattern.as_str(), || {
+                    let list = Pointer::of(keys.iter().copied());
+                    grants.pointer.join(&list).index(index)
+                });
+            }
+        }
+    }
+    let mut tree = PatternTree::default();
+    let names: Vec<&str> = places.0.keys().copied().collect();
+    for (number, name) in names.iter().enumerate() {
+        tree.insert(name, number);
+    }
+    let required: BTreeSet<&str> = policy
+        .tools
+        .iter()
+        .flat_map(|tool| &tool.permissions)
+        .map(|permission| permission.as_str())
+        .collect();
+    let used: BTreeSet<usize> = required.iter().flat_map(|it| tree.covering(it)).collect();
+    let mut suggestions = Suggestions::among(required.iter().copied());
+    for (number, (name, place)) in places.0.into_iter().enumerate() {
+        if used.contains(&number) || name == EVERY {
+            continue;
+        }
+        let near = suggestions.of(name);
+        let others = place.others();
+        let message =
+            format!("no tool requires permission `{name}`{others}{near}; correct it, or remove it");
+        report.add(LintRule::UnusedPermission, place.first, message);
+    }
+}
+
+/// Names with where each is first written, so that one mistake in many places is one finding.
+#[derive(Default)]
+struct Places<'p>(BTreeMap<&'p str, Place>);
+
+struct Place {
+    first: Pointer,
+    count: usize,
+}
+
+impl<'p> Places<'p> {
+    fn add(&mut self, name: &'p str, pointer: impl FnOnce() -> Pointer) {
+        let place = self.0.entry(name).or_insert_with(|| Place {
+            first: pointer(),
+            count: 0,
+        });
+        place.count += 1;
+    }
+}
+
+impl Place {
+    fn others(&self) -> String {
+        match self.count {
+            0 | 1 => String::new(),
+            2 => " (here and in one other place)".to_owned(),
+            count => format!(" (here and in {} other places)", count - 1),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Rules about states and transitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolwarden_model::json::Pointer;
+
+use super::{LintRule, Report, listed};
+use crate::graph::{Graph, Origin, Target};
+use crate::policy::{Policy, States, ToolPolicy};
+
+pub(super) fn check(policy: &Policy, report: &mut Report) {
+    if policy.tools.is_empty() {
+        return;
+    }
+    let workflow = Workflow::of(policy);
+    workflow.unreachable_states(report);
+    workflow.unreachable_tools(report);
+    workflow.ends(report);
+    workflow.free_transitions(report);
+}
+
+struct Workflow<'p> {
+    policy: &'p Policy,
+    graph: Graph,
+    /// For each state the first tool whose list names it.
+    listed_by: BTreeMap<&'p str, &'p ToolPolicy>,
+    /// For each state the first tool that leads to it.
+    led_to_by: BTreeMap<&'p str, &'p ToolPolicy>,
+    /// For each state the states transitions lead here from, itself left out.
+    before: BTreeMap<usize, BTreeSet<usize>>,
+    /// The states some transition leads away from.
+    left: BTreeSet<usize>,
+    /// The states a transition of every state leads to.
+    free: BTreeSet<usize>,
+}
+
+impl<'p> Workflow<'p> {
+    fn of(policy: &'p Policy) -> Self {
+        let mut workflow = Self {
+            policy,
+            graph: Graph::of(policy),
+            listed_by: BTreeMap::new(),
+            led_to_by: BTreeMap::new(),
+            before: BTreeMap::new(),
+            left: BTreeSet::new(),
+            free: BTreeSet::new(),
+        };
+        for tool in &policy.tools {
+            if let States::Only(states) = &tool.states {
+                for state in states {
+                    workflow.listed_by.entry(state).or_insert(tool);
+                }
+            }
+            if let Some(state) = &tool.next_state {
+                workflow.led_to_by.entry(state).or_insert(tool);
+            }
+        }
+        for edge in &workflow.graph.edges {
+            match (edge.from, edge.to) {
+                (Origin::State(from), Target::State(to)) => {
+                    workflow.before.entry(to).or_default().insert(from);
+                    workflow.left.insert(from);
+                }
+                (Origin::AnyState, Target::State(to)) => {
+                    workflow.free.insert(to);
+                }
+                (_, Target::Same) => {}
+            }
+        }
+        workflow
+    }
+
+    fn unreachable_states(&self, report: &mut Report) {
+        for (number, state) in self.graph.states.iter().enumerate() {
+            if state.reachable {
+                continue;
+            }
+            let name = &state.name;
+            let before = self.before.get(&number).into_iter().flatten();
+            let before = before.filter_map(|number| self.graph.states.get(*number));
+            let before = listed(before.map(|state| state.name.as_str()));
+            let why = if before.is_empty() {
+                "no tool leads to it".to_owned()
+            } else {
+                format!("only {before} leads to it, which cannot be reached either")
+            };
+            let message = format!(
+                "state `{name}` is never reached: {why}; give a tool `state: {name}`, or add it to \
+                 `sessions.initial_states`"
+            );
+            report.add(LintRule::UnreachableState, self.place_of(name), message);
+        }
+    }
+
+    fn unreachable_tools(&self, report: &mut Report) {
+        for tool in &self.policy.tools {
+            let States::Only(states) = &tool.states else {
+                continue;
+            };
+            if states.iter().any(|state| self.is_reachable(state)) {
+                continue;
+            }
+            let name = &tool.name;
+            let message = if states.is_empty() {
+                format!(
+                    "tool `{name}` is available in no state; name its states, or leave \
+                     `available_in_states` away for all"
+                )
+            } else {
+                let states = listed(states.iter().map(String::as_str));
+                format!("tool `{name}` is available only in {states}, which no session reaches")
+            };
+            let pointer = tool.pointer.child(STATES);
+            report.add(LintRule::UnreachableTool, pointer, message);
+        }
+    }
+
+    fn ends(&self, report: &mut Report) {
+        for (number, state) in self.graph.states.iter().enumerate() {
+            let name = &state.name;
+            if state.dead_end {
+                let way = match self.led_to_by.get(name.as_str()) {
+                    Some(tool) => format!("tool `{}` leads to", tool.name),
+                    None => "sessions start in".to_owned(),
+                };
+                let message = format!(
+                    "{way} state `{name}`, where no tool is available; add `{name}` to the \
+                     `available_in_states` of a tool"
+                );
+                report.add(LintRule::DeadEnd, self.place_of(name), message);
+            }
+            let entered = self.before.contains_key(&number) || self.free.contains(&number);
+            let elsewhere = self.free.iter().any(|free| *free != number);
+            let stays = !elsewhere && !self.left.contains(&number);
+            if state.reachable && !state.dead_end && entered && stays {
+                let message = format!(
+                    "a session in state `{name}` stays there: no tool leads anywhere else; if it is \
+                     not the last step, give a tool available there a `state`"
+                );
+                report.add(LintRule::TerminalState, self.place_of(name), message);
+            }
+        }
+    }
+
+    /// Transitions that every state allows, in policies whose states restrict something.
+    fn free_transitions(&self, report: &mut Report) {
+        if self.listed_by.is_empty() {
+            return;
+        }
+        for tool in &self.policy.tools {
+            let (States::Every, Some(next)) = (&tool.states, &tool.next_state) else {
+                continue;
+            };
+            let name = &tool.name;
+            let pointer = tool.pointer.child(NEXT);
+            let others = self.graph.states.iter().filter(|state| state.name != *next);
+            if self.is_initial(next) {
+                if others.count() > 0 {
+                    let message = format!(
+                        "tool `{name}` is available in every state and leads to `{next}`: any call \
+                         of it starts the workflow over; leave its `state` away, or name the states \
+                         it is meant for in `available_in_states`"
+                    );
+                    report.add(LintRule::SilentReset, pointer, message);
+                }
+                continue;
+            }
+            let mut steps = others.filter(|state| !state.initial).peekable();
+            if steps.peek().is_some() {
+                let steps = listed(steps.map(|state| state.name.as_str()));
+                let message = format!(
+                    "tool `{name}` is available in every state and leads to `{next}`: it skips what \
+                     is before `{next}` and undoes what is behind it ({steps}); name the states it \
+                     is meant for in `available_in_states`"
+                );
+                report.add(LintRule::StateJump, pointer, message);
+            }
+        }
+    }
+
+    fn is_reachable(&self, state: &str) -> bool {
+        let state = self.graph.find(state);
+        let state = state.and_then(|number| self.graph.states.get(number));
+        state.is_some_and(|state| state.reachable)
+    }
+
+    fn is_initial(&self, state: &str) -> bool {
+        let state = self.graph.find(state);
+        let state = state.and_then(|number| self.graph.states.get(number));
+        state.is_some_and(|state| state.initial)
+    }
+
+    /// Where a state is first spoken of: as a transition's end, in a list, or as a start.
+    fn place_of(&self, state: &str) -> Pointer {
+        let led = self
+            .led_to_by
+            .get(state)
+            .map(|tool| tool.pointer.child(NEXT));
+        let listed = self
+            .listed_by
+            .get(state)
+            .map(|tool| tool.pointer.child(STATES));
+        led.or(listed)
+            .unwrap_or_else(|| Pointer::of(["sessions", "initial_states"]))
+    }
+}
+
+const NEXT: &str = "state";
+const STATES: &str = "available_in_states";
