@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -194,7 +195,7 @@ pub struct Decision {
     /// The gate that refused it.
     pub step: Option<Gate>,
     /// Why, as a sentence.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// The parts of the arguments that are wrong.
     pub pointers: Vec<Pointer>,
     /// When to try again.
@@ -252,7 +253,7 @@ impl Decision {
             allowed: true,
             code: Code::Allowed,
             step: None,
-            reason: ALL_PASSED.to_owned(),
+            reason: Cow::Borrowed(ALL_PASSED),
             pointers: Vec::new(),
             retry_after: None,
             latency,
@@ -266,7 +267,7 @@ impl Decision {
             allowed: false,
             code: denial.code,
             step: denial.gate(),
-            reason: denial.reason.clone(),
+            reason: Cow::Owned(denial.reason.clone()),
             pointers: denial.faults.iter().map(|it| it.pointer.clone()).collect(),
             retry_after: denial.retry_after,
             latency,

@@ -25,8 +25,8 @@ pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds
 pub use document::{Document, DocumentError, DocumentErrorKind};
 pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
-    Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, Overrun, Permit,
-    Request, RequestedGroups, SchemaFault, Step,
+    Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, NameRef, Overrun,
+    Permit, Request, RequestedGroups, SchemaFault, Step,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{

@@ -7,7 +7,7 @@ use toolwarden_model::json::Pointer;
 
 use super::groups::Groups;
 use super::profile::{Patterns, Profile};
-use super::{Conditional, Guard, Names, Principals, Required, Tool, ToolId, Tools};
+use super::{Conditional, Guard, Names, PrincipalId, Principals, Required, Tool, ToolId, Tools};
 use crate::input::Check;
 use crate::policy::{DEFAULT_GROUP, EVERY, Grants, Policy, States, ToolPolicy};
 
@@ -52,6 +52,7 @@ impl Guard {
         }
         let mut profiles = Profiles::default();
         let mut principals = Principals {
+            list: Vec::with_capacity(policy.principals.len()),
             by_name: Names::default(),
             anyone: Arc::default(),
         };
@@ -64,7 +65,10 @@ impl Guard {
         principals.anyone = profiles.shared(granting.profile(&policy.anyone));
         for (name, principal) in &policy.principals {
             let profile = profiles.shared(granting.profile(&principal.grants));
-            principals.by_name.insert(name.as_str().into(), profile);
+            let id = PrincipalId::try_from(principals.list.len()).unwrap_or(PrincipalId::MAX);
+            let name: Arc<str> = name.as_str().into();
+            principals.by_name.insert(Arc::clone(&name), id);
+            principals.list.push((name, profile));
         }
         let tools = tools.covered_by(&patterns);
         let guard = Self {

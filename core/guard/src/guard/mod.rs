@@ -30,6 +30,7 @@ type Names<K, V> = HashMap<K, V, FixedState>;
 type GroupId = u32;
 type ToolId = u32;
 type PatternId = u32;
+type PrincipalId = u32;
 
 /// A policy that decides calls. It never changes; a new policy is a new guard.
 #[derive(Clone, Debug)]
@@ -62,7 +63,8 @@ struct Tools {
 
 #[derive(Debug)]
 struct Principals {
-    by_name: Names<Arc<str>, Arc<Profile>>,
+    list: Vec<(Arc<str>, Arc<Profile>)>,
+    by_name: Names<Arc<str>, PrincipalId>,
     anyone: Arc<Profile>,
 }
 
@@ -160,17 +162,30 @@ impl Guard {
         self.groups.id(name).is_some()
     }
 
-    /// The name of a tool, if it is known.
+    /// A name for a tool that takes no room: its number, where it is known.
     #[must_use]
-    pub fn known_tool(&self, name: &str) -> Option<&Arc<str>> {
-        self.tool(name).map(|tool| &tool.name)
+    pub fn tool_ref(&self, name: &str) -> NameRef {
+        let known = self.tools.by_name.get(name);
+        known.map_or_else(|| NameRef::told(name), |id| NameRef::Known(*id))
     }
 
-    /// The name of a principal, if the policy names it.
+    /// A name for a principal that takes no room: its number, where the policy names it.
     #[must_use]
-    pub fn known_principal(&self, name: &str) -> Option<&Arc<str>> {
-        let found = self.principals.by_name.get_key_value(name);
-        found.map(|(name, _)| name)
+    pub fn principal_ref(&self, name: &str) -> NameRef {
+        let known = self.principals.by_name.get(name);
+        known.map_or_else(|| NameRef::told(name), |id| NameRef::Known(*id))
+    }
+
+    /// The tool a reference of this very guard stands for.
+    #[must_use]
+    pub fn tool_name<'n>(&'n self, name: &'n NameRef) -> &'n str {
+        name.resolve(|id| self.tools.list.get(id).map(|tool| &*tool.name))
+    }
+
+    /// The principal a reference of this very guard stands for.
+    #[must_use]
+    pub fn principal_name<'n>(&'n self, name: &'n NameRef) -> &'n str {
+        name.resolve(|id| self.principals.list.get(id).map(|(name, _)| &**name))
     }
 
     fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
@@ -179,15 +194,38 @@ impl Guard {
     }
 
     fn profile(&self, principal: &str) -> &Arc<Profile> {
-        let amended = || self.amended.get(principal);
-        let amended = if self.amended.is_empty() {
-            None
-        } else {
-            amended()
-        };
-        amended
-            .or_else(|| self.principals.by_name.get(principal))
-            .unwrap_or(&self.principals.anyone)
+        if !self.amended.is_empty()
+            && let Some(profile) = self.amended.get(principal)
+        {
+            return profile;
+        }
+        let known = self.principals.by_name.get(principal);
+        let known = known.and_then(|id| self.principals.list.get(*id as usize));
+        known.map_or(&self.principals.anyone, |(_, profile)| profile)
+    }
+}
+
+/// A name that takes no room where the policy knows it. It means something to one guard only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameRef {
+    /// The number under which the policy knows it.
+    Known(u32),
+    /// The name itself; empty where there is none.
+    Told(Box<str>),
+}
+
+impl NameRef {
+    /// A name the policy does not know.
+    #[must_use]
+    pub fn told(name: &str) -> Self {
+        Self::Told(name.into())
+    }
+
+    fn resolve<'n>(&'n self, known: impl FnOnce(usize) -> Option<&'n str>) -> &'n str {
+        match self {
+            Self::Known(id) => known(*id as usize).unwrap_or_default(),
+            Self::Told(name) => name,
+        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! Opening, looking at and closing sessions.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use toolwarden_guard::{Availability, Code, Denial, RequestedGroups};
 
@@ -36,23 +34,25 @@ impl LiveGuard {
         let now = shared.clock.monotonic();
         let idle = current.guard.sessions().idle;
         let standing = shared.standing(&current, call, now);
-        let groups = call.groups.clone().unwrap_or(standing.groups);
+        let groups = call
+            .groups
+            .clone()
+            .unwrap_or_else(|| standing.groups.clone());
         let whose = call.whose();
         let known = shared.sessions.get(whose, now, idle).is_some();
         let at = (shared.clock.wall(), now);
-        let state = Arc::clone(&standing.state);
+        let state = standing.name().into();
         if !shared.sessions.open(whose, groups.clone(), state, at, idle) {
             return Err(Denial::too_many_sessions());
         }
         let detail = object(json!({
             "requested_groups": groups.names().collect::<Vec<_>>(),
             "granted_groups": granted(&groups, &available),
-            "state": *standing.state,
+            "state": standing.name(),
             "unknown_groups": available.unknown_groups,
         }));
         let code = if known { "continued" } else { "opened" };
-        let nothing = Arc::clone(&shared.no_name);
-        shared.note(&current, call, nothing, Event::Session { code, detail });
+        shared.note(&current, call, Event::Session { code, detail });
         Ok(available)
     }
 
@@ -98,13 +98,7 @@ impl LiveGuard {
         };
         let detail = object(log.document());
         let code = "closed";
-        let nothing = Arc::clone(&shared.no_name);
-        shared.note(
-            &shared.current(),
-            &call,
-            nothing,
-            Event::Session { code, detail },
-        );
+        shared.note(&shared.current(), &call, Event::Session { code, detail });
         Some(log)
     }
 }

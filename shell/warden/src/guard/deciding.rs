@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Circumstances, Code, Denial, Guard, Limits, Overrun, Permit, Request, RequestedGroups,
+    Circumstances, Code, Denial, Guard, INITIAL_STATE, Limits, OnFailure, Overrun, Permit, Request,
+    RequestedGroups,
 };
 
 use super::audit::AuditError;
-use super::entry::{Entry, Event, object};
+use super::entry::{About, Entry, Event, object};
 use super::limiter::{Exceeded, Key, Metered};
-use super::live::{Call, Current, Shared, Standing};
+use super::live::{Call, Current, Shared, Standing, Trail};
 use super::sessions::Whose;
 
 impl<'c> Call<'c> {
@@ -23,9 +24,64 @@ impl<'c> Call<'c> {
             session: self.session.unwrap_or_default(),
         }
     }
+
+    pub(super) fn about(&self, guard: &Guard) -> About {
+        About {
+            principal: guard.principal_ref(self.principal),
+            tool: guard.tool_ref(self.tool),
+            session: self.session.map(Box::from),
+        }
+    }
 }
 
 impl Shared {
+    /// Decides a call and puts the decision down: nothing is let through that the log does not know
+    /// of, unless the policy says otherwise.
+    pub(super) fn decide(&self, call: &Call<'_>) -> (Result<Permit, Denial>, Trail) {
+        let began = self.clock.monotonic();
+        let current = self.current();
+        let guard = &current.guard;
+        let standing = self.standing(&current, call, began);
+        let circumstances = self.circumstances(guard, &call.attributes);
+        let request = Request {
+            principal: call.principal,
+            groups: call.groups.as_ref().unwrap_or(&standing.groups),
+            state: standing.name(),
+            circumstances: circumstances.as_ref().unwrap_or(&self.nothing),
+        };
+        let mut answer = self.pass(guard, &request, call, began);
+        let ended = self.clock.monotonic();
+        let latency = between(began, ended);
+        if let Err(denial) = &answer {
+            self.count_denial(guard, denial, &request);
+        }
+        let event = Event::Decision {
+            denial: answer.as_ref().err().cloned().map(Box::new),
+            groups: call.groups.as_ref().and_then(RequestedGroups::named),
+            state: standing.state.clone(),
+            arguments: Arc::clone(&call.arguments),
+            latency,
+        };
+        let fails_closed = guard.audit().on_failure == OnFailure::Deny;
+        let about = call.about(guard);
+        let entry = self.entry(current, about, event);
+        let id = entry.id;
+        if let Err(error) = self.put_down(entry) {
+            self.metrics.unrecorded();
+            // A refusal stands without a record.
+            if answer.is_ok() && fails_closed {
+                answer = Err(Denial::unrecorded(&error));
+            }
+        }
+        let trail = Trail {
+            id,
+            state: standing.state,
+            ended,
+            latency,
+        };
+        (answer, trail)
+    }
+
     /// Takes a call through the gates, and counts it.
     pub(super) fn pass(
         &self,
@@ -96,11 +152,11 @@ impl Shared {
 
     /// Where a session stands. What the client says about it counts only when it starts, and only
     /// where the policy lets it.
-    pub(super) fn standing(&self, current: &Current, call: &Call<'_>, now: u64) -> Standing {
+    pub(super) fn standing(&self, current: &Arc<Current>, call: &Call<'_>, now: u64) -> Standing {
         let guard = &current.guard;
         let claimed = call.state.filter(|state| !state.is_empty());
         let initial = || Standing {
-            state: Arc::clone(self.sessions.initial()),
+            state: None,
             groups: RequestedGroups::Default,
         };
         if !guard.has_workflow() && call.session.is_none() && claimed.is_none() {
@@ -112,9 +168,10 @@ impl Shared {
             if let Some(claimed) = claimed.filter(|claimed| **claimed != *state) {
                 self.claimed_state(current, call, &state, claimed);
             }
+            let state = Some(state);
             return Standing { state, groups };
         }
-        let Some(claimed) = claimed.filter(|claimed| **claimed != **self.sessions.initial()) else {
+        let Some(claimed) = claimed.filter(|claimed| *claimed != INITIAL_STATE) else {
             return initial();
         };
         let state: Arc<str> = claimed.into();
@@ -125,20 +182,19 @@ impl Shared {
                 .sessions
                 .open(whose, groups.clone(), Arc::clone(&state), at, idle)
         {
+            let state = Some(state);
             return Standing { state, groups };
         }
-        let initial = initial();
-        self.claimed_state(current, call, &initial.state, claimed);
-        initial
+        self.claimed_state(current, call, INITIAL_STATE, claimed);
+        initial()
     }
 
-    fn claimed_state(&self, current: &Current, call: &Call<'_>, state: &str, claimed: &str) {
+    fn claimed_state(&self, current: &Arc<Current>, call: &Call<'_>, state: &str, claimed: &str) {
         self.metrics.escalation("client_state");
         self.metrics.invalid_transition("client_state");
         let detail = object(json!({"state": state, "claimed": claimed}));
         let code = "client_state";
-        let tool = call.tool.into();
-        self.note(current, call, tool, Event::Escalation { code, detail });
+        self.note(current, call, Event::Escalation { code, detail });
     }
 
     pub(super) fn count_denial(&self, guard: &Guard, denial: &Denial, request: &Request<'_>) {
@@ -170,17 +226,9 @@ impl Shared {
         })
     }
 
-    pub(super) fn entry(&self, current: &Current, event: Event) -> Entry {
+    pub(super) fn entry(&self, under: Arc<Current>, about: About, event: Event) -> Entry {
         let at_ms = self.clock.wall().as_millisecond();
-        Entry {
-            at_ms,
-            id: self.ids.next(at_ms),
-            principal: Arc::clone(&self.no_name),
-            tool: Arc::clone(&self.no_name),
-            session: Arc::clone(&self.no_name),
-            event,
-            redaction: Arc::clone(&current.redaction),
-        }
+        Entry::new(at_ms, self.ids.next(at_ms), about, event, under)
     }
 
     pub(super) fn put_down(&self, entry: Entry) -> Result<(), AuditError> {
@@ -188,13 +236,9 @@ impl Shared {
     }
 
     /// Puts down what happened besides decisions; where that fails it is counted.
-    pub(super) fn note(&self, current: &Current, call: &Call<'_>, tool: Arc<str>, event: Event) {
-        let entry = Entry {
-            principal: call.principal.into(),
-            tool,
-            session: call.session.unwrap_or_default().into(),
-            ..self.entry(current, event)
-        };
+    pub(super) fn note(&self, under: &Arc<Current>, call: &Call<'_>, event: Event) {
+        let about = call.about(&under.guard);
+        let entry = self.entry(Arc::clone(under), about, event);
         if self.put_down(entry).is_err() {
             self.metrics.unrecorded();
         }

@@ -8,8 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::audit::Content;
-use toolwarden_guard::{Denial, Fault, Redaction, milliseconds};
+use toolwarden_guard::{Denial, Fault, INITIAL_STATE, NameRef, Redaction, milliseconds};
+
 use toolwarden_model::json::{Object, Pointer, to_canonical_string};
+
+use super::live::Current;
 
 /// One thing that happened, to be put down in the log.
 #[derive(Clone, Debug)]
@@ -18,16 +21,14 @@ pub struct Entry {
     pub at_ms: i64,
     /// Which.
     pub id: EntryId,
-    /// Who made the call, empty where nobody did.
-    pub principal: Arc<str>,
-    /// The tool, empty where none is concerned.
-    pub tool: Arc<str>,
-    /// The session, empty where there is only the principal's own.
-    pub session: Arc<str>,
+    principal: NameRef,
+    tool: NameRef,
+    session: Option<Box<str>>,
     /// What happened.
     pub event: Event,
-    /// What is kept of it.
-    pub redaction: Arc<Redaction>,
+    /// The policy it happened under: it knows the names, and what is kept of arguments. One reference
+    /// instead of one for each of these keeps threads from waiting for each other's counters.
+    under: Arc<Current>,
 }
 
 /// What happened.
@@ -39,8 +40,8 @@ pub enum Event {
         denial: Option<Box<Denial>>,
         /// The groups that were asked for; none are those of the session.
         groups: Option<Arc<[Box<str>]>>,
-        /// The state of the session.
-        state: Arc<str>,
+        /// The state of the session; none is the initial one.
+        state: Option<Arc<str>>,
         /// The arguments.
         arguments: Arc<Value>,
         /// How long deciding took.
@@ -154,7 +155,56 @@ impl super::audit::Entry for Entry {
     }
 }
 
+/// Whom and what an entry is about.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    pub(super) principal: NameRef,
+    pub(super) tool: NameRef,
+    pub(super) session: Option<Box<str>>,
+}
+
 impl Entry {
+    pub(super) fn new(
+        at_ms: i64,
+        id: EntryId,
+        about: About,
+        event: Event,
+        under: Arc<Current>,
+    ) -> Self {
+        let About {
+            principal,
+            tool,
+            session,
+        } = about;
+        Self {
+            at_ms,
+            id,
+            principal,
+            tool,
+            session,
+            event,
+            under,
+        }
+    }
+
+    /// Who made the call, empty where nobody did.
+    #[must_use]
+    pub fn principal(&self) -> &str {
+        self.under.guard.principal_name(&self.principal)
+    }
+
+    /// The tool, empty where none is concerned.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        self.under.guard.tool_name(&self.tool)
+    }
+
+    /// The session, empty where there is only the principal's own.
+    #[must_use]
+    pub fn session(&self) -> &str {
+        self.session.as_deref().unwrap_or_default()
+    }
+
     /// Whether it is the decision on a call.
     #[must_use]
     pub const fn is_decision(&self) -> bool {
@@ -176,14 +226,14 @@ impl Entry {
     /// What a record says of it.
     #[must_use]
     pub fn content(&self) -> Content {
-        let (kind, code, allowed, mut body) = self.event.told(&self.redaction);
+        let (kind, code, allowed, mut body) = self.event.told(&self.under.redaction);
         body.insert("id".to_owned(), self.id.to_string().into());
         Content {
             at_ms: self.at_ms,
             kind: Cow::Borrowed(kind),
-            principal: told(&self.principal),
-            tool: told(&self.tool),
-            session: told(&self.session),
+            principal: told(self.principal()),
+            tool: told(self.tool()),
+            session: told(self.session()),
             code: Cow::Borrowed(code),
             allowed,
             body: to_canonical_string(&Value::Object(body)),
@@ -204,7 +254,7 @@ impl Event {
                 let mut body = object(json!({
                     "arguments": redaction.kept(arguments),
                     "latency_ms": milliseconds(*latency),
-                    "state": **state,
+                    "state": state.as_deref().unwrap_or(INITIAL_STATE),
                 }));
                 if let Some(groups) = groups {
                     let names = groups.iter().map(|it| Value::from(&**it)).collect();
@@ -260,8 +310,8 @@ impl Event {
 }
 
 /// A name, unless it is empty and says nothing.
-fn told(name: &Arc<str>) -> Option<Arc<str>> {
-    (!name.is_empty()).then(|| Arc::clone(name))
+fn told(name: &str) -> Option<Arc<str>> {
+    (!name.is_empty()).then(|| name.into())
 }
 
 fn insert_faults(body: &mut Object, faults: &[Fault]) {

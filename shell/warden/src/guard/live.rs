@@ -7,14 +7,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, Guard, InvalidPermission, OnFailure,
-    Redaction, Request, RequestedGroups, Step,
+    Amendment, Availability, Circumstances, Decision, Denial, Guard, INITIAL_STATE,
+    InvalidPermission, Redaction, Request, RequestedGroups, Step,
 };
 use toolwarden_model::json::Object;
 
 use super::clock::Clock;
-use super::deciding::between;
-use super::entry::{Entry, EntryIds, Event, object};
+use super::entry::{EntryId, EntryIds, Event, object};
 use super::file::{LoadedPolicy, PolicyFileError};
 use super::limiter::{Key, Limiter, NoRandomness};
 use super::log::Log;
@@ -44,7 +43,6 @@ pub(super) struct Shared {
     /// The bits of the load the host reported; a NaN where it reported none.
     pub(super) load: AtomicU64,
     pub(super) nothing: Circumstances,
-    pub(super) no_name: Arc<str>,
 }
 
 /// The policy in use.
@@ -78,8 +76,24 @@ pub struct Call<'c> {
 
 /// What the gates need to know of a session.
 pub(super) struct Standing {
-    pub(super) state: Arc<str>,
+    /// None is the initial one.
+    pub(super) state: Option<Arc<str>>,
     pub(super) groups: RequestedGroups,
+}
+
+/// What a decision leaves behind for those who follow it up.
+pub(super) struct Trail {
+    pub(super) id: EntryId,
+    /// The state it was made in; none is the initial one.
+    pub(super) state: Option<Arc<str>>,
+    pub(super) ended: u64,
+    pub(super) latency: Duration,
+}
+
+impl Standing {
+    pub(super) fn name(&self) -> &str {
+        self.state.as_deref().unwrap_or(INITIAL_STATE)
+    }
 }
 
 impl LiveGuard {
@@ -107,7 +121,6 @@ impl LiveGuard {
                 metrics: Metrics::new(),
                 load: AtomicU64::new(no_load),
                 nothing,
-                no_name: "".into(),
             }),
         })
     }
@@ -130,73 +143,16 @@ impl LiveGuard {
     /// # Errors
     /// The call is refused.
     pub fn decide(&self, call: &Call<'_>) -> Result<OpenCall, Denial> {
-        let shared = &self.shared;
-        let began = shared.clock.monotonic();
-        let current = shared.current.load();
-        let standing = shared.standing(&current, call, began);
-        let circumstances = shared.circumstances(&current.guard, &call.attributes);
-        let request = Request {
-            principal: call.principal,
-            groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: &standing.state,
-            circumstances: circumstances.as_ref().unwrap_or(&shared.nothing),
-        };
-        let decided = shared.pass(&current.guard, &request, call, began);
-        let ended = shared.clock.monotonic();
-        let latency = between(began, ended);
-        let principal = current.guard.known_principal(call.principal);
-        let entry = Entry {
-            principal: principal.map_or_else(|| call.principal.into(), Arc::clone),
-            session: call
-                .session
-                .map_or_else(|| Arc::clone(&shared.no_name), Arc::from),
-            ..shared.entry(
-                &current,
-                Event::Decision {
-                    denial: decided.as_ref().err().cloned().map(Box::new),
-                    groups: call.groups.as_ref().and_then(RequestedGroups::named),
-                    state: Arc::clone(&standing.state),
-                    arguments: Arc::clone(&call.arguments),
-                    latency,
-                },
-            )
-        };
-        let permit = match decided {
-            Ok(permit) => permit,
-            Err(denial) => {
-                shared.count_denial(&current.guard, &denial, &request);
-                let tool = current.guard.known_tool(call.tool);
-                let tool = tool.map_or_else(|| call.tool.into(), Arc::clone);
-                // Nothing is let through that the log does not know of; a refusal stands without it.
-                if shared.put_down(Entry { tool, ..entry }).is_err() {
-                    shared.metrics.unrecorded();
-                }
-                return Err(denial);
-            }
-        };
-        let tool = Arc::clone(permit.tool());
-        let open = OpenCall::new(self, &entry, permit, &standing.state, ended, latency);
-        if let Err(error) = shared.put_down(Entry { tool, ..entry }) {
-            shared.metrics.unrecorded();
-            if current.guard.audit().on_failure == OnFailure::Deny {
-                open.forget();
-                return Err(Denial::unrecorded(&error));
-            }
-        }
-        Ok(open)
+        let (answer, trail) = self.shared.decide(call);
+        answer.map(|permit| OpenCall::new(self, permit, call, trail))
     }
 
     /// Decides a call and puts the decision down, for a call that is made elsewhere or not at all.
     pub fn intercept(&self, call: &Call<'_>) -> Decision {
-        let began = self.shared.clock.monotonic();
-        let decided = self.decide(call);
-        let took = between(began, self.shared.clock.monotonic());
-        match decided {
-            Ok(open) => {
-                open.forget();
-                Decision::allow(took)
-            }
-            Err(denial) => Decision::deny(&denial, took),
+        let (answer, trail) = self.shared.decide(call);
+        match answer {
+            Ok(_) => Decision::allow(trail.latency),
+            Err(denial) => Decision::deny(&denial, trail.latency),
         }
     }
 
@@ -205,15 +161,16 @@ impl LiveGuard {
     pub fn explain(&self, call: &Call<'_>) -> Vec<Step> {
         let shared = &self.shared;
         let now = shared.clock.monotonic();
-        let current = shared.current.load();
+        let current = shared.current();
         let idle = current.guard.sessions().idle;
         let kept = shared.sessions.standing(call.whose(), now, idle);
         let standing = match kept {
-            Some((state, groups)) => Standing { state, groups },
+            Some((state, groups)) => Standing {
+                state: Some(state),
+                groups,
+            },
             None => Standing {
-                state: call
-                    .state
-                    .map_or_else(|| Arc::clone(shared.sessions.initial()), Arc::from),
+                state: call.state.map(Arc::from),
                 groups: RequestedGroups::Default,
             },
         };
@@ -221,7 +178,7 @@ impl LiveGuard {
         let request = Request {
             principal: call.principal,
             groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: &standing.state,
+            state: standing.name(),
             circumstances: circumstances.as_ref().unwrap_or(&shared.nothing),
         };
         current
@@ -238,13 +195,13 @@ impl LiveGuard {
     pub fn available(&self, call: &Call<'_>) -> Result<Availability, Denial> {
         let shared = &self.shared;
         let now = shared.clock.monotonic();
-        let current = shared.current.load();
+        let current = shared.current();
         let standing = shared.standing(&current, call, now);
         let circumstances = shared.circumstances(&current.guard, &call.attributes);
         let request = Request {
             principal: call.principal,
             groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: &standing.state,
+            state: standing.name(),
             circumstances: circumstances.as_ref().unwrap_or(&shared.nothing),
         };
         let available = current.guard.available(&request);
@@ -252,13 +209,12 @@ impl LiveGuard {
             Ok(found) => shared.metrics.listed(&current.guard, &request, found),
             Err(denial) => {
                 shared.count_denial(&current.guard, denial, &request);
-                let tool = Arc::clone(&shared.no_name);
                 let detail = object(json!({
                     "groups": request.groups.names().collect::<Vec<_>>(),
                     "reason": denial.reason,
                 }));
                 let code = denial.code.as_str();
-                shared.note(&current, call, tool, Event::Escalation { code, detail });
+                shared.note(&current, call, Event::Escalation { code, detail });
             }
         }
         available
@@ -276,8 +232,7 @@ impl LiveGuard {
         shared.current.store(Arc::clone(&current));
         let code = "exchanged";
         let nobody = Call::default();
-        let tool = Arc::clone(&shared.no_name);
-        shared.note(&current, &nobody, tool, Event::Policy { code, detail });
+        shared.note(&current, &nobody, Event::Policy { code, detail });
     }
 
     /// Reads a policy file and takes it over. One with a mistake changes nothing: the policy in use
@@ -302,15 +257,10 @@ impl LiveGuard {
                     "error": error.to_string(),
                 }));
                 shared.metrics.reload_failed();
-                let current = shared.current.load();
+                let current = shared.current();
                 let code = "refused";
-                let tool = Arc::clone(&shared.no_name);
-                shared.note(
-                    &current,
-                    &Call::default(),
-                    tool,
-                    Event::Policy { code, detail },
-                );
+                let nobody = Call::default();
+                shared.note(&current, &nobody, Event::Policy { code, detail });
                 Err(error)
             }
         }

@@ -87,13 +87,13 @@ impl RecentLog {
     /// Entries of a tool.
     #[must_use]
     pub fn for_tool(&self, tool: &str) -> Vec<Entry> {
-        self.filtered(|entry| *entry.tool == *tool)
+        self.filtered(|entry| entry.tool() == tool)
     }
 
     /// Entries of a principal.
     #[must_use]
     pub fn for_principal(&self, principal: &str) -> Vec<Entry> {
-        self.filtered(|entry| *entry.principal == *principal)
+        self.filtered(|entry| entry.principal() == principal)
     }
 
     /// Calls that were refused.

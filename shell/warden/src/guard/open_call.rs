@@ -7,8 +7,8 @@ use thiserror::Error;
 use toolwarden_guard::{Fault, OutputMode, Permit};
 
 use super::deciding::between;
-use super::entry::{Ending, Entry, EntryId, Event};
-use super::live::LiveGuard;
+use super::entry::{About, Ending, EntryId, Event};
+use super::live::{Call, LiveGuard, Trail};
 use super::sessions::{Moved, Transition, Whose};
 
 /// A permitted call whose outcome is still to be told. One that is dropped without is put down as
@@ -19,8 +19,8 @@ pub struct OpenCall {
     /// None once the outcome is told.
     permit: Option<Permit>,
     id: EntryId,
-    principal: Arc<str>,
-    session: Arc<str>,
+    principal: Box<str>,
+    session: Option<Box<str>>,
     /// The state in which the call was permitted.
     state: Arc<str>,
     began: u64,
@@ -39,23 +39,17 @@ pub struct OutputRejected {
 const MAX_ERROR: usize = 500;
 
 impl OpenCall {
-    pub(super) fn new(
-        guard: &LiveGuard,
-        decision: &Entry,
-        permit: Permit,
-        state: &Arc<str>,
-        ended: u64,
-        latency: Duration,
-    ) -> Self {
+    pub(super) fn new(guard: &LiveGuard, permit: Permit, call: &Call<'_>, trail: Trail) -> Self {
+        let initial = guard.shared.sessions.initial();
         Self {
             guard: guard.clone(),
             permit: Some(permit),
-            id: decision.id,
-            principal: Arc::clone(&decision.principal),
-            session: Arc::clone(&decision.session),
-            state: Arc::clone(state),
-            began: ended,
-            latency,
+            id: trail.id,
+            principal: call.principal.into(),
+            session: call.session.map(Box::from),
+            state: trail.state.unwrap_or_else(|| Arc::clone(initial)),
+            began: trail.ended,
+            latency: trail.latency,
         }
     }
 
@@ -112,11 +106,6 @@ impl OpenCall {
         }
     }
 
-    /// The call is made elsewhere, and nobody will tell how it ends.
-    pub(super) fn forget(mut self) {
-        self.permit = None;
-    }
-
     fn put_down(&self, permit: &Permit, ending: Ending, faults: Vec<Fault>) {
         let shared = &self.guard.shared;
         let latency = between(self.began, shared.clock.monotonic());
@@ -145,7 +134,7 @@ impl OpenCall {
         };
         let whose = Whose {
             principal: &self.principal,
-            session: &self.session,
+            session: self.session.as_deref().unwrap_or_default(),
         };
         let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
         let idle = current.guard.sessions().idle;
@@ -175,12 +164,14 @@ impl OpenCall {
 
     fn note(&self, permit: &Permit, event: Event) {
         let shared = &self.guard.shared;
-        let entry = Entry {
-            principal: Arc::clone(&self.principal),
-            session: Arc::clone(&self.session),
-            tool: Arc::clone(permit.tool()),
-            ..shared.entry(&shared.current(), event)
+        // The policy may be another one by now, and know the same names by other numbers.
+        let current = shared.current();
+        let about = About {
+            principal: current.guard.principal_ref(&self.principal),
+            tool: current.guard.tool_ref(permit.tool()),
+            session: self.session.clone(),
         };
+        let entry = shared.entry(current, about, event);
         if shared.put_down(entry).is_err() {
             shared.metrics.unrecorded();
         }

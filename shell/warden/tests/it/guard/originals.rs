@@ -137,7 +137,7 @@ fn the_log_in_memory_forgets_the_oldest() {
     for entry in bench.log.all() {
         log.append(entry);
     }
-    let names: Vec<Value> = log.all().iter().map(|it| Value::from(&*it.tool)).collect();
+    let names: Vec<Value> = log.all().iter().map(|it| Value::from(it.tool())).collect();
     assert_eq!(Value::from(names), vectors["audit_max3_after_c0_to_c4"]);
     assert_eq!(log.len(), 3);
     log.clear();
@@ -158,7 +158,7 @@ fn the_log_in_memory_answers_the_questions_of_the_document() {
     assert_eq!(log.for_principal("a").len(), 2);
     let denied = log.denied();
     assert_eq!(denied.len(), 1);
-    assert_eq!(&*denied[0].tool, "u");
+    assert_eq!(denied[0].tool(), "u");
 }
 
 #[test]

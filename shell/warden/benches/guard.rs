@@ -1,0 +1,307 @@
+//! What one decision costs: known, group, state, permission, rate, a schema of five fields, and the
+//! record handed to the log. Arguments are parsed already.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a benchmark prints, and stops where something is wrong"
+)]
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolwarden_guard::{
+    Circumstances, Durability, Grants, Guard, Limit, Permission, PermissionPattern, Policy,
+    PrincipalPolicy, Request, RequestedGroups, States, ToolPolicy,
+};
+use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
+use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log};
+
+/// Decisions timed in one go; as many fit into the queue of the log.
+const BURST: usize = 10_000;
+const ROUNDS: usize = 31;
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = |name: &str| folder.path().join(name);
+    let one = Bench::new(1, 1, &store("one.db"));
+    let full = one.decide(1, 1);
+
+    println!("| decision | ns |\n|---|---:|");
+    println!("| all gates and the record queued, 1 tool | {full:.0} |");
+    for hot in [10, 100, 500] {
+        let bench = Bench::new(hot, 10, &store(&format!("hot-{hot}.db")));
+        println!("| … {hot} tools by turns | {:.0} |", bench.decide(hot, 10));
+    }
+    println!(
+        "| … latest records in memory only | {:.0} |",
+        one.in_memory()
+    );
+    println!("| … with the arguments parsed too | {:.0} |", one.parsed());
+    println!("| refused: unknown tool | {:.0} |", one.refused("nothing"));
+    println!(
+        "| admit alone (group, state, permission) | {:.0} |",
+        one.admit()
+    );
+    let (single, double) = (one.threads(1), one.threads(2));
+    println!("\n| threads | decisions/s |\n|---:|---:|");
+    println!("| 1 | {single:.0} |\n| 2 | {double:.0} |");
+
+    println!(
+        "\n| tools | principals | ns, 100 tools and principals in use | ns, all in use | to compile |"
+    );
+    println!("|---:|---:|---:|---:|---:|");
+    for (tools, principals) in [
+        (10, 1),
+        (1_000, 1),
+        (100_000, 1),
+        (10, 1_000),
+        (10, 1_000_000),
+        (100_000, 1_000_000),
+    ] {
+        let began = Instant::now();
+        let bench = Bench::new(
+            tools,
+            principals,
+            &store(&format!("{tools}-{principals}.db")),
+        );
+        let took = began.elapsed();
+        let some = bench.decide(tools.min(100), principals.min(100));
+        let all = bench.decide(tools, principals);
+        println!(
+            "| {tools} | {principals} | {some:.0} | {all:.0} | {:.1} s |",
+            took.as_secs_f64()
+        );
+    }
+
+    if let Some(command) = std::env::var_os("GUARD_PIPELINE") {
+        beside_python(full, Path::new(&command));
+    }
+}
+
+/// The same pipeline in Python, run now.
+fn beside_python(ours: f64, script: &Path) {
+    let python = std::env::var_os("PYTHON").unwrap_or("python3".into());
+    let output = std::process::Command::new(python)
+        .arg(script)
+        .arg("--json")
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    println!("\n| pipeline | ns | of ours |\n|---|---:|---:|");
+    println!("| ours | {ours:.0} | 1 |");
+    for variant in told["variants"].as_array().unwrap() {
+        let theirs = variant["ns_per_call"].as_f64().unwrap();
+        let name = variant["name"].as_str().unwrap();
+        println!("| Python, {name} | {theirs:.0} | {:.0} |", theirs / ours);
+    }
+    println!(
+        "\nPython {}, pydantic {}, jsonschema {}.",
+        told["python"].as_str().unwrap(),
+        told["pydantic"].as_str().unwrap(),
+        told["jsonschema"].as_str().unwrap()
+    );
+}
+
+struct Bench {
+    guard: Guard,
+    live: LiveGuard,
+    writer: Arc<AuditWriter<toolwarden_warden::guard::Entry>>,
+    tools: Vec<String>,
+    principals: Vec<String>,
+    arguments: Arc<Value>,
+    groups: RequestedGroups,
+}
+
+impl Bench {
+    fn new(tools: usize, principals: usize, store: &Path) -> Self {
+        let tools: Vec<String> = (0..tools).map(|at| format!("tool-{at}")).collect();
+        let principals: Vec<String> = (0..principals).map(|at| format!("agent-{at}")).collect();
+        let (guard, faults) = Guard::new(policy(&tools, &principals));
+        assert_eq!(faults, []);
+        let options = AuditOptions::new(Durability::Async);
+        let writer = Arc::new(AuditWriter::open(store, options).unwrap());
+        let live = LiveGuard::new(
+            guard.clone(),
+            Log::Kept(Arc::clone(&writer)),
+            Clock::default(),
+        );
+        Self {
+            guard,
+            live: live.unwrap(),
+            writer,
+            tools,
+            principals,
+            arguments: Arc::new(json!({
+                "query": "quarterly revenue", "limit": 20, "mode": "fast", "tags": ["a", "b"], "exact": true,
+            })),
+            groups: ["billing"].into_iter().collect(),
+        }
+    }
+
+    fn call<'b>(&'b self, tool: &'b str, principal: &'b str) -> Call<'b> {
+        Call {
+            tool,
+            principal,
+            groups: Some(self.groups.clone()),
+            arguments: Arc::clone(&self.arguments),
+            ..Call::default()
+        }
+    }
+
+    /// The median time of a decision, tools and principals taken by turns.
+    fn decide(&self, tools: usize, principals: usize) -> f64 {
+        let mut at = 0_usize;
+        median(|| {
+            self.writer.flush().unwrap();
+            timed(|| {
+                // A step that visits everything, and not in the order of memory.
+                at = at.wrapping_add(7_919);
+                let call = self.call(&self.tools[at % tools], &self.principals[at % principals]);
+                self.live.intercept(&call).allowed
+            })
+        })
+    }
+
+    fn refused(&self, tool: &str) -> f64 {
+        median(|| {
+            self.writer.flush().unwrap();
+            timed(|| !self.live.intercept(&self.call(tool, "agent-0")).allowed)
+        })
+    }
+
+    fn in_memory(&self) -> f64 {
+        let live = LiveGuard::new(self.guard.clone(), Log::recent(), Clock::default()).unwrap();
+        median(|| timed(|| live.intercept(&self.call("tool-0", "agent-0")).allowed))
+    }
+
+    fn parsed(&self) -> f64 {
+        let text = self.arguments.to_string();
+        median(|| {
+            self.writer.flush().unwrap();
+            timed(|| {
+                let call = Call {
+                    arguments: Arc::new(serde_json::from_str(&text).unwrap()),
+                    ..self.call("tool-0", "agent-0")
+                };
+                self.live.intercept(&call).allowed
+            })
+        })
+    }
+
+    fn admit(&self) -> f64 {
+        let circumstances = Circumstances {
+            now: jiff::Timestamp::UNIX_EPOCH,
+            zone: jiff::tz::TimeZone::UTC,
+            load: None,
+            attributes: std::collections::BTreeMap::new(),
+        };
+        median(|| {
+            timed(|| {
+                let request = Request {
+                    principal: black_box("agent-0"),
+                    groups: &self.groups,
+                    state: "undefined",
+                    circumstances: &circumstances,
+                };
+                self.guard.admit(&request, black_box("tool-0")).is_ok()
+            })
+        })
+    }
+
+    /// Decisions per second of several threads, each with a principal of its own.
+    fn threads(&self, count: usize) -> f64 {
+        let rate = |_| {
+            self.writer.flush().unwrap();
+            let began = Instant::now();
+            std::thread::scope(|scope| {
+                for at in 0..count {
+                    let principal = format!("thread-{at}");
+                    scope.spawn(move || {
+                        let call = self.call("tool-0", &principal);
+                        for _ in 0..BURST {
+                            assert!(self.live.intercept(&call).allowed);
+                        }
+                    });
+                }
+            });
+            (BURST * count) as f64 / began.elapsed().as_secs_f64()
+        };
+        let mut rates: Vec<f64> = (0..ROUNDS).map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        rates[ROUNDS / 2]
+    }
+}
+
+fn timed(mut work: impl FnMut() -> bool) -> f64 {
+    let began = Instant::now();
+    for _ in 0..BURST {
+        assert!(black_box(work()), "the benchmark measures what it says");
+    }
+    began.elapsed().as_nanos() as f64 / BURST as f64
+}
+
+fn median(mut round: impl FnMut() -> f64) -> f64 {
+    let mut times: Vec<f64> = (0..ROUNDS).map(|_| round()).collect();
+    times.sort_by(f64::total_cmp);
+    times[ROUNDS / 2]
+}
+
+/// Every tool with a schema of its own, every principal with grants of its own.
+fn policy(tools: &[String], principals: &[String]) -> Policy {
+    let mut policy = Policy::default();
+    for (at, name) in tools.iter().enumerate() {
+        let mut tool = ToolPolicy::new(name);
+        tool.groups = vec!["billing/read".to_owned(), format!("area-{}", at % 100)];
+        tool.states = States::Only(["undefined".to_owned(), "reviewed".to_owned()].into());
+        tool.permissions = vec![Permission::parse(&format!("area-{}:read", at % 100)).unwrap()];
+        tool.limits.agent = Some(Limit {
+            // Never reached, and short: the window holds about a thousand calls.
+            max: u32::MAX.try_into().unwrap(),
+            window: std::time::Duration::from_millis(1),
+        });
+        tool.input_schema = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "minLength": 1},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 100 + at},
+                "mode": {"enum": ["fast", "exact"]},
+                "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
+                "exact": {"type": "boolean"},
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        });
+        policy.tools.push(tool);
+    }
+    let pattern = |text: &str| PermissionPattern::parse(text).unwrap();
+    for (at, name) in principals
+        .iter()
+        .map(String::as_str)
+        .chain(["thread-0", "thread-1"])
+        .enumerate()
+    {
+        let grants = Grants {
+            groups: Some(vec!["billing".to_owned()]),
+            permissions: vec![pattern("*:read"), pattern(&format!("own-{at}:write"))],
+            ..Grants::default()
+        };
+        policy.principals.insert(
+            name.to_owned(),
+            PrincipalPolicy {
+                grants,
+                ..PrincipalPolicy::default()
+            },
+        );
+    }
+    policy
+}
