@@ -13,7 +13,7 @@ use toolwarden_warden::{
     ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
-use crate::commands::{GuardError, Source};
+use crate::commands::{AuditCommandError, GuardError, Source};
 use crate::style;
 
 /// Why a command could not do its work.
@@ -150,6 +150,8 @@ pub(crate) enum CliError {
     NothingToImport { folder: PathBuf },
     #[error(transparent)]
     Import(ImportError),
+    #[error(transparent)]
+    Audit(#[from] AuditCommandError),
     #[error("there is no home directory to keep a store in")]
     NoHome,
     #[error("the process cannot wait for others")]
@@ -211,6 +213,7 @@ impl CliError {
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
             Self::Guard(error) => error.exit_code(),
+            Self::Audit(error) => error.exit_code(),
             Self::Interrupted { code } => *code,
         }
     }
@@ -279,6 +282,7 @@ impl CliError {
         match self {
             Self::Guard(error) => error.help(),
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
+            Self::Audit(error) => Some(error.help()),
             Self::Lock { source, .. } => Some(match source {
                 LockError::Conflict { .. }
                 | LockError::Twice { .. }

@@ -29,18 +29,23 @@ impl Verdict {
 
 /// Prints a report, with its colours where they are wanted.
 pub(crate) fn print(rendered: &str) -> Result<(), CliError> {
+    match print_part(rendered) {
+        // Whoever reads our output has seen enough; what was found stays found.
+        Err(CliError::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Prints a part of something long, which ends when nobody reads it any more.
+pub(crate) fn print_part(rendered: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
     let written = out
         .write_all(rendered.as_bytes())
         .and_then(|()| out.flush());
-    match written {
-        // Whoever reads our output has seen enough; what was found stays found.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|source| CliError::Write {
-            place: "standard output".into(),
-            source,
-        }),
-    }
+    written.map_err(|source| CliError::Write {
+        place: "standard output".into(),
+        source,
+    })
 }
 
 /// Where results go: standard output, a file that appears whole or not at all, or something that is
@@ -97,6 +102,16 @@ impl Output {
             Self::Stream { stream, .. } => stream.write_all(text.as_bytes()),
         };
         written.map_err(|source| self.failed(source))
+    }
+
+    /// Hands over what was written so far.
+    pub(crate) fn flush(&mut self) -> Result<(), CliError> {
+        let flushed = match self {
+            Self::Stdout(out) => out.flush(),
+            Self::File { temporary, .. } => temporary.flush(),
+            Self::Stream { stream, .. } => stream.flush(),
+        };
+        flushed.map_err(|source| self.failed(source))
     }
 
     /// Makes the result permanent.

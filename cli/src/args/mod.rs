@@ -1,3 +1,4 @@
+mod audit;
 mod canon;
 mod guard;
 mod pinning;
@@ -13,6 +14,7 @@ use toolwarden_model::{Family, Format};
 
 use crate::error::CliError;
 
+pub(crate) use audit::*;
 pub(crate) use canon::*;
 pub(crate) use guard::*;
 pub(crate) use pinning::*;
@@ -111,6 +113,20 @@ Examples:
   toolwarden guard simulate calls.jsonl --policy new.yaml --old old.yaml"
     )]
     Guard(Box<GuardCommand>),
+
+    /// Read, verify, export and shorten the log of what was decided
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden audit list --denied --since 24h
+  toolwarden audit tail --follow --tool delete_file
+  toolwarden audit verify --head 1204:9f2c…
+  toolwarden audit export --output audit.ndjson
+  toolwarden audit stats --since 7d
+  toolwarden audit prune --before 90d --yes"
+    )]
+    Audit(Box<AuditCommand>),
 
     /// Print a completion script for a shell
     #[command(after_help = "\
@@ -238,23 +254,23 @@ fn since(word: &str) -> Result<Since, String> {
     if let Ok(time) = word.parse().or_else(|_| day()) {
         return Ok(Since::Time(time));
     }
-    let unit = word.chars().last().unwrap_or_default();
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86400,
-        'w' => 604_800,
-        _ => 0,
-    };
-    let number = word.trim_end_matches(unit).parse::<i64>().ok();
-    let age = number.and_then(|number| number.checked_mul(seconds));
-    match age.filter(|age| *age > 0) {
-        Some(age) => Ok(Since::Ago(jiff::SignedDuration::from_secs(age))),
-        None => Err(
-            "give a time (2026-01-31T12:00:00Z), a date (2026-01-31) or an age (90m, 24h, 7d)"
-                .to_owned(),
-        ),
+    let age = toolwarden_guard::duration(word).ok();
+    let age = age.filter(|age| !age.is_zero());
+    age.and_then(|age| jiff::SignedDuration::try_from(age).ok())
+        .map(Since::Ago)
+        .ok_or_else(|| {
+            "give a time (2026-01-31T12:00:00Z), a date (2026-01-31) or an age (90, 90m, 1.5h, 7d)"
+                .to_owned()
+        })
+}
+
+impl Since {
+    /// The time that is meant, as seen from now.
+    pub(crate) fn time(self, now: jiff::Timestamp) -> jiff::Timestamp {
+        match self {
+            Self::Time(at) => at,
+            Self::Ago(age) => now.checked_sub(age).unwrap_or(jiff::Timestamp::MIN),
+        }
     }
 }
 
@@ -330,5 +346,28 @@ mod tests {
             words(&["toolwatch", "list"]),
             ["toolwatch", "watch", "list"]
         );
+    }
+
+    #[test]
+    fn a_time_in_the_past_is_read_in_every_way() {
+        let now: jiff::Timestamp = "2026-01-31T12:00:00Z".parse().unwrap();
+        let told = |word| since(word).unwrap().time(now).to_string();
+        for (word, time) in [
+            ("2026-01-30T10:00:00Z", "2026-01-30T10:00:00Z"),
+            ("2026-01-30T10:00:00+02:00", "2026-01-30T08:00:00Z"),
+            ("2026-01-30", "2026-01-30T00:00:00Z"),
+            ("30m", "2026-01-31T11:30:00Z"),
+            ("2h", "2026-01-31T10:00:00Z"),
+            ("3600s", "2026-01-31T11:00:00Z"),
+            ("90", "2026-01-31T11:58:30Z"),
+            ("1.5h", "2026-01-31T10:30:00Z"),
+            ("7d", "2026-01-24T12:00:00Z"),
+            ("1w", "2026-01-24T12:00:00Z"),
+        ] {
+            assert_eq!(told(word), time, "{word}");
+        }
+        for word in ["", "0", "0s", "-5m", "soon", "1y", "2026-02-30"] {
+            assert!(since(word).is_err(), "{word}");
+        }
     }
 }

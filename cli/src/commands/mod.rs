@@ -1,8 +1,10 @@
+mod audit;
 mod canon;
 mod guard;
 pub(crate) mod talk;
 mod watch;
 
+pub(crate) use audit::AuditCommandError;
 pub(crate) use guard::GuardError;
 pub(crate) use watch::Source;
 
@@ -18,6 +20,7 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
         Command::Canon(command) => canon::run(command),
         Command::Watch(command) => watch::run(&command),
         Command::Guard(command) => guard::run(&command),
+        Command::Audit(command) => audit::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);

@@ -6,6 +6,7 @@
     reason = "clippy's leave for tests does not reach helpers outside test functions"
 )]
 
+mod audit;
 mod commands;
 mod crash;
 mod live;

@@ -135,27 +135,35 @@ impl Store {
     ) -> Result<Option<Removal>, StoreError> {
         self.require_place()?;
         self.write(|store| {
-            let head = store.audit_head()?;
-            let through = store.last_to_remove(cut, head)?;
-            if through <= head.removed_through {
+            let Some(removal) = store.removal(cut)? else {
                 return Ok(None);
-            }
-            let query = "SELECT hash FROM audit_record WHERE seq = ?1";
-            let hash = store.sql(|it| it.query_row(query, [number(through)], |row| row.get(0)))?;
-            let removal = Removal {
-                records: through - head.removed_through,
-                through,
-                hash: Fingerprint::from_bytes(hash),
             };
             store.appended(|appender| seal(appender, removal))?;
+            let through = number(removal.through);
             let moved = "UPDATE audit_head SET removed_through = ?1, removed_hash = ?2";
-            store.execute(moved, (number(through), hash))?;
-            store.execute(
-                "DELETE FROM audit_record WHERE seq <= ?1",
-                [number(through)],
-            )?;
+            store.execute(moved, (through, removal.hash.as_bytes().as_slice()))?;
+            store.execute("DELETE FROM audit_record WHERE seq <= ?1", [through])?;
             Ok(Some(removal))
         })
+    }
+
+    /// What [`Self::remove_records`] would remove now; none if nothing.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn removal(&self, cut: Cut) -> Result<Option<Removal>, StoreError> {
+        let head = self.audit_head()?;
+        let through = self.last_to_remove(cut, head)?;
+        if through <= head.removed_through {
+            return Ok(None);
+        }
+        let query = "SELECT hash FROM audit_record WHERE seq = ?1";
+        let hash = self.sql(|it| it.query_row(query, [number(through)], |row| row.get(0)))?;
+        Ok(Some(Removal {
+            records: through - head.removed_through,
+            through,
+            hash: Fingerprint::from_bytes(hash),
+        }))
     }
 
     /// Where the audit log ends, and where it starts.

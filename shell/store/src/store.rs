@@ -85,9 +85,12 @@ impl Store {
         self.sql(|it| it.busy_timeout(patience))
     }
 
-    /// Refuses to write into a file that was moved or removed: SQLite would go on, and all of it
-    /// would be lost.
-    pub(crate) fn require_place(&self) -> Result<(), StoreError> {
+    /// Refuses a file that was moved or removed: SQLite would go on with it, what is written would be
+    /// lost, and what others write would not be seen.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn require_place(&self) -> Result<(), StoreError> {
         if place(&self.path) == self.place {
             return Ok(());
         }

@@ -3,7 +3,7 @@ use toolwarden_store::{Alert, AlertFilter, AlertStatus};
 
 use super::document::parsed;
 use super::{document, keep};
-use crate::args::{AlertsArgs, PlainFormat, SeverityWord, Since, StatusWord};
+use crate::args::{AlertsArgs, PlainFormat, SeverityWord, StatusWord};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
@@ -36,10 +36,7 @@ fn filter(args: &AlertsArgs) -> AlertFilter {
         SeverityWord::High => "high",
     });
     AlertFilter {
-        since: args.since.map(|since| match since {
-            Since::Time(at) => at,
-            Since::Ago(age) => keep::now().checked_sub(age).unwrap_or(jiff::Timestamp::MIN),
-        }),
+        since: args.since.map(|since| since.time(keep::now())),
         severities: severities.map(ToOwned::to_owned).collect(),
         tools: args.tools.clone(),
         servers: args.servers.clone(),

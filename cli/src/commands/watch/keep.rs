@@ -48,19 +48,18 @@ pub(super) fn lock(path: &Path) -> Result<LockFile, CliError> {
 }
 
 pub(super) fn approval(args: &ApprovalArgs) -> Approval {
-    let user = || {
-        let named = ["USER", "LOGNAME", "USERNAME"];
-        named.iter().find_map(|name| std::env::var(name).ok())
-    };
     Approval {
-        by: args
-            .by
-            .clone()
-            .or_else(user)
-            .unwrap_or_else(|| "unknown".to_owned()),
+        by: args.by.clone().unwrap_or_else(user),
         at: now(),
         why: args.why.clone(),
     }
+}
+
+/// The user of this process.
+pub(in crate::commands) fn user() -> String {
+    let named = ["USER", "LOGNAME", "USERNAME"];
+    let user = named.iter().find_map(|name| std::env::var(name).ok());
+    user.unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// The servers a command may mean.

@@ -85,7 +85,7 @@ pub(super) fn ask(
 }
 
 /// The wish of whoever started the command that it ends.
-pub(super) struct Interrupt {
+pub(in crate::commands) struct Interrupt {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
@@ -93,7 +93,7 @@ pub(super) struct Interrupt {
 
 impl Interrupt {
     /// Needs a runtime.
-    pub(super) fn new() -> Result<Self, CliError> {
+    pub(in crate::commands) fn new() -> Result<Self, CliError> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt()).map_err(CliError::Runtime)?,
             terminate: signal(SignalKind::terminate()).map_err(CliError::Runtime)?,
@@ -102,7 +102,7 @@ impl Interrupt {
     }
 
     /// Waits for it, and gives the exit code that tells it.
-    pub(super) async fn came(&mut self) -> u8 {
+    pub(in crate::commands) async fn came(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => 130,
             _ = self.terminate.recv() => 143,
@@ -112,7 +112,7 @@ impl Interrupt {
 }
 
 /// A runtime for everything that waits on servers.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+pub(in crate::commands) fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().build().map_err(CliError::Runtime)
 }

@@ -1,0 +1,311 @@
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{PlainFormat, Since, StoreArgs, since};
+
+/// The kinds of records the guard writes.
+const KINDS: [&str; 7] = [
+    "decision",
+    "outcome",
+    "transition",
+    "session",
+    "escalation",
+    "policy",
+    "checkpoint",
+];
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Show records, the newest last
+    ///
+    /// One line each: number, time, what was decided or what the record is about, tool, principal,
+    /// reason code and reason. Names and reasons come from callers and tools: what a terminal would
+    /// act on is shown escaped, a name with spaces in quotes.
+    #[command(after_help = "\
+Examples:
+  toolwarden audit list
+  toolwarden audit list --denied --since 24h
+  toolwarden audit list --principal ada --tool delete_file --limit 0
+  toolwarden audit list --code rate_limited --since 2026-01-31 --until 2026-02-01
+  toolwarden audit list --kind escalation --format json")]
+    List(AuditListArgs),
+
+    /// Show the newest records, and follow the log
+    ///
+    /// With --follow, records are shown as any process writes them, until SIGINT or SIGTERM.
+    #[command(after_help = "\
+Examples:
+  toolwarden audit tail
+  toolwarden audit tail --follow --denied
+  toolwarden audit tail -f -n 0 --format ndjson | your-collector")]
+    Tail(AuditTailArgs),
+
+    /// Tell whether the log was tampered with
+    ///
+    /// Every record holds the hash of the one before, so a record that was changed, removed, added
+    /// or moved breaks the chain. The chain has no key: who can write the file can compute it anew or
+    /// cut its end off. Note the head this prints in another place, and give it with --head later:
+    /// then neither goes unnoticed.
+    #[command(after_help = "\
+Exit codes:
+  0  intact, or there are no records
+  1  tampered with
+  2  --head is no head
+  3  no store, one that cannot be read, or the record of --head was pruned since
+
+Examples:
+  toolwarden audit verify
+  toolwarden audit verify --head 1204:9f2c…
+  toolwarden audit verify --head /mnt/elsewhere/heads.txt
+  toolwarden audit verify --format json | jq --raw-output '.head // empty' >> heads.txt")]
+    Verify(AuditVerifyArgs),
+
+    /// Write records for other programs, the oldest first
+    ///
+    /// The body of each record is written as it is kept, so that whoever has the whole log can verify
+    /// it; docs/audit.md has a script. Any number of records is written in little memory, as they
+    /// were at one time.
+    #[command(after_help = "\
+Examples:
+  toolwarden audit export --output audit.ndjson
+  toolwarden audit export --since 2026-01-01 --until 2026-02-01 | gzip > january.ndjson.gz
+  toolwarden audit export --format csv --denied --output denied.csv")]
+    Export(AuditExportArgs),
+
+    /// Count what was decided
+    ///
+    /// How many calls were allowed and denied, the busiest tools and principals, why calls were
+    /// denied, escalations, and how long deciding took.
+    #[command(after_help = "\
+Examples:
+  toolwarden audit stats --since 24h
+  toolwarden audit stats --by principal
+  toolwarden audit stats --by hour --since 2d --format json")]
+    Stats(AuditStatsArgs),
+
+    /// Remove the oldest records
+    ///
+    /// Without --yes, says what would be removed and changes nothing. A checkpoint record says who
+    /// removed what and ties what stays to it, so that `audit verify` goes on to work. A log that was
+    /// tampered with is not shortened, for that could remove the proof.
+    #[command(after_help = "\
+Examples:
+  toolwarden audit prune --before 90d
+  toolwarden audit prune --before 90d --yes
+  toolwarden audit prune --keep 1000000 --yes")]
+    Prune(AuditPruneArgs),
+}
+
+/// Which records.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
+
+    /// Of this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+
+    /// Of this principal
+    #[arg(long, value_name = "NAME")]
+    pub(crate) principal: Option<String>,
+
+    /// Of this session
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// With this reason code, such as rate_limited
+    #[arg(long, value_name = "CODE")]
+    pub(crate) code: Option<String>,
+
+    /// Of this kind
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
+    pub(crate) kind: Option<String>,
+
+    /// Only calls that were denied
+    #[arg(long)]
+    pub(crate) denied: bool,
+}
+
+/// Of which time.
+#[derive(Debug, Args)]
+pub(crate) struct SpanArgs {
+    /// Since then: a time, a date, or an age such as 90 (seconds), 30m, 1.5h or 7d
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Since>,
+
+    /// Before then, in the same ways
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) until: Option<Since>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditListArgs {
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+
+    /// Only so many of the newest; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: u64,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: RecordFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditTailArgs {
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+
+    /// Go on with records as they are written
+    #[arg(long, short, conflicts_with = "until")]
+    pub(crate) follow: bool,
+
+    /// Start with so many of the newest
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
+    pub(crate) lines: u64,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: LineFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyArgs {
+    /// A head that was noted elsewhere: SEQ:HASH, or a file whose last line ends with it
+    #[arg(long, value_name = "HEAD")]
+    pub(crate) head: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditExportArgs {
+    #[command(flatten)]
+    pub(crate) records: RecordArgs,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// Write to this file instead of standard output; replaced as a whole or not at all
+    #[arg(long, value_name = "PATH")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: DataFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditStatsArgs {
+    #[command(flatten)]
+    pub(crate) span: SpanArgs,
+
+    /// Only a table, with a line for each of these
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) by: Option<StatsBy>,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditPruneArgs {
+    /// Remove what is older than this: an age such as 90d, a date or a time
+    #[arg(long, value_name = "TIME", value_parser = since, required_unless_present = "keep")]
+    pub(crate) before: Option<Since>,
+
+    /// Remove all but so many of the newest
+    #[arg(long, value_name = "N", conflicts_with = "before")]
+    pub(crate) keep: Option<u64>,
+
+    /// Do it
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Do not verify the log first: what is removed may have been tampered with
+    #[arg(long)]
+    pub(crate) unverified: bool,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordFormat {
+    #[default]
+    Text,
+    /// One document
+    Json,
+    /// One JSON object per line
+    #[value(alias = "jsonl")]
+    Ndjson,
+    /// RFC 4180, for spreadsheets
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LineFormat {
+    #[default]
+    Text,
+    /// One JSON object per line
+    #[value(alias = "jsonl")]
+    Ndjson,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DataFormat {
+    /// One JSON object per line
+    #[default]
+    #[value(alias = "jsonl")]
+    Ndjson,
+    /// One document
+    Json,
+    /// RFC 4180, for spreadsheets
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsBy {
+    Tool,
+    Principal,
+    Code,
+    Hour,
+}
+
+impl From<LineFormat> for RecordFormat {
+    fn from(format: LineFormat) -> Self {
+        match format {
+            LineFormat::Text => Self::Text,
+            LineFormat::Ndjson => Self::Ndjson,
+        }
+    }
+}
+
+impl From<DataFormat> for RecordFormat {
+    fn from(format: DataFormat) -> Self {
+        match format {
+            DataFormat::Ndjson => Self::Ndjson,
+            DataFormat::Json => Self::Json,
+            DataFormat::Csv => Self::Csv,
+        }
+    }
+}

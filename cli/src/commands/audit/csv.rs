@@ -1,0 +1,67 @@
+//! A record as a line of RFC 4180.
+
+use toolwarden_store::RecordRow;
+
+use super::lines::reason;
+use super::record::time;
+
+pub(super) const HEADER: &str =
+    "seq,at,kind,principal,tool,session,code,allowed,reason,body,hash\r\n";
+
+pub(super) fn line(row: &RecordRow<'_>) -> String {
+    let allowed = row.allowed.map(|it| if it { "true" } else { "false" });
+    let cells = [
+        row.seq.to_string(),
+        time(row.at_ms),
+        cell(row.kind),
+        cell(row.principal.unwrap_or_default()),
+        cell(row.tool.unwrap_or_default()),
+        cell(row.session.unwrap_or_default()),
+        cell(row.code),
+        cell(allowed.unwrap_or_default()),
+        cell(&reason(row)),
+        cell(row.body),
+        row.hash.to_string(),
+    ];
+    cells.join(",") + "\r\n"
+}
+
+/// A text that no reader takes for several cells, and no spreadsheet for a formula.
+///
+/// A quotation mark is put before what a spreadsheet might compute, and before a leading quotation
+/// mark, so that taking one away always gives what was there.
+fn cell(text: &str) -> String {
+    let computed = [
+        '=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠',
+    ];
+    let mark = if text.starts_with(computed) { "'" } else { "" };
+    if text.contains([',', '"', '\r', '\n']) {
+        return format!("\"{mark}{}\"", text.replace('"', "\"\""));
+    }
+    format!("{mark}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cell;
+
+    #[test]
+    fn cells_are_quoted_and_never_computed() {
+        for (text, expected) in [
+            ("", ""),
+            ("plain text", "plain text"),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("=1+1", "'=1+1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("-2+3,\"x\"", "\"'-2+3,\"\"x\"\"\""),
+            ("\tx", "'\tx"),
+            ("＝1", "'＝1"),
+            ("'quoted", "''quoted"),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(cell(text), expected, "{text}");
+        }
+    }
+}

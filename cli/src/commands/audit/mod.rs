@@ -1,0 +1,55 @@
+mod csv;
+mod error;
+mod export;
+mod lines;
+mod list;
+mod prune;
+mod query;
+mod record;
+mod sheet;
+mod stats;
+mod tail;
+mod verify;
+
+pub(crate) use error::AuditCommandError;
+
+use toolwarden_store::Store;
+
+use super::watch::{keep, live};
+use crate::args::{AuditCommand, StoreArgs};
+use crate::error::CliError;
+use crate::output::Verdict;
+
+pub(super) fn run(command: &AuditCommand) -> Result<Verdict, CliError> {
+    match command {
+        AuditCommand::List(args) => list::run(args),
+        AuditCommand::Tail(args) => tail::run(args),
+        AuditCommand::Verify(args) => verify::run(args),
+        AuditCommand::Export(args) => export::run(args),
+        AuditCommand::Stats(args) => stats::run(args),
+        AuditCommand::Prune(args) => prune::run(args),
+    }
+}
+
+/// So many records, the last of which has this number, in words.
+fn records(count: u64, last: u64) -> String {
+    match count {
+        1 => format!("1 record, {last}"),
+        _ => format!(
+            "{count} records, {} to {last}",
+            (last + 1).saturating_sub(count)
+        ),
+    }
+}
+
+/// The store, which must be there: a log that is gone must not look like an empty one.
+fn store(args: &StoreArgs) -> Result<Store, CliError> {
+    let found = keep::existing_store(args.store.as_ref())?;
+    match found {
+        Some(store) => Ok(store),
+        None => Err(AuditCommandError::NoStore {
+            path: keep::store_path(args.store.as_ref())?,
+        }
+        .into()),
+    }
+}
