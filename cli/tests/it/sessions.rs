@@ -10,7 +10,12 @@ use snapbox::cmd::cargo_bin;
 #[test]
 fn the_sessions_tell_the_truth() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for document in ["README.md", "docs/watch.md"] {
+    for document in [
+        "README.md",
+        "docs/watch.md",
+        "docs/guard.md",
+        "docs/audit.md",
+    ] {
         let path = root.join(document);
         let written = std::fs::read_to_string(&path).unwrap();
         let played = play(&written, &root.join("examples"));
@@ -73,10 +78,11 @@ fn run(command: &str, folder: &Path) -> String {
     text
 }
 
-/// A text with every time replaced, for they differ from run to run.
+/// A text with every time, duration and digest replaced, for they differ from run to run.
 fn timeless(text: &str) -> String {
+    let text = &without_digests(&without_latencies(text));
     let mut out = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     let digits = |text: &str, from: usize, to: usize| {
         text.get(from..to)
             .is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()))
@@ -105,6 +111,31 @@ fn timeless(text: &str) -> String {
     out + rest
 }
 
+fn without_latencies(text: &str) -> String {
+    let mut parts = text.split("\"latency_ms\": ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        write!(out, "\"latency_ms\": <duration>{rest}").unwrap();
+    }
+    out
+}
+
+fn without_digests(text: &str) -> String {
+    let is_digest = |word: &str| word.len() == 64 && word.bytes().all(|it| it.is_ascii_hexdigit());
+    let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
+    words
+        .map(|word| {
+            let bare = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+            if is_digest(bare) {
+                word.replace(bare, "<digest>")
+            } else {
+                word.to_owned()
+            }
+        })
+        .collect()
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -118,5 +149,13 @@ fn times_are_told_from_other_text() {
     assert_eq!(
         timeless("seen 2026-11-16T05:41:59Z by a-b, at 2026-11-16T05:41:59.123+00:00; 2026-11-16"),
         "seen <time> by a-b, at <time>; 2026-11-16"
+    );
+    assert_eq!(
+        timeless("\"latency_ms\": 0.02,"),
+        "\"latency_ms\": <duration>,"
+    );
+    assert_eq!(
+        timeless(&format!("head: 5:{} x", "0f".repeat(32))),
+        "head: 5:<digest> x"
     );
 }

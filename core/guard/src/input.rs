@@ -126,7 +126,7 @@ impl Check {
 }
 
 /// Whether a value nests no deeper than so many levels.
-fn shallow(value: &Value, levels: usize) -> bool {
+pub(crate) fn shallow(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels > 0 && items.iter().all(|item| shallow(item, levels - 1)),
         Value::Object(members) => {

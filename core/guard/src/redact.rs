@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 use toolwarden_model::Fingerprint;
-use toolwarden_model::json::Object;
+use toolwarden_model::json::{MAX_DEPTH, Object};
 
+use crate::input::shallow;
 use crate::policy::{Arguments, AuditRules};
 
 /// What stands in a record in place of what is not kept.
 pub const REDACTED: &str = "[redacted]";
+
+/// What stands in a record in place of arguments nested beyond every limit.
+const TOO_DEEP: &str = "[nested too deeply]";
 
 /// What is kept of arguments.
 #[derive(Clone, Debug)]
@@ -43,6 +47,10 @@ impl Redaction {
     /// What a record keeps of arguments: themselves, themselves without secrets, or their digest.
     #[must_use]
     pub fn kept(&self, arguments: &Value) -> Value {
+        if !shallow(arguments, MAX_DEPTH) {
+            // Nobody's arguments, and whoever walks through them runs out of stack.
+            return TOO_DEEP.into();
+        }
         match self.arguments {
             Arguments::Full => arguments.clone(),
             Arguments::Redacted => {

@@ -225,8 +225,6 @@ pub struct AuditRules {
     pub redact_pointers: Vec<Pointer>,
     /// Member names that are never kept, `*` standing for any text.
     pub redact_keys: Vec<String>,
-    /// How long records are kept.
-    pub keep: Option<Duration>,
 }
 
 /// When a decision counts as recorded.
@@ -478,7 +476,6 @@ impl Default for AuditRules {
             arguments: Arguments::default(),
             redact_pointers: Vec::new(),
             redact_keys: secret.map(str::to_owned).to_vec(),
-            keep: None,
         }
     }
 }

@@ -78,7 +78,6 @@ const AUDIT: &[Key] = &[
     ("on_failure", &[]),
     ("arguments", &[]),
     ("redact", &[]),
-    ("keep", &[]),
 ];
 const REDACT: &[Key] = &[("pointers", &[]), ("keys", &[])];
 const DEFINITION: &[Key] = &[("file", &[]), ("tool", &[])];
@@ -534,9 +533,6 @@ impl Reading<'_> {
                 ("digest", Arguments::Digest),
             ];
             rules.arguments = self.findings.word(at, &words).unwrap_or_default();
-        }
-        if let Some(at) = section.said("keep") {
-            rules.keep = self.findings.duration(at);
         }
         if let Some(at) = section.said("redact") {
             let section = self.findings.section(at, REDACT);

@@ -1,5 +1,25 @@
 //! The guard in use: policy files, sessions, rate windows, the log, and callables behind it all.
 //!
+//! An agent loop behind it:
+//!
+//! ```
+#![doc = include_str!("../../examples/agent_loop.rs")]
+//! ```
+//!
+//! A function behind it, by [`Interceptor`]:
+//!
+//! ```
+//! use std::path::Path;
+//! use toolwarden_warden::guard::{Clock, Interceptor, LiveGuard, LoadedPolicy, Log};
+//!
+//! let policy = b"tools: {add: {rate_limit: 100, input_schema: {required: [a, b]}}}";
+//! let policy = LoadedPolicy::of_text(policy, Path::new("policy"), Path::new("."))?;
+//! let guard = LiveGuard::new(policy.guard, Log::recent(), Clock::default())?;
+//! let add = |a: i64, b: i64| a.checked_add(b).ok_or("too large");
+//! let add = Interceptor::new(guard).wrap("add", "agent-1", add).parameters(["a", "b"]);
+//! assert_eq!(add.call((2, 3))?, 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod audit;
 pub mod limiter;

@@ -1,5 +1,6 @@
 //! The guard in use.
 
+mod hostile;
 mod interceptor;
 mod limits;
 mod originals;

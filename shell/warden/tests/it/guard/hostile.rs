@@ -1,0 +1,98 @@
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use toolwarden_guard::{Code, Document, Guard, Policy};
+use toolwarden_warden::guard::LoadedPolicy;
+
+use super::{Bench, bench, on_bench};
+
+/// A guard of one tool with this schema, be it usable or not.
+fn of_schema(schema: &Value) -> Bench {
+    let policy = json!({"tools": {"t": {"input_schema": schema, "rate_limit": "unlimited"}}});
+    let read = Policy::read(&Document::read(&policy.to_string()).unwrap()).unwrap();
+    on_bench(Guard::new(read.policy).0)
+}
+
+/// The time of a backtracking engine would double with every character.
+#[test]
+fn nested_quantifiers_do_not_blow_up() {
+    let bench = of_schema(&json!({"properties": {"s": {"pattern": "^(a+)+$"}}}));
+    let long = "a".repeat(100_000);
+    assert!(bench.decide("t", "p", json!({"s": long})).allowed);
+    let decision = bench.decide("t", "p", json!({"s": long + "!"}));
+    assert_eq!(decision.code, Code::InvalidInput);
+}
+
+#[test]
+fn patterns_that_cannot_be_matched_in_linear_time_are_refused_at_load() {
+    for pattern in ["(?=x)", r"(a)\1", "((a{1,1000}){1,1000}){1,1000}"] {
+        let policy =
+            json!({"tools": {"t": {"input_schema": {"properties": {"s": {"pattern": pattern}}}}}});
+        let place = Path::new("p");
+        let loaded = LoadedPolicy::of_text(policy.to_string().as_bytes(), place, place);
+        assert!(loaded.is_err(), "{pattern}");
+        let bench = of_schema(&json!({"properties": {"s": {"pattern": pattern}}}));
+        assert_eq!(
+            bench.decide("t", "p", json!({})).code,
+            Code::BrokenSchema,
+            "{pattern}"
+        );
+    }
+}
+
+#[test]
+fn a_reference_to_another_host_is_never_followed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for _ in listener.incoming() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let address = format!("http://127.0.0.1:{port}/schema.json");
+    for schema in [
+        json!({"$ref": address}),
+        json!({"properties": {"a": {"$dynamicRef": address}}}),
+        json!({"$schema": address}),
+        json!({"$id": address, "$ref": "other.json"}),
+    ] {
+        let bench = of_schema(&schema);
+        bench.decide("t", "p", json!({"a": 1}));
+    }
+    // Whatever was sent has arrived before this.
+    drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
+    while asked.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "only this test asked");
+}
+
+#[test]
+fn deep_and_strange_arguments_are_refused_and_not_crashed_on() {
+    let bench = bench(
+        "tools: {t: {}, u: {input_schema: {$ref: '#/$defs/n', $defs: {n: {properties: {a: {$ref: '#/$defs/n'}}}}}}}",
+    );
+    let mut deep = json!(1);
+    for _ in 0..1_000 {
+        deep = json!({"a": deep});
+    }
+    for tool in ["t", "u"] {
+        let decision = bench.decide(tool, "p", deep.clone());
+        assert_eq!(decision.code, Code::InvalidInput, "{tool}");
+        assert!(
+            decision.reason.contains("nesting deeper"),
+            "{}",
+            decision.reason
+        );
+    }
+    for arguments in [json!(null), json!([1]), json!("x"), json!(7)] {
+        assert_eq!(bench.decide("t", "p", arguments).code, Code::InvalidInput);
+    }
+    let body = bench.log.all()[0].content().body;
+    assert!(body.contains("[nested too deeply]"), "{body}");
+}
