@@ -9,6 +9,7 @@ use toolwarden_mcp::{InvalidEndpoint, McpError};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonErrorKind, Position};
 use toolwarden_store::{ServerKey, StoreError};
+use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::{
     ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
@@ -264,6 +265,9 @@ impl CliError {
                 | Self::Result { .. }
                 | Self::OldFile { .. }
                 | Self::Lock { .. }
+                | Self::Guard(GuardError::Policy(
+                    PolicyFileError::Document { .. } | PolicyFileError::NotText { .. }
+                ))
         )
     }
 
@@ -429,6 +433,7 @@ const fn store_help(error: &StoreError) -> Option<&'static str> {
         StoreError::Open { .. } => {
             Some("check the path and its permissions, or name another with --store")
         }
+        StoreError::NoAuditHead { .. } => Some("`toolwarden audit verify` says more"),
         StoreError::Sqlite { .. } => None,
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+        let invisible = matches!(c, '\u{ad}' | '\u{61c}' | '\u{3164}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
         if c.is_control() || invisible {
             // Writing to a string cannot fail.
             write!(shown, "{}", c.escape_unicode()).unwrap_or_default();

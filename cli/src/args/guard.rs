@@ -10,8 +10,8 @@ pub(crate) enum GuardCommand {
     /// Decide calls: exit 0 if every call is allowed, 1 if one is denied
     #[command(after_help = "\
 A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
-`session`, `attributes`, `at` and `outcome` where they matter. Several calls stand one per line. A
-session moves on when a call says `\"outcome\": \"success\"`.
+`session`, `attributes` and `outcome` where they matter. Several calls stand one per line. A session
+moves on when a call says `\"outcome\": \"success\"`. Calls are decided now, whatever their `at`.
 
 Examples:
   toolwarden guard check --call call.json
@@ -116,7 +116,7 @@ pub(crate) struct CallArgs {
     #[arg(long = "group", value_name = "NAME", conflicts_with = "call")]
     pub(crate) groups: Vec<String>,
 
-    /// The state of the session
+    /// Take this for the state of the session
     #[arg(long, value_name = "NAME", conflicts_with = "call")]
     pub(crate) state: Option<String>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct AvailableArgs {
     pub(crate) policy: PolicyArgs,
 
     /// Who asks
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, value_name = "NAME", default_value = toolwarden_warden::guard::UNKNOWN_PRINCIPAL)]
     pub(crate) principal: String,
 
     /// A group to ask for; may be given several times, and none asks for the default group
@@ -172,7 +172,7 @@ pub(crate) struct AvailableArgs {
     #[arg(long, conflicts_with = "groups")]
     pub(crate) no_groups: bool,
 
-    /// The state of the session
+    /// Take this for the state of the session
     #[arg(long, value_name = "NAME", default_value = toolwarden_guard::INITIAL_STATE)]
     pub(crate) state: String,
 

@@ -9,6 +9,7 @@
 mod audit;
 mod commands;
 mod crash;
+mod guard;
 mod live;
 mod pinning;
 mod sandbox;

@@ -204,6 +204,18 @@ pub struct Decision {
     pub latency: Duration,
 }
 
+impl Fault {
+    /// Something wrong with a value as a whole, told without quoting it.
+    #[must_use]
+    pub fn of_whole(message: String) -> Self {
+        Self {
+            pointer: Pointer::root(),
+            masked: message.clone(),
+            message,
+        }
+    }
+}
+
 impl Denial {
     pub(crate) fn new(code: Code, reason: String) -> Self {
         Self {
@@ -218,6 +230,13 @@ impl Denial {
     pub fn unrecorded(cause: &dyn fmt::Display) -> Self {
         let reason = format!("the decision cannot be recorded: {cause}");
         Self::new(Code::AuditUnavailable, reason)
+    }
+
+    /// The denial of arguments that are none.
+    pub fn of_input(message: String) -> Self {
+        let mut denial = Self::new(Code::InvalidInput, format!("{INPUT_FAILED}{message}"));
+        denial.faults.push(Fault::of_whole(message));
+        denial
     }
 
     /// The denial of one session too many.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use toolwarden_model::Fingerprint;
-use toolwarden_model::json::{MAX_DEPTH, Object};
+use toolwarden_model::json::{MAX_DEPTH, Object, Pointer};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::input::shallow;
 use crate::policy::{Arguments, AuditRules};
@@ -21,7 +22,7 @@ pub struct Redaction {
     keys: Vec<KeyPattern>,
 }
 
-/// A member name, `*` standing for any text, in any case.
+/// A member name, `*` standing for any text, in any spelling.
 #[derive(Clone, Debug)]
 struct KeyPattern(Vec<String>);
 
@@ -44,6 +45,12 @@ impl Redaction {
         self.arguments == Arguments::Full
     }
 
+    /// Whether texts a tool made of arguments may be kept.
+    #[must_use]
+    pub fn keeps_texts(&self) -> bool {
+        self.arguments != Arguments::Digest
+    }
+
     /// What a record keeps of arguments: themselves, themselves without secrets, or their digest.
     #[must_use]
     pub fn kept(&self, arguments: &Value) -> Value {
@@ -53,6 +60,8 @@ impl Redaction {
         }
         match self.arguments {
             Arguments::Full => arguments.clone(),
+            // Without a name there is no telling what it is.
+            Arguments::Redacted if !arguments.is_object() => REDACTED.into(),
             Arguments::Redacted => {
                 let places: Vec<&[String]> = self.places.iter().map(Vec::as_slice).collect();
                 self.without_secrets(arguments, &places)
@@ -62,6 +71,25 @@ impl Redaction {
                 Value::Object(Object::from_iter([("digest".to_owned(), digest.into())]))
             }
         }
+    }
+
+    /// A place in the arguments, cut off at the first member that is not kept; and whether it was cut.
+    #[must_use]
+    pub fn kept_place(&self, pointer: &Pointer) -> (Pointer, bool) {
+        let mut kept = Pointer::root();
+        if self.arguments == Arguments::Full {
+            return (pointer.clone(), false);
+        }
+        let mut places: Vec<&[String]> = self.places.iter().map(Vec::as_slice).collect();
+        for segment in pointer.segments() {
+            places = below(&places, &segment);
+            kept.push(&segment);
+            let is_named = self.keys.iter().any(|pattern| pattern.matches(&segment));
+            if is_named || places.iter().any(|place| place.is_empty()) {
+                return (kept, true);
+            }
+        }
+        (kept, false)
     }
 
     fn without_secrets(&self, value: &Value, places: &[&[String]]) -> Value {
@@ -100,13 +128,20 @@ fn below<'p>(places: &[&'p [String]], key: &str) -> Vec<&'p [String]> {
         .collect()
 }
 
+/// A name without what differs between spellings: `api_key`, `API-Key` and `apiKey` are one, and so is
+/// what only looks the same.
+fn plain(name: &str) -> String {
+    let letters = name.nfkc().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
 impl KeyPattern {
     fn new(text: &str) -> Self {
-        Self(text.split('*').map(str::to_lowercase).collect())
+        Self(text.split('*').map(plain).collect())
     }
 
     fn matches(&self, key: &str) -> bool {
-        let key = key.to_lowercase();
+        let key = plain(key);
         let [first, between @ .., last] = self.0.as_slice() else {
             return self.0.first().is_some_and(|only| *only == key);
         };
@@ -127,7 +162,6 @@ impl KeyPattern {
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolwarden_model::json::Pointer;
 
     fn kept(arguments: Arguments, pointers: &[&str], keys: &[&str]) -> Value {
         let rules = AuditRules {
@@ -165,6 +199,25 @@ mod tests {
         assert!(matches("a*c", "abc") && matches("a*c", "ac") && matches("*", ""));
         assert!(!matches("a*c", "acb") && !matches("token", "tokens"));
         assert!(!matches("ab*ba", "aba"), "parts do not overlap");
+        assert!(
+            matches("*password*", "ｐａｓｓ\u{200b}Word_2") && matches("*apikey*", "x-api-KEY")
+        );
+    }
+
+    #[test]
+    fn places_end_at_what_is_not_kept() {
+        let rules = AuditRules {
+            redact_pointers: vec![Pointer::from("/rows/*/ssn")],
+            ..AuditRules::default()
+        };
+        let redaction = Redaction::new(&rules);
+        let kept = |text: &str| {
+            let (place, cut) = redaction.kept_place(&Pointer::from(text));
+            (place.as_str().to_owned(), cut)
+        };
+        assert_eq!(kept("/rows/3/ssn/1234"), ("/rows/3/ssn".to_owned(), true));
+        assert_eq!(kept("/auth/token/abc"), ("/auth/token".to_owned(), true));
+        assert_eq!(kept("/rows/3/id"), ("/rows/3/id".to_owned(), false));
     }
 
     #[test]

@@ -105,7 +105,10 @@ impl Appender<'_> {
             row.body,
             row.hash.as_bytes().as_slice(),
         ));
-        inserted.map_err(|error| self.store.failed(error))?;
+        let inserted = inserted.map_err(|error| self.store.failed(error))?;
+        if inserted != 1 {
+            return Err(self.store.damaged("a record was not taken"));
+        }
         (self.head.seq, self.head.hash) = (row.seq, row.hash);
         Ok(())
     }
@@ -121,7 +124,9 @@ impl Store {
         append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.require_place()?;
-        self.write(|store| store.appended(append))
+        let done = self.write(|store| store.appended(append))?;
+        self.note_journal();
+        Ok(done)
     }
 
     /// Removes the oldest records. First, a record that says so is appended by `seal`.
@@ -172,15 +177,25 @@ impl Store {
     /// The store cannot be read.
     pub fn audit_head(&self) -> Result<AuditHead, StoreError> {
         let query = "SELECT seq, hash, removed_through, removed_hash FROM audit_head";
-        self.sql(|it| {
-            it.prepare_cached(query)?.query_row([], |row| {
-                Ok(AuditHead {
-                    seq: count(row, 0)?,
-                    hash: Fingerprint::from_bytes(row.get(1)?),
-                    removed_through: count(row, 2)?,
-                    removed_hash: Fingerprint::from_bytes(row.get(3)?),
+        let found = self
+            .connection()
+            .prepare_cached(query)
+            .and_then(|mut statement| {
+                statement.query_row([], |row| {
+                    Ok(AuditHead {
+                        seq: count(row, 0)?,
+                        hash: Fingerprint::from_bytes(row.get(1)?),
+                        removed_through: count(row, 2)?,
+                        removed_hash: Fingerprint::from_bytes(row.get(3)?),
+                    })
                 })
-            })
+            });
+        found.map_err(|error| match error.sqlite_error_code() {
+            // The file can be read, and what it holds is no head.
+            None | Some(rusqlite::ErrorCode::Unknown) => StoreError::NoAuditHead {
+                path: self.path().to_owned(),
+            },
+            Some(_) => self.failed(error),
         })
     }
 
@@ -232,7 +247,12 @@ impl Store {
         let done = append(&mut appender)?;
         let head = appender.head;
         let moved = "UPDATE audit_head SET seq = ?1, hash = ?2";
-        self.execute(moved, (number(head.seq), head.hash.as_bytes().as_slice()))?;
+        let moved = self.execute(moved, (number(head.seq), head.hash.as_bytes().as_slice()))?;
+        if moved != 1 {
+            return Err(self
+                .damaged("the head of the audit log was not moved")
+                .into());
+        }
         Ok(done)
     }
 

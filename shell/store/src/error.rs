@@ -43,6 +43,12 @@ pub enum StoreError {
         /// Where it was.
         path: PathBuf,
     },
+    /// The head of the audit log is gone or unreadable.
+    #[error("{} has no readable head of the audit log", path.display())]
+    NoAuditHead {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file or its directory cannot be used.
     #[error("cannot open {}", path.display())]
     Open {

@@ -20,4 +20,4 @@ pub use baseline::{Approval, ApprovedChange, Baseline, Kept, NewBaseline, OldHas
 pub use error::StoreError;
 pub use server::{Server, ServerId, ServerKey};
 pub use sighting::{NewSighting, Sighting};
-pub use store::Store;
+pub use store::{Place, Store};

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::fmt;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -17,10 +18,11 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     place: Option<Place>,
+    journal: Cell<Option<Place>>,
 }
 
-/// Tells one file from another that has its name later: device and number on it.
-type Place = (u64, u64);
+/// Which file: its device and number.
+pub type Place = (u64, u64);
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,10 +67,14 @@ impl Store {
     /// # Errors
     /// As for [`Self::open`].
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
-        if !path.exists() {
-            return Ok(None);
+        match std::fs::metadata(path) {
+            Err(_) => Ok(None),
+            // What was emptied is not to be mistaken for what was never filled.
+            Ok(file) if file.len() == 0 => Err(StoreError::NotAStore {
+                path: path.to_owned(),
+            }),
+            Ok(_) => Self::open(path).map(Some),
         }
-        Self::open(path).map(Some)
     }
 
     /// The file.
@@ -91,19 +97,35 @@ impl Store {
     /// # Errors
     /// It was.
     pub fn require_place(&self) -> Result<(), StoreError> {
-        if place(&self.path) == self.place {
+        let journal = self.journal.get();
+        let same_journal = journal.is_none() || place(&journal_of(&self.path)) == journal;
+        if place(&self.path) == self.place && same_journal {
             return Ok(());
         }
         let path = self.path.clone();
         Err(StoreError::Gone { path })
     }
 
+    /// Notes which file the journal is, once something was written: from then on it has to stay.
+    pub(crate) fn note_journal(&self) {
+        if self.journal.get().is_none() {
+            self.journal.set(place(&journal_of(&self.path)));
+        }
+    }
+
+    /// Which file it is, wherever it may be by now.
+    #[must_use]
+    pub const fn place(&self) -> Option<Place> {
+        self.place
+    }
+
     fn connect(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path).map_err(|error| StoreError::of(path, error))?;
-        let store = Self {
+        let mut store = Self {
             path: path.to_owned(),
             connection,
-            place: place(path),
+            place: None,
+            journal: Cell::new(None),
         };
         store.sql(|it| it.busy_timeout(PATIENCE))?;
         let layout = store.read(Self::layout)?;
@@ -113,6 +135,7 @@ impl Store {
         }
         store.sql(|it| it.pragma_update(None, "synchronous", "full"))?;
         store.sql(|it| it.pragma_update(None, "foreign_keys", true))?;
+        store.place = place(path);
         Ok(store)
     }
 
@@ -242,13 +265,20 @@ impl Store {
 fn place(path: &Path) -> Option<Place> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino()))
+    (file.len() > 0).then(|| (file.dev(), file.ino()))
 }
 
 /// Elsewhere an open file cannot be moved.
 #[cfg(not(unix))]
 fn place(_: &Path) -> Option<Place> {
     None
+}
+
+/// The file SQLite writes to first.
+fn journal_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
 }
 
 /// A time as it is kept: UTC with milliseconds, so that texts sort as times do.

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::{Content, Link};
 use toolwarden_store::{RecordRow, Store, StoreError};
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Entry, verify};
+use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Recordable, verify};
 
 /// How long each line is measured.
 const TIME: Duration = Duration::from_millis(700);
@@ -31,7 +31,7 @@ struct Decided {
     session: Arc<str>,
 }
 
-impl Entry for Decided {
+impl Recordable for Decided {
     fn content(self) -> Content {
         Content {
             at_ms: self.at_ms,

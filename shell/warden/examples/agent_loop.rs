@@ -5,8 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolwarden_guard::Durability;
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_warden::guard::{Call, Clock, LiveGuard, LoadedPolicy, Log};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,15 +13,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         env!("CARGO_MANIFEST_DIR"),
         "/../../examples/toolwarden.yaml"
     ));
-    let log = AuditWriter::open(
-        &folder.path().join("audit.db"),
-        AuditOptions::new(Durability::Group),
-    )?;
-    let guard = LiveGuard::new(
-        LoadedPolicy::read(policy)?.guard,
-        Log::Kept(Arc::new(log)),
-        Clock::default(),
-    )?;
+    let policy = LoadedPolicy::read(policy)?;
+    let log = Log::kept(&folder.path().join("audit.db"), &policy.guard)?;
+    let guard = LiveGuard::open(policy, log, Clock::default())?;
 
     // What the model asks for, one tool call after the other.
     let wanted = [
@@ -41,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         match guard.decide(&call) {
             // Call the tool here, and tell the guard how it went: success moves the session on.
-            Ok(open) => open.succeeded(Some(&json!({"found": 3})))?,
+            Ok(open) => open.succeeded(&json!({"found": 3}))?,
             // Give the reason back to the model as the result of its call.
             Err(denial) => assert_eq!(denial.code.as_str(), "filtered_by_state"),
         }

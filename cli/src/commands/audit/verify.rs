@@ -137,6 +137,7 @@ const fn why(fault: &Fault) -> &'static str {
         Fault::TailMissing { .. } => "the newest records are gone",
         Fault::BeyondHead { .. } => "it was written past the program, which moves the head along",
         Fault::HeadDiffers { .. } => "somebody changed the head, or the last record with its hash",
+        Fault::HeadUnreadable => "the program always keeps one: somebody removed or changed it",
         Fault::RemovalUnproven { .. } => {
             "the oldest records are gone, and not by `audit prune`: its record is missing"
         }
@@ -159,6 +160,7 @@ const fn code(fault: &Fault) -> &'static str {
         Fault::TailMissing { .. } => "tail_missing",
         Fault::BeyondHead { .. } => "beyond_head",
         Fault::HeadDiffers { .. } => "head_differs",
+        Fault::HeadUnreadable => "head_unreadable",
         Fault::RemovalUnproven { .. } => "removal_unproven",
         Fault::NotedMissing { .. } => "noted_missing",
         Fault::NotedDiffers { .. } => "noted_differs",
@@ -169,6 +171,8 @@ const fn code(fault: &Fault) -> &'static str {
 fn record(fault: &Fault) -> i64 {
     let seq = match *fault {
         Fault::Unexpected { seq } => return seq,
+        // Without a head nothing vouches for the first record either.
+        Fault::HeadUnreadable => 1,
         Fault::StartMissing { expected: seq, .. }
         | Fault::Missing { seq }
         | Fault::Changed { seq }

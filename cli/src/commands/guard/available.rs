@@ -1,5 +1,5 @@
 use serde_json::json;
-use toolwarden_guard::{Availability, Code, Request, RequestedGroups};
+use toolwarden_guard::{Availability, Code, INITIAL_STATE, Request, RequestedGroups};
 
 use super::policy;
 use crate::args::{AvailableArgs, PlainFormat};
@@ -18,7 +18,9 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
     let request = Request {
         principal: &args.principal,
         groups: &groups,
-        state: &args.state,
+        state: Some(args.state.as_str())
+            .filter(|it| !it.is_empty())
+            .unwrap_or(INITIAL_STATE),
         circumstances: &circumstances,
     };
     let found = loaded.guard.available(&request);

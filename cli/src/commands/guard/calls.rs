@@ -1,17 +1,21 @@
 //! Calls as people and programs write them down.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufReader, Read};
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use toolwarden_guard::RequestedGroups;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use toolwarden_guard::{REDACTED, RequestedGroups};
 use toolwarden_model::closest;
-use toolwarden_model::json::{JsonError, Object, parse, type_name};
-use toolwarden_warden::guard::Call;
+use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
+use toolwarden_warden::guard::{Call, UNKNOWN_PRINCIPAL};
 
 use super::GuardError;
 use super::error::CallProblem;
@@ -43,6 +47,8 @@ pub(super) struct Recorded {
     pub(super) id: String,
     pub(super) allowed: bool,
     pub(super) code: String,
+    /// Where the session stood.
+    pub(super) state: Option<String>,
 }
 
 /// One line of a file: a call, how an earlier one ended, or something else out of the log.
@@ -67,13 +73,37 @@ const KEYS: &[(&str, &[&str])] = &[
 
 /// What a JSON-RPC request or a provider's tool call has besides.
 const ENVELOPE: &[&str] = &[
-    "jsonrpc", "id", "method", "type", "call_id", "question", "history",
+    "toolUseId",
+    "status",
+    "index",
+    "caller",
+    "jsonrpc",
+    "id",
+    "method",
+    "type",
+    "call_id",
+    "question",
+    "history",
 ];
 
 /// What holds the tool and its arguments in a request or a provider's tool call.
 const HOLDERS: &[&str] = &["params", "function", "functionCall", "toolUse"];
 
 impl WrittenCall {
+    /// Whether its arguments are not all there.
+    pub(super) fn is_redacted(&self) -> bool {
+        fn redacted(value: &Value) -> bool {
+            match value {
+                Value::String(text) => text == REDACTED,
+                Value::Array(items) => items.iter().any(redacted),
+                Value::Object(members) => members.values().any(redacted),
+                Value::Null | Value::Bool(_) | Value::Number(_) => false,
+            }
+        }
+        let digest = |it: &Value| it.get("digest").is_some_and(Value::is_string);
+        self.recorded.is_some() && (redacted(&self.arguments) || digest(&self.arguments))
+    }
+
     pub(super) fn call(&self) -> Call<'_> {
         Call {
             tool: &self.tool,
@@ -104,12 +134,20 @@ pub(super) fn each(
         return see(with_attributes(spelled_out(args)?));
     };
     let mut seen = false;
-    each_line(file, |line| {
-        if let Line::Call(call) = line {
+    each_line(file, |line| match line {
+        Line::Call(call) if call.recorded.is_none() => {
             seen = true;
-            see(with_attributes(*call))?;
+            see(with_attributes(*call))
         }
-        Ok(())
+        Line::Call(_) | Line::Outcome { .. } | Line::Other => {
+            let (place, line, problem) = (file.clone(), 1, CallProblem::Record);
+            Err(GuardError::Call {
+                place,
+                line,
+                problem,
+            }
+            .into())
+        }
     })?;
     if !seen {
         let place = file.clone();
@@ -122,23 +160,25 @@ fn spelled_out(args: &CallArgs) -> Result<WrittenCall, CliError> {
     let arguments = match &args.arguments {
         None => Value::Object(Object::new()),
         Some(text) => {
-            let parsed = parse(text).map_err(|error| GuardError::Arguments(no_json(&error)))?;
-            parsed.value
+            let parsed = parse(text).map_err(|error| no_json(&error));
+            parsed.and_then(once).map_err(GuardError::Arguments)?
         }
     };
     let groups = args.groups.iter().map(String::as_str);
     Ok(WrittenCall {
         line: 1,
         tool: args.tool.clone().unwrap_or_default(),
-        principal: args.principal.clone().unwrap_or_default(),
+        principal: args
+            .principal
+            .clone()
+            .unwrap_or_else(|| UNKNOWN_PRINCIPAL.to_owned()),
         groups: (!args.groups.is_empty()).then(|| groups.collect()),
-        state: args.state.clone(),
         arguments: Arc::new(arguments),
         ..WrittenCall::default()
     })
 }
 
-/// Hands over every line of a file; a document over several lines is one call.
+/// Hands over every document of a file, one per line or over several.
 pub(super) fn each_line(
     file: &Path,
     mut see: impl FnMut(Line) -> Result<(), CliError>,
@@ -147,63 +187,70 @@ pub(super) fn each_line(
         place: file.to_owned(),
         source,
     };
-    let mut reader: Box<dyn BufRead> = if file == Path::new("-") {
-        Box::new(BufReader::new(std::io::stdin()))
+    let reader: Box<dyn Read> = if file == Path::new("-") {
+        Box::new(std::io::stdin())
     } else {
-        Box::new(BufReader::new(File::open(file).map_err(failed)?))
+        Box::new(File::open(file).map_err(failed)?)
     };
-    let mut text = String::new();
-    let (mut number, mut from) = (0, 1);
-    loop {
-        let start = text.len();
-        if reader.read_line(&mut text).map_err(failed)? == 0 {
-            break;
-        }
-        number += 1;
-        let line = text.get(start..).unwrap_or_default();
-        // Only a document that starts on its own line may go on: a broken line stays one mistake.
-        if text.trim().is_empty() || is_unfinished(&text, line) {
-            if text.trim().is_empty() {
-                text.clear();
-                from = number + 1;
-            }
-            continue;
-        }
-        see(read(file, from, &text)?)?;
-        text.clear();
-        from = number + 1;
-    }
-    if !text.trim().is_empty() {
-        see(read(file, from, &text)?)?;
+    let lines = Rc::new(Cell::new(1));
+    let counting = Counting {
+        reader: BufReader::new(reader),
+        lines: Rc::clone(&lines),
+    };
+    let documents = serde_json::Deserializer::from_reader(counting);
+    for document in documents.into_iter::<Box<RawValue>>() {
+        let document = document.map_err(|error| match error.classify() {
+            Category::Io => failed(error.into()),
+            Category::Syntax | Category::Data | Category::Eof => GuardError::Call {
+                place: file.to_owned(),
+                line: error.line(),
+                problem: no_json(&JsonError::from_serde(&error)),
+            },
+        })?;
+        let text = document.get();
+        let within = text.bytes().filter(|byte| *byte == b'\n').count();
+        see(read(file, lines.get() - within, text)?)?;
     }
     Ok(())
 }
 
-/// Whether a text stops inside a document.
-fn is_unfinished(text: &str, last_line: &str) -> bool {
-    let starts_a_call = text.len() > last_line.len() && last_line.starts_with('{');
-    if starts_a_call && serde_json::from_str::<serde::de::IgnoredAny>(last_line).is_ok() {
-        return false;
+/// A reader that knows on which line it is. It hands out what was asked for and no more, so that a call
+/// is seen as soon as it is written.
+struct Counting<R> {
+    reader: BufReader<R>,
+    lines: Rc<Cell<usize>>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        let new = buffer.iter().take(read).filter(|byte| **byte == b'\n');
+        self.lines.set(self.lines.get() + new.count());
+        Ok(read)
     }
-    serde_json::from_str::<serde::de::IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }
 
 fn read(file: &Path, line: usize, text: &str) -> Result<Line, CliError> {
     let read = parse(text)
         .map_err(|error| no_json(&error))
-        .and_then(|parsed| {
-            if let Some(twice) = parsed.duplicates.first() {
-                let key = twice.pointer.as_str().trim_start_matches('/').to_owned();
-                return Err(CallProblem::Twice { key });
-            }
-            understood(&parsed.value, line)
-        });
+        .and_then(|parsed| understood(&once(parsed)?, line));
     let read = read.map_err(|problem| GuardError::Call {
         place: file.to_owned(),
         line,
         problem,
     });
     Ok(read?)
+}
+
+/// The value of a text in which nothing is said twice: somebody else may take the other one.
+fn once(parsed: Parsed) -> Result<Value, CallProblem> {
+    match parsed.duplicates.first() {
+        None => Ok(parsed.value),
+        Some(twice) => {
+            let key = twice.pointer.as_str().trim_start_matches('/').to_owned();
+            Err(CallProblem::Twice { key })
+        }
+    }
 }
 
 fn no_json(error: &JsonError) -> CallProblem {
@@ -226,7 +273,7 @@ fn understood(value: &Value, line: usize) -> Result<Line, CallProblem> {
 
 fn call(object: &Object, line: usize) -> Result<WrittenCall, CallProblem> {
     let mut said: BTreeMap<&'static str, &Value> = BTreeMap::new();
-    let held = HOLDERS.iter().find_map(|key| object.get(*key)?.as_object());
+    let held = holder(object)?;
     for (key, value) in object.iter().chain(held.into_iter().flatten()) {
         let known = KEYS
             .iter()
@@ -268,7 +315,7 @@ fn call(object: &Object, line: usize) -> Result<WrittenCall, CallProblem> {
         tool: text("tool")?
             .filter(|it| !it.trim().is_empty())
             .ok_or(CallProblem::NoTool)?,
-        principal: text("principal")?.unwrap_or_else(|| "unknown".to_owned()),
+        principal: text("principal")?.unwrap_or_else(|| UNKNOWN_PRINCIPAL.to_owned()),
         session: text("session")?,
         groups: groups(said.get("group").copied())?,
         state: text("state")?,
@@ -278,6 +325,32 @@ fn call(object: &Object, line: usize) -> Result<WrittenCall, CallProblem> {
         success: outcome,
         recorded: None,
     })
+}
+
+/// What holds the tool and its arguments, if anything but the call itself does. What could be read in
+/// two ways is not read at all: whoever makes the call might take the other one.
+fn holder(object: &Object) -> Result<Option<&Object>, CallProblem> {
+    if let Some(method) = object.get("method").and_then(Value::as_str)
+        && method != "tools/call"
+    {
+        let method = method.to_owned();
+        return Err(CallProblem::Method { method });
+    }
+    let mut holders = HOLDERS.iter().filter(|key| object.contains_key(**key));
+    let Some(first) = holders.next() else {
+        return Ok(None);
+    };
+    if let Some(second) = holders.next() {
+        return Err(CallProblem::TwoCalls { first, second });
+    }
+    match object.get(*first) {
+        Some(Value::Object(held)) => Ok(Some(held)),
+        other => Err(CallProblem::Type {
+            key: first,
+            expected: "an object",
+            found: other.map_or("nothing", type_name),
+        }),
+    }
 }
 
 /// The groups of a request. A text is no list: as in the original only `*` means anything then, so
@@ -306,7 +379,7 @@ fn arguments(said: Option<&Value>) -> Result<Value, CallProblem> {
         None | Some(Value::Null) => Ok(Value::Object(Object::new())),
         // OpenAI writes the arguments as JSON in a text.
         Some(Value::String(text)) => match parse(text) {
-            Ok(parsed) => Ok(parsed.value),
+            Ok(parsed) => once(parsed),
             Err(error) => Err(no_json(&error)),
         },
         Some(other) => Ok(other.clone()),
@@ -364,7 +437,7 @@ fn out_of_the_log(record: &Object, line: usize) -> Result<Line, CallProblem> {
             groups: groups(within("groups"))?,
             state: None,
             arguments: Arc::new(arguments(within("arguments"))?),
-            attributes: BTreeMap::new(),
+            attributes: attributes(within("attributes"))?,
             at: text("at").map(|text| time("at", &text)).transpose()?,
             success: None,
             recorded: Some(Recorded {
@@ -377,6 +450,9 @@ fn out_of_the_log(record: &Object, line: usize) -> Result<Line, CallProblem> {
                     .and_then(Value::as_bool)
                     .unwrap_or(false),
                 code,
+                state: within("state")
+                    .and_then(Value::as_str)
+                    .map(ToOwned::to_owned),
             }),
         }))),
         _ => Ok(Line::Other),

@@ -1,9 +1,10 @@
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{Decision, Durability, Gate};
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{LiveGuard, Log};
+use toolwarden_warden::guard::{LiveGuard, Log, OpenCall};
 
 use super::calls::{self, WrittenCall};
 use super::{GuardError, policy};
@@ -26,30 +27,26 @@ pub(super) fn run(args: &GuardCheckArgs) -> Result<Verdict, CliError> {
             other => other,
         };
         let path = keep::store_path(args.kept.store.as_ref())?;
-        Some(Arc::new(AuditWriter::open(
-            &path,
-            AuditOptions::new(durability),
-        )?))
+        let options = AuditOptions::new(durability);
+        Some(Arc::new(AuditWriter::open(&path, options)?))
     } else {
         None
     };
     let log = writer.clone().map_or_else(Log::recent, Log::Kept);
-    let guard = policy::live(loaded.guard, log, &args.circumstances)?;
+    let guard = policy::live(loaded, log, &args.circumstances)?;
+    policy::assume_state(&guard, &args.call)?;
     let mut told = Told::new(args.format);
-    let mut unrecorded = false;
     calls::each(&args.call, &args.circumstances, |call| {
-        let decision = decide(&guard, &call);
-        unrecorded |= decision.step == Some(Gate::Audit);
-        told.add(&call, &decision)
+        told.add(&call, &decide(&guard, &call))
     })?;
-    if let Some(writer) = &writer {
-        writer.flush().map_err(GuardError::from)?;
-    }
+    let flushed = writer.as_ref().map_or(Ok(()), |writer| writer.flush());
     let denied = told.finish(&args.policy.policy.display().to_string())?;
-    if unrecorded {
-        return Ok(Verdict::NotMeasured);
+    flushed.map_err(GuardError::from)?;
+    // Without a record a denial leaves no trace, and whoever tries doors goes unseen.
+    match guard.metrics().unrecorded_entries() {
+        0 => Ok(Verdict::of(denied > 0)),
+        entries => Err(GuardError::Lost { entries }.into()),
     }
-    Ok(Verdict::of(denied > 0))
 }
 
 /// Decides a call, and moves its session on where the call says that it succeeded.
@@ -58,18 +55,23 @@ pub(super) fn decide(guard: &LiveGuard, written: &WrittenCall) -> Decision {
     let Some(success) = written.success else {
         return guard.intercept(&call);
     };
+    let began = Instant::now();
     match guard.decide(&call) {
         Ok(open) => {
             let latency = open.latency();
-            if success {
-                // Without a result there is nothing to reject.
-                drop(open.succeeded(None));
-            } else {
-                open.failed(&"reported as failed");
-            }
+            settle(open, success);
             Decision::allow(latency)
         }
-        Err(denial) => Decision::deny(&denial, std::time::Duration::ZERO),
+        Err(denial) => Decision::deny(&denial, began.elapsed()),
+    }
+}
+
+/// Tells the guard how a call ended, as somebody wrote it down.
+pub(super) fn settle(open: OpenCall, success: bool) {
+    if success {
+        open.succeeded_unseen();
+    } else {
+        open.failed(&"reported as failed");
     }
 }
 

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use toolwarden_guard::Denial;
 use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::guard::audit::AuditError;
 use toolwarden_warden::guard::limiter::NoRandomness;
@@ -29,6 +30,10 @@ pub(crate) enum GuardError {
     TwiceStdin,
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
+    #[error("{entries} records could not be written")]
+    Lost { entries: u64 },
+    #[error("{0}")]
+    Session(Denial),
     #[error("the decisions could not be recorded: {0}")]
     Unrecorded(#[from] AuditError),
 }
@@ -54,6 +59,15 @@ pub(crate) enum CallProblem {
     },
     #[error("`{key}` is no time: {text}")]
     Time { key: &'static str, text: String },
+    #[error("several of {first} and {second} say what is called")]
+    TwoCalls {
+        first: &'static str,
+        second: &'static str,
+    },
+    #[error("`{method}` is no call of a tool")]
+    Method { method: String },
+    #[error("a record of the log is no call to decide")]
+    Record,
     #[error("`outcome` is `success` or `failure`, not `{text}`")]
     Outcome { text: String },
 }
@@ -67,7 +81,7 @@ impl GuardError {
             | Self::NoCalls { .. }
             | Self::TwiceStdin
             | Self::Read { .. } => 2,
-            Self::Randomness(_) | Self::Unrecorded(_) => 3,
+            Self::Randomness(_) | Self::Unrecorded(_) | Self::Lost { .. } | Self::Session(_) => 3,
         }
     }
 
@@ -90,8 +104,10 @@ impl GuardError {
                 Some("check the path, or give `-` to read standard input")
             }
             Self::TwiceStdin => Some("give a file for one of them"),
-            Self::Unrecorded(_) => Some("check the store named by --store or TOOLWARDEN_STORE"),
-            Self::Read { .. } | Self::Randomness(_) => None,
+            Self::Unrecorded(_) | Self::Lost { .. } => {
+                Some("check the store named by --store or TOOLWARDEN_STORE")
+            }
+            Self::Read { .. } | Self::Randomness(_) | Self::Session(_) => None,
         }
     }
 }

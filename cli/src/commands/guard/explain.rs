@@ -3,7 +3,7 @@ use toolwarden_guard::{Denial, Gate, Step};
 use toolwarden_warden::guard::Log;
 
 use super::calls::{self, WrittenCall};
-use super::policy;
+use super::{check, policy};
 use crate::args::{ExplainArgs, PlainFormat};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
@@ -11,13 +11,18 @@ use crate::style::{self, visible};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
     let loaded = policy::load_and_warn(&args.policy.policy)?;
-    let guard = policy::live(loaded.guard, Log::recent(), &args.circumstances)?;
+    let guard = policy::live(loaded, Log::recent(), &args.circumstances)?;
+    policy::assume_state(&guard, &args.call)?;
     let mut denied = false;
     let mut documents = Vec::new();
     calls::each(&args.call, &args.circumstances, |call| {
         let steps = guard.explain(&call.call());
         let refused = steps.iter().find_map(denial);
         denied |= refused.is_some();
+        // What follows is explained as if this call had been made.
+        if let Ok(open) = guard.decide(&call.call()) {
+            check::settle(open, call.success == Some(true));
+        }
         match args.format {
             PlainFormat::Text => print(&text(&call, &steps)),
             PlainFormat::Json => {

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_guard::{Circumstances, Guard};
-use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log, SetClock};
+use toolwarden_guard::{Circumstances, Guard, RequestedGroups};
+use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log, SetClock, UNKNOWN_PRINCIPAL};
 
 use super::GuardError;
-use crate::args::CircumstancesArgs;
+use crate::args::{CallArgs, CircumstancesArgs};
 use crate::commands::talk;
 use crate::commands::watch::keep;
 use crate::error::CliError;
@@ -49,7 +49,7 @@ pub(super) fn load_and_warn(path: &Path) -> Result<LoadedPolicy, CliError> {
 
 /// A guard at the time and load that are given, or at those of the machine.
 pub(super) fn live(
-    guard: Guard,
+    policy: LoadedPolicy,
     log: Log,
     args: &CircumstancesArgs,
 ) -> Result<LiveGuard, CliError> {
@@ -57,11 +57,22 @@ pub(super) fn live(
         Some(now) => Clock::Set(SetClock::at(now)),
         None => Clock::default(),
     };
-    let guard = LiveGuard::new(guard, log, clock).map_err(GuardError::from)?;
+    let guard = LiveGuard::open(policy, log, clock).map_err(GuardError::from)?;
     if let Some(load) = args.load {
         guard.report_load(load);
     }
     Ok(guard)
+}
+
+/// Takes the state of a call that is spelled out for that of its session: whoever asks is no client.
+pub(super) fn assume_state(guard: &LiveGuard, args: &CallArgs) -> Result<(), CliError> {
+    let Some(state) = args.state.as_deref().filter(|it| !it.is_empty()) else {
+        return Ok(());
+    };
+    let principal = args.principal.as_deref().unwrap_or(UNKNOWN_PRINCIPAL);
+    let groups = RequestedGroups::Default;
+    let restored = guard.restore_session(principal, "", groups, state);
+    Ok(restored.map_err(GuardError::Session)?)
 }
 
 pub(super) fn circumstances(guard: &Guard, args: &CircumstancesArgs) -> Circumstances {

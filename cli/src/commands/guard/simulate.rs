@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_guard::{ALL_PASSED, Guard};
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log, OpenCall, SetClock};
+use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups};
+use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log, SetClock};
 
 use super::calls::{self, Line, Recorded, WrittenCall};
-use super::{GuardError, policy};
+use super::{GuardError, check, policy};
 use crate::args::{PlainFormat, SimulateArgs};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
@@ -82,13 +82,13 @@ fn endings(lines: &[Line]) -> BTreeMap<&str, bool> {
     ended
 }
 
-/// Whether a call succeeded; one of which nobody says otherwise did.
+/// Whether a call succeeded. One out of the log did if the log says so, any other if nobody says
+/// otherwise.
 fn success(call: &WrittenCall, ended: &BTreeMap<&str, bool>) -> bool {
-    let logged = call
-        .recorded
-        .as_ref()
-        .and_then(|it| ended.get(it.id.as_str()));
-    call.success.or(logged.copied()).unwrap_or(true)
+    match &call.recorded {
+        Some(recorded) => ended.get(recorded.id.as_str()) == Some(&true),
+        None => call.success.unwrap_or(true),
+    }
 }
 
 /// A policy under which calls are made again, at the times they were made.
@@ -122,9 +122,10 @@ impl Replay {
             self.clock.reach(at);
         }
         let call: Call<'_> = written.call();
+        self.start_where_it_was(written);
         match self.guard.decide(&call) {
             Ok(open) => {
-                settle(open, success);
+                check::settle(open, success);
                 Answer {
                     allowed: true,
                     code: "allowed".to_owned(),
@@ -138,14 +139,22 @@ impl Replay {
             },
         }
     }
-}
 
-fn settle(open: OpenCall, success: bool) {
-    if success {
-        // Without a result there is nothing to reject.
-        drop(open.succeeded(None));
-    } else {
-        open.failed(&"recorded as failed");
+    /// A log may begin in the middle of a session: it stands where its first record says.
+    fn start_where_it_was(&self, written: &WrittenCall) {
+        let Some(state) = written.recorded.as_ref().and_then(|it| it.state.as_deref()) else {
+            return;
+        };
+        let session = written.session.as_deref().unwrap_or_default();
+        if state == INITIAL_STATE || self.guard.session(&written.principal, session).is_some() {
+            return;
+        }
+        let groups = RequestedGroups::Default;
+        let restored = self
+            .guard
+            .restore_session(&written.principal, session, groups, state);
+        // Where there is no room for it the session starts anew, as it would have.
+        drop(restored);
     }
 }
 
@@ -162,6 +171,8 @@ struct Outcome {
     compared: bool,
     codes: BTreeMap<String, usize>,
     changes: Vec<Change>,
+    /// Calls whose arguments were not kept, so that nobody can tell.
+    unsure: usize,
 }
 
 /// A call that is decided differently.
@@ -185,6 +196,11 @@ impl Simulation {
         *outcome.codes.entry(after.code.clone()).or_default() += 1;
         let Some(before) = before else { return };
         outcome.compared = true;
+        // What was not kept cannot be held to a schema again.
+        if call.is_redacted() && (after.code == "invalid_input" || before.code == "invalid_input") {
+            outcome.unsure += 1;
+            return;
+        }
         if (before.allowed, &before.code) != (after.allowed, &after.code) {
             outcome.changes.push(Change {
                 line: call.line,
@@ -234,6 +250,7 @@ impl Outcome {
             "denied": self.denied(),
             "codes": self.codes,
             "compared": self.compared,
+            "unsure": self.unsure,
             "changes": changes.collect::<Vec<_>>(),
         })
     }
@@ -279,6 +296,12 @@ impl Outcome {
                 "decisions change"
             };
             out.push_str(&format!("{} {word}\n", self.changes.len()));
+        }
+        if self.unsure > 0 {
+            out.push_str(&format!(
+                "{} cannot be told: their arguments were not kept\n",
+                self.unsure
+            ));
         }
         out
     }

@@ -380,7 +380,7 @@ fn what_a_guard_writes_can_be_verified_by_others() {
         ),
         ("read_file", serde_json::json!({"password": "hunter2"})),
     ] {
-        guard.intercept(&Call {
+        let _decision = guard.intercept(&Call {
             tool,
             principal: "ada",
             arguments: std::sync::Arc::new(arguments),

@@ -53,6 +53,9 @@ pub enum Fault {
         /// The last record.
         seq: u64,
     },
+    /// There is no head, or what stands there is none.
+    #[error("the log has no readable head")]
+    HeadUnreadable,
     /// The log says that records were removed, and no record says the same.
     #[error("no checkpoint says that the records up to {through} were removed")]
     RemovalUnproven {

@@ -7,7 +7,7 @@ use toolwarden_model::json::Pointer;
 
 use super::groups::Groups;
 use super::profile::{Patterns, Profile};
-use super::{Conditional, Guard, Names, PrincipalId, Principals, Required, Tool, ToolId, Tools};
+use super::{Guard, Names, PrincipalId, Principals, Required, Tool, ToolId, Tools};
 use crate::input::Check;
 use crate::policy::{DEFAULT_GROUP, EVERY, Grants, Policy, States, ToolPolicy};
 
@@ -39,15 +39,15 @@ impl Guard {
         };
         let mut checks = Checks::default();
         for tool in &policy.tools {
-            tools.add(tool, &policy, &mut groups, &mut checks);
+            let quarantined = policy.quarantine.contains(&tool.name);
+            tools.add(tool, quarantined, &mut groups, &mut checks);
         }
         for (name, said) in &policy.groups {
             let id = groups.intern(name);
             groups.conditional |= said.when.is_some();
             if let Some(group) = groups.get_mut(id) {
                 group.description.clone_from(&said.description);
-                let condition = said.when.clone();
-                group.condition = condition.map(|condition| Conditional { condition });
+                group.condition.clone_from(&said.when);
             }
         }
         let mut profiles = Profiles::default();
@@ -83,18 +83,22 @@ impl Guard {
             audit: policy.audit,
             zone: policy.zone,
         };
-        (guard, checks.faults)
+        (guard, checks.into_faults())
     }
 }
 
 /// Compiled schemas by what they say, so that equal ones are compiled and held once.
 #[derive(Default)]
-struct Checks {
+pub(super) struct Checks {
     known: HashMap<Fingerprint, Arc<Check>>,
     faults: Vec<SchemaFault>,
 }
 
 impl Checks {
+    pub(super) fn into_faults(self) -> Vec<SchemaFault> {
+        self.faults
+    }
+
     fn check(&mut self, tool: &ToolPolicy, key: &str, schema: &Value) -> Arc<Check> {
         let check = self
             .known
@@ -103,7 +107,7 @@ impl Checks {
         if let Check::Broken(broken) = &**check {
             self.faults.push(SchemaFault {
                 tool: tool.name.clone(),
-                pointer: tool.pointer.child(key),
+                pointer: tool.pointer.child(key).join(&broken.pointer),
                 message: broken.message.clone(),
             });
         }
@@ -112,14 +116,20 @@ impl Checks {
 }
 
 impl Tools {
-    fn add(
+    /// Adds a tool, in the place of one of the same name if there is one.
+    pub(super) fn add(
         &mut self,
         tool: &ToolPolicy,
-        policy: &Policy,
+        quarantined: bool,
         groups: &mut Groups,
         checks: &mut Checks,
     ) {
-        let id = ToolId::try_from(self.list.len()).unwrap_or(ToolId::MAX);
+        let next = ToolId::try_from(self.list.len()).unwrap_or(ToolId::MAX);
+        let id = self
+            .by_name
+            .get(tool.name.as_str())
+            .copied()
+            .unwrap_or(next);
         let name: Arc<str> = tool.name.as_str().into();
         let own: BTreeSet<u32> = tool
             .groups
@@ -152,10 +162,9 @@ impl Tools {
             covered_by: Box::default(),
         });
         self.by_name.insert(Arc::clone(&name), id);
-        self.list.push(Arc::new(Tool {
+        let added = Arc::new(Tool {
             id,
             name,
-            title: tool.title.clone(),
             version: tool.version.clone(),
             groups: own.into_iter().collect(),
             reachable_by: reachable_by.into_iter().collect(),
@@ -166,8 +175,13 @@ impl Tools {
             input: checks.check(tool, "input_schema", &tool.input_schema),
             output: checks.check(tool, "output_schema", &tool.output_schema),
             output_mode: tool.output_mode,
-            quarantined: policy.quarantine.contains(&tool.name),
-        }));
+            quarantined,
+            gone: false,
+        });
+        match self.list.get_mut(id as usize) {
+            Some(place) => *place = added,
+            None => self.list.push(added),
+        }
     }
 
     /// The same tools, with the patterns that cover what they require.
@@ -180,7 +194,10 @@ impl Tools {
                 permission: required.permission.clone(),
                 covered_by: patterns.covering(&required.permission),
             });
-            Arc::new(tool.requiring(required.collect()))
+            Arc::new(Tool {
+                required: required.collect(),
+                ..Tool::clone(tool)
+            })
         });
         Self {
             list: list.collect(),
@@ -188,27 +205,6 @@ impl Tools {
             states: self.states.clone(),
             targets: self.targets.clone(),
             everywhere: self.everywhere,
-        }
-    }
-}
-
-impl Tool {
-    fn requiring(&self, required: Box<[Required]>) -> Self {
-        Self {
-            id: self.id,
-            name: Arc::clone(&self.name),
-            title: self.title.clone(),
-            version: self.version.clone(),
-            groups: self.groups.clone(),
-            reachable_by: self.reachable_by.clone(),
-            states: self.states.clone(),
-            next_state: self.next_state.clone(),
-            required,
-            limits: self.limits,
-            input: Arc::clone(&self.input),
-            output: Arc::clone(&self.output),
-            output_mode: self.output_mode,
-            quarantined: self.quarantined,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::groups::{Activity, Switch};
-use super::permit::{Admitted, Overrun, WHOLE};
+use super::permit::{Admitted, Overrun};
 use super::request::{Reach, Request};
 use super::{Guard, Tool};
 use crate::decision::{Code, Denial, Gate, INPUT_FAILED};
@@ -33,8 +33,7 @@ impl Guard {
         let reach = self.reach(request)?;
         let mut activity = Activity::new(&self.groups, request.circumstances);
         self.admits(known, request, &reach, &mut activity)?;
-        let unknown = reach.unknown;
-        Ok(Admitted::new(known, unknown))
+        Ok(Admitted::new(known, reach))
     }
 
     /// The gates from quarantine to permissions.
@@ -120,10 +119,10 @@ impl Guard {
             let Some(group) = self.groups.get(*id) else {
                 continue;
             };
-            let Some(conditional) = &group.condition else {
+            let Some(condition) = &group.condition else {
                 continue;
             };
-            let condition = conditional.condition.text();
+            let condition = condition.text();
             match activity.switch(*id) {
                 Switch::On => {}
                 Switch::Off => return format!(": `{condition}` does not hold"),
@@ -175,9 +174,19 @@ impl Guard {
             Ok(reach) => {
                 let grouped = self.in_group(found, request, &reach, &mut activity);
                 let grouped = grouped.map(|()| {
+                    let left = asked
+                        .iter()
+                        .filter(|it| !reach.narrowed.iter().any(|no| no == *it));
+                    let left: Vec<&str> = left.copied().collect();
+                    if left.len() < asked.len() {
+                        return format!(
+                            "asked for {}; what is granted of that reaches it",
+                            listed(&asked)
+                        );
+                    }
                     format!(
                         "asked for {}, which is granted and reaches it",
-                        listed(&asked)
+                        listed(&left)
                     )
                 });
                 told(Gate::Group, Some(grouped));
@@ -203,7 +212,7 @@ impl Guard {
         told(Gate::Rate, Some(metered));
         let valid = valid_input(found, arguments).map(|()| match &*found.input {
             Check::Nothing => "it has no input schema".to_owned(),
-            Check::Schema(_) | Check::Broken(_) => {
+            Check::Schema { .. } | Check::Broken(_) => {
                 "the arguments satisfy the input schema".to_owned()
             }
         });
@@ -272,13 +281,17 @@ pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
             denial.retry_after = Some(*retry_after);
             denial
         }
-        Overrun::Capacity => Denial::new(
-            Code::RateCapacity,
-            format!(
-                "no room to count calls of connector '{}' for one more principal",
-                tool.name
-            ),
-        ),
+        Overrun::Capacity { retry_after } => {
+            let mut denial = Denial::new(
+                Code::RateCapacity,
+                format!(
+                    "no room to count calls of connector '{}' for one more principal",
+                    tool.name
+                ),
+            );
+            denial.retry_after = Some(*retry_after);
+            denial
+        }
     }
 }
 
@@ -292,16 +305,8 @@ pub(super) fn valid_input(tool: &Tool, arguments: &Value) -> Result<(), Denial> 
     if !arguments.is_object() {
         // Arguments are named; a bare value would pass a schema that says nothing of its type.
         let found = toolwarden_model::json::type_name(arguments);
-        let mut denial = Denial::new(
-            Code::InvalidInput,
-            format!("{INPUT_FAILED}arguments must be an object, not {found}"),
-        );
-        denial.faults.push(crate::decision::Fault {
-            pointer: WHOLE,
-            message: format!("arguments must be an object, not {found}"),
-            masked: format!("arguments must be an object, not {found}"),
-        });
-        return Err(denial);
+        let message = format!("arguments must be an object, not {found}");
+        return Err(Denial::of_input(message));
     }
     let faults = tool.input.faults(arguments);
     let Some(first) = faults.first() else {

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use super::{Conditional, GroupId, Names};
-use crate::condition::{Circumstances, Prepared};
+use super::{GroupId, Names};
+use crate::condition::{Circumstances, Condition, Prepared};
 use crate::policy::group_and_parents;
 
 /// Every group a policy speaks of.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     list: Vec<Group>,
     by_name: Names<Arc<str>, GroupId>,
@@ -13,12 +13,12 @@ pub(super) struct Groups {
     pub(super) conditional: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Group {
     pub(super) name: Arc<str>,
     /// The group and all groups around it.
     pub(super) chain: Box<[GroupId]>,
-    pub(super) condition: Option<Conditional>,
+    pub(super) condition: Option<Condition>,
     /// How many tools a request for it reaches.
     pub(super) tools: usize,
     pub(super) description: Option<String>,
@@ -116,7 +116,7 @@ impl<'c> Activity<'c> {
 
     /// What the group's own condition says.
     pub(super) fn switch(&mut self, id: GroupId) -> Switch {
-        let Some(conditional) = self.groups.get(id).and_then(|it| it.condition.as_ref()) else {
+        let Some(condition) = self.groups.get(id).and_then(|it| it.condition.as_ref()) else {
             return Switch::On;
         };
         self.known.resize(self.groups.list.len(), None);
@@ -127,7 +127,7 @@ impl<'c> Activity<'c> {
         let prepared = self
             .prepared
             .get_or_insert_with(|| Prepared::new(circumstances));
-        let switch = match conditional.condition.holds_in(prepared) {
+        let switch = match condition.holds_in(prepared) {
             Ok(true) => Switch::On,
             Ok(false) => Switch::Off,
             Err(unevaluable) => Switch::Unevaluable(unevaluable.to_string()),

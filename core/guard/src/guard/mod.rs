@@ -5,6 +5,7 @@ mod gates;
 mod groups;
 mod permit;
 mod profile;
+mod registry;
 mod request;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,9 +13,10 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
-use crate::condition::Condition;
 use crate::input::Check;
-use crate::policy::{AuditRules, Limits, OutputMode, Permission, RequestRules, SessionRules};
+use crate::policy::{
+    AuditRules, EVERY, Limits, OutputMode, Permission, RequestRules, SessionRules,
+};
 use groups::Groups;
 use profile::{Patterns, Profile};
 
@@ -48,7 +50,7 @@ pub struct Guard {
     zone: jiff::tz::TimeZone,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Tools {
     /// In the order of the policy.
     list: Vec<Arc<Tool>>,
@@ -69,11 +71,10 @@ struct Principals {
 }
 
 /// A tool as the gates need it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tool {
     pub(crate) id: ToolId,
     pub(crate) name: Arc<str>,
-    pub(crate) title: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) groups: Box<[GroupId]>,
     /// The groups and all groups around them, sorted.
@@ -87,19 +88,15 @@ pub(crate) struct Tool {
     pub(crate) output: Arc<Check>,
     pub(crate) output_mode: OutputMode,
     pub(crate) quarantined: bool,
+    /// It was taken away while the guard was in use.
+    pub(crate) gone: bool,
 }
 
 /// A permission a tool requires, with every pattern of the policy that covers it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Required {
     pub(crate) permission: Permission,
     pub(crate) covered_by: Box<[PatternId]>,
-}
-
-/// A group that is on only under circumstances.
-#[derive(Debug)]
-pub(crate) struct Conditional {
-    pub(crate) condition: Condition,
 }
 
 impl Guard {
@@ -127,11 +124,6 @@ impl Guard {
         &self.zone
     }
 
-    /// The tools' names, in the order of the policy.
-    pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.tools.list.iter().map(|tool| &*tool.name)
-    }
-
     /// Whether some tool is available in a state.
     #[must_use]
     pub fn has_tools_in(&self, state: &str) -> bool {
@@ -156,6 +148,38 @@ impl Guard {
         self.groups.conditional
     }
 
+    /// Whether a principal may ask for a group.
+    #[must_use]
+    pub fn may_request(&self, principal: &str, group: &str) -> bool {
+        let profile = self.profile(principal);
+        if group == EVERY {
+            return profile.every_group && !profile.denies_every_group;
+        }
+        profile.grants_group(&self.groups, group)
+    }
+
+    /// Whether a request for a group reaches any tool.
+    #[must_use]
+    pub fn has_tools_in_group(&self, group: &str) -> bool {
+        let known = self.groups.id(group).and_then(|id| self.groups.get(id));
+        known.is_some_and(|group| group.tools > 0)
+    }
+
+    /// How many of some tools a request for a group reaches.
+    #[must_use]
+    pub fn count_in_group(&self, group: &str, tools: &[Arc<str>]) -> usize {
+        if group == EVERY {
+            return tools.len();
+        }
+        let Some(id) = self.groups.id(group) else {
+            return 0;
+        };
+        let tools = tools.iter().filter_map(|name| self.tool(name));
+        tools
+            .filter(|tool| tool.reachable_by.binary_search(&id).is_ok())
+            .count()
+    }
+
     /// Whether the policy speaks of a group.
     #[must_use]
     pub fn knows_group(&self, name: &str) -> bool {
@@ -165,15 +189,13 @@ impl Guard {
     /// A name for a tool that takes no room: its number, where it is known.
     #[must_use]
     pub fn tool_ref(&self, name: &str) -> NameRef {
-        let known = self.tools.by_name.get(name);
-        known.map_or_else(|| NameRef::told(name), |id| NameRef::Known(*id))
+        NameRef::new(self.tools.by_name.get(name), name)
     }
 
     /// A name for a principal that takes no room: its number, where the policy names it.
     #[must_use]
     pub fn principal_ref(&self, name: &str) -> NameRef {
-        let known = self.principals.by_name.get(name);
-        known.map_or_else(|| NameRef::told(name), |id| NameRef::Known(*id))
+        NameRef::new(self.principals.by_name.get(name), name)
     }
 
     /// The tool a reference of this very guard stands for.
@@ -205,26 +227,26 @@ impl Guard {
     }
 }
 
-/// A name that takes no room where the policy knows it. It means something to one guard only.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NameRef {
-    /// The number under which the policy knows it.
-    Known(u32),
-    /// The name itself; empty where there is none.
-    Told(Box<str>),
+/// A name that takes no room where the policy knows it. It means something to the guard that gave it,
+/// and to those made of that one.
+#[derive(Clone, Debug)]
+pub struct NameRef(Known);
+
+#[derive(Clone, Debug)]
+enum Known {
+    ByNumber(u32),
+    ByName(Box<str>),
 }
 
 impl NameRef {
-    /// A name the policy does not know.
-    #[must_use]
-    pub fn told(name: &str) -> Self {
-        Self::Told(name.into())
+    fn new(known: Option<&u32>, name: &str) -> Self {
+        Self(known.map_or_else(|| Known::ByName(name.into()), |id| Known::ByNumber(*id)))
     }
 
-    fn resolve<'n>(&'n self, known: impl FnOnce(usize) -> Option<&'n str>) -> &'n str {
-        match self {
-            Self::Known(id) => known(*id as usize).unwrap_or_default(),
-            Self::Told(name) => name,
+    fn resolve<'n>(&'n self, name: impl FnOnce(usize) -> Option<&'n str>) -> &'n str {
+        match &self.0 {
+            Known::ByNumber(id) => name(*id as usize).unwrap_or_default(),
+            Known::ByName(name) => name,
         }
     }
 }

@@ -2,16 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use toolwarden_model::json::Pointer;
 
 use super::Tool;
 use super::gates::{rate_denial, valid_input};
+use super::request::Reach;
 use crate::decision::{Denial, Fault};
 use crate::input::Check;
 use crate::policy::{Limits, OutputMode};
 use crate::window::Limit;
-
-pub(super) const WHOLE: Pointer = Pointer::root();
 
 /// A call that passed every gate up to permissions. It still has to be counted.
 #[derive(Debug)]
@@ -19,6 +17,7 @@ pub(super) const WHOLE: Pointer = Pointer::root();
 pub struct Admitted<'g> {
     tool: &'g Arc<Tool>,
     unknown_groups: Vec<String>,
+    narrowed: Vec<String>,
 }
 
 /// A call that was counted. Its arguments still have to be looked at.
@@ -46,14 +45,18 @@ pub enum Overrun {
         retry_after: Duration,
     },
     /// There is no room for one more counter.
-    Capacity,
+    Capacity {
+        /// When to try again.
+        retry_after: Duration,
+    },
 }
 
 impl<'g> Admitted<'g> {
-    pub(super) const fn new(tool: &'g Arc<Tool>, unknown_groups: Vec<String>) -> Self {
+    pub(super) fn new(tool: &'g Arc<Tool>, reach: Reach<'_>) -> Self {
         Self {
             tool,
-            unknown_groups,
+            unknown_groups: reach.unknown,
+            narrowed: reach.narrowed,
         }
     }
 
@@ -67,6 +70,12 @@ impl<'g> Admitted<'g> {
     #[must_use]
     pub fn unknown_groups(&self) -> &[String] {
         &self.unknown_groups
+    }
+
+    /// Groups the request asked for that are not granted and were left away.
+    #[must_use]
+    pub fn narrowed(&self) -> &[String] {
+        &self.narrowed
     }
 
     /// Goes on with what the counters say.
@@ -101,12 +110,6 @@ impl Permit {
         &self.tool.name
     }
 
-    /// The name people read.
-    #[must_use]
-    pub fn title(&self) -> Option<&str> {
-        self.tool.title.as_deref()
-    }
-
     /// The state a successful call leads to.
     #[must_use]
     pub fn next_state(&self) -> Option<&Arc<str>> {
@@ -132,12 +135,8 @@ impl Permit {
             return Vec::new();
         }
         match &*self.tool.output {
-            Check::Broken(broken) => vec![Fault {
-                pointer: WHOLE,
-                message: broken.to_string(),
-                masked: broken.to_string(),
-            }],
-            Check::Nothing | Check::Schema(_) => self.tool.output.faults(result),
+            Check::Broken(broken) => vec![Fault::of_whole(broken.to_string())],
+            Check::Nothing | Check::Schema { .. } => self.tool.output.faults(result),
         }
     }
 }

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use super::groups::Groups;
 use super::{GroupId, Guard, Names, PatternId, Required, ToolId};
-use crate::policy::{EVERY, InvalidPermission, Permission, PermissionPattern, group_and_parents};
+use crate::policy::{
+    EVERY, InvalidPermission, Permission, PermissionPattern, group_and_parents, is_group_name,
+};
 
 /// What a principal may do, in numbers. Principals with equal grants share one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,7 +38,7 @@ impl Profile {
     /// Whether a group may be requested, known or not: it or a group around it is granted, and none
     /// of them refused.
     pub(super) fn grants_group(&self, groups: &Groups, name: &str) -> bool {
-        if self.denies_every_group {
+        if self.denies_every_group || !is_group_name(name) {
             return false;
         }
         let mut granted = self.every_group;

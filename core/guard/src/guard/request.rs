@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::groups::{Activity, Switch};
+use super::groups::Activity;
 use super::profile::Profile;
 use super::{GroupId, Guard, Tool};
 use crate::condition::Circumstances;
@@ -65,7 +65,7 @@ pub struct GroupSummary {
     pub tools: Vec<Arc<str>>,
     /// Its condition.
     pub when: Option<String>,
-    /// Whether it is on, as far as its own condition says.
+    /// Whether it and every group around it is on.
     pub on: bool,
     /// Whether the principal may ask for it.
     pub granted: bool,
@@ -186,7 +186,7 @@ impl Guard {
         let mut activity = Activity::new(&self.groups, request.circumstances);
         let mut available = Vec::new();
         let mut left_out = Vec::new();
-        for tool in &self.tools.list {
+        for tool in self.present() {
             match self.admits(tool, request, &reach, &mut activity) {
                 Ok(()) => available.push(Arc::clone(&tool.name)),
                 Err(denial) => left_out.push(LeftOut {
@@ -219,11 +219,8 @@ impl Guard {
                     .tools_reached_by(id)
                     .map(|tool| Arc::clone(&tool.name))
                     .collect(),
-                when: group
-                    .condition
-                    .as_ref()
-                    .map(|it| it.condition.text().to_owned()),
-                on: activity.switch(id) == Switch::On,
+                when: group.condition.as_ref().map(|it| it.text().to_owned()),
+                on: activity.is_on(id),
                 granted: profile.grants_group(&self.groups, &group.name),
             })
             .collect();
@@ -232,7 +229,7 @@ impl Guard {
     }
 
     fn tools_reached_by(&self, group: GroupId) -> impl Iterator<Item = &Arc<Tool>> {
-        let tools = self.tools.list.iter();
-        tools.filter(move |tool| tool.reachable_by.binary_search(&group).is_ok())
+        self.present()
+            .filter(move |tool| tool.reachable_by.binary_search(&group).is_ok())
     }
 }

@@ -223,7 +223,7 @@ pub struct AuditRules {
     pub arguments: Arguments,
     /// Places that are never kept.
     pub redact_pointers: Vec<Pointer>,
-    /// Member names that are never kept, `*` standing for any text.
+    /// Member names that are never kept, `*` standing for any text; case, `_` and `-` do not matter.
     pub redact_keys: Vec<String>,
 }
 
@@ -332,6 +332,15 @@ pub enum Problem {
         /// What has no name.
         what: &'static str,
     },
+    /// A key is written without a value.
+    #[error("`{key}` has no value; write one, or leave the key out")]
+    NoValue {
+        /// The key.
+        key: String,
+    },
+    /// A group's name is too long or has too many levels.
+    #[error("a group's name has at most {} bytes and {} levels", MAX_GROUP.0, MAX_GROUP.1)]
+    GroupName,
     /// Roles take over each other's grants in a circle.
     #[error("role `{role}` takes over its own grants")]
     RoleCircle {
@@ -460,15 +469,16 @@ impl Default for AuditRules {
         let secret = [
             "*password*",
             "*passwd*",
+            "pwd",
+            "*passphrase*",
             "*secret*",
             "*token*",
-            "*api_key*",
             "*apikey*",
-            "*api-key*",
-            "authorization",
+            "*accesskey*",
+            "*privatekey*",
+            "*authorization*",
             "*credential*",
-            "*private_key*",
-            "cookie",
+            "*cookie*",
         ];
         Self {
             durability: Durability::default(),
@@ -489,6 +499,16 @@ impl States {
             Self::Only(states) => states.contains(state),
         }
     }
+}
+
+/// The longest name of a group, and the most levels it can have.
+const MAX_GROUP: (usize, usize) = (256, 16);
+
+/// Whether a group can be called so: looking up every group around a name must stay cheap.
+#[must_use]
+pub(crate) fn is_group_name(name: &str) -> bool {
+    let (length, levels) = MAX_GROUP;
+    name.len() <= length && name.bytes().filter(|byte| *byte == b'/').count() < levels
 }
 
 /// A group and every group it is within, itself first: `a/b/c`, `a/b`, `a`.

@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolwarden_model::closest;
 use toolwarden_model::json::Pointer;
 
+use super::is_group_name;
 use super::section::{Findings, Key, Placed, Section};
 use super::{
     Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
@@ -173,6 +174,10 @@ impl Reading<'_> {
         }
         if let Some(at) = section.said("groups") {
             for (name, at) in self.findings.named(at, "a group's name") {
+                if !is_group_name(name) {
+                    self.findings.error(&at.pointer, Problem::GroupName);
+                    continue;
+                }
                 policy.groups.insert(name.to_owned(), self.group(&at));
             }
         }
@@ -300,7 +305,7 @@ impl Reading<'_> {
         let groups = if at.value.is_null() {
             Vec::new()
         } else {
-            self.names(at, "a group's name")
+            self.group_names(at)
         };
         if groups.is_empty() {
             let message = "the list of groups is empty: only a request for `*` reaches the tool";
@@ -379,6 +384,15 @@ impl Reading<'_> {
 
     fn limits(&mut self, at: &Placed<'_>) -> Limits {
         if at.value.as_str() == Some("unlimited") {
+            return Limits::default();
+        }
+        if let Some(word) = at.value.as_str() {
+            let problem = Problem::Word {
+                word: word.to_owned(),
+                suggestion: closest(word, ["unlimited"]),
+                known: "unlimited, a whole number, or a mapping".to_owned(),
+            };
+            self.findings.error(&at.pointer, problem);
             return Limits::default();
         }
         if !at.value.is_object() {
@@ -462,7 +476,7 @@ impl Reading<'_> {
             grants.groups = Some(if at.value.is_null() {
                 Vec::new()
             } else {
-                self.names(at, "a group's name")
+                self.group_names(at)
             });
         }
         if let Some(at) = section.said("permissions") {
@@ -478,7 +492,7 @@ impl Reading<'_> {
         let section = self.findings.section(at, DENY);
         let mut denies = Denies::default();
         if let Some(at) = section.said("groups") {
-            denies.groups = self.names(at, "a group's name");
+            denies.groups = self.group_names(at);
         }
         if let Some(at) = section.said("permissions") {
             denies.permissions = self.patterns(at);
@@ -560,6 +574,18 @@ impl Reading<'_> {
         let texts = self.findings.texts(at, what);
         texts.into_iter().map(|(text, _)| text).collect()
     }
+
+    fn group_names(&mut self, at: &Placed<'_>) -> Vec<String> {
+        let mut names = Vec::new();
+        for (name, pointer) in self.findings.texts(at, "a group's name") {
+            if is_group_name(&name) {
+                names.push(name);
+            } else {
+                self.findings.error(&pointer, Problem::GroupName);
+            }
+        }
+        names
+    }
 }
 
 impl RateDefaults {
@@ -587,9 +613,21 @@ impl Scope {
     }
 }
 
+/// How many misspelled names are compared with every known one.
+const MAX_SUGGESTIONS: usize = 50;
+
 /// Roles, tools and groups that are named have to be there: a misspelled refusal refuses nothing.
 fn check_references(policy: &Policy, findings: &mut Findings) {
     let tools: BTreeSet<&str> = policy.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let mut suggestions = MAX_SUGGESTIONS;
+    let mut closest = |word: &str, known: &mut dyn Iterator<Item = &str>| {
+        suggestions = suggestions.saturating_sub(1);
+        if suggestions == 0 {
+            String::new()
+        } else {
+            closest(word, known)
+        }
+    };
     let known_groups = known_groups(policy);
     let holders = policy.principals.values().map(|it| &it.grants);
     for grants in holders.chain(policy.roles.values()).chain([&policy.anyone]) {
@@ -600,7 +638,7 @@ fn check_references(policy: &Policy, findings: &mut Findings) {
         };
         for role in &grants.roles {
             if !policy.roles.contains_key(role) {
-                let near = closest(role, policy.roles.keys().map(String::as_str));
+                let near = closest(role, &mut policy.roles.keys().map(String::as_str));
                 let pointer = grants.pointer.child("roles");
                 findings.error(&pointer, missing("role", role, near));
             }
@@ -608,13 +646,13 @@ fn check_references(policy: &Policy, findings: &mut Findings) {
         let denied = grants.pointer.child("deny");
         for tool in &grants.deny.tools {
             if !tools.contains(tool.as_str()) {
-                let near = closest(tool, tools.iter().copied());
+                let near = closest(tool, &mut tools.iter().copied());
                 findings.error(&denied.child("tools"), missing("tool", tool, near));
             }
         }
         for group in &grants.deny.groups {
             if group != EVERY && !known_groups.contains(group.as_str()) {
-                let near = closest(group, known_groups.iter().copied());
+                let near = closest(group, &mut known_groups.iter().copied());
                 findings.error(&denied.child("groups"), missing("group", group, near));
             }
         }
@@ -624,7 +662,7 @@ fn check_references(policy: &Policy, findings: &mut Findings) {
             let problem = Problem::Nothing {
                 what: "tool",
                 name: name.clone(),
-                suggestion: closest(name, tools.iter().copied()),
+                suggestion: closest(name, &mut tools.iter().copied()),
             };
             findings.error(&Pointer::of(["quarantine"]), problem);
         }

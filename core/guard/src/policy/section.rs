@@ -28,6 +28,9 @@ pub(super) struct Section<'d> {
     members: BTreeMap<&'static str, Placed<'d>>,
 }
 
+/// Keys of a tool that say something without a value: no group, no state, never available.
+const MAY_BE_EMPTY: [&str; 3] = ["group", "state", "available_in_states"];
+
 /// A key, and other words for it that are accepted.
 pub(super) type Key = (&'static str, &'static [&'static str]);
 
@@ -81,6 +84,11 @@ impl Findings {
                 pointer: at.pointer.child(written),
                 value,
             };
+            if value.is_null() && !MAY_BE_EMPTY.contains(key) {
+                // A restriction that somebody began to write must not be taken for none.
+                let key = written.clone();
+                self.error(&placed.pointer, Problem::NoValue { key });
+            }
             match section.members.get(key) {
                 Some(before) if before.value != value => {
                     let one = spelled.get(key).copied().unwrap_or_default().to_owned();

@@ -330,9 +330,14 @@ proptest! {
             policy["principals"][holder]["permissions"] = json!(["*", "secret:use"]);
         }
         let guard = guard(&policy.to_string());
-        let mut asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-        asked.push("secret");
-        for groups in [asked.iter().copied().collect(), RequestedGroups::Default, ["*"].into_iter().collect()] {
+        let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+        let greedy: Vec<&str> = asked.iter().copied().chain(["secret"]).collect();
+        for groups in [
+            asked.into_iter().collect(),
+            greedy.into_iter().collect(),
+            RequestedGroups::Default,
+            ["*"].into_iter().collect(),
+        ] {
             prop_assert_ne!(decided(&guard, "p", &groups, &state, "t0"), Code::Allowed);
             prop_assert!(!visible(&guard, "p", &groups, &state).contains("t0"));
         }

@@ -28,32 +28,60 @@ impl LiveGuard {
     /// # Errors
     /// Groups are asked for that are not granted, or there are too many sessions.
     pub fn open_session(&self, call: &Call<'_>) -> Result<Availability, Denial> {
-        let available = self.available(call)?;
         let shared = &self.shared;
         let current = shared.current();
         let now = shared.clock.monotonic();
-        let idle = current.guard.sessions().idle;
-        let standing = shared.standing(&current, call, now);
-        let groups = call
-            .groups
-            .clone()
-            .unwrap_or_else(|| standing.groups.clone());
-        let whose = call.whose();
-        let known = shared.sessions.get(whose, now, idle).is_some();
-        let at = (shared.clock.wall(), now);
+        let standing = shared.standing(&current.guard, call, now);
+        shared.note_claim(&current, call, &standing);
+        let available = shared.list(&current, call, &standing)?;
+        let groups = call.groups.as_ref().unwrap_or(&standing.groups);
         let state = standing.name().into();
-        if !shared.sessions.open(whose, groups.clone(), state, at, idle) {
+        let at = shared.moment(&current.guard, now);
+        if !shared
+            .sessions
+            .open(call.whose(), groups.clone(), state, at)
+        {
             return Err(Denial::too_many_sessions());
         }
         let detail = object(json!({
             "requested_groups": groups.names().collect::<Vec<_>>(),
-            "granted_groups": granted(&groups, &available),
+            "granted_groups": granted(groups, &available),
             "state": standing.name(),
             "unknown_groups": available.unknown_groups,
         }));
-        let code = if known { "continued" } else { "opened" };
+        let code = if standing.open { "continued" } else { "opened" };
         shared.note(&current, call, Event::Session { code, detail });
         Ok(available)
+    }
+
+    /// Opens a session where it was left, for a host that kept it or knows better than its client.
+    ///
+    /// # Errors
+    /// There are too many sessions.
+    pub fn restore_session(
+        &self,
+        principal: &str,
+        session: &str,
+        groups: RequestedGroups,
+        state: &str,
+    ) -> Result<(), Denial> {
+        let shared = &self.shared;
+        let current = shared.current();
+        let whose = Whose { principal, session };
+        let at = shared.moment(&current.guard, shared.clock.monotonic());
+        shared.sessions.close(whose);
+        if !shared.sessions.open(whose, groups, state.into(), at) {
+            return Err(Denial::too_many_sessions());
+        }
+        let call = Call {
+            principal,
+            session: Some(session).filter(|it| !it.is_empty()),
+            ..Call::default()
+        };
+        let detail = object(json!({"state": state}));
+        let code = "restored";
+        shared.note(&current, &call, Event::Session { code, detail });
+        Ok(())
     }
 
     /// Where a session stands, if it is open.
@@ -62,7 +90,7 @@ impl LiveGuard {
         let shared = &self.shared;
         let idle = shared.current().guard.sessions().idle;
         let whose = Whose { principal, session };
-        shared.sessions.get(whose, shared.clock.monotonic(), idle)
+        shared.sessions.look(whose, shared.clock.monotonic(), idle)
     }
 
     /// What a session asked for, saw and did, if it is open.
@@ -74,9 +102,14 @@ impl LiveGuard {
             session: Some(session),
             ..Call::default()
         };
-        let availability = self
-            .available(&call)
-            .unwrap_or_else(|_| Availability::none());
+        let shared = &self.shared;
+        let current = shared.current();
+        let standing = shared.standing(&current.guard, &call, shared.clock.monotonic());
+        // Looking is no request: nothing is counted, and groups that are no longer granted show nothing.
+        let found = shared.asking(&current.guard, &call, &standing, |it| {
+            current.guard.available(it)
+        });
+        let availability = found.unwrap_or_else(|_| Availability::none());
         let now = self.shared.clock.monotonic();
         Some(RequestLog {
             request_id: session.to_owned(),

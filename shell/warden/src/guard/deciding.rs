@@ -7,15 +7,52 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Circumstances, Code, Denial, Guard, INITIAL_STATE, Limits, OnFailure, Overrun, Permit, Request,
-    RequestedGroups,
+    Availability, Circumstances, Code, Denial, Guard, INITIAL_STATE, Limits, OnFailure, Overrun,
+    Permit, Request, RequestedGroups,
 };
 
-use super::audit::AuditError;
-use super::entry::{About, Entry, Event, object};
-use super::limiter::{Exceeded, Key, Metered};
-use super::live::{Call, Current, Shared, Standing, Trail};
-use super::sessions::Whose;
+use super::entry::{About, Entry, EntryId, Event, object};
+use super::limiter::{Counted, Exceeded, Key};
+use super::live::{Call, Current, Shared, Under};
+use super::sessions::{Moment, Whose};
+
+/// What the gates need to know of a session.
+#[derive(Debug)]
+pub(super) struct Standing {
+    /// None is the initial one.
+    pub(super) state: Option<Arc<str>>,
+    pub(super) groups: RequestedGroups,
+    /// What the client's own word on its state is worth.
+    claim: Claim,
+    /// Whether the session is open.
+    pub(super) open: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Claim {
+    /// It said nothing, or what is known anyway.
+    None,
+    /// It may start there.
+    Starts,
+    /// It is not there.
+    Refused,
+}
+
+/// What a decision leaves behind for those who follow it up.
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub(super) id: EntryId,
+    /// The state it was made in; none is the initial one.
+    pub(super) state: Option<Arc<str>>,
+    pub(super) ended: u64,
+    pub(super) latency: Duration,
+}
+
+impl Standing {
+    pub(super) fn name(&self) -> &str {
+        self.state.as_deref().unwrap_or(INITIAL_STATE)
+    }
+}
 
 impl<'c> Call<'c> {
     pub(super) fn whose(&self) -> Whose<'c> {
@@ -25,7 +62,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    pub(super) fn about(&self, guard: &Guard) -> About {
+    fn about(&self, guard: &Guard) -> About {
         About {
             principal: guard.principal_ref(self.principal),
             tool: guard.tool_ref(self.tool),
@@ -41,35 +78,55 @@ impl Shared {
         let began = self.clock.monotonic();
         let current = self.current();
         let guard = &current.guard;
-        let standing = self.standing(&current, call, began);
-        let circumstances = self.circumstances(guard, &call.attributes);
-        let request = Request {
-            principal: call.principal,
-            groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: standing.name(),
-            circumstances: circumstances.as_ref().unwrap_or(&self.nothing),
-        };
-        let mut answer = self.pass(guard, &request, call, began);
+        let standing = self.standing(guard, call, began);
+        let answer = self.asking(guard, call, &standing, |request| {
+            let answer = self.pass(guard, request, call, began);
+            if let Err(denial) = &answer {
+                self.count_denial(guard, denial, request);
+            }
+            answer
+        });
+        let answer = answer.and_then(|permit| {
+            self.keep_session(guard, call, &standing, began)?;
+            Ok(permit)
+        });
         let ended = self.clock.monotonic();
+        self.note_claim(&current, call, &standing);
+        self.conclude(&current, call, standing, answer, (began, ended))
+    }
+
+    /// Puts down that a call was refused before it could be decided.
+    pub(super) fn refuse(&self, call: &Call<'_>, denial: Denial) -> Denial {
+        let now = self.clock.monotonic();
+        let current = self.current();
+        let standing = self.standing(&current.guard, call, now);
+        let (answer, _) = self.conclude(&current, call, standing, Err(denial.clone()), (now, now));
+        answer.err().unwrap_or(denial)
+    }
+
+    fn conclude(
+        &self,
+        current: &Current,
+        call: &Call<'_>,
+        standing: Standing,
+        mut answer: Result<Permit, Denial>,
+        (began, ended): (u64, u64),
+    ) -> (Result<Permit, Denial>, Trail) {
         let latency = between(began, ended);
-        if let Err(denial) = &answer {
-            self.count_denial(guard, denial, &request);
-        }
         let event = Event::Decision {
             denial: answer.as_ref().err().cloned().map(Box::new),
             groups: call.groups.as_ref().and_then(RequestedGroups::named),
             state: standing.state.clone(),
             arguments: Arc::clone(&call.arguments),
+            attributes: (!call.attributes.is_empty()).then(|| Box::new(call.attributes.clone())),
             latency,
         };
-        let fails_closed = guard.audit().on_failure == OnFailure::Deny;
-        let about = call.about(guard);
-        let entry = self.entry(current, about, event);
+        let entry = self.entry(&current.under, call.about(&current.guard), event);
         let id = entry.id;
-        if let Err(error) = self.put_down(entry) {
+        if let Err(error) = self.log.put_down(entry) {
             self.metrics.unrecorded();
             // A refusal stands without a record.
-            if answer.is_ok() && fails_closed {
+            if answer.is_ok() && current.guard.audit().on_failure == OnFailure::Deny {
                 answer = Err(Denial::unrecorded(&error));
             }
         }
@@ -82,8 +139,25 @@ impl Shared {
         (answer, trail)
     }
 
+    /// Hands over the request of a call under the present circumstances.
+    pub(super) fn asking<T>(
+        &self,
+        guard: &Guard,
+        call: &Call<'_>,
+        standing: &Standing,
+        then: impl FnOnce(&Request<'_>) -> T,
+    ) -> T {
+        let circumstances = self.circumstances(guard, &call.attributes);
+        then(&Request {
+            principal: call.principal,
+            groups: call.groups.as_ref().unwrap_or(&standing.groups),
+            state: standing.name(),
+            circumstances: circumstances.as_ref().unwrap_or(&self.nothing),
+        })
+    }
+
     /// Takes a call through the gates, and counts it.
-    pub(super) fn pass(
+    fn pass(
         &self,
         guard: &Guard,
         request: &Request<'_>,
@@ -91,18 +165,22 @@ impl Shared {
         now: u64,
     ) -> Result<Permit, Denial> {
         let admitted = guard.admit(request, call.tool)?;
-        self.metrics.unknown_groups(admitted.unknown_groups().len());
+        if !admitted.unknown_groups().is_empty() {
+            self.metrics.unknown_groups(admitted.unknown_groups().len());
+        }
+        if !admitted.narrowed().is_empty() {
+            self.count_excess(guard, admitted.narrowed().iter().map(String::as_str));
+        }
         let limits = admitted.limits();
-        let counted = self.count(call, &limits, now);
-        let (metered, answer) = match counted {
-            Ok(metered) => (metered, Ok(())),
+        let (counted, answer) = match self.count(call, &limits, now) {
+            Ok(counted) => (counted, Ok(())),
             Err(overrun) => (None, Err(overrun)),
         };
         let permit = admitted.meter(answer)?.validate(&call.arguments);
-        if let (Err(_), Some(metered)) = (&permit, metered)
+        if let (Err(_), Some(counted)) = (&permit, counted)
             && !guard.counts_invalid()
         {
-            self.limiter.refund(metered);
+            self.limiter.refund(counted);
         }
         permit
     }
@@ -112,7 +190,7 @@ impl Shared {
         call: &Call<'_>,
         limits: &Limits,
         now: u64,
-    ) -> Result<Option<Metered>, Overrun> {
+    ) -> Result<Option<Counted>, Overrun> {
         let agent = Key::of_agent(call.tool, call.principal);
         let tool = Key::of_tool(call.tool);
         let (counted, asked) = match (limits.agent, limits.tool) {
@@ -127,12 +205,10 @@ impl Shared {
         counted.map(Some).map_err(|exceeded| match exceeded {
             Exceeded::Limit { which, retry_after } => {
                 let [first, second] = asked;
-                Overrun::Limit {
-                    limit: if which == 0 { first } else { second },
-                    retry_after,
-                }
+                let limit = if which == 0 { first } else { second };
+                Overrun::Limit { limit, retry_after }
             }
-            Exceeded::Full { .. } => Overrun::Capacity,
+            Exceeded::Full { retry_after } => Overrun::Capacity { retry_after },
         })
     }
 
@@ -143,77 +219,155 @@ impl Shared {
         limits: &Limits,
         now: u64,
     ) -> Result<(), Overrun> {
-        let counted = self.count(call, limits, now)?;
-        if let Some(metered) = counted {
-            self.limiter.refund(metered);
+        let agent = limits
+            .agent
+            .map(|it| (it, Key::of_agent(call.tool, call.principal)));
+        let tool = limits.tool.map(|it| (it, Key::of_tool(call.tool)));
+        for (limit, key) in agent.into_iter().chain(tool) {
+            if let Some(retry_after) = self.limiter.wait(now, key, limit) {
+                return Err(Overrun::Limit { limit, retry_after });
+            }
         }
         Ok(())
     }
 
     /// Where a session stands. What the client says about it counts only when it starts, and only
-    /// where the policy lets it.
-    pub(super) fn standing(&self, current: &Arc<Current>, call: &Call<'_>, now: u64) -> Standing {
-        let guard = &current.guard;
+    /// where the policy lets it. Nothing is changed.
+    pub(super) fn standing(&self, guard: &Guard, call: &Call<'_>, now: u64) -> Standing {
         let claimed = call.state.filter(|state| !state.is_empty());
-        let initial = || Standing {
+        let mut standing = Standing {
             state: None,
             groups: RequestedGroups::Default,
+            claim: Claim::None,
+            open: false,
         };
-        if !guard.has_workflow() && call.session.is_none() && claimed.is_none() {
-            return initial();
-        }
-        let idle = guard.sessions().idle;
-        let whose = call.whose();
-        if let Some((state, groups)) = self.sessions.standing(whose, now, idle) {
-            if let Some(claimed) = claimed.filter(|claimed| **claimed != *state) {
-                self.claimed_state(current, call, &state, claimed);
-            }
-            let state = Some(state);
-            return Standing { state, groups };
-        }
-        let Some(claimed) = claimed.filter(|claimed| *claimed != INITIAL_STATE) else {
-            return initial();
-        };
-        let state: Arc<str> = claimed.into();
-        let at = (self.clock.wall(), now);
-        let groups = RequestedGroups::Default;
-        if guard.sessions().initial_states.contain(claimed)
-            && self
-                .sessions
-                .open(whose, groups.clone(), Arc::clone(&state), at, idle)
+        if !self.sessions.is_empty()
+            && let Some((state, groups)) =
+                self.sessions
+                    .standing(call.whose(), now, guard.sessions().idle)
         {
-            let state = Some(state);
-            return Standing { state, groups };
+            standing.open = true;
+            standing.groups = groups;
+            if claimed.is_some_and(|claimed| *claimed != *state) {
+                standing.claim = Claim::Refused;
+            }
+            standing.state = Some(state);
+            return standing;
         }
-        self.claimed_state(current, call, INITIAL_STATE, claimed);
-        initial()
+        if let Some(claimed) = claimed.filter(|claimed| *claimed != INITIAL_STATE) {
+            if guard.sessions().initial_states.contain(claimed) {
+                standing.claim = Claim::Starts;
+                standing.state = Some(claimed.into());
+            } else {
+                standing.claim = Claim::Refused;
+            }
+        }
+        standing
     }
 
-    fn claimed_state(&self, current: &Arc<Current>, call: &Call<'_>, state: &str, claimed: &str) {
+    /// Remembers that a session is in use, and where a client started it.
+    fn keep_session(
+        &self,
+        guard: &Guard,
+        call: &Call<'_>,
+        standing: &Standing,
+        now: u64,
+    ) -> Result<(), Denial> {
+        if standing.open {
+            self.sessions.touch(call.whose(), now);
+        }
+        let (Claim::Starts, Some(state)) = (&standing.claim, &standing.state) else {
+            return Ok(());
+        };
+        let groups = call.groups.clone().unwrap_or_default();
+        let at = self.moment(guard, now);
+        let opened = self
+            .sessions
+            .open(call.whose(), groups, Arc::clone(state), at);
+        opened.then_some(()).ok_or_else(Denial::too_many_sessions)
+    }
+
+    pub(super) fn moment(&self, guard: &Guard, now: u64) -> Moment {
+        Moment {
+            wall: self.clock.wall(),
+            now,
+            idle: guard.sessions().idle,
+        }
+    }
+
+    /// Counts and puts down that a client was not believed.
+    pub(super) fn note_claim(&self, current: &Current, call: &Call<'_>, standing: &Standing) {
+        if standing.claim != Claim::Refused {
+            return;
+        }
         self.metrics.escalation("client_state");
         self.metrics.invalid_transition("client_state");
-        let detail = object(json!({"state": state, "claimed": claimed}));
+        let detail = object(json!({"state": standing.name(), "claimed": call.state}));
         let code = "client_state";
         self.note(current, call, Event::Escalation { code, detail });
     }
 
-    pub(super) fn count_denial(&self, guard: &Guard, denial: &Denial, request: &Request<'_>) {
-        if denial.code == Code::GroupsNotGranted {
-            for group in request.groups.names() {
-                self.metrics.group_denied(guard, group);
+    /// What a request may reach, counted.
+    pub(super) fn list(
+        &self,
+        current: &Current,
+        call: &Call<'_>,
+        standing: &Standing,
+    ) -> Result<Availability, Denial> {
+        let guard = &current.guard;
+        self.asking(guard, call, standing, |request| {
+            let available = guard.available(request);
+            match &available {
+                Ok(found) => {
+                    self.metrics.listed(guard, request, found);
+                    if !found.narrowed.is_empty() {
+                        self.count_excess(guard, found.narrowed.iter().map(String::as_str));
+                    }
+                }
+                Err(denial) => {
+                    self.count_denial(guard, denial, request);
+                    let detail = object(json!({
+                        "groups": request.groups.names().collect::<Vec<_>>(),
+                        "reason": denial.reason,
+                    }));
+                    let code = denial.code.as_str();
+                    self.note(current, call, Event::Escalation { code, detail });
+                }
             }
-            self.metrics.escalation("groups");
+            available
+        })
+    }
+
+    fn count_denial(&self, guard: &Guard, denial: &Denial, request: &Request<'_>) {
+        let unknown = request
+            .groups
+            .names()
+            .filter(|name| *name != toolwarden_guard::EVERY && !guard.has_tools_in_group(name));
+        let unknown = unknown.count();
+        if unknown > 0 {
+            self.metrics.unknown_groups(unknown);
+        }
+        if denial.code == Code::GroupsNotGranted {
+            let excess = request.groups.names();
+            self.count_excess(
+                guard,
+                excess.filter(|it| !guard.may_request(request.principal, it)),
+            );
         }
         if denial.code == Code::FilteredByState {
             self.metrics.invalid_transition("not_available");
         }
-        if denial.code == Code::UnknownGroup {
-            self.metrics.unknown_groups(1);
+    }
+
+    fn count_excess<'g>(&self, guard: &Guard, groups: impl Iterator<Item = &'g str>) {
+        for group in groups {
+            self.metrics.group_denied(guard, group);
         }
+        self.metrics.escalation("groups");
     }
 
     /// What conditions are held to; none where the policy has no conditions.
-    pub(super) fn circumstances(
+    fn circumstances(
         &self,
         guard: &Guard,
         attributes: &BTreeMap<String, Value>,
@@ -226,20 +380,17 @@ impl Shared {
         })
     }
 
-    pub(super) fn entry(&self, under: Arc<Current>, about: About, event: Event) -> Entry {
+    fn entry(&self, under: &Arc<Under>, about: About, event: Event) -> Entry {
         let at_ms = self.clock.wall().as_millisecond();
-        Entry::new(at_ms, self.ids.next(at_ms), about, event, under)
+        let id = self.ids.next(at_ms);
+        Entry::new(at_ms, id, about, event, Arc::clone(under))
     }
 
-    pub(super) fn put_down(&self, entry: Entry) -> Result<(), AuditError> {
-        self.log.put_down(entry)
-    }
-
-    /// Puts down what happened besides decisions; where that fails it is counted.
-    pub(super) fn note(&self, under: &Arc<Current>, call: &Call<'_>, event: Event) {
-        let about = call.about(&under.guard);
-        let entry = self.entry(Arc::clone(under), about, event);
-        if self.put_down(entry).is_err() {
+    /// Puts down what happened besides decisions. Nobody waits for it; where it fails it is counted.
+    pub(super) fn note(&self, current: &Current, call: &Call<'_>, event: Event) {
+        let about = call.about(&current.guard);
+        let entry = self.entry(&current.under, about, event);
+        if self.log.queue(entry).is_err() {
             self.metrics.unrecorded();
         }
     }

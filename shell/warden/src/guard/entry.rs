@@ -2,6 +2,7 @@
 //! whoever keeps or shows it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,9 +11,9 @@ use serde_json::{Value, json};
 use toolwarden_guard::audit::Content;
 use toolwarden_guard::{Denial, Fault, INITIAL_STATE, NameRef, Redaction, milliseconds};
 
-use toolwarden_model::json::{Object, Pointer, to_canonical_string};
+use toolwarden_model::json::{Object, to_canonical_string};
 
-use super::live::Current;
+use super::live::Under;
 
 /// One thing that happened, to be put down in the log.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub struct Entry {
     pub event: Event,
     /// The policy it happened under: it knows the names, and what is kept of arguments. One reference
     /// instead of one for each of these keeps threads from waiting for each other's counters.
-    under: Arc<Current>,
+    under: Arc<Under>,
 }
 
 /// What happened.
@@ -44,6 +45,8 @@ pub enum Event {
         state: Option<Arc<str>>,
         /// The arguments.
         arguments: Arc<Value>,
+        /// What the request said of itself.
+        attributes: Option<Box<BTreeMap<String, Value>>>,
         /// How long deciding took.
         latency: Duration,
     },
@@ -149,7 +152,7 @@ impl std::fmt::Display for EntryId {
     }
 }
 
-impl super::audit::Entry for Entry {
+impl super::audit::Recordable for Entry {
     fn content(self) -> Content {
         Self::content(&self)
     }
@@ -169,7 +172,7 @@ impl Entry {
         id: EntryId,
         about: About,
         event: Event,
-        under: Arc<Current>,
+        under: Arc<Under>,
     ) -> Self {
         let About {
             principal,
@@ -249,6 +252,7 @@ impl Event {
                 groups,
                 state,
                 arguments,
+                attributes,
                 latency,
             } => {
                 let mut body = object(json!({
@@ -260,18 +264,26 @@ impl Event {
                     let names = groups.iter().map(|it| Value::from(&**it)).collect();
                     body.insert("groups".to_owned(), names);
                 }
+                if let Some(attributes) = attributes {
+                    let told = Value::Object(Object::from_iter((**attributes).clone()));
+                    body.insert("attributes".to_owned(), redaction.kept(&told));
+                }
                 let Some(denial) = denial else {
                     let reason = toolwarden_guard::ALL_PASSED;
                     body.insert("reason".to_owned(), reason.into());
                     return ("decision", "allowed", Some(true), body);
                 };
-                let reason = if redaction.quotes_values() {
+                let hidden = denial.faults.first();
+                let hidden = hidden.is_some_and(|fault| redaction.kept_place(&fault.pointer).1);
+                let reason = if hidden {
+                    "input validation failed: in a place that is not kept".to_owned()
+                } else if redaction.quotes_values() {
                     denial.reason.clone()
                 } else {
                     denial.masked_reason()
                 };
                 body.insert("reason".to_owned(), reason.into());
-                insert_faults(&mut body, &denial.faults);
+                insert_faults(&mut body, &denial.faults, redaction);
                 if let Some(wait) = denial.retry_after {
                     body.insert("retry_after".to_owned(), wait.as_secs_f64().into());
                 }
@@ -287,11 +299,13 @@ impl Event {
                     "call": call.to_string(),
                     "latency_ms": milliseconds(*latency),
                 }));
-                insert_faults(&mut body, faults);
+                insert_faults(&mut body, faults, redaction);
                 let code = match ending {
                     Ending::Succeeded => "succeeded",
                     Ending::Failed { error } => {
-                        body.insert("error".to_owned(), error.clone().into());
+                        if redaction.keeps_texts() {
+                            body.insert("error".to_owned(), error.clone().into());
+                        }
                         "failed"
                     }
                     Ending::Abandoned => "abandoned",
@@ -314,11 +328,15 @@ fn told(name: &str) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.into())
 }
 
-fn insert_faults(body: &mut Object, faults: &[Fault]) {
+fn insert_faults(body: &mut Object, faults: &[Fault], redaction: &Redaction) {
     if !faults.is_empty() {
-        let places = faults.iter().map(|fault| &fault.pointer);
-        let places: Vec<&str> = places.map(Pointer::as_str).collect();
-        body.insert("pointers".to_owned(), places.into());
+        let places = faults
+            .iter()
+            .map(|fault| redaction.kept_place(&fault.pointer));
+        let places = places
+            .map(|(place, _)| Value::from(place.as_str()))
+            .collect();
+        body.insert("pointers".to_owned(), places);
     }
 }
 

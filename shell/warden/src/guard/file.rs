@@ -2,15 +2,17 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use thiserror::Error;
 use toolwarden_canon::{Source, canonicalize};
 use toolwarden_guard::{
     DefinitionRef, Document, DocumentError, Guard, Policy, PolicyError, PolicyWarning, Problem,
     ReadPolicy, ToolPolicy,
 };
-use toolwarden_model::json::{JsonError, decode_utf8, parse};
+use toolwarden_model::json::{JsonError, Object, decode_utf8, parse};
 use toolwarden_model::{Fingerprint, Tool, closest};
+
+use super::entry::object;
 
 /// The largest policy or definition file that is read.
 const MAX_BYTES: u64 = 256 << 20;
@@ -26,8 +28,10 @@ pub struct LoadedPolicy {
     pub warnings: Vec<PolicyWarning>,
     /// The text with the place of everything.
     pub document: Document,
-    /// The digest of the text.
+    /// The digest of the text and of every file it refers to.
     pub fingerprint: Fingerprint,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// Why a policy file cannot be used.
@@ -106,7 +110,8 @@ impl LoadedPolicy {
             mut policy,
             warnings,
         } = Policy::read(&document).map_err(invalid)?;
-        let mut mistakes = Definitions::new(folder).resolve(&mut policy.tools);
+        let mut definitions = Definitions::new(folder);
+        let mut mistakes = definitions.resolve(&mut policy.tools);
         let (guard, faults) = Guard::new(policy.clone());
         mistakes.extend(faults.into_iter().map(|fault| PolicyError {
             pointer: fault.pointer,
@@ -121,7 +126,8 @@ impl LoadedPolicy {
                 guard,
                 warnings,
                 document,
-                fingerprint: Fingerprint::of_canonical(text),
+                fingerprint: definitions.fingerprint(text),
+                path: path.to_owned(),
             });
         }
         for mistake in &mut mistakes {
@@ -131,10 +137,26 @@ impl LoadedPolicy {
     }
 }
 
+impl LoadedPolicy {
+    /// What the log says of it.
+    pub(super) fn detail(&self) -> Object {
+        object(json!({
+            "file": self.path.display().to_string(),
+            "fingerprint": self.fingerprint.to_string(),
+        }))
+    }
+}
+
 /// Definition files that policies refer to, each read once.
 struct Definitions<'f> {
     folder: &'f Path,
-    read: BTreeMap<String, Result<Vec<Tool>, String>>,
+    read: BTreeMap<String, Result<Definition, String>>,
+}
+
+/// The tools of a file, and the text they were read from.
+struct Definition {
+    text: String,
+    tools: Vec<Tool>,
 }
 
 impl<'f> Definitions<'f> {
@@ -146,7 +168,7 @@ impl<'f> Definitions<'f> {
     }
 
     /// Gives every tool the schemas of the definition it refers to.
-    fn resolve(mut self, tools: &mut [ToolPolicy]) -> Vec<PolicyError> {
+    fn resolve(&mut self, tools: &mut [ToolPolicy]) -> Vec<PolicyError> {
         let mut mistakes = Vec::new();
         for tool in tools {
             let Some(reference) = tool.definition.clone() else {
@@ -170,6 +192,14 @@ impl<'f> Definitions<'f> {
         mistakes
     }
 
+    fn fingerprint(&self, policy: &str) -> Fingerprint {
+        let files = self.read.iter().flat_map(|(name, read)| {
+            let text = read.as_ref().map_or("", |it| it.text.as_str());
+            [name.as_str(), text]
+        });
+        Fingerprint::tagged("toolwarden/policy", std::iter::once(policy).chain(files))
+    }
+
     fn find(&mut self, reference: &DefinitionRef) -> Result<&Tool, String> {
         let folder = self.folder;
         let file = &reference.file;
@@ -177,7 +207,7 @@ impl<'f> Definitions<'f> {
             .read
             .entry(file.clone())
             .or_insert_with(|| definitions(&folder.join(file)));
-        let tools = read.as_ref().map_err(Clone::clone)?;
+        let tools = &read.as_ref().map_err(Clone::clone)?.tools;
         let mut named = tools.iter().filter(|tool| tool.name == reference.tool);
         match (named.next(), named.next()) {
             (Some(tool), None) => Ok(tool),
@@ -190,7 +220,7 @@ impl<'f> Definitions<'f> {
     }
 }
 
-fn definitions(path: &Path) -> Result<Vec<Tool>, String> {
+fn definitions(path: &Path) -> Result<Definition, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let bytes = read(path).map_err(|error| match std::error::Error::source(&error) {
         Some(cause) => format!("{error}: {cause}"),
@@ -198,8 +228,15 @@ fn definitions(path: &Path) -> Result<Vec<Tool>, String> {
     })?;
     let text = decode_utf8(&bytes).map_err(|error| told(&error))?;
     let parsed = parse(text).map_err(|error| told(&error))?;
+    if let Some(twice) = parsed.duplicates.first() {
+        // Whoever reads the other one validates other calls.
+        return Err(told(&format!("{} is written twice", twice.pointer)));
+    }
     let read = canonicalize(parsed.value, Source::Detect).map_err(|error| told(&error))?;
-    Ok(read.tools.into_iter().map(|found| found.tool).collect())
+    Ok(Definition {
+        text: text.to_owned(),
+        tools: read.tools.into_iter().map(|found| found.tool).collect(),
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, PolicyFileError> {

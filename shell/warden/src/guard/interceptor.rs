@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{Decision, Denial, Unbindable, bind};
+use toolwarden_guard::{Decision, Denial, Fault, RequestedGroups, Unbindable, bind};
 use toolwarden_model::json::Object;
 
 use super::live::{Call, LiveGuard};
@@ -26,6 +26,7 @@ pub struct Wrapped<F> {
     tool: String,
     principal: String,
     session: Option<String>,
+    groups: Option<RequestedGroups>,
     parameters: Option<Vec<String>>,
     callable: F,
 }
@@ -41,14 +42,6 @@ pub enum Intercepted<E> {
         /// Why.
         denial: Denial,
     },
-    /// The arguments cannot be written as JSON or have no names; nothing was done.
-    #[error("connection to '{tool}' denied: {problem}")]
-    Arguments {
-        /// The tool.
-        tool: String,
-        /// What is wrong with them.
-        problem: ArgumentsProblem,
-    },
     /// The call was made, and failed.
     #[error("the tool failed")]
     Failed(E),
@@ -57,9 +50,9 @@ pub enum Intercepted<E> {
     Output(OutputRejected),
 }
 
-/// What is wrong with arguments.
+/// What is wrong with arguments before they can be looked at.
 #[derive(Debug, Error)]
-pub enum ArgumentsProblem {
+enum ArgumentsProblem {
     /// They cannot be written as JSON.
     #[error("the arguments are no JSON: {0}")]
     NoJson(#[from] serde_json::Error),
@@ -140,6 +133,7 @@ impl Interceptor {
             tool: tool.to_owned(),
             principal: principal.to_owned(),
             session: None,
+            groups: None,
             parameters: None,
             callable,
         }
@@ -176,6 +170,13 @@ impl<F> Wrapped<F> {
     #[must_use]
     pub fn session(mut self, session: &str) -> Self {
         self.session = Some(session.to_owned());
+        self
+    }
+
+    /// The same callable, asking for groups.
+    #[must_use]
+    pub fn groups<'g>(mut self, groups: impl IntoIterator<Item = &'g str>) -> Self {
+        self.groups = Some(groups.into_iter().collect());
         self
     }
 
@@ -218,27 +219,56 @@ impl<F> Wrapped<F> {
         settle(open, result)
     }
 
+    /// As [`Self::call`], for a callable that takes one value whose members are the arguments.
+    ///
+    /// # Errors
+    /// The call is refused, fails, or returns what it should not.
+    pub fn call_with<A, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    where
+        A: Serialize,
+        F: Callable<(A,), Output = Result<T, E>>,
+        T: Serialize,
+        E: std::fmt::Display,
+    {
+        let value = serde_json::to_value(&arguments);
+        let open = self.ask(value.map_err(ArgumentsProblem::NoJson))?;
+        let result = self.callable.call((arguments,));
+        settle(open, result)
+    }
+
     fn decide<E>(&self, arguments: &impl Positional) -> Result<OpenCall, Intercepted<E>> {
         let bound = arguments.values().map_err(ArgumentsProblem::NoJson);
-        let bound =
-            bound.and_then(|values| Ok(bind(self.parameters.as_deref(), values, Object::new())?));
-        let bound = bound.map_err(|problem| Intercepted::Arguments {
-            tool: self.tool.clone(),
-            problem,
-        })?;
-        let call = Call {
+        let bound = bound.and_then(|values| {
+            let bound = bind(self.parameters.as_deref(), values, Object::new())?;
+            Ok(Value::Object(bound))
+        });
+        self.ask(bound)
+    }
+
+    fn ask<E>(
+        &self,
+        arguments: Result<Value, ArgumentsProblem>,
+    ) -> Result<OpenCall, Intercepted<E>> {
+        let mut call = Call {
             tool: &self.tool,
             principal: &self.principal,
             session: self.session.as_deref(),
-            arguments: Arc::new(Value::Object(bound)),
+            groups: self.groups.clone(),
             ..Call::default()
         };
-        self.guard
-            .decide(&call)
-            .map_err(|denial| Intercepted::Denied {
-                tool: self.tool.clone(),
-                denial,
-            })
+        let decided = match arguments {
+            Ok(arguments) => {
+                call.arguments = Arc::new(arguments);
+                self.guard.decide(&call)
+            }
+            Err(problem) => Err(self
+                .guard
+                .refuse(&call, Denial::of_input(problem.to_string()))),
+        };
+        decided.map_err(|denial| Intercepted::Denied {
+            tool: self.tool.clone(),
+            denial,
+        })
     }
 }
 
@@ -252,12 +282,16 @@ fn settle<T: Serialize, E: std::fmt::Display>(
             Err(Intercepted::Failed(error))
         }
         Ok(result) => {
-            let value = open.checks_output().then(|| serde_json::to_value(&result));
-            let settled = match value {
-                None => open.succeeded(None),
-                Some(Ok(value)) => open.succeeded(Some(&value)),
-                // A result that is no JSON satisfies no schema.
-                Some(Err(_)) => open.succeeded(Some(&Value::Null)),
+            if !open.checks_output() {
+                open.succeeded_unseen();
+                return Ok(result);
+            }
+            let settled = match serde_json::to_value(&result) {
+                Ok(value) => open.succeeded(&value),
+                Err(error) => {
+                    let message = format!("the result is no JSON: {error}");
+                    open.succeeded_with(vec![Fault::of_whole(message)])
+                }
             };
             settled.map(|()| result).map_err(Intercepted::Output)
         }

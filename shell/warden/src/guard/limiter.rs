@@ -38,7 +38,7 @@ struct Slot(Mutex<Shard>);
 /// Proof that a call was counted, and what takes it back.
 #[derive(Debug)]
 #[must_use = "a call that turns out not to count must be refunded"]
-pub struct Metered {
+pub struct Counted {
     first: (Id, u64),
     second: Option<(Id, u64)>,
 }
@@ -99,10 +99,10 @@ impl Limiter {
     }
 
     /// Records a call of the key if the limit allows it.
-    pub fn check(&self, now: u64, key: Key<'_>, limit: Limit) -> Result<Metered, Exceeded> {
+    pub fn check(&self, now: u64, key: Key<'_>, limit: Limit) -> Result<Counted, Exceeded> {
         let id = self.keyed.id(key);
         let at = self.lock(self.index(id)).check(id, now, limit)?;
-        Ok(Metered {
+        Ok(Counted {
             first: (id, at),
             second: None,
         })
@@ -116,7 +116,7 @@ impl Limiter {
         now: u64,
         first: (Key<'_>, Limit),
         second: (Key<'_>, Limit),
-    ) -> Result<Metered, Exceeded> {
+    ) -> Result<Counted, Exceeded> {
         let (one, two) = (self.keyed.id(first.0), self.keyed.id(second.0));
         let mut both = self.lock_both(one, two);
         let waits_one = both.shard_of(one).wait(one, now, first.1);
@@ -128,14 +128,14 @@ impl Limiter {
         let longer = first.1.window.max(second.1.window);
         if one == two {
             let at = both.shard_of(one).record(one, now, longer)?;
-            return Ok(Metered {
+            return Ok(Counted {
                 first: (one, at),
                 second: None,
             });
         }
         let at_one = both.shard_of(one).record(one, now, first.1.window)?;
         match both.shard_of(two).record(two, now, second.1.window) {
-            Ok(at_two) => Ok(Metered {
+            Ok(at_two) => Ok(Counted {
                 first: (one, at_one),
                 second: Some((two, at_two)),
             }),
@@ -151,11 +151,18 @@ impl Limiter {
         clippy::needless_pass_by_value,
         reason = "a call can be taken back only once"
     )]
-    pub fn refund(&self, metered: Metered) {
-        let Metered { first, second } = metered;
+    pub fn refund(&self, metered: Counted) {
+        let Counted { first, second } = metered;
         for (id, at) in std::iter::once(first).chain(second) {
             self.lock(self.index(id)).refund(id, at);
         }
+    }
+
+    /// How long a call of the key would have to wait, if it would. Nothing is recorded.
+    #[must_use]
+    pub fn wait(&self, now: u64, key: Key<'_>, limit: Limit) -> Option<Duration> {
+        let id = self.keyed.id(key);
+        self.lock(self.index(id)).wait(id, now, limit)
     }
 
     /// How many calls of the key count in a window of this length.

@@ -1,19 +1,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, Guard, INITIAL_STATE,
-    InvalidPermission, Redaction, Request, RequestedGroups, Step,
+    Amendment, Availability, Circumstances, Decision, Denial, Guard, InvalidPermission, Redaction,
+    RequestedGroups, SchemaFault, Step, ToolPolicy,
 };
 use toolwarden_model::json::Object;
 
 use super::clock::Clock;
-use super::entry::{EntryId, EntryIds, Event, object};
+use super::entry::{EntryIds, Event, object};
 use super::file::{LoadedPolicy, PolicyFileError};
 use super::limiter::{Key, Limiter, NoRandomness};
 use super::log::Log;
@@ -34,7 +34,7 @@ pub(super) struct Shared {
     /// Permissions changed at run time, which outlive a change of the policy. Held while the policy
     /// is exchanged, so that no change is lost.
     amendments: Mutex<Vec<(Arc<str>, Amendment)>>,
-    pub(super) limiter: Limiter,
+    pub(super) limiter: Arc<Limiter>,
     pub(super) sessions: Sessions,
     pub(super) log: Log,
     pub(super) clock: Clock,
@@ -48,14 +48,21 @@ pub(super) struct Shared {
 /// The policy in use.
 #[derive(Debug)]
 pub(super) struct Current {
-    /// Without changes made at run time.
-    base: Guard,
     pub(super) guard: Guard,
-    pub(super) redaction: Arc<Redaction>,
+    pub(super) under: Arc<Under>,
 }
 
-/// One attempt to use a tool.
-#[derive(Clone, Debug, Default)]
+/// What entries need of the policy they were made under. It outlives the policy while entries do.
+#[derive(Debug)]
+pub(super) struct Under {
+    /// The policy without changes of permissions made at run time; it knows the same names.
+    pub(super) guard: Guard,
+    pub(super) redaction: Redaction,
+}
+
+/// One attempt to use a tool. What is not said is as the connectorguard document has it: no arguments,
+/// and nobody known.
+#[derive(Clone, Debug)]
 pub struct Call<'c> {
     /// The tool.
     pub tool: &'c str,
@@ -74,25 +81,20 @@ pub struct Call<'c> {
     pub attributes: BTreeMap<String, Value>,
 }
 
-/// What the gates need to know of a session.
-pub(super) struct Standing {
-    /// None is the initial one.
-    pub(super) state: Option<Arc<str>>,
-    pub(super) groups: RequestedGroups,
-}
+/// The principal of a call that names none.
+pub const UNKNOWN_PRINCIPAL: &str = "unknown";
 
-/// What a decision leaves behind for those who follow it up.
-pub(super) struct Trail {
-    pub(super) id: EntryId,
-    /// The state it was made in; none is the initial one.
-    pub(super) state: Option<Arc<str>>,
-    pub(super) ended: u64,
-    pub(super) latency: Duration,
-}
-
-impl Standing {
-    pub(super) fn name(&self) -> &str {
-        self.state.as_deref().unwrap_or(INITIAL_STATE)
+impl Default for Call<'_> {
+    fn default() -> Self {
+        Self {
+            tool: "",
+            principal: UNKNOWN_PRINCIPAL,
+            session: None,
+            groups: None,
+            state: None,
+            arguments: Arc::new(Value::Object(Object::new())),
+            attributes: BTreeMap::new(),
+        }
     }
 }
 
@@ -102,6 +104,13 @@ impl LiveGuard {
     /// # Errors
     /// The system has no randomness to key the rate windows with.
     pub fn new(guard: Guard, log: Log, clock: Clock) -> Result<Self, NoRandomness> {
+        let limiter = Arc::new(Limiter::new()?);
+        Ok(Self::with_limiter(guard, log, clock, limiter))
+    }
+
+    /// Puts a guard to use that shares its rate windows with others.
+    #[must_use]
+    pub fn with_limiter(guard: Guard, log: Log, clock: Clock, limiter: Arc<Limiter>) -> Self {
         let no_load = f64::NAN.to_bits();
         let nothing = Circumstances {
             now: jiff::Timestamp::UNIX_EPOCH,
@@ -109,11 +118,12 @@ impl LiveGuard {
             load: None,
             attributes: BTreeMap::new(),
         };
-        Ok(Self {
+        let under = Under::new(guard.clone());
+        Self {
             shared: Arc::new(Shared {
-                current: ArcSwap::from_pointee(Current::new(guard.clone(), guard)),
+                current: ArcSwap::from_pointee(Current { guard, under }),
                 amendments: Mutex::default(),
-                limiter: Limiter::new()?,
+                limiter,
                 sessions: Sessions::new(),
                 log,
                 clock,
@@ -122,7 +132,18 @@ impl LiveGuard {
                 load: AtomicU64::new(no_load),
                 nothing,
             }),
-        })
+        }
+    }
+
+    /// Puts a policy that was loaded to use, and puts down which one it is.
+    ///
+    /// # Errors
+    /// The system has no randomness to key the rate windows with.
+    pub fn open(policy: LoadedPolicy, log: Log, clock: Clock) -> Result<Self, NoRandomness> {
+        let detail = policy.detail();
+        let guard = Self::new(policy.guard, log, clock)?;
+        guard.note_policy("loaded", detail);
+        Ok(guard)
     }
 
     /// The log decisions are put down in.
@@ -148,6 +169,7 @@ impl LiveGuard {
     }
 
     /// Decides a call and puts the decision down, for a call that is made elsewhere or not at all.
+    #[must_use]
     pub fn intercept(&self, call: &Call<'_>) -> Decision {
         let (answer, trail) = self.shared.decide(call);
         match answer {
@@ -156,83 +178,50 @@ impl LiveGuard {
         }
     }
 
+    /// Puts down that a call was refused before it could be decided.
+    pub(super) fn refuse(&self, call: &Call<'_>, denial: Denial) -> Denial {
+        self.shared.refuse(call, denial)
+    }
+
     /// What every gate says about a call. Nothing is counted, nothing recorded, no session touched.
     #[must_use]
     pub fn explain(&self, call: &Call<'_>) -> Vec<Step> {
         let shared = &self.shared;
         let now = shared.clock.monotonic();
         let current = shared.current();
-        let idle = current.guard.sessions().idle;
-        let kept = shared.sessions.standing(call.whose(), now, idle);
-        let standing = match kept {
-            Some((state, groups)) => Standing {
-                state: Some(state),
-                groups,
-            },
-            None => Standing {
-                state: call.state.map(Arc::from),
-                groups: RequestedGroups::Default,
-            },
-        };
-        let circumstances = shared.circumstances(&current.guard, &call.attributes);
-        let request = Request {
-            principal: call.principal,
-            groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: standing.name(),
-            circumstances: circumstances.as_ref().unwrap_or(&shared.nothing),
-        };
-        current
-            .guard
-            .explain(&request, call.tool, &call.arguments, |limits| {
-                shared.would_pass(call, limits, now)
-            })
+        let standing = shared.standing(&current.guard, call, now);
+        shared.asking(&current.guard, call, &standing, |request| {
+            let windows = |limits: &_| shared.would_pass(call, limits, now);
+            current
+                .guard
+                .explain(request, call.tool, &call.arguments, windows)
+        })
     }
 
-    /// Which tools a principal sees in a session, and why not the others.
+    /// Which tools a principal sees in a session, and why not the others. The tool and the arguments
+    /// of the call do not matter.
     ///
     /// # Errors
     /// Groups are asked for that are not granted.
     pub fn available(&self, call: &Call<'_>) -> Result<Availability, Denial> {
         let shared = &self.shared;
-        let now = shared.clock.monotonic();
         let current = shared.current();
-        let standing = shared.standing(&current, call, now);
-        let circumstances = shared.circumstances(&current.guard, &call.attributes);
-        let request = Request {
-            principal: call.principal,
-            groups: call.groups.as_ref().unwrap_or(&standing.groups),
-            state: standing.name(),
-            circumstances: circumstances.as_ref().unwrap_or(&shared.nothing),
-        };
-        let available = current.guard.available(&request);
-        match &available {
-            Ok(found) => shared.metrics.listed(&current.guard, &request, found),
-            Err(denial) => {
-                shared.count_denial(&current.guard, denial, &request);
-                let detail = object(json!({
-                    "groups": request.groups.names().collect::<Vec<_>>(),
-                    "reason": denial.reason,
-                }));
-                let code = denial.code.as_str();
-                shared.note(&current, call, Event::Escalation { code, detail });
-            }
-        }
-        available
+        let standing = shared.standing(&current.guard, call, shared.clock.monotonic());
+        shared.note_claim(&current, call, &standing);
+        shared.list(&current, call, &standing)
     }
 
     /// Takes over another policy. Windows, sessions and permissions changed at run time stay.
-    pub fn exchange(&self, guard: Guard, detail: Object) {
+    pub fn exchange(&self, policy: LoadedPolicy) {
         let shared = &self.shared;
-        let amendments = shared
-            .amendments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let amended = amended(&guard, &amendments);
-        let current = Arc::new(Current::new(guard, amended));
-        shared.current.store(Arc::clone(&current));
-        let code = "exchanged";
-        let nobody = Call::default();
-        shared.note(&current, &nobody, Event::Policy { code, detail });
+        let detail = policy.detail();
+        let amendments = shared.amendments();
+        let amended = policy.guard.amended(named(&amendments));
+        let under = Under::new(policy.guard);
+        let guard = amended;
+        shared.current.store(Arc::new(Current { guard, under }));
+        drop(amendments);
+        self.note_policy("exchanged", detail);
     }
 
     /// Reads a policy file and takes it over. One with a mistake changes nothing: the policy in use
@@ -243,27 +232,57 @@ impl LiveGuard {
     pub fn reload(&self, path: &Path) -> Result<(), PolicyFileError> {
         match LoadedPolicy::read(path) {
             Ok(loaded) => {
-                let detail = object(json!({
-                    "file": path.display().to_string(),
-                    "fingerprint": loaded.fingerprint.to_string(),
-                }));
-                self.exchange(loaded.guard, detail);
+                self.exchange(loaded);
                 Ok(())
             }
             Err(error) => {
-                let shared = &self.shared;
+                self.shared.metrics.reload_failed();
                 let detail = object(json!({
                     "file": path.display().to_string(),
                     "error": error.to_string(),
                 }));
-                shared.metrics.reload_failed();
-                let current = shared.current();
-                let code = "refused";
-                let nobody = Call::default();
-                shared.note(&current, &nobody, Event::Policy { code, detail });
+                self.note_policy("refused", detail);
                 Err(error)
             }
         }
+    }
+
+    /// Adds a tool, or puts another in the place of one of the same name. Until the policy is
+    /// exchanged it counts as if it stood there.
+    pub fn register(&self, tool: &ToolPolicy) -> Vec<SchemaFault> {
+        let mut faults = Vec::new();
+        self.change_tools(|guard| {
+            let (guard, told) = guard.with_tool(tool);
+            faults = told;
+            guard
+        });
+        let detail = object(json!({"tool": tool.name}));
+        self.note_policy("registered", detail);
+        faults
+    }
+
+    /// Takes a tool away; nothing where there is none of that name.
+    pub fn unregister(&self, tool: &str) {
+        self.change_tools(|guard| guard.without_tool(tool));
+        self.note_policy("unregistered", object(json!({"tool": tool})));
+    }
+
+    /// The names of all tools, sorted.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<String> {
+        let current = self.shared.current();
+        let names = current.guard.tool_names();
+        names.into_iter().map(ToOwned::to_owned).collect()
+    }
+
+    fn change_tools(&self, mut change: impl FnMut(&Guard) -> Guard) {
+        let shared = &self.shared;
+        let held = shared.amendments();
+        let current = shared.current();
+        let guard = change(&current.guard);
+        let under = Under::new(change(&current.under.guard));
+        shared.current.store(Arc::new(Current { guard, under }));
+        drop(held);
     }
 
     /// Gives a principal a permission.
@@ -275,7 +294,7 @@ impl LiveGuard {
         principal: &str,
         permission: &str,
     ) -> Result<(), InvalidPermission> {
-        self.amend(principal, Amendment::grant(permission)?);
+        self.amend(principal, Amendment::grant(permission)?, "granted");
         Ok(())
     }
 
@@ -288,22 +307,27 @@ impl LiveGuard {
         principal: &str,
         permission: &str,
     ) -> Result<(), InvalidPermission> {
-        self.amend(principal, Amendment::revoke(permission)?);
+        self.amend(principal, Amendment::revoke(permission)?, "revoked");
         Ok(())
     }
 
-    fn amend(&self, principal: &str, amendment: Amendment) {
+    fn amend(&self, principal: &str, amendment: Amendment, code: &'static str) {
         let shared = &self.shared;
-        let mut amendments = shared
-            .amendments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let detail = object(json!({"permission": amendment.pattern().as_str()}));
+        let mut amendments = shared.amendments();
+        let current = shared.current();
+        let guard = current.guard.amended([(principal, &amendment)]);
+        let under = Arc::clone(&current.under);
+        shared.current.store(Arc::new(Current { guard, under }));
         // Only the last word on each permission counts.
         amendments.retain(|(name, it)| **name != *principal || it.pattern() != amendment.pattern());
         amendments.push((principal.into(), amendment));
-        let base = shared.current.load().base.clone();
-        let guard = amended(&base, &amendments);
-        shared.current.store(Arc::new(Current::new(base, guard)));
+        drop(amendments);
+        let call = Call {
+            principal,
+            ..Call::default()
+        };
+        shared.note(&shared.current(), &call, Event::Policy { code, detail });
     }
 
     /// Tells the guard how busy the host is, for conditions on `load`.
@@ -311,40 +335,56 @@ impl LiveGuard {
         self.shared.load.store(load.to_bits(), Ordering::Relaxed);
     }
 
-    /// How many calls of a principal to a tool count at present, within a time.
+    /// How many calls to a tool count at present, within a time: those of a principal, or all where
+    /// the tool's calls are counted together.
     #[must_use]
-    pub fn current_count(&self, tool: &str, principal: &str, window: Duration) -> usize {
+    pub fn current_count(&self, tool: &str, principal: Option<&str>, window: Duration) -> usize {
         let now = self.shared.clock.monotonic();
-        let key = Key::of_agent(tool, principal);
-        self.shared.limiter.count(now, key, window)
+        self.shared.limiter.count(now, key(tool, principal), window)
     }
 
-    /// Forgets the calls of a principal to a tool.
-    pub fn reset_count(&self, tool: &str, principal: &str) {
-        self.shared.limiter.reset(Key::of_agent(tool, principal));
+    /// Forgets the calls to a tool: those of a principal, or those counted together.
+    pub fn reset_count(&self, tool: &str, principal: Option<&str>) {
+        self.shared.limiter.reset(key(tool, principal));
+    }
+
+    fn note_policy(&self, code: &'static str, detail: Object) {
+        let shared = &self.shared;
+        let nobody = Call {
+            principal: "",
+            ..Call::default()
+        };
+        shared.note(&shared.current(), &nobody, Event::Policy { code, detail });
     }
 }
 
-fn amended(guard: &Guard, amendments: &[(Arc<str>, Amendment)]) -> Guard {
-    if amendments.is_empty() {
-        return guard.clone();
+fn key<'n>(tool: &'n str, principal: Option<&'n str>) -> Key<'n> {
+    match principal {
+        Some(principal) => Key::of_agent(tool, principal),
+        None => Key::of_tool(tool),
     }
-    guard.amended(amendments.iter().map(|(name, it)| (&**name, it)))
+}
+
+fn named(amendments: &[(Arc<str>, Amendment)]) -> impl Iterator<Item = (&str, &Amendment)> {
+    amendments.iter().map(|(name, it)| (&**name, it))
 }
 
 impl Shared {
     pub(super) fn current(&self) -> Arc<Current> {
         self.current.load_full()
     }
+
+    fn amendments(&self) -> MutexGuard<'_, Vec<(Arc<str>, Amendment)>> {
+        // A list that is changed in one step is whole after a panic.
+        self.amendments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Current {
-    fn new(base: Guard, guard: Guard) -> Self {
-        let redaction = Arc::new(Redaction::new(guard.audit()));
-        Self {
-            base,
-            guard,
-            redaction,
-        }
+impl Under {
+    fn new(guard: Guard) -> Arc<Self> {
+        let redaction = Redaction::new(guard.audit());
+        Arc::new(Self { guard, redaction })
     }
 }

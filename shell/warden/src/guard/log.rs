@@ -1,10 +1,13 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use toolwarden_guard::Guard;
+use toolwarden_store::StoreError;
 
-use super::audit::{AuditError, AuditWriter};
+use super::audit::{AuditError, AuditOptions, AuditWriter};
 use super::entry::Entry;
 
 /// Where entries are put down.
@@ -28,6 +31,26 @@ impl Log {
     #[must_use]
     pub fn recent() -> Self {
         Self::Recent(Arc::default())
+    }
+
+    /// A log in a store, as durable as the policy of a guard asks for.
+    ///
+    /// # Errors
+    /// The store cannot be used.
+    pub fn kept(path: &Path, guard: &Guard) -> Result<Self, StoreError> {
+        let options = AuditOptions::new(guard.audit().durability);
+        Ok(Self::Kept(Arc::new(AuditWriter::open(path, options)?)))
+    }
+
+    /// Puts an entry down without waiting for it to be safe.
+    pub(super) fn queue(&self, entry: Entry) -> Result<(), AuditError> {
+        match self {
+            Self::Recent(log) => {
+                log.append(entry);
+                Ok(())
+            }
+            Self::Kept(writer) => writer.begin(entry).map(drop),
+        }
     }
 
     pub(super) fn put_down(&self, entry: Entry) -> Result<(), AuditError> {

@@ -71,7 +71,7 @@ impl Metrics {
     }
 }
 
-/// The label of every group the policy does not know, so that callers cannot make up labels.
+/// The label of every group and state the policy does not know, so that callers cannot make up labels.
 const UNKNOWN: &str = "(unknown)";
 
 const COUNTS: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
@@ -168,7 +168,9 @@ impl Metrics {
         for group in request.groups.names() {
             let label = group_label(guard, group);
             self.group_requests.get_or_create(&label).inc();
-            self.group_availability.get_or_create(&label).set(gauge);
+            let of_group = guard.count_in_group(group, &found.available);
+            let of_group = i64::try_from(of_group).unwrap_or(i64::MAX);
+            self.group_availability.get_or_create(&label).set(of_group);
         }
         self.unknown_groups
             .inc_by(found.unknown_groups.len() as u64);
@@ -184,14 +186,19 @@ impl Metrics {
             .inc();
     }
 
-    pub(crate) fn transition(&self, tool: &str, from: &str, to: &str, after: Duration) {
+    pub(crate) fn transition(&self, guard: &Guard, step: (&str, &str, &str), after: Duration) {
+        let (tool, from, to) = step;
+        let known = |state: &str| {
+            let known = state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
+            if known { state } else { UNKNOWN }.to_owned()
+        };
         let labels = TransitionLabels {
             tool: tool.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
+            from: known(from),
+            to: known(to),
         };
         self.transitions.get_or_create(&labels).inc();
-        let state = from.to_owned();
+        let state = labels.from;
         let spent = self.workflow_duration.get_or_create(&StateLabel { state });
         spent.observe(after.as_secs_f64());
     }
@@ -208,6 +215,12 @@ impl Metrics {
         self.escalations
             .get_or_create(&ReasonLabel { reason })
             .inc();
+    }
+
+    /// How many entries the log did not take.
+    #[must_use]
+    pub fn unrecorded_entries(&self) -> u64 {
+        self.unrecorded.get()
     }
 
     pub(crate) fn unrecorded(&self) {

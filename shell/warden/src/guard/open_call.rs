@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{Fault, OutputMode, Permit};
+use toolwarden_guard::{Fault, INITIAL_STATE, OutputMode, Permit};
 
+use super::deciding::Trail;
 use super::deciding::between;
-use super::entry::{About, Ending, EntryId, Event};
-use super::live::{Call, LiveGuard, Trail};
+use super::entry::{Ending, EntryId, Event};
+use super::live::{Call, LiveGuard};
 use super::sessions::{Moved, Transition, Whose};
 
 /// A permitted call whose outcome is still to be told. One that is dropped without is put down as
@@ -40,14 +41,13 @@ const MAX_ERROR: usize = 500;
 
 impl OpenCall {
     pub(super) fn new(guard: &LiveGuard, permit: Permit, call: &Call<'_>, trail: Trail) -> Self {
-        let initial = guard.shared.sessions.initial();
         Self {
             guard: guard.clone(),
             permit: Some(permit),
             id: trail.id,
             principal: call.principal.into(),
             session: call.session.map(Box::from),
-            state: trail.state.unwrap_or_else(|| Arc::clone(initial)),
+            state: trail.state.unwrap_or_else(|| INITIAL_STATE.into()),
             began: trail.ended,
             latency: trail.latency,
         }
@@ -81,11 +81,28 @@ impl OpenCall {
     ///
     /// # Errors
     /// The result does not satisfy the output schema, and the policy enforces it.
-    pub fn succeeded(mut self, result: Option<&Value>) -> Result<(), OutputRejected> {
+    pub fn succeeded(self, result: &Value) -> Result<(), OutputRejected> {
+        let faults = self
+            .permit
+            .as_ref()
+            .map_or_else(Vec::new, |it| it.output_faults(result));
+        self.succeeded_with(faults)
+    }
+
+    /// The call did what it should, and its result was looked at elsewhere or cannot be. The session
+    /// moves on.
+    pub fn succeeded_unseen(mut self) {
+        if let Some(permit) = self.permit.take() {
+            self.put_down(&permit, Ending::Succeeded, Vec::new());
+            self.move_on(&permit);
+        }
+    }
+
+    /// The call returned a result in which this is wrong.
+    pub(super) fn succeeded_with(mut self, faults: Vec<Fault>) -> Result<(), OutputRejected> {
         let Some(permit) = self.permit.take() else {
             return Ok(());
         };
-        let faults = result.map_or_else(Vec::new, |result| permit.output_faults(result));
         if !faults.is_empty() && permit.output_mode() == OutputMode::Enforce {
             let rejected = OutputRejected { faults };
             let masked = rejected.faults.first().map_or("", |fault| &fault.masked);
@@ -137,20 +154,19 @@ impl OpenCall {
             session: self.session.as_deref().unwrap_or_default(),
         };
         let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
-        let idle = current.guard.sessions().idle;
-        let moved = shared
-            .sessions
-            .advance(whose, step, shared.clock.monotonic(), idle);
+        let at = shared.moment(&current.guard, shared.clock.monotonic());
+        let moved = shared.sessions.advance(whose, step, at);
         let refused = match moved {
             Moved::Already => return,
             Moved::Taken { after } => {
-                shared.metrics.transition(permit.tool(), &from, &to, after);
+                let step = (&**permit.tool(), &*from, &*to);
+                shared.metrics.transition(&current.guard, step, after);
                 if !current.guard.has_tools_in(next) {
                     shared.metrics.invalid_transition("dead_end");
                 }
                 None
             }
-            Moved::Elsewhere { .. } => {
+            Moved::Elsewhere => {
                 shared.metrics.invalid_transition("elsewhere");
                 Some("elsewhere")
             }
@@ -164,17 +180,13 @@ impl OpenCall {
 
     fn note(&self, permit: &Permit, event: Event) {
         let shared = &self.guard.shared;
-        // The policy may be another one by now, and know the same names by other numbers.
-        let current = shared.current();
-        let about = About {
-            principal: current.guard.principal_ref(&self.principal),
-            tool: current.guard.tool_ref(permit.tool()),
-            session: self.session.clone(),
+        let call = Call {
+            tool: permit.tool(),
+            principal: &self.principal,
+            session: self.session.as_deref(),
+            ..Call::default()
         };
-        let entry = shared.entry(current, about, event);
-        if shared.put_down(entry).is_err() {
-            shared.metrics.unrecorded();
-        }
+        shared.note(&shared.current(), &call, event);
     }
 }
 

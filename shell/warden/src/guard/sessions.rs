@@ -2,20 +2,26 @@
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hashbrown::{DefaultHashBuilder, Equivalent, HashMap};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
 use toolwarden_guard::{INITIAL_STATE, RequestedGroups};
 
 const SHARDS: usize = 64;
 
-/// The most sessions that are held at a time.
+/// The most sessions that are held at a time, and those of one principal among them, so that nobody
+/// takes everybody's place.
 const MAX_SESSIONS: usize = 1_000_000;
+const MAX_OF_ONE: usize = 100_000;
 
 /// The transitions of a session that are remembered; older ones are in the log.
-const MAX_TRANSITIONS: usize = 256;
+const MAX_TRANSITIONS: usize = 64;
+
+/// How long after a search for forgotten sessions the next one is worth it.
+const SEARCH_EVERY: u64 = 1_000_000_000;
 
 /// One principal's conversation.
 #[derive(Clone, Debug)]
@@ -31,7 +37,7 @@ pub struct Session {
     /// Its latest changes of state.
     pub transitions: VecDeque<Transition>,
     /// When it came into its state, on the monotonic clock.
-    pub(crate) entered: u64,
+    entered: u64,
     pub(crate) started: u64,
     used: u64,
 }
@@ -50,16 +56,18 @@ pub struct Transition {
 }
 
 /// Whose session, and which of theirs; an empty name is the principal's own.
-#[derive(Clone, Copy, Debug, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Whose<'s> {
     pub(crate) principal: &'s str,
     pub(crate) session: &'s str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    principal: Box<str>,
-    session: Box<str>,
+/// A point in time on both clocks, and how long unused sessions are remembered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) wall: Timestamp,
+    pub(crate) now: u64,
+    pub(crate) idle: Duration,
 }
 
 /// What became of a transition.
@@ -70,181 +78,277 @@ pub(crate) enum Moved {
     /// The session is in that state already.
     Already,
     /// The session is no longer in the state the call was permitted in.
-    Elsewhere { current: Arc<str> },
+    Elsewhere,
     /// There are too many sessions to hold one more.
     Full,
 }
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    shards: Vec<Mutex<HashMap<Key, Session>>>,
-    initial: Arc<str>,
-    capacity: usize,
+    /// The sessions of one principal are in one shard.
+    shards: Vec<Mutex<Shard>>,
     spread: DefaultHashBuilder,
+    held: AtomicUsize,
+    most: usize,
+    most_of_one: usize,
 }
 
-impl Equivalent<Key> for Whose<'_> {
-    fn equivalent(&self, key: &Key) -> bool {
-        *self.principal == *key.principal && *self.session == *key.session
-    }
+#[derive(Debug, Default)]
+struct Shard {
+    principals: HashMap<Box<str>, HashMap<Box<str>, Session>>,
+    searched: u64,
 }
 
 impl Sessions {
     pub(crate) fn new() -> Self {
-        Self::holding(MAX_SESSIONS)
+        Self::holding(MAX_SESSIONS, MAX_OF_ONE)
     }
 
-    fn holding(most: usize) -> Self {
+    fn holding(most: usize, most_of_one: usize) -> Self {
         Self {
             shards: std::iter::repeat_with(Mutex::default)
                 .take(SHARDS)
                 .collect(),
-            initial: INITIAL_STATE.into(),
-            capacity: most.div_ceil(SHARDS),
             spread: DefaultHashBuilder::default(),
+            held: AtomicUsize::new(0),
+            most,
+            most_of_one,
         }
     }
 
-    /// The state nothing has happened in.
-    pub(crate) const fn initial(&self) -> &Arc<str> {
-        &self.initial
+    /// Whether there is no session at all, told without waiting for anybody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.load(Ordering::Acquire) == 0
     }
 
-    /// A session that was used lately enough to be remembered.
-    pub(crate) fn get(&self, whose: Whose<'_>, now: u64, idle: Duration) -> Option<Session> {
-        let mut shard = self.shard(whose)?;
-        let session = shard.get_mut(&whose).filter(|it| it.is_fresh(now, idle))?;
-        session.used = now;
-        Some(session.clone())
+    /// A session as it is, if it is remembered. Looking does not prolong its life.
+    pub(crate) fn look(&self, whose: Whose<'_>, now: u64, idle: Duration) -> Option<Session> {
+        let shard = self.shard(whose)?;
+        let session = shard.principals.get(whose.principal)?.get(whose.session)?;
+        session.is_fresh(now, idle).then(|| session.clone())
     }
 
-    /// The state and groups of a session, if it is remembered.
+    /// The state and groups of a session, if it is remembered. Looking does not prolong its life.
     pub(crate) fn standing(
         &self,
         whose: Whose<'_>,
         now: u64,
         idle: Duration,
     ) -> Option<(Arc<str>, RequestedGroups)> {
-        let mut shard = self.shard(whose)?;
-        let session = shard.get_mut(&whose).filter(|it| it.is_fresh(now, idle))?;
-        session.used = now;
-        Some((Arc::clone(&session.state), session.groups.clone()))
+        let shard = self.shard(whose)?;
+        let session = shard.principals.get(whose.principal)?.get(whose.session)?;
+        let fresh = session.is_fresh(now, idle);
+        fresh.then(|| (Arc::clone(&session.state), session.groups.clone()))
     }
 
-    /// Opens a session, or gives one that is open other groups. Says whether there was room.
+    /// Says that a session is in use.
+    pub(crate) fn touch(&self, whose: Whose<'_>, now: u64) {
+        if let Some(mut shard) = self.shard(whose)
+            && let Some(of_one) = shard.principals.get_mut(whose.principal)
+            && let Some(session) = of_one.get_mut(whose.session)
+        {
+            session.used = session.used.max(now);
+        }
+    }
+
+    /// Opens a session in a state, or gives one that is open other groups. Says whether there was
+    /// room.
     pub(crate) fn open(
         &self,
         whose: Whose<'_>,
         groups: RequestedGroups,
         state: Arc<str>,
-        at: (Timestamp, u64),
-        idle: Duration,
+        at: Moment,
     ) -> bool {
-        let (opened, now) = at;
         let Some(mut shard) = self.shard(whose) else {
             return false;
         };
-        if let Some(session) = shard.get_mut(&whose).filter(|it| it.is_fresh(now, idle)) {
+        if let Some(session) = shard.fresh(whose, at) {
             session.groups = groups;
-            session.used = now;
+            session.used = at.now;
             return true;
         }
-        let session = Session {
-            groups,
-            initial_state: Arc::clone(&state),
-            state,
-            opened,
-            transitions: VecDeque::new(),
-            entered: now,
-            started: now,
-            used: now,
-        };
-        self.insert(&mut shard, whose, session, now, idle)
+        self.insert(&mut shard, whose, Session::new(groups, state, at), at)
     }
 
     /// Moves a session on, if it still is where the call was permitted.
-    pub(crate) fn advance(
-        &self,
-        whose: Whose<'_>,
-        step: Transition,
-        now: u64,
-        idle: Duration,
-    ) -> Moved {
+    pub(crate) fn advance(&self, whose: Whose<'_>, step: Transition, at: Moment) -> Moved {
         let Some(mut shard) = self.shard(whose) else {
             return Moved::Full;
         };
-        if shard.get(&whose).is_none_or(|it| !it.is_fresh(now, idle)) {
-            let session = Session {
-                groups: RequestedGroups::Default,
-                initial_state: Arc::clone(&self.initial),
-                state: Arc::clone(&self.initial),
-                opened: step.at,
-                transitions: VecDeque::new(),
-                entered: now,
-                started: now,
-                used: now,
-            };
-            if !self.insert(&mut shard, whose, session, now, idle) {
+        if shard.fresh(whose, at).is_none() {
+            let session = Session::new(RequestedGroups::Default, INITIAL_STATE.into(), at);
+            if !self.insert(&mut shard, whose, session, at) {
                 return Moved::Full;
             }
         }
-        let Some(session) = shard.get_mut(&whose) else {
-            return Moved::Full;
+        match shard.fresh(whose, at) {
+            Some(session) => session.advance(step, at.now),
+            None => Moved::Full,
+        }
+    }
+
+    pub(crate) fn close(&self, whose: Whose<'_>) {
+        if let Some(mut shard) = self.shard(whose)
+            && let Some(of_one) = shard.principals.get_mut(whose.principal)
+        {
+            if of_one.remove(whose.session).is_some() {
+                self.held.fetch_sub(1, Ordering::AcqRel);
+            }
+            if of_one.is_empty() {
+                shard.principals.remove(whose.principal);
+            }
+        }
+    }
+
+    fn insert(&self, shard: &mut Shard, whose: Whose<'_>, session: Session, at: Moment) -> bool {
+        let is_full = |shard: &Shard| {
+            let of_one = shard
+                .principals
+                .get(whose.principal)
+                .map_or(0, HashMap::len);
+            of_one >= self.most_of_one || self.held.load(Ordering::Acquire) >= self.most
         };
-        session.used = now;
-        if session.state == step.to {
-            return Moved::Already;
+        if is_full(shard) && at.now >= shard.searched.saturating_add(SEARCH_EVERY) {
+            shard.searched = at.now;
+            self.held
+                .fetch_sub(shard.forget_unused(at), Ordering::AcqRel);
         }
-        if session.state != step.from {
-            let current = Arc::clone(&session.state);
-            return Moved::Elsewhere { current };
-        }
-        session.state = Arc::clone(&step.to);
-        let after = Duration::from_nanos(now.saturating_sub(session.entered));
-        session.entered = now;
-        if session.transitions.len() == MAX_TRANSITIONS {
-            session.transitions.pop_front();
-        }
-        session.transitions.push_back(step);
-        Moved::Taken { after }
-    }
-
-    pub(crate) fn close(&self, whose: Whose<'_>) -> Option<Session> {
-        self.shard(whose)?.remove(&whose)
-    }
-
-    fn insert(
-        &self,
-        shard: &mut HashMap<Key, Session>,
-        whose: Whose<'_>,
-        session: Session,
-        now: u64,
-        idle: Duration,
-    ) -> bool {
-        if shard.len() >= self.capacity {
-            shard.retain(|_, session| session.is_fresh(now, idle));
-        }
-        if shard.len() >= self.capacity {
+        if is_full(shard) {
             return false;
         }
-        let key = Key {
-            principal: whose.principal.into(),
-            session: whose.session.into(),
-        };
-        shard.insert(key, session);
+        let of_one = shard.principals.entry(whose.principal.into()).or_default();
+        if of_one.insert(whose.session.into(), session).is_none() {
+            self.held.fetch_add(1, Ordering::AcqRel);
+        }
         true
     }
 
-    fn shard(&self, whose: Whose<'_>) -> Option<MutexGuard<'_, HashMap<Key, Session>>> {
-        let at = usize::try_from(self.spread.hash_one(whose)).unwrap_or_default();
+    fn shard(&self, whose: Whose<'_>) -> Option<MutexGuard<'_, Shard>> {
+        let at = usize::try_from(self.spread.hash_one(whose.principal)).unwrap_or_default();
         let shard = self.shards.get(at % SHARDS)?;
         // Every change is made in one step, so what a panic leaves behind is whole.
         Some(shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+impl Shard {
+    fn fresh(&mut self, whose: Whose<'_>, at: Moment) -> Option<&mut Session> {
+        let of_one = self.principals.get_mut(whose.principal)?;
+        let session = of_one.get_mut(whose.session)?;
+        session.is_fresh(at.now, at.idle).then_some(session)
+    }
+
+    /// Drops what nobody has used for too long; says how many.
+    fn forget_unused(&mut self, at: Moment) -> usize {
+        let mut forgotten = 0;
+        self.principals.retain(|_, of_one| {
+            let before = of_one.len();
+            of_one.retain(|_, session| session.is_fresh(at.now, at.idle));
+            forgotten += before - of_one.len();
+            !of_one.is_empty()
+        });
+        forgotten
+    }
+}
+
 impl Session {
+    fn new(groups: RequestedGroups, state: Arc<str>, at: Moment) -> Self {
+        Self {
+            groups,
+            initial_state: Arc::clone(&state),
+            state,
+            opened: at.wall,
+            transitions: VecDeque::new(),
+            entered: at.now,
+            started: at.now,
+            used: at.now,
+        }
+    }
+
     fn is_fresh(&self, now: u64, idle: Duration) -> bool {
         u128::from(now.saturating_sub(self.used)) <= idle.as_nanos()
+    }
+
+    fn advance(&mut self, step: Transition, now: u64) -> Moved {
+        self.used = now;
+        if self.state == step.to {
+            return Moved::Already;
+        }
+        if self.state != step.from {
+            return Moved::Elsewhere;
+        }
+        self.state = Arc::clone(&step.to);
+        let after = Duration::from_nanos(now.saturating_sub(self.entered));
+        self.entered = now;
+        if self.transitions.len() == MAX_TRANSITIONS {
+            self.transitions.pop_front();
+        }
+        self.transitions.push_back(step);
+        Moved::Taken { after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(now: u64) -> Moment {
+        Moment {
+            wall: Timestamp::UNIX_EPOCH,
+            now,
+            idle: Duration::from_secs(10),
+        }
+    }
+
+    #[test]
+    fn one_principal_cannot_take_everybodys_place() {
+        let sessions = Sessions::holding(10, 3);
+        let open = |principal, session, now| {
+            let whose = Whose { principal, session };
+            sessions.open(whose, RequestedGroups::Default, "s".into(), moment(now))
+        };
+        assert!(open("a", "1", 0) && open("a", "2", 0) && open("a", "3", 0));
+        assert!(!open("a", "4", 0), "three are enough for one");
+        assert!(open("a", "2", 0), "one that is open stays open");
+        assert!(open("b", "1", 0));
+        let later = 20_000_000_000;
+        assert!(open("a", "4", later), "unused ones make room");
+        let whose = |principal, session| Whose { principal, session };
+        assert!(
+            sessions
+                .look(whose("a", "1"), later, Duration::from_secs(10))
+                .is_none()
+        );
+        sessions.close(whose("a", "4"));
+        sessions.close(whose("a", "4"));
+        assert_eq!(sessions.held.load(Ordering::Acquire), 1, "only b's is left");
+    }
+
+    #[test]
+    fn looking_does_not_prolong_a_session() {
+        let sessions = Sessions::new();
+        let whose = Whose {
+            principal: "a",
+            session: "1",
+        };
+        assert!(sessions.open(whose, RequestedGroups::Default, "s".into(), moment(0)));
+        let second = 1_000_000_000;
+        assert!(
+            sessions
+                .look(whose, 9 * second, Duration::from_secs(10))
+                .is_some()
+        );
+        assert!(
+            sessions
+                .look(whose, 11 * second, Duration::from_secs(10))
+                .is_none()
+        );
+        sessions.touch(whose, 9 * second);
+        assert!(
+            sessions
+                .look(whose, 11 * second, Duration::from_secs(10))
+                .is_some()
+        );
     }
 }

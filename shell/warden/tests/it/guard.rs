@@ -4,6 +4,7 @@ mod hostile;
 mod interceptor;
 mod limits;
 mod originals;
+mod recorded;
 mod reload;
 mod workflow;
 

@@ -11,4 +11,4 @@ mod writer;
 
 pub use prune::prune;
 pub use verify::{Verification, verify};
-pub use writer::{AuditError, AuditOptions, AuditWriter, Entry, Health, Ticket};
+pub use writer::{AuditError, AuditOptions, AuditWriter, Health, Recordable, Ticket};

@@ -6,7 +6,7 @@ use toolwarden_store::StoreError;
 
 use super::batch::{Batch, SharedBatch, lock};
 use super::sink::Sink;
-use super::writer::{AuditError, Entry, Health};
+use super::writer::{AuditError, Health, Recordable};
 
 /// The most records of one transaction, so that other processes get their turn.
 const MOST: usize = 4_096;
@@ -47,7 +47,7 @@ struct Status<E> {
     failure: Option<Arc<StoreError>>,
 }
 
-impl<E: Entry> Queue<E> {
+impl<E: Recordable> Queue<E> {
     pub(super) fn new(capacity: usize, waited_for: bool) -> Self {
         Self {
             status: Mutex::new(Status {
@@ -138,7 +138,7 @@ impl<E: Entry> Queue<E> {
         loop {
             let (batch, closed) = self.take(&mut entries);
             let batch = Taken(batch);
-            pending.extend(entries.drain(..).map(Entry::content));
+            pending.extend(entries.drain(..).map(Recordable::content));
             let written = self.write(&mut sink, &mut pending);
             batch.0.settle(written.clone());
             match written {

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_guard::audit::Content;
-use toolwarden_store::{Store, StoreError};
+use toolwarden_store::{Place, Store, StoreError};
 
 use super::row;
 
@@ -12,6 +12,10 @@ pub(super) struct Sink {
     path: PathBuf,
     patience: Duration,
     store: Option<Store>,
+    /// Which file the log is.
+    place: Option<Place>,
+    /// The last record that was written.
+    reached: u64,
 }
 
 impl Sink {
@@ -21,7 +25,9 @@ impl Sink {
         Ok(Self {
             path: path.to_owned(),
             patience,
+            place: store.place(),
             store: Some(store),
+            reached: 0,
         })
     }
 
@@ -31,19 +37,28 @@ impl Sink {
             Some(store) => store,
             None => self.reopen()?,
         };
-        store.append_records(|appender| {
-            let mut contents = contents.iter();
-            contents.try_for_each(|it| row::append(appender, it.borrow()).map(drop))
-        })?;
+        let reached: Result<u64, StoreError> = store.append_records(|appender| {
+            for content in contents {
+                row::append(appender, content.borrow())?;
+            }
+            Ok(appender.head().seq)
+        });
+        self.reached = reached?;
         self.store = Some(store);
         Ok(())
     }
 
-    /// Never makes a new store: a log that is gone is not to be replaced by an empty one unnoticed.
+    /// Opens the log again, and no other: one that is gone is not to be replaced by an empty or an older
+    /// one unnoticed.
     fn reopen(&self) -> Result<Store, StoreError> {
-        let path = self.path.clone();
-        let store = Store::open_existing(&self.path)?.ok_or(StoreError::Gone { path })?;
+        let gone = || StoreError::Gone {
+            path: self.path.clone(),
+        };
+        let store = Store::open_existing(&self.path)?.ok_or_else(gone)?;
         store.set_patience(self.patience)?;
+        if store.place() != self.place || store.audit_head()?.seq < self.reached {
+            return Err(gone());
+        }
         Ok(store)
     }
 }

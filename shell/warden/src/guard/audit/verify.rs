@@ -39,7 +39,7 @@ pub fn verify(store: &Store, noted: Option<Link>) -> Result<Verification, StoreE
         let (head, removed) = (row::head(head), row::removed(head));
         (Verifier::new(head, removed, noted), head, removed, None)
     };
-    let (verifier, head, removed, fault) = store.scan_records(begin, |state, seq, record| {
+    let scanned = store.scan_records(begin, |state, seq, record| {
         let (verifier, _, _, fault) = state;
         let content = record.map(row::content);
         let hash = record.map_or(none, |record| record.hash);
@@ -50,7 +50,19 @@ pub fn verify(store: &Store, noted: Option<Link>) -> Result<Verification, StoreE
                 ControlFlow::Break(())
             }
         }
-    })?;
+    });
+    let (verifier, head, removed, fault) = match scanned {
+        Ok(scanned) => scanned,
+        Err(StoreError::NoAuditHead { .. }) => {
+            return Ok(Verification {
+                chain: Err(Fault::HeadUnreadable),
+                head: Link::GENESIS,
+                removed: Link::GENESIS,
+                damage: store.integrity()?,
+            });
+        }
+        Err(error) => return Err(error),
+    };
     Ok(Verification {
         chain: fault.map_or_else(|| verifier.finish(), Err),
         head,

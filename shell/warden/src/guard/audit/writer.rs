@@ -14,12 +14,12 @@ use super::sink::Sink;
 
 /// Something that is recorded. It becomes a record on the thread of the writer, so that whoever
 /// submits it does not pay for that.
-pub trait Entry: Send + 'static {
+pub trait Recordable: Send + 'static {
     /// The record.
     fn content(self) -> Content;
 }
 
-impl Entry for Content {
+impl Recordable for Content {
     fn content(self) -> Content {
         self
     }
@@ -109,12 +109,12 @@ impl Ticket {
 /// them, they are then in the log twice. Dropping the writer writes what is queued;
 /// [`Self::close`] also tells whether that worked.
 #[derive(Debug)]
-pub struct AuditWriter<E: Entry>(Way<E>);
+pub struct AuditWriter<E: Recordable>(Way<E>);
 
 #[derive(Debug)]
-enum Way<E: Entry> {
+enum Way<E: Recordable> {
     /// On the thread of the submitter.
-    Direct(Mutex<Direct>),
+    Direct(Box<Mutex<Direct>>),
     Queued {
         queue: Arc<Queue<E>>,
         waited_for: bool,
@@ -128,7 +128,7 @@ struct Direct {
     health: Health,
 }
 
-impl<E: Entry> AuditWriter<E> {
+impl<E: Recordable> AuditWriter<E> {
     /// Opens the store, and makes it where there is none.
     ///
     /// # Errors
@@ -138,7 +138,8 @@ impl<E: Entry> AuditWriter<E> {
         let waited_for = match options.durability {
             Durability::Sync => {
                 let health = Health::default();
-                return Ok(Self(Way::Direct(Mutex::new(Direct { sink, health }))));
+                let direct = Mutex::new(Direct { sink, health });
+                return Ok(Self(Way::Direct(Box::new(direct))));
             }
             Durability::Group => true,
             Durability::Async => false,
@@ -229,7 +230,7 @@ impl<E: Entry> AuditWriter<E> {
     }
 }
 
-impl<E: Entry> Drop for AuditWriter<E> {
+impl<E: Recordable> Drop for AuditWriter<E> {
     fn drop(&mut self) {
         // Nobody is left to be told; `close` tells.
         drop(self.end());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::Content;
-use toolwarden_warden::guard::audit::{AuditError, AuditOptions, AuditWriter, Entry};
+use toolwarden_warden::guard::audit::{AuditError, AuditOptions, AuditWriter, Recordable};
 
 use super::{content, log, verified};
 
@@ -24,7 +24,7 @@ fn wait_until(what: impl Fn() -> bool) {
 /// An entry that becomes a record only when it is told to.
 struct Held(mpsc::Receiver<Content>);
 
-impl Entry for Held {
+impl Recordable for Held {
     fn content(self) -> Content {
         self.0.recv().unwrap()
     }
@@ -163,7 +163,7 @@ fn a_file_that_was_moved_is_not_written() {
 /// An entry whose making fails.
 struct Broken;
 
-impl Entry for Broken {
+impl Recordable for Broken {
     fn content(self) -> Content {
         std::panic::resume_unwind(Box::new("no content"))
     }

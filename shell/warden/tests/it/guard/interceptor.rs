@@ -133,3 +133,49 @@ fn futures_are_intercepted_too() {
         ]
     );
 }
+
+#[test]
+fn a_call_without_usable_arguments_is_recorded_as_refused() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let plain = interceptor.wrap("plain", "p", |_: i64, _: i64| Ok::<_, Infallible>(0));
+    let denied = plain.parameters(["only one"]).call((1, 2)).unwrap_err();
+    assert!(
+        matches!(denied, Intercepted::Denied { denial, .. } if denial.code == Code::InvalidInput)
+    );
+    assert_eq!(bench.kinds(), ["decision invalid_input"]);
+}
+
+#[test]
+fn a_value_can_be_the_arguments() {
+    let bench = bench(POLICY);
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let chat = |arguments: Value| Ok::<_, Infallible>(json!({"text": arguments["prompt"]}));
+    let chat = interceptor.wrap("chat", "p", chat);
+    assert_eq!(
+        chat.call_with(json!({"prompt": "hi"})).unwrap(),
+        json!({"text": "hi"})
+    );
+    assert!(chat.call_with(json!({"prompt": 1})).is_err());
+    assert_eq!(bench.kinds().last().unwrap(), "decision invalid_input");
+}
+
+#[test]
+fn a_result_that_is_no_json_satisfies_nothing() {
+    struct Unspeakable;
+    impl serde::Serialize for Unspeakable {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            Err(serde::ser::Error::custom("no"))
+        }
+    }
+    let bench = bench(
+        "tools: {t: {output_schema: {type: [object, 'null']}, output: enforce, state: done}}",
+    );
+    let interceptor = Interceptor::new(bench.guard.clone());
+    let wrapped = interceptor.wrap("t", "p", || Ok::<_, Infallible>(Unspeakable));
+    assert!(matches!(wrapped.call(()), Err(Intercepted::Output(_))));
+    assert!(
+        bench.guard.session("p", "").is_none(),
+        "a failure moves nothing"
+    );
+}

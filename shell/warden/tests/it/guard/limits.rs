@@ -76,10 +76,10 @@ fn asking_does_not_count_and_another_window_destroys_nothing() {
     assert!(bench.decide("t", "p", json!({})).allowed);
     bench.at(30.0);
     let seconds = std::time::Duration::from_secs;
-    assert_eq!(bench.guard.current_count("t", "p", seconds(10)), 0);
-    assert_eq!(bench.guard.current_count("t", "p", seconds(60)), 1);
+    assert_eq!(bench.guard.current_count("t", Some("p"), seconds(10)), 0);
+    assert_eq!(bench.guard.current_count("t", Some("p"), seconds(60)), 1);
     assert!(!bench.decide("t", "p", json!({})).allowed);
-    bench.guard.reset_count("t", "p");
-    bench.guard.reset_count("t", "nobody");
+    bench.guard.reset_count("t", Some("p"));
+    bench.guard.reset_count("t", Some("nobody"));
     assert!(bench.decide("t", "p", json!({})).allowed);
 }

@@ -99,7 +99,8 @@ fn calls_are_decided_with_the_reasons_of_the_original() {
             assert_eq!(first, *pointer, "{case}");
         }
     }
-    assert_eq!(bench.log.len(), cases.len(), "each is recorded once");
+    let decisions = bench.log.all().iter().filter(|it| it.is_decision()).count();
+    assert_eq!(decisions, cases.len(), "each is recorded once");
 }
 
 #[test]
@@ -170,4 +171,34 @@ fn durations_are_read_as_the_original_does() {
         let time = duration(case[0].as_str().unwrap()).unwrap();
         assert_eq!(time.as_secs_f64(), case[1].as_f64().unwrap(), "{case}");
     }
+}
+
+#[test]
+fn tools_are_registered_replaced_and_taken_away() {
+    let bench = bench("tools: {b: {}, a: {}}\nprincipals: {p: {deny: {tools: [b]}}}");
+    let code = |tool| bench.decide(tool, "p", json!({})).code;
+    let mut tool = toolwarden_guard::ToolPolicy::new("c");
+    assert_eq!(bench.guard.register(&tool), []);
+    assert_eq!(bench.guard.tool_names(), ["a", "b", "c"]);
+    assert_eq!(code("c"), Code::Allowed);
+    tool.input_schema = json!({"required": ["q"]});
+    bench.guard.register(&tool);
+    assert_eq!(code("c"), Code::InvalidInput, "the new one counts");
+    tool.input_schema = json!({"type": "nonsense"});
+    assert_eq!(bench.guard.register(&tool).len(), 1);
+    assert_eq!(code("c"), Code::BrokenSchema);
+    bench.guard.unregister("c");
+    bench.guard.unregister("c");
+    assert_eq!(code("c"), Code::UnknownTool);
+    bench.guard.unregister("a");
+    bench
+        .guard
+        .register(&toolwarden_guard::ToolPolicy::new("d"));
+    assert_eq!(
+        code("b"),
+        Code::DeniedByRule,
+        "deny rules still mean the same tool"
+    );
+    assert_eq!(code("d"), Code::Allowed);
+    assert_eq!(bench.guard.tool_names(), ["b", "d"]);
 }

@@ -29,7 +29,7 @@ fn state(bench: &Bench, session: &str) -> String {
 
 fn step(bench: &Bench, tool: &str, session: &str) {
     let open = bench.guard.decide(&in_session(tool, session)).unwrap();
-    open.succeeded(None).unwrap();
+    open.succeeded_unseen();
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn calls_in_flight_cannot_move_a_session_from_where_it_no_longer_is() {
     step(&bench, "query", "s");
     let slow = bench.guard.decide(&in_session("reset", "s")).unwrap();
     step(&bench, "analyse", "s");
-    slow.succeeded(None).unwrap();
+    slow.succeeded_unseen();
     assert_eq!(state(&bench, "s"), "results");
     assert_eq!(bench.kinds().last().unwrap(), "transition elsewhere");
     assert!(
@@ -174,7 +174,7 @@ fn a_client_cannot_say_where_it_is() {
         .guard
         .decide(&claim("analysis", "s", "analyse"))
         .unwrap();
-    open.succeeded(None).unwrap();
+    open.succeeded_unseen();
     assert_eq!(state(&lenient, "s"), "results");
     let again = lenient
         .guard
@@ -205,8 +205,7 @@ fn without_a_session_the_principal_has_one_of_its_own() {
         .guard
         .decide(&mine("query"))
         .unwrap()
-        .succeeded(None)
-        .unwrap();
+        .succeeded_unseen();
     assert!(bench.guard.decide(&mine("analyse")).is_ok());
 }
 
@@ -233,7 +232,7 @@ fn the_request_log_has_the_fields_of_the_document() {
         ..in_session("query", "req-123")
     };
     bench.at(1.2);
-    bench.guard.decide(&plain).unwrap().succeeded(None).unwrap();
+    bench.guard.decide(&plain).unwrap().succeeded_unseen();
     let log = bench.guard.close_session("p", "req-123").unwrap();
     assert_eq!(
         log.document(),
@@ -285,7 +284,8 @@ fn every_metric_of_the_document_is_counted() {
     let text = bench.guard.metrics().text();
     for line in [
         "agent_tool_group_requests_total{group=\"knowledge\"} 1",
-        "agent_tool_group_availability{group=\"compute\"} 1",
+        "agent_tool_group_availability{group=\"knowledge\"} 1",
+        "agent_tool_group_availability{group=\"compute\"} 0",
         "agent_filtered_tools_count_count 1",
         "agent_state_transitions_total{tool=\"query\",from=\"undefined\",to=\"analysis\"} 1",
         "agent_workflow_duration_seconds_sum{state=\"undefined\"} 2.0",
@@ -333,4 +333,151 @@ principals: {'*': {groups: ['*']}}
     let mut ours = everything("mine");
     ours.attributes.insert("team".to_owned(), json!("finance"));
     assert_eq!(code(&ours), Code::Allowed);
+}
+
+#[test]
+fn the_groups_of_a_session_hold_for_its_calls() {
+    let bench = bench(
+        "tools: {pay: {group: money}, note: {}}\nprincipals: {p: {groups: [money, default]}}",
+    );
+    let open = Call {
+        groups: groups(&["money"]),
+        ..call("", "p", json!({}))
+    };
+    bench.guard.open_session(&open).unwrap();
+    assert!(bench.decide("pay", "p", json!({})).allowed);
+    assert_eq!(
+        bench.decide("note", "p", json!({})).code,
+        Code::FilteredByGroup
+    );
+}
+
+#[test]
+fn what_is_explained_is_what_is_decided() {
+    let bench = bench(&format!(
+        "{WORKFLOW}sessions: {{initial_states: [analysis], idle: 60s}}"
+    ));
+    let refused = |call: &Call<'_>| {
+        let steps = bench.guard.explain(call).into_iter();
+        steps
+            .filter_map(|step| step.outcome?.err())
+            .next()
+            .map(|it| it.code)
+    };
+    let calls = [
+        in_session("query", "a"),
+        in_session("analyse", "a"),
+        Call {
+            state: Some("results"),
+            ..in_session("reset", "a")
+        },
+        Call {
+            state: Some("analysis"),
+            ..in_session("analyse", "b")
+        },
+        Call {
+            state: Some(""),
+            ..in_session("query", "c")
+        },
+        Call {
+            groups: groups(&["nobody's"]),
+            ..in_session("query", "d")
+        },
+        in_session("nothing", "e"),
+    ];
+    for call in &calls {
+        let told = refused(call);
+        assert_eq!(
+            told,
+            bench.guard.decide(call).err().map(|it| it.code),
+            "{call:?}"
+        );
+    }
+    step(&bench, "query", "s");
+    bench.at(50.0);
+    refused(&in_session("analyse", "s"));
+    bench.at(70.0);
+    assert!(
+        bench.guard.session("p", "s").is_none(),
+        "explaining keeps no session alive"
+    );
+}
+
+#[test]
+fn a_claimed_start_opens_a_session_only_with_an_admitted_call() {
+    let bench = bench(&format!("{WORKFLOW}sessions: {{initial_states: ['*']}}"));
+    let claim = |tool: &'static str, session: &'static str| Call {
+        state: Some("made up"),
+        ..in_session(tool, session)
+    };
+    assert!(bench.guard.decide(&claim("nothing", "s")).is_err());
+    assert!(bench.guard.session("p", "s").is_none());
+    let start = Call {
+        state: Some("analysis"),
+        ..in_session("analyse", "s")
+    };
+    bench.guard.decide(&start).unwrap().succeeded_unseen();
+    assert_eq!(state(&bench, "s"), "results");
+    assert!(
+        !bench.guard.metrics().text().contains("made up"),
+        "nobody makes up labels"
+    );
+}
+
+#[test]
+fn a_session_can_be_taken_up_where_it_was_left() {
+    let bench = bench(WORKFLOW);
+    let groups = ["compute"].into_iter().collect();
+    bench
+        .guard
+        .restore_session("p", "s", groups, "analysis")
+        .unwrap();
+    let call = Call {
+        groups: None,
+        ..in_session("analyse", "s")
+    };
+    bench.guard.decide(&call).unwrap().succeeded_unseen();
+    assert_eq!(state(&bench, "s"), "results");
+    assert_eq!(bench.kinds().first().unwrap(), "session restored");
+}
+
+#[test]
+fn narrowed_and_unknown_requests_are_counted() {
+    let bench = bench(&format!("{WORKFLOW}mode: narrow"));
+    let greedy = Call {
+        groups: groups(&["knowledge", "admin", "made-up"]),
+        ..call("query", "q", json!({}))
+    };
+    assert!(
+        bench.guard.intercept(&greedy).allowed,
+        "what is granted is given"
+    );
+    let text = bench.guard.metrics().text();
+    for line in [
+        "agent_group_access_denied_total{group=\"admin\"} 1",
+        "agent_privilege_escalation_attempts_total{reason=\"groups\"} 1",
+        "toolwarden_unknown_group_requests_total 1",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(
+        !text.contains("access_denied_total{group=\"knowledge\"}"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_strict_policy_refuses_groups_without_tools() {
+    let bench = bench(&format!("{WORKFLOW}strict_groups: true"));
+    let call = Call {
+        groups: groups(&["knowledge/none"]),
+        ..call("query", "p", json!({}))
+    };
+    assert_eq!(bench.guard.intercept(&call).code, Code::UnknownGroup);
+    let endless = "knowledge/".repeat(100_000);
+    let call = Call {
+        groups: groups(&[&endless]),
+        ..call
+    };
+    assert_eq!(bench.guard.intercept(&call).code, Code::GroupsNotGranted);
 }

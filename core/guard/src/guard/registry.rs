@@ -1,0 +1,55 @@
+//! Tools that come and go while a guard is in use.
+
+use std::sync::Arc;
+
+use super::compile::{Checks, SchemaFault};
+use super::groups::Groups;
+use super::{Guard, Tool, Tools};
+use crate::policy::ToolPolicy;
+
+impl Guard {
+    /// This guard with one more tool, or with another one of the same name. A schema that cannot be
+    /// used is told, and no call of the tool passes.
+    #[must_use]
+    pub fn with_tool(&self, tool: &ToolPolicy) -> (Self, Vec<SchemaFault>) {
+        let mut groups = Groups::clone(&self.groups);
+        let mut tools = Tools::clone(&self.tools);
+        let mut checks = Checks::default();
+        tools.add(tool, false, &mut groups, &mut checks);
+        let mut guard = self.clone();
+        guard.tools = Arc::new(tools.covered_by(&self.patterns));
+        guard.groups = Arc::new(groups);
+        (guard, checks.into_faults())
+    }
+
+    /// This guard without a tool; the same guard where there is none of that name.
+    #[must_use]
+    pub fn without_tool(&self, name: &str) -> Self {
+        let mut tools = Tools::clone(&self.tools);
+        if let Some(id) = tools.by_name.remove(name)
+            && let Some(tool) = tools.list.get_mut(id as usize)
+        {
+            // Its number is not given to another tool: deny rules name tools by number.
+            *tool = Arc::new(Tool {
+                gone: true,
+                ..Tool::clone(tool)
+            });
+        }
+        let mut guard = self.clone();
+        guard.tools = Arc::new(tools);
+        guard
+    }
+
+    /// The names of all tools, sorted.
+    #[must_use]
+    pub fn tool_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.present().map(|tool| &*tool.name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The tools that are there, in the order of the policy.
+    pub(super) fn present(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.list.iter().filter(|tool| !tool.gone)
+    }
+}

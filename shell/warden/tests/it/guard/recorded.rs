@@ -1,0 +1,123 @@
+//! A guard whose decisions are kept in a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tempfile::TempDir;
+use toolwarden_guard::Code;
+use toolwarden_store::{RecordFilter, Store};
+use toolwarden_warden::guard::audit::verify;
+use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log};
+
+use super::call;
+
+fn kept(policy: &str) -> (TempDir, LiveGuard) {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Path::new("policy.yaml");
+    let policy = LoadedPolicy::of_text(policy.as_bytes(), place, Path::new("")).unwrap();
+    let log = Log::kept(&folder.path().join("audit.db"), &policy.guard).unwrap();
+    (
+        folder,
+        LiveGuard::open(policy, log, Clock::default()).unwrap(),
+    )
+}
+
+fn flush(guard: &LiveGuard) {
+    match guard.log() {
+        Log::Kept(writer) => writer.flush().unwrap(),
+        Log::Recent(_) => {}
+    }
+}
+
+fn records(folder: &TempDir) -> Vec<String> {
+    let store = Store::open(&folder.path().join("audit.db")).unwrap();
+    let mut told = Vec::new();
+    let filter = RecordFilter::default();
+    store
+        .records(&filter, |row| {
+            told.push(format!("{} {}", row.kind, row.code));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(verify(&store, None).unwrap().is_intact());
+    told
+}
+
+#[test]
+fn decisions_and_outcomes_are_in_the_store_under_every_durability() {
+    for durability in ["sync", "group", "async"] {
+        let (folder, guard) = kept(&format!(
+            "tools: {{t: {{state: done, available_in_states: [undefined]}}}}\naudit: {{durability: {durability}}}"
+        ));
+        let call = call("t", "p", json!({"password": "hunter2"}));
+        guard.decide(&call).unwrap().succeeded_unseen();
+        assert_eq!(guard.decide(&call).unwrap_err().code, Code::FilteredByState);
+        flush(&guard);
+        assert_eq!(
+            records(&folder),
+            [
+                "policy loaded",
+                "decision allowed",
+                "outcome succeeded",
+                "transition taken",
+                "decision filtered_by_state",
+            ],
+            "{durability}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_recorded_is_not_permitted() {
+    for (rule, allowed) in [("deny", false), ("allow", true)] {
+        let (folder, guard) = kept(&format!(
+            "tools: {{t: {{}}}}\naudit: {{on_failure: {rule}}}"
+        ));
+        let call = call("t", "p", json!({}));
+        assert!(guard.intercept(&call).allowed);
+        // The log vanishes.
+        for name in ["audit.db", "audit.db-wal", "audit.db-shm"] {
+            std::fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        let decision = guard.intercept(&call);
+        assert_eq!(decision.allowed, allowed, "{rule}");
+        if !allowed {
+            assert_eq!(decision.code, Code::AuditUnavailable);
+            assert!(
+                decision
+                    .reason
+                    .starts_with("the decision cannot be recorded: ")
+            );
+        }
+        let unknown = super::call("nothing", "p", json!({}));
+        assert_eq!(
+            guard.intercept(&unknown).code,
+            Code::UnknownTool,
+            "a denial stands"
+        );
+        assert_eq!(guard.metrics().unrecorded_entries(), 2);
+        // An empty store in its place is not the log.
+        drop(Store::open(&folder.path().join("audit.db")).unwrap());
+        assert_eq!(guard.intercept(&call).allowed, allowed, "{rule}");
+        assert_eq!(guard.metrics().unrecorded_entries(), 3);
+    }
+}
+
+#[test]
+fn threads_share_one_chain() {
+    let (folder, guard) = kept("tools: {t: {rate_limit: unlimited}}");
+    let guard = Arc::new(guard);
+    std::thread::scope(|scope| {
+        for at in 0..8 {
+            let guard = Arc::clone(&guard);
+            scope.spawn(move || {
+                let principal = format!("p{at}");
+                for _ in 0..50 {
+                    assert!(guard.intercept(&call("t", &principal, json!({}))).allowed);
+                }
+            });
+        }
+    });
+    assert_eq!(records(&folder).len(), 401);
+}
