@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::groups::Groups;
 use super::{GroupId, Guard, Names, PatternId, Required, ToolId};
 use crate::policy::{
-    EVERY, InvalidPermission, Permission, PermissionPattern, group_and_parents, is_group_name,
+    InvalidPermission, PatternTree, Permission, PermissionPattern, group_and_parents, is_group_name,
 };
 
 /// What a principal may do, in numbers. Principals with equal grants share one.
@@ -30,8 +30,8 @@ pub(super) struct Profile {
 /// Every permission pattern of a policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Patterns {
-    list: Vec<PermissionPattern>,
     by_text: Names<String, PatternId>,
+    tree: PatternTree,
 }
 
 impl Profile {
@@ -99,53 +99,20 @@ impl Patterns {
         if let Some(id) = self.by_text.get(pattern.as_str()) {
             return *id;
         }
-        let id = PatternId::try_from(self.list.len()).unwrap_or(PatternId::MAX);
+        let id = PatternId::try_from(self.by_text.len()).unwrap_or(PatternId::MAX);
         self.by_text.insert(pattern.as_str().to_owned(), id);
-        self.list.push(pattern.clone());
+        self.tree.insert(pattern.as_str(), id as usize);
         id
     }
 
     /// Every pattern that covers a permission, sorted.
     pub(super) fn covering(&self, permission: &Permission) -> Box<[PatternId]> {
-        let parts: Vec<&str> = permission.as_str().split(':').collect();
-        let mut covering: Vec<PatternId> = if parts.len() > LOOKED_UP_PARTS {
-            let all = (0..).zip(&self.list);
-            all.filter(|(_, pattern)| pattern.covers(permission))
-                .map(|(id, _)| id)
-                .collect()
-        } else {
-            let spellings = spellings(&parts);
-            spellings
-                .iter()
-                .filter_map(|text| self.by_text.get(text).copied())
-                .collect()
-        };
+        let covering = self.tree.covering(permission.as_str()).into_iter();
+        let mut covering: Vec<PatternId> = covering.filter_map(|it| it.try_into().ok()).collect();
         covering.sort_unstable();
         covering.dedup();
         covering.into()
     }
-}
-
-/// Permissions of more parts are compared with every pattern instead of being spelled out.
-const LOOKED_UP_PARTS: usize = 8;
-
-/// Every text a pattern that covers a permission may have.
-fn spellings(parts: &[&str]) -> Vec<String> {
-    let mut found = Vec::new();
-    // What the parts so far may be written as: each part itself or a star.
-    let mut heads = vec![String::new()];
-    for (at, part) in parts.iter().enumerate() {
-        let colon = if at == 0 { "" } else { ":" };
-        found.extend(heads.iter().map(|head| format!("{head}{colon}{EVERY}")));
-        let last = at + 1 == parts.len();
-        let words: &[&str] = if last { &[part] } else { &[part, EVERY] };
-        heads = heads
-            .iter()
-            .flat_map(|head| words.iter().map(move |word| format!("{head}{colon}{word}")))
-            .collect();
-    }
-    found.extend(heads);
-    found
 }
 
 /// A permission given or taken while the guard is in use.
@@ -184,7 +151,7 @@ impl Guard {
             profile.amendments.retain(|(it, _)| *it != id);
             profile.amendments.push((id, given));
         }
-        let grown = patterns.list.len() > guard.patterns.list.len();
+        let grown = patterns.by_text.len() > guard.patterns.by_text.len();
         if grown {
             guard.tools = Arc::new(guard.tools.covered_by(&patterns));
             guard.patterns = Arc::new(patterns);
@@ -221,33 +188,5 @@ impl Amendment {
     /// The text is no permission.
     pub fn revoke(text: &str) -> Result<Self, InvalidPermission> {
         PermissionPattern::parse(text).map(Self::Revoke)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn looking_up_spellings_finds_what_covering_says(
-            right in "[ab](:[ab]){0,4}",
-            patterns in prop::collection::vec("[ab*](:[ab*]){0,4}", 0..20),
-        ) {
-            let permission = Permission::parse(&right).unwrap();
-            let mut known = Patterns::default();
-            let mut expected = Vec::new();
-            for text in &patterns {
-                let pattern = PermissionPattern::parse(text).unwrap();
-                let id = known.intern(&pattern);
-                if pattern.covers(&permission) {
-                    expected.push(id);
-                }
-            }
-            expected.sort_unstable();
-            expected.dedup();
-            prop_assert_eq!(known.covering(&permission).to_vec(), expected);
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! Finds what is legal in a policy and probably not meant.
 
 mod holders;
-mod patterns;
 mod reach;
 mod rule;
 mod shadow;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolwarden_model::json::Pointer;
 
 use super::holders::{held_grants, taken_over};
-use super::patterns::PatternTree;
 use super::{LintRule, Report};
+use crate::policy::PatternTree;
 use crate::policy::{
     DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, ToolPolicy, group_and_parents,
 };
@@ -44,8 +44,8 @@ struct Rules<'p> {
     says_groups: bool,
     groups: BTreeSet<&'p str>,
     denied_groups: BTreeSet<&'p str>,
-    allowed: PatternTree<'p>,
-    denied: PatternTree<'p>,
+    allowed: PatternTree,
+    denied: PatternTree,
     /// The patterns of the second tree by number.
     denied_patterns: &'p [PermissionPattern],
 }
@@ -78,7 +78,7 @@ impl<'p> Rules<'p> {
     }
 }
 
-fn tree(patterns: &[PermissionPattern]) -> PatternTree<'_> {
+fn tree(patterns: &[PermissionPattern]) -> PatternTree {
     let mut tree = PatternTree::default();
     for (number, pattern) in patterns.iter().enumerate() {
         tree.insert(pattern.as_str(), number);
@@ -179,7 +179,7 @@ impl Shadows<'_, '_> {
         &mut self,
         list: &[&str],
         patterns: &[PermissionPattern],
-        tree: &PatternTree<'_>,
+        tree: &PatternTree,
         denied: impl Fn(&str) -> Option<&'g str>,
     ) {
         for (index, pattern) in patterns.iter().enumerate() {

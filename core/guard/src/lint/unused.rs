@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolwarden_model::json::Pointer;
 
 use super::holders::{all_grants, held_grants, taken_over};
-use super::patterns::PatternTree;
 use super::{LintRule, Report, Suggestions};
+use crate::policy::PatternTree;
 use crate::policy::{DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, group_and_parents};
 
 pub(super) fn check(policy: &Policy, report: &mut Report) {

@@ -1,15 +1,14 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolwarden_model::closest;
 use toolwarden_model::json::Pointer;
 
 use super::is_group_name;
 use super::section::{Findings, Key, Placed, Section};
 use super::{
-    Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
-    GroupPolicy, Limits, OnFailure, OutputMode, Permission, PermissionPattern, Policy, PolicyError,
-    PrincipalKind, PrincipalPolicy, Problem, ReadPolicy, States, ToolPolicy,
+    Arguments, AuditRules, Denies, Durability, EVERY, Excess, GroupPolicy, Limits, OnFailure,
+    PermissionPattern, Policy, PolicyError, PrincipalKind, PrincipalPolicy, Problem, ReadPolicy,
+    States, references,
 };
 use crate::condition::{Condition, zone};
 use crate::document::Document;
@@ -28,29 +27,6 @@ const ROOT: &[Key] = &[
     ("rate", &[]),
     ("audit", &[]),
     ("zone", &[]),
-];
-const TOOL: &[Key] = &[
-    ("group", &["groups"]),
-    ("state", &[]),
-    ("available_in_states", &["applicable_states"]),
-    ("rate_limit", &[]),
-    ("required_permissions", &[]),
-    ("input_schema", &[]),
-    ("output_schema", &[]),
-    ("output", &[]),
-    ("definition", &[]),
-    ("version", &[]),
-    ("name", &[]),
-    ("description", &[]),
-    ("type", &[]),
-    ("mcp_tool_id", &["mcp_tool"]),
-];
-const RATE_LIMIT: &[Key] = &[
-    ("limit", &[]),
-    ("scope", &[]),
-    ("agent", &[]),
-    ("tool", &[]),
-    ("window", &[]),
 ];
 const RATE: &[Key] = &[
     ("limit", &[]),
@@ -81,8 +57,6 @@ const AUDIT: &[Key] = &[
     ("redact", &[]),
 ];
 const REDACT: &[Key] = &[("pointers", &[]), ("keys", &[])];
-const DEFINITION: &[Key] = &[("file", &[]), ("tool", &[])];
-
 impl Policy {
     /// Reads a policy, and says everything that is wrong with it.
     ///
@@ -99,7 +73,7 @@ impl Policy {
             rate: RateDefaults::default(),
         }
         .policy(&root);
-        check_references(&policy, &mut findings);
+        references::check(&policy, &mut findings);
         if findings.errors.is_empty() {
             let warnings = findings.warnings;
             return Ok(ReadPolicy { policy, warnings });
@@ -115,30 +89,30 @@ impl Policy {
 
 /// What tools take over that say nothing about their rate.
 #[derive(Clone, Copy, Default)]
-struct RateDefaults {
-    limit: Limit,
-    scope: Scope,
+pub(super) struct RateDefaults {
+    pub(super) limit: Limit,
+    pub(super) scope: Scope,
 }
 
 /// Whose calls are counted together.
 #[derive(Clone, Copy, Default)]
-enum Scope {
+pub(super) enum Scope {
     #[default]
     Agent,
     Tool,
     Both,
 }
 
-const SCOPES: &[(&str, Scope)] = &[
+pub(super) const SCOPES: &[(&str, Scope)] = &[
     ("agent", Scope::Agent),
     ("tool", Scope::Tool),
     ("connector", Scope::Tool),
     ("both", Scope::Both),
 ];
 
-struct Reading<'f> {
-    findings: &'f mut Findings,
-    rate: RateDefaults,
+pub(super) struct Reading<'f> {
+    pub(super) findings: &'f mut Findings,
+    pub(super) rate: RateDefaults,
 }
 
 impl Reading<'_> {
@@ -246,195 +220,6 @@ impl Reading<'_> {
             .unwrap_or(true)
     }
 
-    fn tool(&mut self, name: &str, at: &Placed<'_>) -> ToolPolicy {
-        let mut tool = ToolPolicy::new(name);
-        tool.pointer = at.pointer.clone();
-        tool.limits = self.rate.limits();
-        if at.value.is_null() {
-            return tool;
-        }
-        let section = self.findings.section(at, TOOL);
-        if let Some(at) = section.get("group") {
-            tool.groups = self.tool_groups(at);
-        }
-        if let Some(at) = section.said("state") {
-            let state = self.findings.text(at).unwrap_or_default();
-            tool.next_state = Some(state.to_owned()).filter(|state| !state.is_empty());
-        }
-        if let Some(at) = section.get("available_in_states") {
-            tool.states = self.states(at);
-            if tool.states == States::Only(BTreeSet::new()) {
-                let message = "the list of states is empty: the tool is never available";
-                self.findings.warn(&at.pointer, message);
-            }
-        }
-        if let Some(at) = section.said("rate_limit") {
-            tool.limits = self.limits(at);
-        }
-        if let Some(at) = section.said("required_permissions") {
-            for (text, pointer) in self.findings.texts(at, "a permission") {
-                match Permission::parse(&text) {
-                    Ok(permission) => tool.permissions.push(permission),
-                    Err(invalid) => self.findings.error(&pointer, invalid),
-                }
-            }
-            tool.permissions.sort();
-            tool.permissions.dedup();
-        }
-        self.schemas(name, &section, &mut tool);
-        tool.version = self.line(&section, "version", "version");
-        tool.title = self.line(&section, "name", "a tool's name");
-        for key in ["description", "type", "mcp_tool_id"] {
-            if let Some(at) = section.said(key) {
-                self.findings.text(at);
-            }
-        }
-        tool
-    }
-
-    fn line(&mut self, section: &Section<'_>, key: &str, what: &'static str) -> Option<String> {
-        let at = section.said(key)?;
-        let text = self.findings.text(at)?.trim();
-        if text.is_empty() {
-            self.findings.error(&at.pointer, Problem::Blank { what });
-        }
-        Some(text.to_owned())
-    }
-
-    fn tool_groups(&mut self, at: &Placed<'_>) -> Vec<String> {
-        let groups = if at.value.is_null() {
-            Vec::new()
-        } else {
-            self.group_names(at)
-        };
-        if groups.is_empty() {
-            let message = "the list of groups is empty: only a request for `*` reaches the tool";
-            self.findings.warn(&at.pointer, message);
-        }
-        if groups.iter().any(|group| group == EVERY) {
-            let message =
-                "`*` is no wildcard in a tool's groups: only a request for `*` reaches it";
-            self.findings.warn(&at.pointer, message);
-        }
-        groups
-    }
-
-    fn schemas(&mut self, name: &str, section: &Section<'_>, tool: &mut ToolPolicy) {
-        if let Some(at) = section.said("input_schema") {
-            tool.input_schema = self.schema(at);
-        }
-        if let Some(at) = section.said("output_schema") {
-            tool.output_schema = self.schema(at);
-        }
-        if let Some(at) = section.said("output") {
-            let words = [
-                ("off", OutputMode::Off),
-                ("warn", OutputMode::Warn),
-                ("enforce", OutputMode::Enforce),
-            ];
-            tool.output_mode = self.findings.word(at, &words).unwrap_or_default();
-        }
-        let Some(at) = section.said("definition") else {
-            return;
-        };
-        for other in ["input_schema", "output_schema"] {
-            if section.said(other).is_some() {
-                let one = "definition";
-                self.findings
-                    .error(&at.pointer, Problem::Exclusive { one, other });
-            }
-        }
-        tool.definition = self.definition(name, at);
-    }
-
-    fn schema(&mut self, at: &Placed<'_>) -> Value {
-        if !matches!(at.value, Value::Object(_) | Value::Bool(_)) {
-            self.findings.object(at);
-        }
-        at.value.clone()
-    }
-
-    fn definition(&mut self, name: &str, at: &Placed<'_>) -> Option<DefinitionRef> {
-        let pointer = at.pointer.clone();
-        if let Some(text) = at.value.as_str() {
-            let (file, tool) = text.split_once('#').unwrap_or((text, name));
-            return Some(DefinitionRef {
-                file: file.to_owned(),
-                tool: tool.to_owned(),
-                pointer,
-            });
-        }
-        let section = self.findings.section(at, DEFINITION);
-        let Some(file) = section.said("file") else {
-            self.findings
-                .error(&pointer, Problem::Missing { key: "file" });
-            return None;
-        };
-        let file = self.findings.text(file)?.to_owned();
-        let tool = match section.said("tool") {
-            Some(at) => self.findings.text(at)?.to_owned(),
-            None => name.to_owned(),
-        };
-        Some(DefinitionRef {
-            file,
-            tool,
-            pointer,
-        })
-    }
-
-    fn limits(&mut self, at: &Placed<'_>) -> Limits {
-        if at.value.as_str() == Some("unlimited") {
-            return Limits::default();
-        }
-        if let Some(word) = at.value.as_str() {
-            let problem = Problem::Word {
-                word: word.to_owned(),
-                suggestion: closest(word, ["unlimited"]),
-                known: "unlimited, a whole number, or a mapping".to_owned(),
-            };
-            self.findings.error(&at.pointer, problem);
-            return Limits::default();
-        }
-        if !at.value.is_object() {
-            let max = self.findings.count(at).unwrap_or(self.rate.limit.max);
-            let limit = Limit {
-                max,
-                ..self.rate.limit
-            };
-            return self.rate.scope.of(limit);
-        }
-        let section = self.findings.section(at, RATE_LIMIT);
-        let window = section
-            .said("window")
-            .and_then(|at| self.findings.duration(at));
-        let window = window.unwrap_or(self.rate.limit.window);
-        let mut limit = |key: &str| {
-            let max = section.said(key).and_then(|at| self.findings.count(at));
-            max.map(|max| Limit { max, window })
-        };
-        let (agent, tool, plain) = (limit("agent"), limit("tool"), limit("limit"));
-        if agent.is_some() || tool.is_some() {
-            for (other, given) in [
-                ("limit", plain.is_some()),
-                ("scope", section.said("scope").is_some()),
-            ] {
-                if given {
-                    let one = if agent.is_some() { "agent" } else { "tool" };
-                    self.findings
-                        .error(&at.pointer, Problem::Exclusive { one, other });
-                }
-            }
-            return Limits { agent, tool };
-        }
-        let scope = section
-            .said("scope")
-            .and_then(|at| self.findings.word(at, SCOPES));
-        let max = self.rate.limit.max;
-        scope
-            .unwrap_or(self.rate.scope)
-            .of(plain.unwrap_or(Limit { max, window }))
-    }
-
     fn group(&mut self, at: &Placed<'_>) -> GroupPolicy {
         let mut group = GroupPolicy::default();
         if at.value.is_null() {
@@ -514,7 +299,7 @@ impl Reading<'_> {
         patterns
     }
 
-    fn states(&mut self, at: &Placed<'_>) -> States {
+    pub(super) fn states(&mut self, at: &Placed<'_>) -> States {
         if at.value.is_null() {
             return States::Only(BTreeSet::new());
         }
@@ -575,7 +360,7 @@ impl Reading<'_> {
         texts.into_iter().map(|(text, _)| text).collect()
     }
 
-    fn group_names(&mut self, at: &Placed<'_>) -> Vec<String> {
+    pub(super) fn group_names(&mut self, at: &Placed<'_>) -> Vec<String> {
         let mut names = Vec::new();
         for (name, pointer) in self.findings.texts(at, "a group's name") {
             if is_group_name(&name) {
@@ -589,13 +374,13 @@ impl Reading<'_> {
 }
 
 impl RateDefaults {
-    const fn limits(self) -> Limits {
+    pub(super) const fn limits(self) -> Limits {
         self.scope.of(self.limit)
     }
 }
 
 impl Scope {
-    const fn of(self, limit: Limit) -> Limits {
+    pub(super) const fn of(self, limit: Limit) -> Limits {
         match self {
             Self::Agent => Limits {
                 agent: Some(limit),
@@ -611,95 +396,4 @@ impl Scope {
             },
         }
     }
-}
-
-/// How many misspelled names are compared with every known one.
-const MAX_SUGGESTIONS: usize = 50;
-
-/// Roles, tools and groups that are named have to be there: a misspelled refusal refuses nothing.
-fn check_references(policy: &Policy, findings: &mut Findings) {
-    let tools: BTreeSet<&str> = policy.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let mut suggestions = MAX_SUGGESTIONS;
-    let mut closest = |word: &str, known: &mut dyn Iterator<Item = &str>| {
-        suggestions = suggestions.saturating_sub(1);
-        if suggestions == 0 {
-            String::new()
-        } else {
-            closest(word, known)
-        }
-    };
-    let known_groups = known_groups(policy);
-    let holders = policy.principals.values().map(|it| &it.grants);
-    for grants in holders.chain(policy.roles.values()).chain([&policy.anyone]) {
-        let missing = |what: &'static str, name: &str, suggestion| Problem::Nothing {
-            what,
-            name: name.to_owned(),
-            suggestion,
-        };
-        for role in &grants.roles {
-            if !policy.roles.contains_key(role) {
-                let near = closest(role, &mut policy.roles.keys().map(String::as_str));
-                let pointer = grants.pointer.child("roles");
-                findings.error(&pointer, missing("role", role, near));
-            }
-        }
-        let denied = grants.pointer.child("deny");
-        for tool in &grants.deny.tools {
-            if !tools.contains(tool.as_str()) {
-                let near = closest(tool, &mut tools.iter().copied());
-                findings.error(&denied.child("tools"), missing("tool", tool, near));
-            }
-        }
-        for group in &grants.deny.groups {
-            if group != EVERY && !known_groups.contains(group.as_str()) {
-                let near = closest(group, &mut known_groups.iter().copied());
-                findings.error(&denied.child("groups"), missing("group", group, near));
-            }
-        }
-    }
-    for name in &policy.quarantine {
-        if !tools.contains(name.as_str()) {
-            let problem = Problem::Nothing {
-                what: "tool",
-                name: name.clone(),
-                suggestion: closest(name, &mut tools.iter().copied()),
-            };
-            findings.error(&Pointer::of(["quarantine"]), problem);
-        }
-    }
-    for (name, role) in &policy.roles {
-        if takes_over_itself(name, &policy.roles) {
-            let role_name = name.clone();
-            findings.error(&role.pointer, Problem::RoleCircle { role: role_name });
-        }
-    }
-}
-
-/// Every group a tool is in or that is described, with the groups around it.
-fn known_groups(policy: &Policy) -> BTreeSet<&str> {
-    let of_tools = policy.tools.iter().flat_map(|tool| &tool.groups);
-    of_tools
-        .chain(policy.groups.keys())
-        .flat_map(|group| super::group_and_parents(group))
-        .chain([DEFAULT_GROUP])
-        .collect()
-}
-
-fn takes_over_itself(start: &str, roles: &BTreeMap<String, Grants>) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut pending: Vec<&str> = roles
-        .get(start)
-        .into_iter()
-        .flat_map(|role| role.roles.iter().map(String::as_str))
-        .collect();
-    while let Some(name) = pending.pop() {
-        if name == start {
-            return true;
-        }
-        if seen.insert(name) {
-            let next = roles.get(name).into_iter().flat_map(|role| &role.roles);
-            pending.extend(next.map(String::as_str));
-        }
-    }
-    false
 }

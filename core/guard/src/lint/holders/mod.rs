@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::patterns::PatternTree;
+use crate::policy::PatternTree;
 use crate::policy::{EVERY, Grants, Permission, Policy, ToolPolicy, group_and_parents};
 
 /// The principals of a policy, those with equal grants taken together.
@@ -18,7 +18,7 @@ pub(super) struct Holders<'p> {
     /// Who the policy does not list.
     pub(super) anyone: usize,
     groups: BTreeMap<&'p str, Index>,
-    tree: PatternTree<'p>,
+    tree: PatternTree,
     patterns: Vec<Index>,
     /// For each source who has it.
     holders_of: Vec<Vec<usize>>,

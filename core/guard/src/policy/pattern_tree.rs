@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::EVERY;
+use super::EVERY;
 
 /// Patterns, each with a number.
-#[derive(Debug, Default)]
-pub(super) struct PatternTree<'p> {
-    root: Node<'p>,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PatternTree {
+    root: Node,
 }
 
-#[derive(Debug, Default)]
-struct Node<'p> {
-    parts: BTreeMap<&'p str, Self>,
+#[derive(Clone, Debug, Default)]
+struct Node {
+    parts: BTreeMap<Box<str>, Self>,
     /// The pattern that ends here.
     pattern: Option<usize>,
 }
 
-impl<'p> PatternTree<'p> {
+impl PatternTree {
     /// Adds a pattern; the number of an equal one that is there already stays.
-    pub(super) fn insert(&mut self, pattern: &'p str, number: usize) {
+    pub(crate) fn insert(&mut self, pattern: &str, number: usize) {
         let mut node = &mut self.root;
         for part in pattern.split(':') {
-            node = node.parts.entry(part).or_default();
+            node = node.parts.entry(part.into()).or_default();
         }
         node.pattern.get_or_insert(number);
     }
 
     /// Every pattern that stands for all the rights a pattern or a right stands for, itself included.
-    pub(super) fn covering(&self, pattern: &str) -> Vec<usize> {
+    pub(crate) fn covering(&self, pattern: &str) -> Vec<usize> {
         let parts: Vec<&str> = pattern.split(':').collect();
         let mut found = Vec::new();
         self.root.covering(&parts, &mut found);
@@ -36,13 +36,13 @@ impl<'p> PatternTree<'p> {
     }
 
     /// Whether a pattern stands for a right some pattern here stands for too.
-    pub(super) fn meets(&self, pattern: &str) -> bool {
+    pub(crate) fn meets(&self, pattern: &str) -> bool {
         let parts: Vec<&str> = pattern.split(':').collect();
         self.root.meets(&parts)
     }
 }
 
-impl Node<'_> {
+impl Node {
     fn covering(&self, parts: &[&str], found: &mut Vec<usize>) {
         let Some((part, rest)) = parts.split_first() else {
             found.extend(self.pattern);
@@ -58,7 +58,7 @@ impl Node<'_> {
         if let Some(star) = star.filter(|_| !rest.is_empty()) {
             star.covering(rest, found);
         }
-        if let Some(node) = self.parts.get(part).filter(|_| *part != EVERY) {
+        if let Some(node) = self.parts.get(*part).filter(|_| *part != EVERY) {
             node.covering(rest, found);
         }
     }
@@ -77,7 +77,7 @@ impl Node<'_> {
                 .values()
                 .any(|node| rest.is_empty() || node.meets(rest));
         }
-        let same = self.parts.get(part);
+        let same = self.parts.get(*part);
         star.into_iter().chain(same).any(|node| node.meets(rest))
     }
 }

@@ -1,0 +1,232 @@
+//! Reads the rules of one tool.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use toolwarden_model::closest;
+
+use super::read::{Reading, SCOPES};
+use super::section::{Key, Placed, Section};
+use super::{DefinitionRef, EVERY, Limits, OutputMode, Permission, Problem, States, ToolPolicy};
+use crate::window::Limit;
+
+const TOOL: &[Key] = &[
+    ("group", &["groups"]),
+    ("state", &[]),
+    ("available_in_states", &["applicable_states"]),
+    ("rate_limit", &[]),
+    ("required_permissions", &[]),
+    ("input_schema", &[]),
+    ("output_schema", &[]),
+    ("output", &[]),
+    ("definition", &[]),
+    ("version", &[]),
+    ("name", &[]),
+    ("description", &[]),
+    ("type", &[]),
+    ("mcp_tool_id", &["mcp_tool"]),
+];
+const RATE_LIMIT: &[Key] = &[
+    ("limit", &[]),
+    ("scope", &[]),
+    ("agent", &[]),
+    ("tool", &[]),
+    ("window", &[]),
+];
+const DEFINITION: &[Key] = &[("file", &[]), ("tool", &[])];
+
+impl Reading<'_> {
+    pub(super) fn tool(&mut self, name: &str, at: &Placed<'_>) -> ToolPolicy {
+        let mut tool = ToolPolicy::new(name);
+        tool.pointer = at.pointer.clone();
+        tool.limits = self.rate.limits();
+        if at.value.is_null() {
+            return tool;
+        }
+        let section = self.findings.section(at, TOOL);
+        if let Some(at) = section.get("group") {
+            tool.groups = self.tool_groups(at);
+        }
+        if let Some(at) = section.said("state") {
+            let state = self.findings.text(at).unwrap_or_default();
+            tool.next_state = Some(state.to_owned()).filter(|state| !state.is_empty());
+        }
+        if let Some(at) = section.get("available_in_states") {
+            tool.states = self.states(at);
+            if tool.states == States::Only(BTreeSet::new()) {
+                let message = "the list of states is empty: the tool is never available";
+                self.findings.warn(&at.pointer, message);
+            }
+        }
+        if let Some(at) = section.said("rate_limit") {
+            tool.limits = self.limits(at);
+        }
+        if let Some(at) = section.said("required_permissions") {
+            for (text, pointer) in self.findings.texts(at, "a permission") {
+                match Permission::parse(&text) {
+                    Ok(permission) => tool.permissions.push(permission),
+                    Err(invalid) => self.findings.error(&pointer, invalid),
+                }
+            }
+            tool.permissions.sort();
+            tool.permissions.dedup();
+        }
+        self.schemas(name, &section, &mut tool);
+        tool.version = self.line(&section, "version", "version");
+        tool.title = self.line(&section, "name", "a tool's name");
+        for key in ["description", "type", "mcp_tool_id"] {
+            if let Some(at) = section.said(key) {
+                self.findings.text(at);
+            }
+        }
+        tool
+    }
+
+    pub(super) fn line(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        what: &'static str,
+    ) -> Option<String> {
+        let at = section.said(key)?;
+        let text = self.findings.text(at)?.trim();
+        if text.is_empty() {
+            self.findings.error(&at.pointer, Problem::Blank { what });
+        }
+        Some(text.to_owned())
+    }
+
+    fn tool_groups(&mut self, at: &Placed<'_>) -> Vec<String> {
+        let groups = if at.value.is_null() {
+            Vec::new()
+        } else {
+            self.group_names(at)
+        };
+        if groups.is_empty() {
+            let message = "the list of groups is empty: only a request for `*` reaches the tool";
+            self.findings.warn(&at.pointer, message);
+        }
+        if groups.iter().any(|group| group == EVERY) {
+            let message =
+                "`*` is no wildcard in a tool's groups: only a request for `*` reaches it";
+            self.findings.warn(&at.pointer, message);
+        }
+        groups
+    }
+
+    fn schemas(&mut self, name: &str, section: &Section<'_>, tool: &mut ToolPolicy) {
+        if let Some(at) = section.said("input_schema") {
+            tool.input_schema = self.schema(at);
+        }
+        if let Some(at) = section.said("output_schema") {
+            tool.output_schema = self.schema(at);
+        }
+        if let Some(at) = section.said("output") {
+            let words = [
+                ("off", OutputMode::Off),
+                ("warn", OutputMode::Warn),
+                ("enforce", OutputMode::Enforce),
+            ];
+            tool.output_mode = self.findings.word(at, &words).unwrap_or_default();
+        }
+        let Some(at) = section.said("definition") else {
+            return;
+        };
+        for other in ["input_schema", "output_schema"] {
+            if section.said(other).is_some() {
+                let one = "definition";
+                self.findings
+                    .error(&at.pointer, Problem::Exclusive { one, other });
+            }
+        }
+        tool.definition = self.definition(name, at);
+    }
+
+    fn schema(&mut self, at: &Placed<'_>) -> Value {
+        if !matches!(at.value, Value::Object(_) | Value::Bool(_)) {
+            self.findings.object(at);
+        }
+        at.value.clone()
+    }
+
+    fn definition(&mut self, name: &str, at: &Placed<'_>) -> Option<DefinitionRef> {
+        let pointer = at.pointer.clone();
+        if let Some(text) = at.value.as_str() {
+            let (file, tool) = text.split_once('#').unwrap_or((text, name));
+            return Some(DefinitionRef {
+                file: file.to_owned(),
+                tool: tool.to_owned(),
+                pointer,
+            });
+        }
+        let section = self.findings.section(at, DEFINITION);
+        let Some(file) = section.said("file") else {
+            self.findings
+                .error(&pointer, Problem::Missing { key: "file" });
+            return None;
+        };
+        let file = self.findings.text(file)?.to_owned();
+        let tool = match section.said("tool") {
+            Some(at) => self.findings.text(at)?.to_owned(),
+            None => name.to_owned(),
+        };
+        Some(DefinitionRef {
+            file,
+            tool,
+            pointer,
+        })
+    }
+
+    fn limits(&mut self, at: &Placed<'_>) -> Limits {
+        if at.value.as_str() == Some("unlimited") {
+            return Limits::default();
+        }
+        if let Some(word) = at.value.as_str() {
+            let problem = Problem::Word {
+                word: word.to_owned(),
+                suggestion: closest(word, ["unlimited"]),
+                known: "unlimited, a whole number, or a mapping".to_owned(),
+            };
+            self.findings.error(&at.pointer, problem);
+            return Limits::default();
+        }
+        if !at.value.is_object() {
+            let max = self.findings.count(at).unwrap_or(self.rate.limit.max);
+            let limit = Limit {
+                max,
+                ..self.rate.limit
+            };
+            return self.rate.scope.of(limit);
+        }
+        let section = self.findings.section(at, RATE_LIMIT);
+        let window = section
+            .said("window")
+            .and_then(|at| self.findings.duration(at));
+        let window = window.unwrap_or(self.rate.limit.window);
+        let mut limit = |key: &str| {
+            let max = section.said(key).and_then(|at| self.findings.count(at));
+            max.map(|max| Limit { max, window })
+        };
+        let (agent, tool, plain) = (limit("agent"), limit("tool"), limit("limit"));
+        if agent.is_some() || tool.is_some() {
+            for (other, given) in [
+                ("limit", plain.is_some()),
+                ("scope", section.said("scope").is_some()),
+            ] {
+                if given {
+                    let one = if agent.is_some() { "agent" } else { "tool" };
+                    self.findings
+                        .error(&at.pointer, Problem::Exclusive { one, other });
+                }
+            }
+            return Limits { agent, tool };
+        }
+        let scope = section
+            .said("scope")
+            .and_then(|at| self.findings.word(at, SCOPES));
+        let max = self.rate.limit.max;
+        scope
+            .unwrap_or(self.rate.scope)
+            .of(plain.unwrap_or(Limit { max, window }))
+    }
+}

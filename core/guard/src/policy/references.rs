@@ -1,0 +1,100 @@
+//! What a policy refers to has to be there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolwarden_model::closest;
+use toolwarden_model::json::Pointer;
+
+use super::section::Findings;
+use super::{DEFAULT_GROUP, EVERY, Grants, Policy, Problem};
+
+/// How many misspelled names are compared with every known one.
+const MAX_SUGGESTIONS: usize = 50;
+
+/// Roles, tools and groups that are named have to be there: a misspelled refusal refuses nothing.
+pub(super) fn check(policy: &Policy, findings: &mut Findings) {
+    let tools: BTreeSet<&str> = policy.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let mut suggestions = MAX_SUGGESTIONS;
+    let mut closest = |word: &str, known: &mut dyn Iterator<Item = &str>| {
+        suggestions = suggestions.saturating_sub(1);
+        if suggestions == 0 {
+            String::new()
+        } else {
+            closest(word, known)
+        }
+    };
+    let known_groups = known_groups(policy);
+    let holders = policy.principals.values().map(|it| &it.grants);
+    for grants in holders.chain(policy.roles.values()).chain([&policy.anyone]) {
+        let missing = |what: &'static str, name: &str, suggestion| Problem::Nothing {
+            what,
+            name: name.to_owned(),
+            suggestion,
+        };
+        for role in &grants.roles {
+            if !policy.roles.contains_key(role) {
+                let near = closest(role, &mut policy.roles.keys().map(String::as_str));
+                let pointer = grants.pointer.child("roles");
+                findings.error(&pointer, missing("role", role, near));
+            }
+        }
+        let denied = grants.pointer.child("deny");
+        for tool in &grants.deny.tools {
+            if !tools.contains(tool.as_str()) {
+                let near = closest(tool, &mut tools.iter().copied());
+                findings.error(&denied.child("tools"), missing("tool", tool, near));
+            }
+        }
+        for group in &grants.deny.groups {
+            if group != EVERY && !known_groups.contains(group.as_str()) {
+                let near = closest(group, &mut known_groups.iter().copied());
+                findings.error(&denied.child("groups"), missing("group", group, near));
+            }
+        }
+    }
+    for name in &policy.quarantine {
+        if !tools.contains(name.as_str()) {
+            let problem = Problem::Nothing {
+                what: "tool",
+                name: name.clone(),
+                suggestion: closest(name, &mut tools.iter().copied()),
+            };
+            findings.error(&Pointer::of(["quarantine"]), problem);
+        }
+    }
+    for (name, role) in &policy.roles {
+        if takes_over_itself(name, &policy.roles) {
+            let role_name = name.clone();
+            findings.error(&role.pointer, Problem::RoleCircle { role: role_name });
+        }
+    }
+}
+
+/// Every group a tool is in or that is described, with the groups around it.
+fn known_groups(policy: &Policy) -> BTreeSet<&str> {
+    let of_tools = policy.tools.iter().flat_map(|tool| &tool.groups);
+    of_tools
+        .chain(policy.groups.keys())
+        .flat_map(|group| super::group_and_parents(group))
+        .chain([DEFAULT_GROUP])
+        .collect()
+}
+
+fn takes_over_itself(start: &str, roles: &BTreeMap<String, Grants>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut pending: Vec<&str> = roles
+        .get(start)
+        .into_iter()
+        .flat_map(|role| role.roles.iter().map(String::as_str))
+        .collect();
+    while let Some(name) = pending.pop() {
+        if name == start {
+            return true;
+        }
+        if seen.insert(name) {
+            let next = roles.get(name).into_iter().flat_map(|role| &role.roles);
+            pending.extend(next.map(String::as_str));
+        }
+    }
+    false
+}
