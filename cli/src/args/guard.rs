@@ -9,7 +9,7 @@ use super::{PlainFormat, ReportFormat, StoreArgs};
 pub(crate) enum GuardCommand {
     /// Decide calls: exit 0 if every call is allowed, 1 if one is denied
     #[command(after_help = "\
-A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
+Rates and sessions last for one run of the command. A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
 `session`, `attributes` and `outcome` where they matter. Several calls stand one per line. A session
 moves on when a call says `\"outcome\": \"success\"`. Calls are decided now, whatever their `at`.
 
@@ -46,14 +46,15 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolwarden guard graph
-  toolwarden guard graph --format svg --output workflow.svg
+  toolwarden guard graph --output workflow.svg
   toolwarden guard graph --format dot | dot -Tpng > workflow.png")]
     Graph(GraphArgs),
 
     /// Run recorded calls through a policy, and show which decisions change
     #[command(after_help = "\
 Takes calls as `guard check` does, and records as `audit export` writes them. Times are those of the
-calls. Where no outcome is recorded, a call that is allowed is taken to succeed.
+calls. Where no outcome is written down, a call that is allowed is taken to succeed. Exits with 1 if a
+decision changes or, where there is nothing to compare with, if a call is denied.
 
 Examples:
   toolwarden guard simulate calls.jsonl --policy new.yaml --old old.yaml
@@ -79,8 +80,8 @@ pub(crate) struct PolicyArgs {
 /// Under which circumstances.
 #[derive(Debug, Args)]
 pub(crate) struct CircumstancesArgs {
-    /// Take this for the time, for conditions that depend on it
-    #[arg(long, value_name = "TIME")]
+    /// Take this for the time, such as 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) now: Option<Timestamp>,
 
     /// Take this for the load of the system, for conditions that depend on it
@@ -132,8 +133,8 @@ pub(crate) struct GuardCheckArgs {
     #[command(flatten)]
     pub(crate) circumstances: CircumstancesArgs,
 
-    /// Put the decisions down in the audit log of the store
-    #[arg(long)]
+    /// Put the decisions down in the audit log of the store, at the time they are made
+    #[arg(long, conflicts_with = "now")]
     pub(crate) record: bool,
 
     #[command(flatten)]
@@ -217,18 +218,18 @@ pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: GraphFormat,
+    /// As what; without it, what the name of --output ends with, or mermaid
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<GraphFormat>,
 
     /// Write to this file instead of standard output; replaced as a whole or not at all
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GraphFormat {
     /// For Markdown
-    #[default]
     Mermaid,
     /// For Graphviz
     Dot,
@@ -270,6 +271,12 @@ pub(crate) struct ExplainArgs {
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
+}
+
+fn time(word: &str) -> Result<Timestamp, &'static str> {
+    let day = || format!("{word}T00:00:00Z").parse();
+    let time = word.parse().or_else(|_| day());
+    time.map_err(|_| "give a time (2026-01-31T12:00:00Z) or a date (2026-01-31)")
 }
 
 /// `KEY=VALUE`; the value is JSON where it reads as such, and a text otherwise.

@@ -22,9 +22,14 @@ pub struct Redaction {
     keys: Vec<KeyPattern>,
 }
 
-/// A member name, `*` standing for any text, in any spelling.
+/// A member name in plain spelling, `*` standing for any text.
 #[derive(Clone, Debug)]
-struct KeyPattern(Vec<String>);
+enum KeyPattern {
+    /// `*name*`, as most are.
+    Contains(Box<memchr::memmem::Finder<'static>>),
+    /// The texts between the stars.
+    Parts(Vec<String>),
+}
 
 impl Redaction {
     /// What the rules of a policy say.
@@ -84,12 +89,16 @@ impl Redaction {
         for segment in pointer.segments() {
             places = below(&places, &segment);
             kept.push(&segment);
-            let is_named = self.keys.iter().any(|pattern| pattern.matches(&segment));
-            if is_named || places.iter().any(|place| place.is_empty()) {
+            if self.is_secret(&segment) || places.iter().any(|place| place.is_empty()) {
                 return (kept, true);
             }
         }
         (kept, false)
+    }
+
+    fn is_secret(&self, key: &str) -> bool {
+        let key = plain(key);
+        self.keys.iter().any(|pattern| pattern.matches(&key))
     }
 
     fn without_secrets(&self, value: &Value, places: &[&[String]]) -> Value {
@@ -99,7 +108,7 @@ impl Redaction {
         match value {
             Value::Object(members) => {
                 let kept = members.iter().map(|(key, value)| {
-                    if self.keys.iter().any(|pattern| pattern.matches(key)) {
+                    if self.is_secret(key) {
                         return (key.clone(), REDACTED.into());
                     }
                     let inside = below(places, key);
@@ -131,19 +140,36 @@ fn below<'p>(places: &[&'p [String]], key: &str) -> Vec<&'p [String]> {
 /// A name without what differs between spellings: `api_key`, `API-Key` and `apiKey` are one, and so is
 /// what only looks the same.
 fn plain(name: &str) -> String {
+    if name.is_ascii() {
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+        return letters
+            .map(|it| char::from(it.to_ascii_lowercase()))
+            .collect();
+    }
     let letters = name.nfkc().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
 impl KeyPattern {
     fn new(text: &str) -> Self {
-        Self(text.split('*').map(plain).collect())
+        let parts: Vec<String> = text.split('*').map(plain).collect();
+        match parts.as_slice() {
+            [first, name, last] if first.is_empty() && last.is_empty() => {
+                let name = memchr::memmem::Finder::new(name.as_bytes());
+                Self::Contains(Box::new(name.into_owned()))
+            }
+            _ => Self::Parts(parts),
+        }
     }
 
+    /// Whether a name in plain spelling is meant.
     fn matches(&self, key: &str) -> bool {
-        let key = plain(key);
-        let [first, between @ .., last] = self.0.as_slice() else {
-            return self.0.first().is_some_and(|only| *only == key);
+        let parts = match self {
+            Self::Contains(name) => return name.find(key.as_bytes()).is_some(),
+            Self::Parts(parts) => parts.as_slice(),
+        };
+        let [first, between @ .., last] = parts else {
+            return parts.first().is_some_and(|only| only == key);
         };
         let Some(mut rest) = key.strip_prefix(first.as_str()) else {
             return false;
@@ -194,7 +220,7 @@ mod tests {
 
     #[test]
     fn stars_stand_for_any_text() {
-        let matches = |pattern: &str, key: &str| KeyPattern::new(pattern).matches(key);
+        let matches = |pattern: &str, key: &str| KeyPattern::new(pattern).matches(&plain(key));
         assert!(matches("*token*", "accessTokenId") && matches("*token*", "token"));
         assert!(matches("a*c", "abc") && matches("a*c", "ac") && matches("*", ""));
         assert!(!matches("a*c", "acb") && !matches("token", "tokens"));

@@ -95,6 +95,9 @@ impl GuardError {
             Self::Policy(PolicyFileError::Invalid { .. }) => {
                 Some("nothing of a policy with a mistake is used")
             }
+            Self::Policy(PolicyFileError::Document { .. }) => {
+                Some("names that begin with `*`, `&`, `!` or `@` have to stand in quotes")
+            }
             Self::Policy(_) => Some("a policy is YAML or JSON in UTF-8"),
             Self::Call { .. } | Self::NoCalls { .. } => Some(
                 "a call is `{\"tool\": …, \"principal\": …, \"arguments\": {…}}`, one per line",

@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
-use toolwarden_guard::{LintRule, LintSeverity, lint};
-use toolwarden_warden::guard::LoadedPolicy;
+use toolwarden_guard::{LintRule, LintSeverity, PolicyError, lint};
+use toolwarden_model::json::{Pointer, Position};
+use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 
-use super::policy;
-use crate::args::GuardLintArgs;
+use super::{GuardError, policy};
+use crate::args::{GuardLintArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::report::{Check, Finding, Level, Report};
@@ -13,21 +14,75 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
     if args.rules {
         let rules = LintRule::ALL.iter();
         let lines = rules.map(|rule| format!("{:<20} {}\n", rule.as_str(), rule.description()));
-        print(&lines.collect::<String>())?;
+        let surprising =
+            format!("{SURPRISING:<20} an empty list or a `*` that means less than it looks\n");
+        print(&(lines.collect::<String>() + &surprising))?;
         return Ok(Verdict::Fine);
     }
-    let loaded = policy::load(&args.policy.policy)?;
-    let report = report(&loaded, &args.policy.policy.display().to_string());
+    let file = args.policy.policy.display().to_string();
+    let loaded = match policy::load(&args.policy.policy) {
+        // A report that is read by a machine has to be one.
+        Err(CliError::Guard(GuardError::Policy(PolicyFileError::Invalid { errors, path })))
+            if args.format != ReportFormat::Text =>
+        {
+            print(&mistakes(&errors, &file).render(args.format))?;
+            return Err(GuardError::Policy(PolicyFileError::Invalid { errors, path }).into());
+        }
+        loaded => loaded?,
+    };
+    let report = report(&loaded, &file);
     let found = report.findings.iter().any(|it| it.level != Level::Note);
     print(&report.render(args.format))?;
     Ok(Verdict::of(found))
+}
+
+/// The word for what reading a policy warns about.
+const SURPRISING: &str = "surprising";
+
+/// The mistakes for which a policy is not used.
+fn mistakes(errors: &[PolicyError], file: &str) -> Report {
+    let findings = errors.iter().map(|error| {
+        let position = error.position.unwrap_or(Position { line: 1, column: 1 });
+        Finding {
+            check: "policy".to_owned(),
+            rule: "mistake",
+            level: Level::Error,
+            tool: subject(&error.pointer),
+            message: error.problem.to_string(),
+            file: file.to_owned(),
+            line: position.line,
+            column: position.column,
+            pointer: error.pointer.to_string(),
+            fixable: false,
+        }
+    });
+    Report {
+        schema: "toolwarden/guard/lint/v1",
+        checks: vec![Check {
+            name: "policy".to_owned(),
+            basis: None,
+            rejected: errors.len(),
+            outcome: "with findings",
+            tools: errors.len(),
+        }],
+        subjects: Vec::new(),
+        findings: findings.collect(),
+    }
+}
+
+/// What a place belongs to: a tool, a principal, a role, a group, or the policy as a whole.
+fn subject(pointer: &Pointer) -> String {
+    pointer
+        .segments()
+        .nth(1)
+        .unwrap_or_else(|| "policy".to_owned())
 }
 
 fn report(loaded: &LoadedPolicy, file: &str) -> Report {
     let mut findings = Vec::new();
     let warnings = loaded.warnings.iter().map(|it| {
         let message = it.message.clone();
-        ("surprising", Level::Warning, it.pointer.clone(), message)
+        (SURPRISING, Level::Warning, it.pointer.clone(), message)
     });
     let found = lint(&loaded.policy).into_iter().map(|it| {
         let level = match it.severity {
@@ -43,7 +98,7 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
             check: "policy".to_owned(),
             rule,
             level,
-            tool: pointer.segments().nth(1).unwrap_or_default(),
+            tool: subject(&pointer),
             message,
             file: file.to_owned(),
             line: position.line,

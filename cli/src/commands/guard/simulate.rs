@@ -297,6 +297,9 @@ impl Outcome {
             };
             out.push_str(&format!("{} {word}\n", self.changes.len()));
         }
+        if !self.compared {
+            out.push_str("nothing to compare with; --old names another policy\n");
+        }
         if self.unsure > 0 {
             out.push_str(&format!(
                 "{} cannot be told: their arguments were not kept\n",

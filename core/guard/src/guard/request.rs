@@ -21,7 +21,7 @@ pub struct Request<'r> {
 }
 
 /// The groups a request asks for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RequestedGroups {
     /// None are named, which asks for the default group.
     #[default]

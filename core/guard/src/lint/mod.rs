@@ -3,6 +3,7 @@
 mod holders;
 mod reach;
 mod rule;
+mod schema_words;
 mod shadow;
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub fn lint(policy: &Policy) -> Vec<LintFinding> {
     reach::check(policy, &mut report);
     shadow::check(policy, &mut report);
     unused::check(policy, &mut report);
+    schema_words::check(policy, &mut report);
     let mut findings = report.findings;
     findings
         .sort_by(|a, b| (&a.pointer, a.rule, &a.message).cmp(&(&b.pointer, b.rule, &b.message)));
@@ -83,7 +85,7 @@ impl<'p> Suggestions<'p> {
             None => String::new(),
             Some(left) => {
                 self.left = left;
-                closest(name, self.known.iter().copied())
+                closest(name, self.known.iter().copied().filter(|it| *it != name))
             }
         }
     }

@@ -44,6 +44,8 @@ pub enum LintRule {
     UnusedPermission,
     /// Principals the policy does not list may call a tool.
     OpenToAnyone,
+    /// A word of a schema is nearly a keyword.
+    SchemaWord,
 }
 
 /// One row of the table of rules.
@@ -55,7 +57,7 @@ struct Row {
 
 impl LintRule {
     /// Every rule.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::UnreachableState,
         Self::UnreachableTool,
         Self::DeadEnd,
@@ -71,6 +73,7 @@ impl LintRule {
         Self::UnusedGroup,
         Self::UnusedPermission,
         Self::OpenToAnyone,
+        Self::SchemaWord,
     ];
 
     const fn row(self) -> Row {
@@ -146,6 +149,11 @@ impl LintRule {
                 "open-to-anyone",
                 Note,
                 "principals that are not listed may call tools, and the policy does not say so",
+            ),
+            Self::SchemaWord => (
+                "schema-word",
+                Warning,
+                "a word of a schema is nearly a keyword, and checks nothing",
             ),
         };
         Row {

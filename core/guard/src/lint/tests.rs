@@ -15,6 +15,12 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case {
+        rule: LintRule::SchemaWord,
+        fires: "tools: {a: {input_schema: {properties: {n: {maximun: 5}}}}}",
+        told: ("/tools/a/input_schema/properties/n/maximun", "did you mean `maximum`?"),
+        silent: "tools: {a: {input_schema: {properties: {maximun: {maximum: 5, x-unit: EUR}}}}}",
+    },
+    Case {
         rule: LintRule::UnreachableState,
         fires: "tools: {a: {available_in_states: [undefined, lost]}}",
         told: ("/tools/a/available_in_states", "state `lost` is never reached: no tool leads to it"),

@@ -182,6 +182,13 @@ impl Reading<'_> {
             return Limits::default();
         }
         if let Some(word) = at.value.as_str() {
+            if word.parse::<u64>().is_ok() {
+                let expected = "a whole number without quotes";
+                let found = format!("the text `{word}`");
+                self.findings
+                    .error(&at.pointer, Problem::Type { expected, found });
+                return Limits::default();
+            }
             let problem = Problem::Word {
                 word: word.to_owned(),
                 suggestion: closest(word, ["unlimited"]),

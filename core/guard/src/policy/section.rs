@@ -74,7 +74,12 @@ impl Findings {
                 .iter()
                 .find(|(key, others)| *key == snake || others.contains(&snake.as_str()));
             let Some((key, _)) = known else {
-                let suggestion = closest(&snake, keys.iter().map(|(key, _)| *key));
+                let names = || keys.iter().map(|(key, _)| *key);
+                let mut suggestion = closest(&snake, names());
+                if suggestion.is_empty() {
+                    let names: Vec<&str> = names().collect();
+                    suggestion = format!("; known are {}", names.join(", "));
+                }
                 let key = written.clone();
                 let pointer = at.pointer.child(written);
                 self.error(&pointer, Problem::UnknownKey { key, suggestion });

@@ -1,5 +1,5 @@
 use serde_json::json;
-use toolwarden_guard::{Document, Policy, States};
+use toolwarden_guard::{Code, Document, Policy, States};
 
 /// The mistakes of a policy, one per line, with their places.
 fn mistakes(text: &str) -> Vec<String> {
@@ -53,7 +53,7 @@ rate: {window: 0s, scope: everybody}
             "11:82 /principals/p/permissions/0: `db*`: `*` stands for whole parts only, as in `db:*`",
             "13:3 /roles/reader: role `reader` takes over its own grants",
             "14:3 /roles/writer: role `writer` takes over its own grants",
-            "14:29 /roles/writer/kind: unknown key `kind`",
+            "14:29 /roles/writer/kind: unknown key `kind`; known are roles, groups, permissions, deny",
             "16:11 /groups/hours/when: unknown variable `tiem`, did you mean `time`?",
             "17:1 /quarantine: there is no tool `serch`, did you mean `search`?",
             "18:1 /zone: unknown time zone `Europe/Nowhere`",
@@ -94,4 +94,24 @@ fn empty_lists_are_told() {
             "/tools/c/group: `*` is no wildcard in a tool's groups: only a request for `*` reaches it",
         ]
     );
+}
+
+#[test]
+fn the_documentation_lists_every_code_with_its_gate() {
+    let page = include_str!("../../../../docs/guard.md");
+    let (_, table) = page.split_once("| code | gate |").unwrap();
+    let written: Vec<(&str, &str)> = table
+        .lines()
+        .skip(2)
+        .map_while(|line| {
+            let mut cells = line.strip_prefix("| `")?.split(" | ");
+            Some((cells.next()?.trim_end_matches('`'), cells.next()?))
+        })
+        .collect();
+    let mut known: Vec<(&str, &str)> = Code::ALL
+        .iter()
+        .filter_map(|code| Some((code.as_str(), code.gate()?.as_str())))
+        .collect();
+    known.sort_by_key(|(code, _)| written.iter().position(|(it, _)| it == code));
+    assert_eq!(written, known);
 }

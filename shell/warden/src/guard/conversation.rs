@@ -1,5 +1,7 @@
 //! Opening, looking at and closing sessions.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolwarden_guard::{Availability, Code, Denial, RequestedGroups};
 
@@ -27,7 +29,7 @@ impl LiveGuard {
     ///
     /// # Errors
     /// Groups are asked for that are not granted, or there are too many sessions.
-    pub fn open_session(&self, call: &Call<'_>) -> Result<Availability, Denial> {
+    pub fn open_session(&self, call: &Call<'_>) -> Result<Arc<Availability>, Denial> {
         let shared = &self.shared;
         let current = shared.current();
         let now = shared.clock.monotonic();

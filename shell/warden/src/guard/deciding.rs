@@ -13,6 +13,7 @@ use toolwarden_guard::{
 
 use super::entry::{About, Entry, EntryId, Event, object};
 use super::limiter::{Counted, Exceeded, Key};
+use super::listings::Asked;
 use super::live::{Call, Current, Shared, Under};
 use super::sessions::{Moment, Whose};
 
@@ -313,10 +314,20 @@ impl Shared {
         current: &Current,
         call: &Call<'_>,
         standing: &Standing,
-    ) -> Result<Availability, Denial> {
+    ) -> Result<Arc<Availability>, Denial> {
         let guard = &current.guard;
         self.asking(guard, call, standing, |request| {
-            let available = guard.available(request);
+            let make = || guard.available(request);
+            let available = if guard.has_conditions() {
+                make().map(Arc::new)
+            } else {
+                let asked = Asked {
+                    principal: request.principal.into(),
+                    groups: request.groups.clone(),
+                    state: request.state.into(),
+                };
+                current.listings.get(asked, make)
+            };
             match &available {
                 Ok(found) => {
                     self.metrics.listed(guard, request, found);

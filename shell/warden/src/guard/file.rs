@@ -60,7 +60,7 @@ pub enum PolicyFileError {
         source: JsonError,
     },
     /// It is no YAML and no JSON.
-    #[error("{}: {source}", path.display())]
+    #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
     Document {
         /// The file.
         path: PathBuf,

@@ -16,6 +16,7 @@ use super::clock::Clock;
 use super::entry::{EntryIds, Event, object};
 use super::file::{LoadedPolicy, PolicyFileError};
 use super::limiter::{Key, Limiter, NoRandomness};
+use super::listings::Listings;
 use super::log::Log;
 use super::metrics::Metrics;
 use super::open_call::OpenCall;
@@ -50,6 +51,17 @@ pub(super) struct Shared {
 pub(super) struct Current {
     pub(super) guard: Guard,
     pub(super) under: Arc<Under>,
+    pub(super) listings: Listings,
+}
+
+impl Current {
+    fn new(guard: Guard, under: Arc<Under>) -> Self {
+        Self {
+            guard,
+            under,
+            listings: Listings::default(),
+        }
+    }
 }
 
 /// What entries need of the policy they were made under. It outlives the policy while entries do.
@@ -121,7 +133,7 @@ impl LiveGuard {
         let under = Under::new(guard.clone());
         Self {
             shared: Arc::new(Shared {
-                current: ArcSwap::from_pointee(Current { guard, under }),
+                current: ArcSwap::from_pointee(Current::new(guard, under)),
                 amendments: Mutex::default(),
                 limiter,
                 sessions: Sessions::new(),
@@ -203,7 +215,7 @@ impl LiveGuard {
     ///
     /// # Errors
     /// Groups are asked for that are not granted.
-    pub fn available(&self, call: &Call<'_>) -> Result<Availability, Denial> {
+    pub fn available(&self, call: &Call<'_>) -> Result<Arc<Availability>, Denial> {
         let shared = &self.shared;
         let current = shared.current();
         let standing = shared.standing(&current.guard, call, shared.clock.monotonic());
@@ -219,7 +231,7 @@ impl LiveGuard {
         let amended = policy.guard.amended(named(&amendments));
         let under = Under::new(policy.guard);
         let guard = amended;
-        shared.current.store(Arc::new(Current { guard, under }));
+        shared.current.store(Arc::new(Current::new(guard, under)));
         drop(amendments);
         self.note_policy("exchanged", detail);
     }
@@ -281,7 +293,7 @@ impl LiveGuard {
         let current = shared.current();
         let guard = change(&current.guard);
         let under = Under::new(change(&current.under.guard));
-        shared.current.store(Arc::new(Current { guard, under }));
+        shared.current.store(Arc::new(Current::new(guard, under)));
         drop(held);
     }
 
@@ -318,7 +330,7 @@ impl LiveGuard {
         let current = shared.current();
         let guard = current.guard.amended([(principal, &amendment)]);
         let under = Arc::clone(&current.under);
-        shared.current.store(Arc::new(Current { guard, under }));
+        shared.current.store(Arc::new(Current::new(guard, under)));
         // Only the last word on each permission counts.
         amendments.retain(|(name, it)| **name != *principal || it.pattern() != amendment.pattern());
         amendments.push((principal.into(), amendment));

@@ -30,6 +30,7 @@ mod deciding;
 mod entry;
 mod file;
 mod interceptor;
+mod listings;
 mod live;
 mod log;
 mod metrics;

@@ -96,3 +96,81 @@ fn deep_and_strange_arguments_are_refused_and_not_crashed_on() {
     let body = bench.log.all()[0].content().body;
     assert!(body.contains("[nested too deeply]"), "{body}");
 }
+
+#[test]
+fn schemas_are_read_in_the_draft_they_name() {
+    let draft4 = "http://json-schema.org/draft-04/schema#";
+    let draft7 = "http://json-schema.org/draft-07/schema#";
+    let cases = [
+        (
+            json!({"$schema": draft4, "properties": {"n": {"minimum": 1, "exclusiveMinimum": true}}}),
+            json!({"n": 1}),
+            false,
+        ),
+        (
+            json!({"$schema": draft4, "properties": {"n": {"minimum": 1}}}),
+            json!({"n": 1}),
+            true,
+        ),
+        (
+            json!({"$schema": draft7, "properties": {"a": {"items": [{"type": "string"}]}}}),
+            json!({"a": [1]}),
+            false,
+        ),
+        (
+            json!({"properties": {"a": {"prefixItems": [{"type": "string"}]}}}),
+            json!({"a": [1]}),
+            false,
+        ),
+        (
+            json!({"$schema": draft7, "properties": {"a": {"prefixItems": [{"type": "string"}]}}}),
+            json!({"a": [1]}),
+            true,
+        ),
+        (
+            json!({"$schema": "https://example.org/own", "required": ["a"]}),
+            json!({}),
+            false,
+        ),
+    ];
+    for (schema, arguments, allowed) in cases {
+        let decision = of_schema(&schema).decide("t", "p", arguments);
+        assert_eq!(decision.allowed, allowed, "{schema}: {}", decision.reason);
+    }
+}
+
+#[test]
+fn work_that_grows_faster_than_the_arguments_is_refused() {
+    let node = |kind: &str| json!({"properties": {"kind": {"const": kind}, "children": {"items": {"$ref": "#/$defs/node"}}}});
+    let schema = json!({
+        "properties": {"tree": {"$ref": "#/$defs/node"}},
+        "$defs": {"node": {"anyOf": [node("row"), node("column")]}},
+    });
+    let tree = |levels: usize, last: &str| {
+        let mut tree = json!({"kind": last});
+        for _ in 0..levels {
+            tree = json!({"kind": "row", "children": [tree]});
+        }
+        json!({"tree": tree})
+    };
+    let bench = of_schema(&schema);
+    assert!(bench.decide("t", "p", tree(8, "column")).allowed);
+    assert_eq!(
+        bench.decide("t", "p", tree(8, "oops")).code,
+        Code::InvalidInput
+    );
+    let deep = bench.decide("t", "p", tree(50, "oops"));
+    assert!(
+        deep.reason.contains("branches at every level"),
+        "{}",
+        deep.reason
+    );
+    let numbers: Vec<Value> = (0..5_000)
+        .map(|n| serde_json::from_str(&format!("{n}e400")).unwrap())
+        .collect();
+    let bench = of_schema(&json!({"properties": {"x": {"uniqueItems": true}}}));
+    assert_eq!(
+        bench.decide("t", "p", json!({"x": numbers})).code,
+        Code::InvalidInput
+    );
+}

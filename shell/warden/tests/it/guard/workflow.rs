@@ -481,3 +481,17 @@ fn a_strict_policy_refuses_groups_without_tools() {
     };
     assert_eq!(bench.guard.intercept(&call).code, Code::GroupsNotGranted);
 }
+
+#[test]
+fn listings_are_made_once_and_anew_when_the_policy_changes() {
+    let bench = bench("tools: {t: {}, u: {required_permissions: [a]}}");
+    let asked = call("", "p", json!({}));
+    let first = bench.guard.available(&asked).unwrap();
+    assert!(std::sync::Arc::ptr_eq(
+        &first,
+        &bench.guard.available(&asked).unwrap()
+    ));
+    assert_eq!(first.available.len(), 1);
+    bench.guard.grant_permission("p", "a").unwrap();
+    assert_eq!(bench.guard.available(&asked).unwrap().available.len(), 2);
+}
