@@ -9,7 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/canon", &["toolwarden-model"]),
     ("core/schema", &["toolwarden-model"]),
     ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
-    ("core/guard", &["toolwarden-model"]),
+    ("core/guard", &["toolwarden-model", "toolwarden-schema"]),
     ("shell/store", &["toolwarden-model"]),
     ("shell/mcp", &[]),
     (

@@ -80,7 +80,7 @@ fn what_can_be_read_in_two_ways_is_not_decided() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"name":"search"}}"#,
-            "`resources/read` is no call of a tool",
+            "the method \"resources/read\" is no call of a tool",
         ),
         (
             r#"{"tool":"search","name":"secret"}"#,
@@ -227,6 +227,7 @@ principals: {'*': {groups: ['*']}}
         r#"{"tool":"act","session":"t"}"#,
         r#"{"tool":"act","session":"s","arguments":{"token":"abc"}}"#,
         r#"{"tool":"hush","group":["night"],"attributes":{"hour":22}}"#,
+        r#"{"tool":"look","session":"u","arguments":"\"bare\""}"#,
     ];
     let record = ["guard", "check", "--call", "-", "--record"];
     assert_eq!(place.run(&record, &calls.join("\n")).0, 1);
@@ -234,7 +235,7 @@ principals: {'*': {groups: ['*']}}
     let (code, out, _) = place.run(&["guard", "simulate", "-"], &export);
     assert_eq!(code, 0, "{out}");
     assert!(
-        out.contains("0 decisions change\n1 cannot be told"),
+        out.contains("0 decisions change\n2 cannot be told"),
         "{out}"
     );
     // The end of the log alone begins in the middle of a session.

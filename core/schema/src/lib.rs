@@ -19,5 +19,6 @@ mod witness;
 pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare};
 pub use obstacle::{Obstacle, Side};
 pub use policy::{Budget, Callers, Domain, Formats, Policy};
+pub use prepare::with_plain_references;
 pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
 pub use witness::{InvalidSchema, Rejection, Validator};

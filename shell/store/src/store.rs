@@ -98,7 +98,8 @@ impl Store {
     /// It was.
     pub fn require_place(&self) -> Result<(), StoreError> {
         let journal = self.journal.get();
-        let same_journal = journal.is_none() || place(&journal_of(&self.path)) == journal;
+        // It may be empty: backups do that to it.
+        let same_journal = journal.is_none() || file(&journal_of(&self.path)) == journal;
         if place(&self.path) == self.place && same_journal {
             return Ok(());
         }
@@ -109,7 +110,7 @@ impl Store {
     /// Notes which file the journal is, once something was written: from then on it has to stay.
     pub(crate) fn note_journal(&self) {
         if self.journal.get().is_none() {
-            self.journal.set(place(&journal_of(&self.path)));
+            self.journal.set(file(&journal_of(&self.path)));
         }
     }
 
@@ -262,16 +263,22 @@ impl Store {
 }
 
 #[cfg(unix)]
-fn place(path: &Path) -> Option<Place> {
+fn file(path: &Path) -> Option<Place> {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(path).ok()?;
-    (file.len() > 0).then(|| (file.dev(), file.ino()))
+    Some((file.dev(), file.ino()))
 }
 
 /// Elsewhere an open file cannot be moved.
 #[cfg(not(unix))]
-fn place(_: &Path) -> Option<Place> {
+fn file(_: &Path) -> Option<Place> {
     None
+}
+
+/// Which file it is, unless somebody emptied it.
+fn place(path: &Path) -> Option<Place> {
+    let is_empty = std::fs::metadata(path).is_ok_and(|it| it.len() == 0);
+    if is_empty { None } else { file(path) }
 }
 
 /// The file SQLite writes to first.

@@ -101,7 +101,9 @@ impl WrittenCall {
             }
         }
         let digest = |it: &Value| it.get("digest").is_some_and(Value::is_string);
-        self.recorded.is_some() && (redacted(&self.arguments) || digest(&self.arguments))
+        let arguments = &*self.arguments;
+        let kept = arguments.is_object() && !redacted(arguments) && !digest(arguments);
+        self.recorded.is_some() && !kept
     }
 
     pub(super) fn call(&self) -> Call<'_> {
@@ -330,10 +332,8 @@ fn call(object: &Object, line: usize) -> Result<WrittenCall, CallProblem> {
 /// What holds the tool and its arguments, if anything but the call itself does. What could be read in
 /// two ways is not read at all: whoever makes the call might take the other one.
 fn holder(object: &Object) -> Result<Option<&Object>, CallProblem> {
-    if let Some(method) = object.get("method").and_then(Value::as_str)
-        && method != "tools/call"
-    {
-        let method = method.to_owned();
+    if let Some(method) = object.get("method").filter(|it| *it != "tools/call") {
+        let method = method.to_string();
         return Err(CallProblem::Method { method });
     }
     let mut holders = HOLDERS.iter().filter(|key| object.contains_key(**key));
@@ -344,7 +344,10 @@ fn holder(object: &Object) -> Result<Option<&Object>, CallProblem> {
         return Err(CallProblem::TwoCalls { first, second });
     }
     match object.get(*first) {
-        Some(Value::Object(held)) => Ok(Some(held)),
+        Some(Value::Object(held)) => match HOLDERS.iter().find(|key| held.contains_key(**key)) {
+            Some(second) => Err(CallProblem::TwoCalls { first, second }),
+            None => Ok(Some(held)),
+        },
         other => Err(CallProblem::Type {
             key: first,
             expected: "an object",
@@ -436,8 +439,9 @@ fn out_of_the_log(record: &Object, line: usize) -> Result<Line, CallProblem> {
             session: text("session"),
             groups: groups(within("groups"))?,
             state: None,
-            arguments: Arc::new(arguments(within("arguments"))?),
-            attributes: attributes(within("attributes"))?,
+            // As it was kept, which may be a word in place of the arguments.
+            arguments: Arc::new(within("arguments").cloned().unwrap_or_default()),
+            attributes: attributes(within("attributes")).unwrap_or_default(),
             at: text("at").map(|text| time("at", &text)).transpose()?,
             success: None,
             recorded: Some(Recorded {

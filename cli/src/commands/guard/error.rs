@@ -64,7 +64,7 @@ pub(crate) enum CallProblem {
         first: &'static str,
         second: &'static str,
     },
-    #[error("`{method}` is no call of a tool")]
+    #[error("the method {method} is no call of a tool")]
     Method { method: String },
     #[error("a record of the log is no call to decide")]
     Record,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups};
+use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups, States};
 use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log, SetClock};
 
 use super::calls::{self, Line, Recorded, WrittenCall};
@@ -95,6 +95,7 @@ fn success(call: &WrittenCall, ended: &BTreeMap<&str, bool>) -> bool {
 struct Replay {
     guard: LiveGuard,
     clock: Arc<SetClock>,
+    initial_states: States,
 }
 
 /// What a policy says of a call.
@@ -109,20 +110,25 @@ impl Replay {
     fn new(guard: Guard, load: Option<f64>) -> Result<Self, CliError> {
         // Calls out of order are taken at the latest time seen; so the clock starts before them all.
         let clock = SetClock::at(Timestamp::UNIX_EPOCH);
+        let initial_states = guard.sessions().initial_states.clone();
         let guard = LiveGuard::new(guard, Log::recent(), Clock::Set(Arc::clone(&clock)));
         let guard = guard.map_err(GuardError::from)?;
         if let Some(load) = load {
             guard.report_load(load);
         }
-        Ok(Self { guard, clock })
+        Ok(Self {
+            guard,
+            clock,
+            initial_states,
+        })
     }
 
     fn answer(&self, written: &WrittenCall, success: bool) -> Answer {
         if let Some(at) = written.at {
             self.clock.reach(at);
         }
-        let call: Call<'_> = written.call();
-        self.start_where_it_was(written);
+        let mut call: Call<'_> = written.call();
+        self.start_where_it_was(written, &mut call);
         match self.guard.decide(&call) {
             Ok(open) => {
                 check::settle(open, success);
@@ -140,13 +146,18 @@ impl Replay {
         }
     }
 
-    /// A log may begin in the middle of a session: it stands where its first record says.
-    fn start_where_it_was(&self, written: &WrittenCall) {
+    /// A log may begin in the middle of a session: it stands where its first record says. Where the
+    /// policy lets a client start there, it is taken for the client's word.
+    fn start_where_it_was<'w>(&self, written: &'w WrittenCall, call: &mut Call<'w>) {
         let Some(state) = written.recorded.as_ref().and_then(|it| it.state.as_deref()) else {
             return;
         };
         let session = written.session.as_deref().unwrap_or_default();
         if state == INITIAL_STATE || self.guard.session(&written.principal, session).is_some() {
+            return;
+        }
+        if self.initial_states.contain(state) {
+            call.state = Some(state);
             return;
         }
         let groups = RequestedGroups::Default;
@@ -196,8 +207,11 @@ impl Simulation {
         *outcome.codes.entry(after.code.clone()).or_default() += 1;
         let Some(before) = before else { return };
         outcome.compared = true;
-        // What was not kept cannot be held to a schema again.
-        if call.is_redacted() && (after.code == "invalid_input" || before.code == "invalid_input") {
+        // What was not kept cannot be held to a schema again, and neither load nor secret attributes
+        // are kept.
+        let either = |code: &str| before.code == code || after.code == code;
+        let recorded = self.old.is_none();
+        if recorded && (either("group_off") || (call.is_redacted() && either("invalid_input"))) {
             outcome.unsure += 1;
             return;
         }
@@ -302,7 +316,7 @@ impl Outcome {
         }
         if self.unsure > 0 {
             out.push_str(&format!(
-                "{} cannot be told: their arguments were not kept\n",
+                "{} cannot be told: what they depend on was not kept\n",
                 self.unsure
             ));
         }

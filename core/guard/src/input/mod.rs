@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolwarden_model::json::{MAX_DEPTH, Pointer};
 
 use crate::decision::Fault;
-use effort::Effort;
+use effort::{Effort, Unfollowable};
 
 /// The most faults of one value that are told.
 const MAX_FAULTS: usize = 32;
@@ -119,15 +119,23 @@ impl Check {
             Ok(validator) => validator,
             Err(error) => return broken(BrokenKind::Unusable, &error),
         };
-        let effort = Effort::of(schema).map(Box::new);
-        if effort.as_ref().is_some_and(|it| !it.is_bearable()) {
-            return Self::Broken(BrokenSchema {
+        let unusable = |message: &str| {
+            Self::Broken(BrokenSchema {
                 kind: BrokenKind::Unusable,
                 pointer: Pointer::root(),
-                message: "its definitions refer to each other too often to be followed".to_owned(),
-            });
+                message: message.to_owned(),
+            })
+        };
+        match Effort::of(schema) {
+            Err(Unfollowable) => unusable("its references cannot be followed ahead of a value"),
+            Ok(Some(effort)) if !effort.is_bearable() => {
+                unusable("its parts refer to each other too often to be followed")
+            }
+            Ok(effort) => Self::Schema {
+                validator,
+                effort: effort.map(Box::new),
+            },
         }
-        Self::Schema { validator, effort }
     }
 
     /// What is wrong with a value, the fault nearest to its root first.
@@ -150,6 +158,10 @@ impl Check {
         }
         if validator.is_valid(value) {
             return Vec::new();
+        }
+        if effort.as_ref().is_some_and(|it| !it.can_be_told(value)) {
+            let message = "the value does not satisfy the schema, and is too large to say where";
+            return vec![Fault::of_whole(message.to_owned())];
         }
         let errors = validator.iter_errors(value).take(MAX_FAULTS);
         let mut faults: Vec<Fault> = errors
@@ -199,5 +211,30 @@ pub(crate) fn shallow(value: &Value, levels: usize) -> bool {
             levels > 0 && members.values().all(|item| shallow(item, levels - 1))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolwarden_testkit::schemas;
+
+    #[test]
+    fn every_published_schema_can_be_used() {
+        let Some(schemas) = schemas() else {
+            return;
+        };
+        assert!(schemas.len() > 1_000);
+        let mut looks_around = 0;
+        for (origin, schema) in &schemas {
+            let options = || jsonschema::options().offline();
+            let linear = PatternOptions::regex().size_limit(PATTERN_BYTES);
+            let linear = options().with_pattern_options(linear).build(schema).is_ok();
+            let usable = !matches!(Check::new(schema), Check::Broken(_));
+            assert_eq!(usable, linear, "{origin}: {schema}");
+            looks_around += usize::from(!linear && options().build(schema).is_ok());
+        }
+        // Patterns that look around, such as a library's for e-mail addresses, are refused.
+        assert!(looks_around * 200 < schemas.len(), "{looks_around}");
     }
 }

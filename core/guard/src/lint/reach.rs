@@ -61,7 +61,8 @@ fn unrequestable_groups(policy: &Policy, holders: &Holders<'_>, report: &mut Rep
     }
     let mut suggestions = Suggestions::among(granted_groups(policy));
     for (group, tools) in tools_in {
-        if holders.group_is_requestable(group) {
+        // A group that is there to be denied need not be granted.
+        if holders.group_is_requestable(group) || is_denied(policy, group) {
             continue;
         }
         let near = suggestions.of(group);
@@ -164,4 +165,13 @@ fn granted_groups(policy: &Policy) -> BTreeSet<&str> {
 fn granted_permissions(policy: &Policy) -> BTreeSet<&str> {
     let patterns = all_grants(policy).flat_map(|grants| &grants.permissions);
     patterns.map(PermissionPattern::as_str).collect()
+}
+
+/// Whether some deny rule names a group.
+fn is_denied(policy: &Policy, group: &str) -> bool {
+    let principals = policy.principals.values().map(|it| &it.grants);
+    let mut holders = principals
+        .chain(policy.roles.values())
+        .chain([&policy.anyone]);
+    holders.any(|grants| grants.deny.groups.iter().any(|it| it == group))
 }

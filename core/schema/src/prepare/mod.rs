@@ -10,3 +10,14 @@ pub(crate) use close::close;
 pub(crate) use draft::Draft;
 pub(crate) use keywords::count;
 pub(crate) use lift::{PrepareError, lift};
+
+use serde_json::Value;
+
+use crate::policy::Formats;
+
+/// A schema with every reference pointing into its own `$defs`, whatever its draft and however its parts
+/// are named; none where it cannot be read.
+#[must_use]
+pub fn with_plain_references(schema: &Value) -> Option<Value> {
+    lift(schema, Formats::Annotate).ok()
+}

@@ -38,6 +38,11 @@ impl Sink {
             None => self.reopen()?,
         };
         let reached: Result<u64, StoreError> = store.append_records(|appender| {
+            if appender.head().seq < self.reached {
+                // Somebody put an older log in its place.
+                let path = self.path.clone();
+                return Err(StoreError::Gone { path });
+            }
             for content in contents {
                 row::append(appender, content.borrow())?;
             }
