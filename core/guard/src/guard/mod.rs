@@ -136,12 +136,6 @@ impl Guard {
         self.tools.states.contains(state) || self.tools.targets.contains(state)
     }
 
-    /// Whether any state differs from the others.
-    #[must_use]
-    pub fn has_workflow(&self) -> bool {
-        !self.tools.states.is_empty() || !self.tools.targets.is_empty()
-    }
-
     /// Whether any group is on only under circumstances.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
