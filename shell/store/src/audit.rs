@@ -246,7 +246,8 @@ impl Store {
         };
         let done = append(&mut appender)?;
         let head = appender.head;
-        let moved = "UPDATE audit_head SET seq = ?1, hash = ?2";
+        // FAIL, which SQLite needs no journal of the statement for: the transaction is undone anyway.
+        let moved = "UPDATE OR FAIL audit_head SET seq = ?1, hash = ?2";
         let moved = self.execute(moved, (number(head.seq), head.hash.as_bytes().as_slice()))?;
         if moved != 1 {
             return Err(self

@@ -131,7 +131,7 @@ BEGIN SELECT RAISE (ABORT, 'only records that a checkpoint names are removed'); 
 CREATE TRIGGER audit_head_only_moves_on BEFORE UPDATE ON audit_head
 WHEN new.seq < old.seq OR new.removed_through < old.removed_through
     OR new.removed_through > new.seq
-BEGIN SELECT RAISE (ABORT, 'the head only moves on'); END;
+BEGIN SELECT RAISE (FAIL, 'the head only moves on'); END;
 CREATE TRIGGER audit_head_is_not_removed BEFORE DELETE ON audit_head
 BEGIN SELECT RAISE (ABORT, 'there is always a head'); END;
 ",

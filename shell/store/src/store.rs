@@ -262,23 +262,26 @@ impl Store {
     }
 }
 
-#[cfg(unix)]
 fn file(path: &Path) -> Option<Place> {
-    use std::os::unix::fs::MetadataExt;
+    number(&std::fs::metadata(path).ok()?)
+}
+
+/// Which file it is, unless somebody emptied it.
+fn place(path: &Path) -> Option<Place> {
     let file = std::fs::metadata(path).ok()?;
+    if file.len() == 0 { None } else { number(&file) }
+}
+
+#[cfg(unix)]
+fn number(file: &std::fs::Metadata) -> Option<Place> {
+    use std::os::unix::fs::MetadataExt;
     Some((file.dev(), file.ino()))
 }
 
 /// Elsewhere an open file cannot be moved.
 #[cfg(not(unix))]
-fn file(_: &Path) -> Option<Place> {
+fn number(_: &std::fs::Metadata) -> Option<Place> {
     None
-}
-
-/// Which file it is, unless somebody emptied it.
-fn place(path: &Path) -> Option<Place> {
-    let is_empty = std::fs::metadata(path).is_ok_and(|it| it.len() == 0);
-    if is_empty { None } else { file(path) }
 }
 
 /// The file SQLite writes to first.

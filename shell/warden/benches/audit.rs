@@ -102,17 +102,22 @@ fn main() {
     }
     let one = raw.first().copied().unwrap();
     line(
-        "sync, 1 thread",
+        "sync, a thread",
         threads(&at("sync.db"), Durability::Sync, 1),
         Some((one, 1)),
     );
     for count in [1, 2, 16, 64] {
         let rate = threads(&at(&format!("group-{count}.db")), Durability::Group, count);
-        line(&format!("group, {count} threads"), rate, Some((one, 1)));
+        let threads = if count == 1 {
+            "a thread"
+        } else {
+            &format!("{count} threads")
+        };
+        line(&format!("group, {threads}"), rate, Some((one, 1)));
     }
     let most = raw.last().copied().unwrap();
     let (rate, submit) = queued(&at("async.db"));
-    line("async, 1 thread, to the disk", rate, Some((most, 1_000)));
+    line("async, a thread, to the disk", rate, Some((most, 1_000)));
     println!("\nasync submit: {submit:.0} ns");
     println!("link: {:.0} ns", link_time());
     verification(&at("chain-1000-0.db"));

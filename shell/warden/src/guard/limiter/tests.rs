@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use toolwarden_guard::Limit;
+use toolwarden_guard::{Limit, Window};
 
+use super::key::Id;
 use super::{Exceeded, Key, Limiter, RateLimitState, check_rate_limit, check_rate_limit_with};
 
 fn limiter() -> Limiter {
@@ -223,6 +224,28 @@ fn a_sweep_drops_idle_keys_and_their_memory() {
     assert_eq!(
         call(&limiter, 13_990, Key::of_tool("3999"), limit(1, 10_000)),
         Err(reached(0, 10))
+    );
+}
+
+/// The bound is the one the documentation states.
+#[test]
+fn ten_million_keys_with_one_call_take_560_megabytes() {
+    const PLACE: usize = size_of::<(Id, Window)>() + 1;
+    let limiter = Limiter::new().unwrap();
+    for index in 0..10_000_000_u64 {
+        let name = index.to_string();
+        call(&limiter, index, Key::of_tool(&name), limit(1, u64::MAX)).unwrap();
+    }
+    assert_eq!(limiter.len(), 10_000_000);
+    // A table of the standard library is filled to seven eighths.
+    let places = |index| (limiter.lock(index).capacity() * 8 / 7).next_power_of_two();
+    let places: usize = (0..limiter.shards.len()).map(places).sum();
+    assert!(places * PLACE <= 560_000_000, "{places} places");
+    let full =
+        Limiter::MAX_SHARDS * (Limiter::MAX_KEYS / Limiter::MAX_SHARDS * 8 / 7).next_power_of_two();
+    assert!(
+        full * PLACE <= 560_000_000,
+        "{full} places where it is full"
     );
 }
 
