@@ -7,6 +7,7 @@ use toolwarden_drift::shape::InvalidShape;
 use toolwarden_drift::toolwatch::InvalidFile;
 use toolwarden_mcp::{InvalidEndpoint, McpError};
 use toolwarden_model::InvalidTool;
+use toolwarden_model::document::DocumentErrorKind;
 use toolwarden_model::json::{JsonErrorKind, Position};
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_warden::guard::PolicyFileError;
@@ -284,6 +285,9 @@ impl CliError {
 
     fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Guard(GuardError::Policy(PolicyFileError::Document { source, .. })) => {
+                document_help(&source.kind)
+            }
             Self::Guard(error) => error.help(),
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
             Self::Audit(error) => Some(error.help()),
@@ -414,6 +418,27 @@ impl From<ImportError> for CliError {
             ImportError::Store(error) => Self::Store(error),
             other @ ImportError::Time { .. } => Self::Import(other),
         }
+    }
+}
+
+/// What helps where a text is no document.
+const fn document_help(kind: &DocumentErrorKind) -> Option<&'static str> {
+    match kind {
+        DocumentErrorKind::Syntax { .. } | DocumentErrorKind::UnknownTag { .. } => {
+            Some("names that begin with `*`, `&`, `!` or `@` have to stand in quotes")
+        }
+        DocumentErrorKind::Empty => Some("check that this is the file that was meant"),
+        DocumentErrorKind::SeveralDocuments => Some("a line `---` begins another document"),
+        DocumentErrorKind::DuplicateKey { .. } => Some("keep one of the two"),
+        // The message says what to write.
+        DocumentErrorKind::KeyNotText
+        | DocumentErrorKind::MergeKey
+        | DocumentErrorKind::TagMismatch { .. }
+        | DocumentErrorKind::NotFinite
+        | DocumentErrorKind::NumberTooLarge
+        | DocumentErrorKind::AliasInsideAnchor
+        | DocumentErrorKind::TooDeep
+        | DocumentErrorKind::TooLarge => None,
     }
 }
 

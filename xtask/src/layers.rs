@@ -11,7 +11,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core/drift", &["toolwarden-model", "toolwarden-schema"]),
     ("core/guard", &["toolwarden-model", "toolwarden-schema"]),
     ("shell/store", &["toolwarden-model"]),
-    ("shell/mcp", &[]),
+    ("shell/http", &[]),
+    ("shell/mcp", &["toolwarden-model", "toolwarden-http"]),
     (
         "shell/warden",
         &[

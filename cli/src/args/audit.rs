@@ -102,7 +102,27 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
-    pub(crate) span: SpanArgs,
+    pub(crate) about: AboutArgs,
+
+    /// With this reason code, such as rate_limited
+    #[arg(long, value_name = "CODE")]
+    pub(crate) code: Option<String>,
+
+    /// Of this kind
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
+    pub(crate) kind: Option<String>,
+}
+
+/// Of which time, about what and whom.
+#[derive(Debug, Args)]
+pub(crate) struct AboutArgs {
+    /// Since then: a time, a date, or an age such as 90 (seconds), 30m, 1.5h or 7d
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Since>,
+
+    /// Before then, in the same ways
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) until: Option<Since>,
 
     /// Of this tool
     #[arg(long, value_name = "NAME")]
@@ -116,29 +136,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// With this reason code, such as rate_limited
-    #[arg(long, value_name = "CODE")]
-    pub(crate) code: Option<String>,
-
-    /// Of this kind
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
-    pub(crate) kind: Option<String>,
-
     /// Only calls that were denied
     #[arg(long)]
     pub(crate) denied: bool,
-}
-
-/// Of which time.
-#[derive(Debug, Args)]
-pub(crate) struct SpanArgs {
-    /// Since then: a time, a date, or an age such as 90 (seconds), 30m, 1.5h or 7d
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    pub(crate) since: Option<Since>,
-
-    /// Before then, in the same ways
-    #[arg(long, value_name = "TIME", value_parser = since)]
-    pub(crate) until: Option<Since>,
 }
 
 #[derive(Debug, Args)]
@@ -213,7 +213,7 @@ pub(crate) struct AuditExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AuditStatsArgs {
     #[command(flatten)]
-    pub(crate) span: SpanArgs,
+    pub(crate) about: AboutArgs,
 
     /// Only a table, with a line for each of these
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -267,8 +267,10 @@ pub(crate) enum LineFormat {
     #[default]
     Text,
     /// One JSON object per line
-    #[value(alias = "jsonl")]
+    #[value(alias = "jsonl", alias = "json")]
     Ndjson,
+    /// RFC 4180, for spreadsheets
+    Csv,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -296,6 +298,7 @@ impl From<LineFormat> for RecordFormat {
         match format {
             LineFormat::Text => Self::Text,
             LineFormat::Ndjson => Self::Ndjson,
+            LineFormat::Csv => Self::Csv,
         }
     }
 }

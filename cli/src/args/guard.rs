@@ -53,7 +53,7 @@ Examples:
     /// Run recorded calls through a policy, and show which decisions change
     #[command(after_help = "\
 Takes calls as `guard check` does, and records as `audit export` writes them. Times are those of the
-calls. Where no outcome is written down, a call that is allowed is taken to succeed. Exits with 1 if a
+calls; one that is earlier than the call before it counts as made at the same time. Where no outcome is written down, a call that is allowed is taken to succeed. Exits with 1 if a
 decision changes or, where there is nothing to compare with, if a call is denied.
 
 Examples:

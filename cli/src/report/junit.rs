@@ -1,27 +1,40 @@
-use super::{Level, Report};
+use std::collections::BTreeSet;
+
+use super::Report;
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
     for check in &report.checks {
-        let of = |tool: &str| {
-            let findings = report
-                .findings
-                .iter()
-                .filter(move |it| it.check == check.name && it.level == Level::Error);
-            let tool = tool.to_owned();
-            findings.filter(move |finding| finding.tool == tool)
+        let failing = || {
+            let findings = report.findings.iter();
+            findings.filter(|it| it.check == check.name && check.failing.contains(&it.level))
         };
-        let failures = report
+        let of = |tool: &str| {
+            let tool = tool.to_owned();
+            failing().filter(move |finding| finding.tool == tool)
+        };
+        // What is wrong with none of the subjects, but with what they stand in, fails too.
+        let known: BTreeSet<&str> = report.subjects.iter().map(String::as_str).collect();
+        let others: BTreeSet<&str> = failing()
+            .map(|it| it.tool.as_str())
+            .filter(|tool| !known.contains(tool))
+            .collect();
+        let subjects: Vec<&str> = report
             .subjects
+            .iter()
+            .map(String::as_str)
+            .chain(others)
+            .collect();
+        let failures = subjects
             .iter()
             .filter(|tool| of(tool).next().is_some())
             .count();
         text.push_str(&format!(
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\">\n",
             escape(&check.name),
-            report.subjects.len(),
+            subjects.len(),
         ));
-        for tool in &report.subjects {
+        for tool in subjects {
             text.push_str(&format!(
                 "    <testcase classname=\"{}\" name=\"{}\"",
                 escape(&check.name),

@@ -38,6 +38,9 @@ pub(crate) struct Check {
     pub(crate) outcome: &'static str,
     /// How many tools it looked at.
     pub(crate) tools: usize,
+    /// The levels that make the command fail.
+    #[serde(skip)]
+    pub(crate) failing: &'static [Level],
 }
 
 /// Where the knowledge behind a check comes from.

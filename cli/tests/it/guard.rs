@@ -106,6 +106,44 @@ fn what_can_be_read_in_two_ways_is_not_decided() {
 }
 
 #[test]
+fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
+    let quotes = "  help: names that begin with `*`, `&`, `!` or `@` have to stand in quotes\n";
+    for (policy, told, help) in [
+        (
+            "groups: *",
+            "1:9: while scanning an anchor or alias, did not find expected alphabetic or numeric character",
+            quotes,
+        ),
+        (
+            "groups: *all",
+            "1:9: while parsing node, found unknown anchor",
+            quotes,
+        ),
+        ("groups: !all x", "1:9: unknown tag `!all`", quotes),
+        (
+            "# nothing",
+            "1:1: the document is empty",
+            "  help: check that this is the file that was meant\n",
+        ),
+        (
+            "tools: {}\n---\ntools: {}",
+            "2:1: a second document; keep one document per file",
+            "  help: a line `---` begins another document\n",
+        ),
+        (
+            "tools: {}\ntools: {}",
+            "2:1: key `tools` is given twice",
+            "  help: keep one of the two\n",
+        ),
+        ("tools: .inf", "1:8: a number must be finite", ""),
+    ] {
+        let (code, out, err) = Place::new(policy).check("");
+        assert_eq!((code, out.as_str()), (2, ""), "{policy}");
+        assert_eq!(err, format!("error: toolwarden.yaml:{told}\n{help}"));
+    }
+}
+
+#[test]
 fn calls_of_protocols_and_providers_are_understood() {
     let place = Place::new(POLICY);
     for call in [
@@ -158,6 +196,51 @@ fn mistakes_in_a_policy_are_told_with_their_place() {
     let (code, _, err) = place.check(r#"{"tool":"t"}"#);
     assert_eq!(code, 2);
     assert!(!err.contains("cause"), "the cause is told once: {err}");
+}
+
+#[test]
+fn a_drawing_is_what_its_name_says() {
+    let place = Place::new("tools: {t: {state: end, available_in_states: [undefined]}}");
+    let draw = |name: &str| place.run(&["guard", "graph", "--output", name], "");
+    for (name, begins) in [
+        ("a.svg", "<svg "),
+        ("a.gv", "digraph "),
+        ("a.mmd", "flowchart "),
+    ] {
+        assert_eq!(draw(name).0, 0, "{name}");
+        let drawn = std::fs::read_to_string(place.path().join(name)).unwrap();
+        assert!(drawn.starts_with(begins), "{drawn}");
+    }
+    let (code, _, err) = draw("a.png");
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("no drawing is written as `.png`"), "{err}");
+    assert!(!place.path().join("a.png").exists());
+}
+
+#[test]
+fn a_lint_that_fails_fails_in_every_format() {
+    let nobody = "tools: {a: {group: [x]}}\n";
+    let warned = "tools: {a: {input_schema: {properites: {}}}}\nprincipals: {'*': {}}\n";
+    let broken = "tools: {a: {grup: [x]}}\n";
+    for (policy, status, failures) in [(nobody, 1, 1), (warned, 1, 1), (broken, 2, 1)] {
+        let place = Place::new(policy);
+        let lint = |format| place.run(&["guard", "lint", "--format", format], "");
+        let (code, junit, _) = lint("junit");
+        let told = junit.matches("<failure ").count();
+        let counted = format!("failures=\"{told}\"");
+        assert_eq!((code, told), (status, failures), "{junit}");
+        assert!(junit.contains(&counted), "{junit}");
+        for (format, marks) in [
+            ("json", ["\"level\": \"error\"", "\"level\": \"warning\""]),
+            ("sarif", ["\"level\": \"error\"", "\"level\": \"warning\""]),
+            ("github", ["::error ", "::warning "]),
+            ("markdown", ["| error |", "| warning |"]),
+        ] {
+            let (code, told, _) = lint(format);
+            assert_eq!(code, status, "{format}");
+            assert!(marks.iter().any(|it| told.contains(it)), "{format}: {told}");
+        }
+    }
 }
 
 #[test]

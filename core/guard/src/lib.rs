@@ -8,7 +8,6 @@ pub mod audit;
 mod bind;
 mod condition;
 mod decision;
-mod document;
 mod graph;
 mod guard;
 mod input;
@@ -22,7 +21,6 @@ pub use condition::{
     Circumstances, Condition, InvalidCondition, Prepared, Unevaluable, UnknownZone, zone,
 };
 pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
-pub use document::{Document, DocumentError, DocumentErrorKind};
 pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
     Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, NameRef, Overrun,
@@ -31,10 +29,11 @@ pub use guard::{
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
     Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
-    GroupPolicy, INITIAL_STATE, InvalidDuration, InvalidPermission, Limits, OnFailure, OutputMode,
+    GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure, OutputMode,
     Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
-    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, duration,
+    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, States, ToolPolicy,
     group_and_parents,
 };
 pub use redact::{REDACTED, Redaction};
+pub use toolwarden_model::document::{Document, InvalidDuration, duration};
 pub use window::{Limit, RetryAfter, Window};

@@ -3,8 +3,11 @@
 //! Everything here is a value: nothing reads a file, a clock or the environment. The other crates
 //! speak to each other in these types, and only in these.
 
+pub mod document;
+pub mod event_stream;
 pub mod json;
 pub mod keywords;
+pub mod reply;
 
 mod definition;
 mod fingerprint;

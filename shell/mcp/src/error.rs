@@ -132,7 +132,7 @@ pub enum McpError {
     CertificateStore {
         /// The TLS library's reason.
         #[source]
-        source: rustls::Error,
+        source: toolwarden_http::NoCertificates,
     },
     /// A connection broke in the middle of an exchange.
     #[error("the connection broke during `{method}`: {}", root_cause(.source))]

@@ -13,7 +13,6 @@ mod message;
 mod protocol;
 
 mod correlate;
-mod event_stream;
 mod transport;
 
 mod negotiate;

@@ -5,26 +5,26 @@ use std::ops::ControlFlow;
 use toolwarden_store::{RecordFilter, RecordRow, Store};
 
 use super::keep;
-use crate::args::{RecordArgs, SpanArgs};
+use crate::args::{AboutArgs, RecordArgs};
 use crate::error::CliError;
 
 pub(super) fn filter(args: &RecordArgs) -> RecordFilter {
     RecordFilter {
-        tool: args.tool.clone(),
-        principal: args.principal.clone(),
-        session: args.session.clone(),
         code: args.code.clone(),
         kind: args.kind.clone(),
-        denied: args.denied,
-        ..span(&args.span)
+        ..about(&args.about)
     }
 }
 
-pub(super) fn span(args: &SpanArgs) -> RecordFilter {
+pub(super) fn about(args: &AboutArgs) -> RecordFilter {
     let now = keep::now();
     RecordFilter {
         since_ms: args.since.map(|it| it.time(now).as_millisecond()),
         until_ms: args.until.map(|it| it.time(now).as_millisecond()),
+        tool: args.tool.clone(),
+        principal: args.principal.clone(),
+        session: args.session.clone(),
+        denied: args.denied,
         ..RecordFilter::default()
     }
 }

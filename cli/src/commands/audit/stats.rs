@@ -20,11 +20,11 @@ const SCHEMA: &str = "toolwarden/audit/stats/v1";
 
 pub(super) fn run(args: &AuditStatsArgs) -> Result<Verdict, CliError> {
     let store = store(&args.kept)?;
-    let span = query::span(&args.span);
-    let decisions = of_kind(&span, "decision");
+    let wanted = query::about(&args.about);
+    let decisions = of_kind(&wanted, "decision");
     let told = match (args.by, args.format) {
         (None, format) => {
-            let stats = Stats::of(&store, &span, &decisions)?;
+            let stats = Stats::of(&store, &wanted, &decisions)?;
             match format {
                 PlainFormat::Text if stats.records() == 0 => list::nothing(&store)?.to_owned(),
                 PlainFormat::Text => stats.text(),

@@ -87,6 +87,7 @@ fn check(dialect: Dialect) -> Check {
         rejected: 0,
         outcome: "rejected",
         tools: 0,
+        failing: &[report::Level::Error],
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) enum GuardError {
     },
     #[error("the policy and the calls cannot both come from standard input")]
     TwiceStdin,
+    #[error("no drawing is written as `.{ending}`")]
+    Drawing { ending: String },
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
     #[error("{entries} records could not be written")]
@@ -80,6 +82,7 @@ impl GuardError {
             | Self::Arguments(_)
             | Self::NoCalls { .. }
             | Self::TwiceStdin
+            | Self::Drawing { .. }
             | Self::Read { .. } => 2,
             Self::Randomness(_) | Self::Unrecorded(_) | Self::Lost { .. } | Self::Session(_) => 3,
         }
@@ -95,9 +98,6 @@ impl GuardError {
             Self::Policy(PolicyFileError::Invalid { .. }) => {
                 Some("nothing of a policy with a mistake is used")
             }
-            Self::Policy(PolicyFileError::Document { .. }) => {
-                Some("names that begin with `*`, `&`, `!` or `@` have to stand in quotes")
-            }
             Self::Policy(_) => Some("a policy is YAML or JSON in UTF-8"),
             Self::Call { .. } | Self::NoCalls { .. } => Some(
                 "a call is `{\"tool\": …, \"principal\": …, \"arguments\": {…}}`, one per line",
@@ -107,6 +107,9 @@ impl GuardError {
                 Some("check the path, or give `-` to read standard input")
             }
             Self::TwiceStdin => Some("give a file for one of them"),
+            Self::Drawing { .. } => {
+                Some("end the name with .mmd, .dot or .svg, or say which with --format")
+            }
             Self::Unrecorded(_) | Self::Lost { .. } => {
                 Some("check the store named by --store or TOOLWARDEN_STORE")
             }

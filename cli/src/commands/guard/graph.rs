@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 
 use toolwarden_guard::{Graph, dot, mermaid, svg};
 
-use super::policy;
+use super::{GuardError, policy};
 use crate::args::{GraphArgs, GraphFormat};
 use crate::error::CliError;
 use crate::output::{Output, Verdict};
@@ -10,14 +10,17 @@ use crate::output::{Output, Verdict};
 pub(super) fn run(args: &GraphArgs) -> Result<Verdict, CliError> {
     let loaded = policy::load(&args.policy.policy)?;
     let graph = Graph::of(&loaded.policy);
-    let named = args.output.as_deref().and_then(std::path::Path::extension);
-    let format = args
-        .format
-        .unwrap_or_else(|| match named.and_then(OsStr::to_str) {
-            Some("svg") => GraphFormat::Svg,
-            Some("dot" | "gv") => GraphFormat::Dot,
-            _ => GraphFormat::Mermaid,
-        });
+    let ending = args.output.as_deref().and_then(std::path::Path::extension);
+    let format = match (args.format, ending.and_then(OsStr::to_str)) {
+        (Some(format), _) => format,
+        (None, None | Some("mmd" | "mermaid" | "md" | "txt")) => GraphFormat::Mermaid,
+        (None, Some("dot" | "gv")) => GraphFormat::Dot,
+        (None, Some("svg")) => GraphFormat::Svg,
+        (None, Some(ending)) => {
+            let ending = ending.to_owned();
+            return Err(GuardError::Drawing { ending }.into());
+        }
+    };
     let drawn = match format {
         GraphFormat::Mermaid => mermaid(&graph),
         GraphFormat::Dot => dot(&graph),

@@ -31,10 +31,13 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
         loaded => loaded?,
     };
     let report = report(&loaded, &file);
-    let found = report.findings.iter().any(|it| it.level != Level::Note);
+    let found = report.findings.iter().any(|it| LOUD.contains(&it.level));
     print(&report.render(args.format))?;
     Ok(Verdict::of(found))
 }
+
+/// What makes the command fail.
+const LOUD: &[Level] = &[Level::Error, Level::Warning];
 
 /// The word for what reading a policy warns about.
 const SURPRISING: &str = "surprising";
@@ -64,6 +67,7 @@ fn mistakes(errors: &[PolicyError], file: &str) -> Report {
             rejected: errors.len(),
             outcome: "with findings",
             tools: errors.len(),
+            failing: LOUD,
         }],
         subjects: Vec::new(),
         findings: findings.collect(),
@@ -122,6 +126,7 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
             rejected,
             outcome: "with findings",
             tools: loaded.policy.tools.len(),
+            failing: LOUD,
         }],
         subjects: loaded
             .policy

@@ -27,6 +27,7 @@ pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> R
             rejected,
             outcome: "drifted",
             tools: subjects.len(),
+            failing: &[Level::Error],
         }],
         subjects,
         findings,

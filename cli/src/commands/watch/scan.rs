@@ -102,6 +102,7 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
             rejected,
             outcome: "with findings",
             tools: seen.len(),
+            failing: &[Level::Error],
         }],
         subjects: seen.iter().map(|tool| tool.tool.name.clone()).collect(),
         findings: rows,

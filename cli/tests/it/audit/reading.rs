@@ -71,7 +71,13 @@ fn one_document_holds_the_same_records() {
 
 #[test]
 fn csv_is_quoted_and_not_computed() {
-    let said = audit_to(0, &filled(), &["export", "--format", "csv", "--denied"]);
+    let place = filled();
+    let said = audit_to(0, &place, &["export", "--format", "csv", "--denied"]);
+    let tail = audit_to(0, &place, &["tail", "--format", "csv", "--denied"]);
+    assert_eq!(
+        tail.out, said.out,
+        "the end of a log is written the same way"
+    );
     let shown = said.out.replace('\r', "<CR>").replace('\u{1b}', "<ESC>");
     assert_data_eq!(shown, str![[r#"
 seq,at,kind,principal,tool,session,code,allowed,reason,body,hash<CR>
@@ -250,6 +256,29 @@ hour                    calls  allowed   denied
         str![[r#"
 principal      calls  allowed   denied
 "bob smith"        1        0        1
+
+"#]]
+        .raw()
+    );
+    assert_data_eq!(
+        audit_to(
+            0,
+            &place,
+            &["stats", "--by", "code", "--tool", "delete_file", "--denied"]
+        )
+        .out,
+        str![[r#"
+code                   calls  allowed   denied
+missing_permissions        1        0        1
+
+"#]]
+        .raw()
+    );
+    assert_data_eq!(
+        audit_to(0, &place, &["stats", "--by", "tool", "--principal", "ada"]).out,
+        str![[r#"
+tool         calls  allowed   denied
+read_file        1        1        0
 
 "#]]
         .raw()

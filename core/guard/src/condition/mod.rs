@@ -182,10 +182,12 @@ pub enum Unevaluable {
 
 /// A name that is no time zone of the IANA database.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown time zone `{name}`")]
+#[error("unknown time zone `{name}`{suggestion}")]
 pub struct UnknownZone {
     /// The name.
     pub name: String,
+    /// What may have been meant.
+    pub suggestion: String,
 }
 
 /// The time zone of an IANA name such as `Europe/Berlin`, from the database in this program.
@@ -193,13 +195,12 @@ pub struct UnknownZone {
 /// # Errors
 /// Returns the name if there is no such zone.
 pub fn zone(name: &str) -> Result<TimeZone, UnknownZone> {
-    TimeZoneDatabase::bundled()
-        .get(name)
-        .ok()
-        .filter(|zone| !zone.is_unknown())
-        .ok_or_else(|| UnknownZone {
-            name: name.to_owned(),
-        })
+    let database = TimeZoneDatabase::bundled();
+    let zone = database.get(name).ok().filter(|zone| !zone.is_unknown());
+    zone.ok_or_else(|| UnknownZone {
+        name: name.to_owned(),
+        suggestion: closest_zone(&database, name),
+    })
 }
 
 impl Condition {
@@ -254,6 +255,25 @@ impl Condition {
             Err(error) => Err(unevaluable(&error, prepared)),
         }
     }
+}
+
+fn closest_zone(database: &TimeZoneDatabase, name: &str) -> String {
+    // No zone has a name nearly as long, and comparing takes the longer the longer they are.
+    if name.len() > 64 {
+        return String::new();
+    }
+    let zones: Vec<_> = database.available().collect();
+    let zones = zones.iter().map(|zone| zone.as_str());
+    closest(name, zones.filter(|zone| is_near(name, zone)))
+}
+
+/// Whether every part of a name is near. With its area, any short city is near any other.
+fn is_near(name: &str, zone: &str) -> bool {
+    let (parts, known) = (name.split('/'), zone.split('/'));
+    parts.clone().count() == known.clone().count()
+        && parts
+            .zip(known)
+            .all(|(part, known)| !closest(part, [known]).is_empty())
 }
 
 fn syntax_error(text: &str, errors: &cel::ParseErrors) -> InvalidCondition {

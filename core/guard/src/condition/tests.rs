@@ -347,6 +347,11 @@ fn zones_come_from_the_program_itself() {
         let error = zone(name).unwrap_err();
         assert_eq!(error.to_string(), format!("unknown time zone `{name}`"));
     }
+    let error = zone("Europe/Belrin").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "unknown time zone `Europe/Belrin`, did you mean `Europe/Berlin`?"
+    );
 }
 
 /// Pieces of conditions in any order, most of them nonsense.

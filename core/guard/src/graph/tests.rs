@@ -1,5 +1,5 @@
 use super::*;
-use crate::document::Document;
+use crate::Document;
 
 fn graph(text: &str) -> Graph {
     let document = Document::read(text).unwrap();

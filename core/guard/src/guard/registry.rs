@@ -40,6 +40,12 @@ impl Guard {
         guard
     }
 
+    /// Whether there is a tool of this name.
+    #[must_use]
+    pub fn has_tool(&self, name: &str) -> bool {
+        self.tool(name).is_some()
+    }
+
     /// The names of all tools, sorted.
     #[must_use]
     pub fn tool_names(&self) -> Vec<&str> {

@@ -93,6 +93,11 @@ impl Check {
                     error.instance(),
                     PATTERN_BYTES >> 20
                 )
+            } else if let ValidationErrorKind::Referencing(cause) = error.kind() {
+                // The validator's own words name a setting of its own.
+                let cause = cause.to_string();
+                let what = cause.split(" and retrieving it failed").next();
+                format!("{}; nothing is fetched", what.unwrap_or_default())
             } else {
                 error.to_string()
             };

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::document::Document;
+use crate::Document;
 use crate::policy::{Permission, PermissionPattern, PrincipalPolicy, States, ToolPolicy};
 
 /// A rule, a policy in which it finds something, and one next to it in which it does not.

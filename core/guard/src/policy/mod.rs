@@ -1,13 +1,11 @@
 //! What a policy says, in types. Reading checks every word; nothing is decided here.
 
-mod duration;
 mod pattern_tree;
 mod permission;
 mod problem;
 mod read;
 mod read_tool;
 mod references;
-mod section;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -22,7 +20,6 @@ use crate::window::Limit;
 
 pub(crate) use pattern_tree::PatternTree;
 
-pub use duration::{InvalidDuration, duration};
 pub use permission::{InvalidPermission, Permission, PermissionPattern};
 pub use problem::{PolicyError, Problem};
 
@@ -243,6 +240,18 @@ pub enum Durability {
     Group,
     /// When it waits in memory to be written.
     Async,
+}
+
+impl Durability {
+    /// The word of a policy.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Group => "group",
+            Self::Async => "async",
+        }
+    }
 }
 
 /// What a log that cannot be written means.

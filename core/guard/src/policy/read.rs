@@ -1,89 +1,80 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use toolwarden_model::document::{Document, Key, Mistake, Placed, Reader, Section};
 use toolwarden_model::json::Pointer;
 
 use super::is_group_name;
-use super::section::{Findings, Key, Placed, Section};
 use super::{
     Arguments, AuditRules, Denies, Durability, EVERY, Excess, GroupPolicy, Limits, OnFailure,
-    PermissionPattern, Policy, PolicyError, PrincipalKind, PrincipalPolicy, Problem, ReadPolicy,
-    States, references,
+    PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
+    ReadPolicy, States, references,
 };
 use crate::condition::{Condition, zone};
-use crate::document::Document;
 use crate::window::Limit;
 
 const ROOT: &[Key] = &[
-    ("version", &[]),
-    ("tools", &["tool"]),
-    ("groups", &[]),
-    ("roles", &[]),
-    ("principals", &[]),
-    ("quarantine", &[]),
-    ("strict_groups", &[]),
-    ("mode", &[]),
-    ("sessions", &[]),
-    ("rate", &[]),
-    ("audit", &[]),
-    ("zone", &[]),
+    Key::new("version"),
+    Key::new("tools").or(&["tool"]),
+    Key::new("groups"),
+    Key::new("roles"),
+    Key::new("principals"),
+    Key::new("quarantine").texts(),
+    Key::new("strict_groups"),
+    Key::new("mode"),
+    Key::new("sessions"),
+    Key::new("rate"),
+    Key::new("audit"),
+    Key::new("zone"),
 ];
 const RATE: &[Key] = &[
-    ("limit", &[]),
-    ("window", &[]),
-    ("scope", &[]),
-    ("count_invalid", &[]),
+    Key::new("limit"),
+    Key::new("window"),
+    Key::new("scope"),
+    Key::new("count_invalid"),
 ];
-const GROUP: &[Key] = &[("description", &[]), ("when", &[])];
+const GROUP: &[Key] = &[Key::new("description"), Key::new("when")];
 const ROLE: &[Key] = &[
-    ("roles", &[]),
-    ("groups", &[]),
-    ("permissions", &[]),
-    ("deny", &[]),
+    Key::new("roles").texts(),
+    Key::new("groups").texts(),
+    Key::new("permissions").texts(),
+    Key::new("deny"),
 ];
 const PRINCIPAL: &[Key] = &[
-    ("kind", &[]),
-    ("roles", &[]),
-    ("groups", &[]),
-    ("permissions", &[]),
-    ("deny", &[]),
+    Key::new("kind"),
+    Key::new("roles").texts(),
+    Key::new("groups").texts(),
+    Key::new("permissions").texts(),
+    Key::new("deny"),
 ];
-const DENY: &[Key] = &[("groups", &[]), ("permissions", &[]), ("tools", &[])];
-const SESSIONS: &[Key] = &[("initial_states", &[]), ("idle", &[])];
+const DENY: &[Key] = &[
+    Key::new("groups").texts(),
+    Key::new("permissions").texts(),
+    Key::new("tools").texts(),
+];
+const SESSIONS: &[Key] = &[Key::new("initial_states").texts(), Key::new("idle")];
 const AUDIT: &[Key] = &[
-    ("durability", &[]),
-    ("on_failure", &[]),
-    ("arguments", &[]),
-    ("redact", &[]),
+    Key::new("durability"),
+    Key::new("on_failure"),
+    Key::new("arguments"),
+    Key::new("redact"),
 ];
-const REDACT: &[Key] = &[("pointers", &[]), ("keys", &[])];
+const REDACT: &[Key] = &[Key::new("pointers").texts(), Key::new("keys").texts()];
 impl Policy {
     /// Reads a policy, and says everything that is wrong with it.
     ///
     /// # Errors
     /// Every mistake with its place; a policy with a mistake is not used at all.
     pub fn read(document: &Document) -> Result<ReadPolicy, Vec<PolicyError>> {
-        let mut findings = Findings::default();
-        let root = Placed {
-            pointer: Pointer::root(),
-            value: &document.value,
-        };
-        let policy = Reading {
-            findings: &mut findings,
-            rate: RateDefaults::default(),
-        }
-        .policy(&root);
-        references::check(&policy, &mut findings);
-        if findings.errors.is_empty() {
-            let warnings = findings.warnings;
+        let mut reading = Reading::default();
+        let policy = reading.policy(&document.root());
+        references::check(&policy, &mut reading.reader);
+        let mistakes = reading.reader.finish(document);
+        if mistakes.is_empty() {
+            let warnings = reading.warnings;
             return Ok(ReadPolicy { policy, warnings });
         }
-        let mut errors = findings.errors;
-        for error in &mut errors {
-            error.position = Some(document.position(&error.pointer));
-        }
-        errors.sort_by_key(|error| error.position);
-        Err(errors)
+        Err(mistakes.into_iter().map(PolicyError::from).collect())
     }
 }
 
@@ -110,60 +101,57 @@ pub(super) const SCOPES: &[(&str, Scope)] = &[
     ("both", Scope::Both),
 ];
 
-pub(super) struct Reading<'f> {
-    pub(super) findings: &'f mut Findings,
+/// A policy that is being read.
+#[derive(Default)]
+pub(super) struct Reading {
+    pub(super) reader: Reader<Problem>,
+    pub(super) warnings: Vec<PolicyWarning>,
     pub(super) rate: RateDefaults,
 }
 
-impl Reading<'_> {
-    fn policy(mut self, root: &Placed<'_>) -> Policy {
-        let section = self.findings.section(root, ROOT);
+impl Reading {
+    fn policy(&mut self, root: &Placed<'_>) -> Policy {
+        let section = self.reader.section(root, ROOT);
         let mut policy = Policy::default();
         if let Some(at) = section.said("version")
             && at.value != &Value::from(1)
         {
-            self.findings.error(&at.pointer, Problem::Version);
+            self.reader.error(&at.pointer, Problem::Version);
         }
         if let Some(at) = section.said("rate") {
             policy.count_invalid = self.rate(at);
         }
         if let Some(at) = section.said("zone")
-            && let Some(name) = self.findings.text(at)
+            && let Some(name) = self.reader.text(at)
         {
             match zone(name) {
                 Ok(zone) => policy.zone = zone,
-                Err(unknown) => self.findings.error(&at.pointer, unknown),
+                Err(unknown) => self.reader.error(&at.pointer, unknown),
             }
         }
-        match section.said("tools") {
-            None => {
-                let missing = Problem::Missing { key: "tools" };
-                self.findings.error(&root.pointer, missing);
-            }
-            Some(at) => {
-                for (name, at) in self.findings.named(at, "a tool's name") {
-                    policy.tools.push(self.tool(name, &at));
-                }
+        if let Some(at) = self.reader.required(&section, "tools") {
+            for (name, at) in self.reader.named(at, "a tool's name") {
+                policy.tools.push(self.tool(name, &at));
             }
         }
         if let Some(at) = section.said("groups") {
-            for (name, at) in self.findings.named(at, "a group's name") {
+            for (name, at) in self.reader.named(at, "a group's name") {
                 if !is_group_name(name) {
-                    self.findings.error(&at.pointer, Problem::GroupName);
+                    self.reader.error(&at.pointer, Problem::GroupName);
                     continue;
                 }
                 policy.groups.insert(name.to_owned(), self.group(&at));
             }
         }
         if let Some(at) = section.said("roles") {
-            for (name, at) in self.findings.named(at, "a role's name") {
+            for (name, at) in self.reader.named(at, "a role's name") {
                 policy
                     .roles
                     .insert(name.to_owned(), self.principal(&at, ROLE).grants);
             }
         }
         if let Some(at) = section.said("principals") {
-            for (name, at) in self.findings.named(at, "a principal's name") {
+            for (name, at) in self.reader.named(at, "a principal's name") {
                 let principal = self.principal(&at, PRINCIPAL);
                 if name == EVERY {
                     policy.anyone = principal.grants;
@@ -176,11 +164,11 @@ impl Reading<'_> {
             policy.quarantine = self.names(at, "a tool's name").into_iter().collect();
         }
         if let Some(at) = section.said("strict_groups") {
-            policy.requests.strict_groups = self.findings.truth(at).unwrap_or(true);
+            policy.requests.strict_groups = self.reader.truth(at).unwrap_or(true);
         }
         if let Some(at) = section.said("mode") {
             let words = [("reject", Excess::Reject), ("narrow", Excess::Narrow)];
-            policy.requests.excess = self.findings.word(at, &words).unwrap_or_default();
+            policy.requests.excess = self.reader.word(at, &words).unwrap_or_default();
         }
         self.sessions(&section, &mut policy);
         if let Some(at) = section.said("audit") {
@@ -193,31 +181,29 @@ impl Reading<'_> {
         let Some(at) = root.said("sessions") else {
             return;
         };
-        let section = self.findings.section(at, SESSIONS);
+        let section = self.reader.section(at, SESSIONS);
         if let Some(at) = section.said("initial_states") {
             policy.sessions.initial_states = self.states(at);
         }
         if let Some(at) = section.said("idle") {
-            policy.sessions.idle = self.findings.duration(at).unwrap_or(policy.sessions.idle);
+            policy.sessions.idle = self.reader.duration(at).unwrap_or(policy.sessions.idle);
         }
     }
 
     fn rate(&mut self, at: &Placed<'_>) -> bool {
-        let section = self.findings.section(at, RATE);
+        let section = self.reader.section(at, RATE);
         if let Some(at) = section.said("limit") {
-            self.rate.limit.max = self.findings.count(at).unwrap_or(self.rate.limit.max);
+            self.rate.limit.max = self.reader.count(at).unwrap_or(self.rate.limit.max);
         }
         if let Some(at) = section.said("window") {
-            let window = self.findings.duration(at);
+            let window = self.reader.duration(at);
             self.rate.limit.window = window.unwrap_or(self.rate.limit.window);
         }
         if let Some(at) = section.said("scope") {
-            self.rate.scope = self.findings.word(at, SCOPES).unwrap_or_default();
+            self.rate.scope = self.reader.word(at, SCOPES).unwrap_or_default();
         }
         let counts = section.said("count_invalid");
-        counts
-            .and_then(|at| self.findings.truth(at))
-            .unwrap_or(true)
+        counts.and_then(|at| self.reader.truth(at)).unwrap_or(true)
     }
 
     fn group(&mut self, at: &Placed<'_>) -> GroupPolicy {
@@ -225,14 +211,14 @@ impl Reading<'_> {
         if at.value.is_null() {
             return group;
         }
-        let section = self.findings.section(at, GROUP);
+        let section = self.reader.section(at, GROUP);
         group.description = self.line(&section, "description", "a description");
         if let Some(at) = section.said("when")
-            && let Some(text) = self.findings.text(at)
+            && let Some(text) = self.reader.text(at)
         {
             match Condition::parse(text) {
                 Ok(condition) => group.when = Some(condition),
-                Err(invalid) => self.findings.error(&at.pointer, invalid),
+                Err(invalid) => self.reader.error(&at.pointer, invalid),
             }
         }
         group
@@ -244,14 +230,14 @@ impl Reading<'_> {
         if at.value.is_null() {
             return principal;
         }
-        let section = self.findings.section(at, keys);
+        let section = self.reader.section(at, keys);
         if let Some(at) = section.said("kind") {
             let words = [
                 ("agent", PrincipalKind::Agent),
                 ("user", PrincipalKind::User),
                 ("service", PrincipalKind::Service),
             ];
-            principal.kind = self.findings.word(at, &words).unwrap_or_default();
+            principal.kind = self.reader.word(at, &words).unwrap_or_default();
         }
         let grants = &mut principal.grants;
         if let Some(at) = section.said("roles") {
@@ -274,7 +260,7 @@ impl Reading<'_> {
     }
 
     fn denies(&mut self, at: &Placed<'_>) -> Denies {
-        let section = self.findings.section(at, DENY);
+        let section = self.reader.section(at, DENY);
         let mut denies = Denies::default();
         if let Some(at) = section.said("groups") {
             denies.groups = self.group_names(at);
@@ -290,10 +276,10 @@ impl Reading<'_> {
 
     fn patterns(&mut self, at: &Placed<'_>) -> Vec<PermissionPattern> {
         let mut patterns = Vec::new();
-        for (text, pointer) in self.findings.texts(at, "a permission") {
+        for (text, pointer) in self.reader.texts(at, "a permission") {
             match PermissionPattern::parse(&text) {
                 Ok(pattern) => patterns.push(pattern),
-                Err(invalid) => self.findings.error(&pointer, invalid),
+                Err(invalid) => self.reader.error(&pointer, invalid),
             }
         }
         patterns
@@ -311,7 +297,7 @@ impl Reading<'_> {
     }
 
     fn audit(&mut self, at: &Placed<'_>) -> AuditRules {
-        let section = self.findings.section(at, AUDIT);
+        let section = self.reader.section(at, AUDIT);
         let mut rules = AuditRules::default();
         if let Some(at) = section.said("durability") {
             let words = [
@@ -319,11 +305,11 @@ impl Reading<'_> {
                 ("group", Durability::Group),
                 ("async", Durability::Async),
             ];
-            rules.durability = self.findings.word(at, &words).unwrap_or_default();
+            rules.durability = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("on_failure") {
             let words = [("deny", OnFailure::Deny), ("allow", OnFailure::Allow)];
-            rules.on_failure = self.findings.word(at, &words).unwrap_or_default();
+            rules.on_failure = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("arguments") {
             let words = [
@@ -331,23 +317,23 @@ impl Reading<'_> {
                 ("redacted", Arguments::Redacted),
                 ("digest", Arguments::Digest),
             ];
-            rules.arguments = self.findings.word(at, &words).unwrap_or_default();
+            rules.arguments = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("redact") {
-            let section = self.findings.section(at, REDACT);
+            let section = self.reader.section(at, REDACT);
             if let Some(at) = section.said("keys") {
                 // A list of one's own must not uncover what is hidden without it.
                 rules.redact_keys.extend(self.names(at, "a key"));
             }
             if let Some(at) = section.said("pointers") {
-                for (text, pointer) in self.findings.texts(at, "a pointer") {
+                for (text, pointer) in self.reader.texts(at, "a pointer") {
                     if text.starts_with('/') {
                         rules.redact_pointers.push(Pointer::from(text.as_str()));
                     } else {
                         let expected = "a JSON pointer into the arguments such as /card/number";
                         let found = format!("`{text}`");
-                        self.findings
-                            .error(&pointer, Problem::Type { expected, found });
+                        self.reader
+                            .error(&pointer, Mistake::Type { expected, found });
                     }
                 }
             }
@@ -355,18 +341,25 @@ impl Reading<'_> {
         rules
     }
 
+    pub(super) fn warn(&mut self, pointer: &Pointer, message: impl Into<String>) {
+        self.warnings.push(PolicyWarning {
+            pointer: pointer.clone(),
+            message: message.into(),
+        });
+    }
+
     fn names(&mut self, at: &Placed<'_>, what: &'static str) -> Vec<String> {
-        let texts = self.findings.texts(at, what);
+        let texts = self.reader.texts(at, what);
         texts.into_iter().map(|(text, _)| text).collect()
     }
 
     pub(super) fn group_names(&mut self, at: &Placed<'_>) -> Vec<String> {
         let mut names = Vec::new();
-        for (name, pointer) in self.findings.texts(at, "a group's name") {
+        for (name, pointer) in self.reader.texts(at, "a group's name") {
             if is_group_name(&name) {
                 names.push(name);
             } else {
-                self.findings.error(&pointer, Problem::GroupName);
+                self.reader.error(&pointer, Problem::GroupName);
             }
         }
         names

@@ -4,38 +4,41 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolwarden_model::closest;
+use toolwarden_model::document::{Key, Mistake, Placed, Section};
 
 use super::read::{Reading, SCOPES};
-use super::section::{Key, Placed, Section};
-use super::{DefinitionRef, EVERY, Limits, OutputMode, Permission, Problem, States, ToolPolicy};
+use super::{DefinitionRef, EVERY, Limits, OutputMode, Permission, States, ToolPolicy};
 use crate::window::Limit;
 
 const TOOL: &[Key] = &[
-    ("group", &["groups"]),
-    ("state", &[]),
-    ("available_in_states", &["applicable_states"]),
-    ("rate_limit", &[]),
-    ("required_permissions", &[]),
-    ("input_schema", &[]),
-    ("output_schema", &[]),
-    ("output", &[]),
-    ("definition", &[]),
-    ("version", &[]),
-    ("name", &[]),
-    ("description", &[]),
-    ("type", &[]),
-    ("mcp_tool_id", &["mcp_tool"]),
+    Key::new("group").or(&["groups"]).texts().may_be_empty(),
+    Key::new("state").may_be_empty(),
+    Key::new("available_in_states")
+        .or(&["applicable_states"])
+        .texts()
+        .may_be_empty(),
+    Key::new("rate_limit"),
+    Key::new("required_permissions").texts(),
+    Key::new("input_schema"),
+    Key::new("output_schema"),
+    Key::new("output"),
+    Key::new("definition"),
+    Key::new("version"),
+    Key::new("name"),
+    Key::new("description"),
+    Key::new("type"),
+    Key::new("mcp_tool_id").or(&["mcp_tool"]),
 ];
 const RATE_LIMIT: &[Key] = &[
-    ("limit", &[]),
-    ("scope", &[]),
-    ("agent", &[]),
-    ("tool", &[]),
-    ("window", &[]),
+    Key::new("limit"),
+    Key::new("scope"),
+    Key::new("agent"),
+    Key::new("tool"),
+    Key::new("window"),
 ];
-const DEFINITION: &[Key] = &[("file", &[]), ("tool", &[])];
+const DEFINITION: &[Key] = &[Key::new("file"), Key::new("tool")];
 
-impl Reading<'_> {
+impl Reading {
     pub(super) fn tool(&mut self, name: &str, at: &Placed<'_>) -> ToolPolicy {
         let mut tool = ToolPolicy::new(name);
         tool.pointer = at.pointer.clone();
@@ -43,29 +46,29 @@ impl Reading<'_> {
         if at.value.is_null() {
             return tool;
         }
-        let section = self.findings.section(at, TOOL);
+        let section = self.reader.section(at, TOOL);
         if let Some(at) = section.get("group") {
             tool.groups = self.tool_groups(at);
         }
         if let Some(at) = section.said("state") {
-            let state = self.findings.text(at).unwrap_or_default();
+            let state = self.reader.text(at).unwrap_or_default();
             tool.next_state = Some(state.to_owned()).filter(|state| !state.is_empty());
         }
         if let Some(at) = section.get("available_in_states") {
             tool.states = self.states(at);
             if tool.states == States::Only(BTreeSet::new()) {
                 let message = "the list of states is empty: the tool is never available";
-                self.findings.warn(&at.pointer, message);
+                self.warn(&at.pointer, message);
             }
         }
         if let Some(at) = section.said("rate_limit") {
             tool.limits = self.limits(at);
         }
         if let Some(at) = section.said("required_permissions") {
-            for (text, pointer) in self.findings.texts(at, "a permission") {
+            for (text, pointer) in self.reader.texts(at, "a permission") {
                 match Permission::parse(&text) {
                     Ok(permission) => tool.permissions.push(permission),
-                    Err(invalid) => self.findings.error(&pointer, invalid),
+                    Err(invalid) => self.reader.error(&pointer, invalid),
                 }
             }
             tool.permissions.sort();
@@ -76,7 +79,7 @@ impl Reading<'_> {
         tool.title = self.line(&section, "name", "a tool's name");
         for key in ["description", "type", "mcp_tool_id"] {
             if let Some(at) = section.said(key) {
-                self.findings.text(at);
+                self.reader.text(at);
             }
         }
         tool
@@ -88,12 +91,8 @@ impl Reading<'_> {
         key: &str,
         what: &'static str,
     ) -> Option<String> {
-        let at = section.said(key)?;
-        let text = self.findings.text(at)?.trim();
-        if text.is_empty() {
-            self.findings.error(&at.pointer, Problem::Blank { what });
-        }
-        Some(text.to_owned())
+        let line = self.reader.line(section.said(key)?, what)?;
+        Some(line.to_owned())
     }
 
     fn tool_groups(&mut self, at: &Placed<'_>) -> Vec<String> {
@@ -104,12 +103,12 @@ impl Reading<'_> {
         };
         if groups.is_empty() {
             let message = "the list of groups is empty: only a request for `*` reaches the tool";
-            self.findings.warn(&at.pointer, message);
+            self.warn(&at.pointer, message);
         }
         if groups.iter().any(|group| group == EVERY) {
             let message =
                 "`*` is no wildcard in a tool's groups: only a request for `*` reaches it";
-            self.findings.warn(&at.pointer, message);
+            self.warn(&at.pointer, message);
         }
         groups
     }
@@ -127,7 +126,7 @@ impl Reading<'_> {
                 ("warn", OutputMode::Warn),
                 ("enforce", OutputMode::Enforce),
             ];
-            tool.output_mode = self.findings.word(at, &words).unwrap_or_default();
+            tool.output_mode = self.reader.word(at, &words).unwrap_or_default();
         }
         let Some(at) = section.said("definition") else {
             return;
@@ -135,8 +134,8 @@ impl Reading<'_> {
         for other in ["input_schema", "output_schema"] {
             if section.said(other).is_some() {
                 let one = "definition";
-                self.findings
-                    .error(&at.pointer, Problem::Exclusive { one, other });
+                self.reader
+                    .error(&at.pointer, Mistake::Exclusive { one, other });
             }
         }
         tool.definition = self.definition(name, at);
@@ -144,7 +143,7 @@ impl Reading<'_> {
 
     fn schema(&mut self, at: &Placed<'_>) -> Value {
         if !matches!(at.value, Value::Object(_) | Value::Bool(_)) {
-            self.findings.object(at);
+            self.reader.object(at);
         }
         at.value.clone()
     }
@@ -159,15 +158,11 @@ impl Reading<'_> {
                 pointer,
             });
         }
-        let section = self.findings.section(at, DEFINITION);
-        let Some(file) = section.said("file") else {
-            self.findings
-                .error(&pointer, Problem::Missing { key: "file" });
-            return None;
-        };
-        let file = self.findings.text(file)?.to_owned();
+        let section = self.reader.section(at, DEFINITION);
+        let file = self.reader.required(&section, "file")?;
+        let file = self.reader.text(file)?.to_owned();
         let tool = match section.said("tool") {
-            Some(at) => self.findings.text(at)?.to_owned(),
+            Some(at) => self.reader.text(at)?.to_owned(),
             None => name.to_owned(),
         };
         Some(DefinitionRef {
@@ -185,33 +180,33 @@ impl Reading<'_> {
             if word.parse::<u64>().is_ok() {
                 let expected = "a whole number without quotes";
                 let found = format!("the text `{word}`");
-                self.findings
-                    .error(&at.pointer, Problem::Type { expected, found });
+                self.reader
+                    .error(&at.pointer, Mistake::Type { expected, found });
                 return Limits::default();
             }
-            let problem = Problem::Word {
+            let mistake = Mistake::Word {
                 word: word.to_owned(),
                 suggestion: closest(word, ["unlimited"]),
                 known: "unlimited, a whole number, or a mapping".to_owned(),
             };
-            self.findings.error(&at.pointer, problem);
+            self.reader.error(&at.pointer, mistake);
             return Limits::default();
         }
         if !at.value.is_object() {
-            let max = self.findings.count(at).unwrap_or(self.rate.limit.max);
+            let max = self.reader.count(at).unwrap_or(self.rate.limit.max);
             let limit = Limit {
                 max,
                 ..self.rate.limit
             };
             return self.rate.scope.of(limit);
         }
-        let section = self.findings.section(at, RATE_LIMIT);
+        let section = self.reader.section(at, RATE_LIMIT);
         let window = section
             .said("window")
-            .and_then(|at| self.findings.duration(at));
+            .and_then(|at| self.reader.duration(at));
         let window = window.unwrap_or(self.rate.limit.window);
         let mut limit = |key: &str| {
-            let max = section.said(key).and_then(|at| self.findings.count(at));
+            let max = section.said(key).and_then(|at| self.reader.count(at));
             max.map(|max| Limit { max, window })
         };
         let (agent, tool, plain) = (limit("agent"), limit("tool"), limit("limit"));
@@ -222,15 +217,15 @@ impl Reading<'_> {
             ] {
                 if given {
                     let one = if agent.is_some() { "agent" } else { "tool" };
-                    self.findings
-                        .error(&at.pointer, Problem::Exclusive { one, other });
+                    self.reader
+                        .error(&at.pointer, Mistake::Exclusive { one, other });
                 }
             }
             return Limits { agent, tool };
         }
         let scope = section
             .said("scope")
-            .and_then(|at| self.findings.word(at, SCOPES));
+            .and_then(|at| self.reader.word(at, SCOPES));
         let max = self.rate.limit.max;
         scope
             .unwrap_or(self.rate.scope)

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use toolwarden_model::closest;
+use toolwarden_model::document::{Mistake, Reader};
 use toolwarden_model::json::Pointer;
 
-use super::section::Findings;
 use super::{DEFAULT_GROUP, EVERY, Grants, Policy, Problem};
 
 /// How many misspelled names are compared with every known one.
 const MAX_SUGGESTIONS: usize = 50;
 
 /// Roles, tools and groups that are named have to be there: a misspelled refusal refuses nothing.
-pub(super) fn check(policy: &Policy, findings: &mut Findings) {
+pub(super) fn check(policy: &Policy, reader: &mut Reader<Problem>) {
     let tools: BTreeSet<&str> = policy.tools.iter().map(|tool| tool.name.as_str()).collect();
     let mut suggestions = MAX_SUGGESTIONS;
     let mut closest = |word: &str, known: &mut dyn Iterator<Item = &str>| {
@@ -26,7 +26,7 @@ pub(super) fn check(policy: &Policy, findings: &mut Findings) {
     let known_groups = known_groups(policy);
     let holders = policy.principals.values().map(|it| &it.grants);
     for grants in holders.chain(policy.roles.values()).chain([&policy.anyone]) {
-        let missing = |what: &'static str, name: &str, suggestion| Problem::Nothing {
+        let missing = |what: &'static str, name: &str, suggestion| Mistake::Nothing {
             what,
             name: name.to_owned(),
             suggestion,
@@ -35,37 +35,37 @@ pub(super) fn check(policy: &Policy, findings: &mut Findings) {
             if !policy.roles.contains_key(role) {
                 let near = closest(role, &mut policy.roles.keys().map(String::as_str));
                 let pointer = grants.pointer.child("roles");
-                findings.error(&pointer, missing("role", role, near));
+                reader.error(&pointer, missing("role", role, near));
             }
         }
         let denied = grants.pointer.child("deny");
         for tool in &grants.deny.tools {
             if !tools.contains(tool.as_str()) {
                 let near = closest(tool, &mut tools.iter().copied());
-                findings.error(&denied.child("tools"), missing("tool", tool, near));
+                reader.error(&denied.child("tools"), missing("tool", tool, near));
             }
         }
         for group in &grants.deny.groups {
             if group != EVERY && !known_groups.contains(group.as_str()) {
                 let near = closest(group, &mut known_groups.iter().copied());
-                findings.error(&denied.child("groups"), missing("group", group, near));
+                reader.error(&denied.child("groups"), missing("group", group, near));
             }
         }
     }
     for name in &policy.quarantine {
         if !tools.contains(name.as_str()) {
-            let problem = Problem::Nothing {
+            let mistake = Mistake::Nothing {
                 what: "tool",
                 name: name.clone(),
                 suggestion: closest(name, &mut tools.iter().copied()),
             };
-            findings.error(&Pointer::of(["quarantine"]), problem);
+            reader.error(&Pointer::of(["quarantine"]), mistake);
         }
     }
     for (name, role) in &policy.roles {
         if takes_over_itself(name, &policy.roles) {
             let role_name = name.clone();
-            findings.error(&role.pointer, Problem::RoleCircle { role: role_name });
+            reader.error(&role.pointer, Problem::RoleCircle { role: role_name });
         }
     }
 }

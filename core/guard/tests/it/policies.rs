@@ -74,6 +74,27 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
     assert_eq!(tool.states, States::Only(["a".to_owned()].into()));
     assert_eq!(tool.limits.agent.unwrap().max.get(), 3);
     assert_eq!(tool.permissions[0].as_str(), "x:y");
+
+    let text = "tools:
+  one: {available_in_states: [a], applicable-states: a}
+  order: {available_in_states: [a, b], applicable-states: [b, a]}
+  nothing: {group: [], groups: }
+";
+    let document = Document::read(text).unwrap();
+    let policy = Policy::read(&document).unwrap().policy;
+    let states: Vec<&States> = policy.tools.iter().map(|tool| &tool.states).collect();
+    let only = |names: &[&str]| States::Only(names.iter().map(|&it| it.to_owned()).collect());
+    assert_eq!(states, [&only(&["a"]), &only(&["a", "b"]), &States::Every]);
+    assert_eq!(
+        mistakes(
+            "tools: {t: {group: [a], groups: [a, a], mcp_tool: x, mcp_tool_id: [x], state: , input-schema: }}"
+        ),
+        [
+            "1:25 /tools/t/groups: `group` and `groups` are the same key and say different things",
+            "1:54 /tools/t/mcp_tool_id: `mcp_tool` and `mcp_tool_id` are the same key and say different things",
+            "1:81 /tools/t/input-schema: `input-schema` has no value; write one, or leave the key out",
+        ]
+    );
 }
 
 #[test]

@@ -48,10 +48,6 @@ impl Position {
             column,
         }
     }
-
-    fn at(text: &str, offset: usize) -> Self {
-        Self::after(text.get(..offset).unwrap_or(text))
-    }
 }
 
 /// Where everything stands in a valid JSON text: values, or the keys that lead to them.
@@ -97,6 +93,7 @@ pub(super) fn duplicate_keys(text: &str) -> Vec<DuplicateKey> {
     let mut scanner = Scanner::new(text);
     let mut seen: Vec<BTreeSet<String>> = Vec::new();
     let mut found = Vec::new();
+    let (mut reached, mut position) = (0, Position { line: 1, column: 1 });
     while let Some(token) = scanner.next() {
         match token.kind {
             Kind::Open => seen.push(BTreeSet::new()),
@@ -106,7 +103,9 @@ pub(super) fn duplicate_keys(text: &str) -> Vec<DuplicateKey> {
             Kind::Key => {
                 let new = seen.last_mut().is_some_and(|keys| keys.insert(token.key()));
                 if !new {
-                    let position = Position::at(text, token.offset);
+                    let passed = text.get(reached..token.offset).unwrap_or_default();
+                    position = position.beyond(Position::after(passed));
+                    reached = token.offset;
                     found.push(DuplicateKey {
                         pointer: scanner.path(&token),
                         position,

@@ -7,11 +7,11 @@ use reqwest::header::HeaderValue;
 use reqwest::{Method, Response};
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
+use toolwarden_model::event_stream::{Event, EventReader};
 
 use super::Call;
 use super::http_base::{EVENTS, HttpBase, JSON_OR_EVENTS, Post, content_type, fault, has_type};
 use crate::error::{McpError, ProtocolFault};
-use crate::event_stream::{Event, EventReader};
 use crate::message::{self, Message};
 use crate::protocol::{SESSION_HEADER, VERSION_HEADER};
 

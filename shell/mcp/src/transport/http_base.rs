@@ -1,14 +1,9 @@
 //! HTTP requests with bounds, and what their failures mean.
 
-use std::error::Error;
-use std::io;
-use std::net::IpAddr;
-use std::sync::Arc;
-
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, Response, StatusCode};
-use rustls_platform_verifier::BuilderVerifierExt as _;
+use toolwarden_http::{is_tls, shown};
 
 use crate::endpoint::Url;
 use crate::error::{Evidence, McpError, ProtocolFault};
@@ -51,20 +46,10 @@ impl HttpBase {
     pub(crate) fn new(endpoint: &Url, limits: &Limits) -> Result<Self, McpError> {
         let url = endpoint.parsed()?;
         let headers = endpoint.parsed_headers()?.into_iter().collect();
-        let mut builder = reqwest::Client::builder()
+        let builder = toolwarden_http::client(&url)
+            .map_err(|source| McpError::CertificateStore { source })?
             .connect_timeout(limits.connect)
-            .redirect(Policy::custom(follow))
-            .user_agent(concat!("toolwarden/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            // A proxy's loopback is not ours.
-            builder = builder.no_proxy();
-        }
-        // The certificate store is read only when it is needed: some containers have none.
-        if url.scheme() == "https" {
-            builder = builder.tls_backend_preconfigured(tls()?);
-        } else {
-            builder = builder.tls_backend_preconfigured(no_tls()?);
-        }
+            .redirect(Policy::custom(follow));
         let client = builder.build().map_err(|source| McpError::Connect {
             url: endpoint.url.clone(),
             source,
@@ -236,66 +221,6 @@ fn follow(attempt: Attempt<'_>) -> Action {
     } else {
         attempt.stop()
     }
-}
-
-fn tls() -> Result<rustls::ClientConfig, McpError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verified = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_platform_verifier());
-    match verified {
-        Ok(builder) => Ok(builder.with_no_client_auth()),
-        Err(source) => Err(McpError::CertificateStore { source }),
-    }
-}
-
-/// A configuration that trusts nobody. It keeps the HTTP client from looking for a
-/// process-wide one, and no redirect leads from http to https.
-fn no_tls() -> Result<rustls::ClientConfig, McpError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|source| McpError::CertificateStore { source })?;
-    Ok(builder
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth())
-}
-
-fn is_loopback(url: &reqwest::Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-fn is_tls(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(current) = cause {
-        if current.is::<rustls::Error>() {
-            return true;
-        }
-        // An I/O error does not name what it wraps as its source.
-        let wrapped = current
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
-        cause = match wrapped {
-            Some(inner) => Some(inner),
-            None => current.source(),
-        };
-    }
-    false
-}
-
-/// The address without user, password and query, which may be secrets.
-fn shown(url: &reqwest::Url) -> String {
-    let port = url
-        .port()
-        .map(|port| format!(":{port}"))
-        .unwrap_or_default();
-    let host = url.host_str().unwrap_or_default();
-    format!("{}://{host}{port}{}", url.scheme(), url.path())
 }
 
 fn excerpt(body: &[u8]) -> String {

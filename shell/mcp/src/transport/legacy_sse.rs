@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use reqwest::{Method, Response};
 use serde_json::value::RawValue;
+use toolwarden_model::event_stream::{Event, EventReader};
 
 use super::http_base::{EVENTS, HttpBase, JSON_OR_EVENTS, Post, content_type, fault, same_origin};
 use super::{Call, OwnedTask};
 use crate::correlate::{Correlator, Ended};
 use crate::error::{McpError, ProtocolFault};
-use crate::event_stream::{Event, EventReader};
 use crate::message::{self, Message};
 
 /// A server spoken to by POST and heard on an event stream.

@@ -81,7 +81,7 @@ impl Shared {
         let guard = &current.guard;
         let standing = self.standing(guard, call, began);
         let answer = self.asking(guard, call, &standing, |request| {
-            let answer = self.pass(guard, request, call, began);
+            let answer = self.pass(&current, request, call, began);
             if let Err(denial) = &answer {
                 self.count_denial(guard, denial, request);
             }
@@ -160,18 +160,15 @@ impl Shared {
     /// Takes a call through the gates, and counts it.
     fn pass(
         &self,
-        guard: &Guard,
+        current: &Current,
         request: &Request<'_>,
         call: &Call<'_>,
         now: u64,
     ) -> Result<Permit, Denial> {
+        let guard = &current.guard;
         let admitted = guard.admit(request, call.tool)?;
-        if !admitted.unknown_groups().is_empty() {
-            self.metrics.unknown_groups(admitted.unknown_groups().len());
-        }
-        if !admitted.narrowed().is_empty() {
-            self.count_excess(guard, admitted.narrowed().iter().map(String::as_str));
-        }
+        let (unknown, narrowed) = (admitted.unknown_groups(), admitted.narrowed());
+        self.note_groups(current, call, unknown, narrowed);
         let limits = admitted.limits();
         let (counted, answer) = match self.count(call, &limits, now) {
             Ok(counted) => (counted, Ok(())),
@@ -308,6 +305,29 @@ impl Shared {
         self.note(current, call, Event::Escalation { code, detail });
     }
 
+    /// Counts and puts down groups that were asked for in vain: no tool is in them, or they are not
+    /// granted and were left away.
+    fn note_groups(
+        &self,
+        current: &Current,
+        call: &Call<'_>,
+        unknown: &[String],
+        narrowed: &[String],
+    ) {
+        if !unknown.is_empty() {
+            self.metrics.unknown_groups(unknown.len());
+            let detail = object(json!({"groups": unknown}));
+            let code = "unknown_group";
+            self.note(current, call, Event::Escalation { code, detail });
+        }
+        if !narrowed.is_empty() {
+            self.count_excess(&current.guard, narrowed.iter().map(String::as_str));
+            let detail = object(json!({"groups": narrowed}));
+            let code = "groups_left_away";
+            self.note(current, call, Event::Escalation { code, detail });
+        }
+    }
+
     /// What a request may reach, counted.
     pub(super) fn list(
         &self,
@@ -331,9 +351,7 @@ impl Shared {
             match &available {
                 Ok(found) => {
                     self.metrics.listed(guard, request, found);
-                    if !found.narrowed.is_empty() {
-                        self.count_excess(guard, found.narrowed.iter().map(String::as_str));
-                    }
+                    self.note_groups(current, call, &found.unknown_groups, &found.narrowed);
                 }
                 Err(denial) => {
                     self.count_denial(guard, denial, request);

@@ -67,8 +67,9 @@ pub enum Event {
         from: Arc<str>,
         /// To that.
         to: Arc<str>,
-        /// Why it was not taken; none where it was.
-        refused: Option<&'static str>,
+        /// `taken`, `dead_end` where it was taken and no tool is available there, or why it was not
+        /// taken.
+        code: &'static str,
     },
     /// A session was opened or closed.
     Session {
@@ -312,9 +313,9 @@ impl Event {
                 };
                 ("outcome", code, None, body)
             }
-            Self::Transition { from, to, refused } => {
+            Self::Transition { from, to, code } => {
                 let body = object(json!({"from": **from, "to": **to}));
-                ("transition", refused.unwrap_or("taken"), None, body)
+                ("transition", code, None, body)
             }
             Self::Session { code, detail } => ("session", code, None, detail.clone()),
             Self::Escalation { code, detail } => ("escalation", code, None, detail.clone()),

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use toolwarden_canon::{Source, canonicalize};
 use toolwarden_guard::{
-    DefinitionRef, Document, DocumentError, Guard, Policy, PolicyError, PolicyWarning, Problem,
-    ReadPolicy, ToolPolicy,
+    DefinitionRef, Guard, Policy, PolicyError, PolicyWarning, Problem, ReadPolicy, ToolPolicy,
 };
+use toolwarden_model::document::{Document, DocumentError};
 use toolwarden_model::json::{JsonError, Object, decode_utf8, parse};
 use toolwarden_model::{Fingerprint, Tool, closest};
 

@@ -1,5 +1,6 @@
 //! Puts the guard in front of any callable.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub struct Wrapped<F> {
     principal: String,
     session: Option<String>,
     groups: Option<RequestedGroups>,
+    attributes: BTreeMap<String, Value>,
     parameters: Option<Vec<String>>,
     callable: F,
 }
@@ -134,6 +136,7 @@ impl Interceptor {
             principal: principal.to_owned(),
             session: None,
             groups: None,
+            attributes: BTreeMap::new(),
             parameters: None,
             callable,
         }
@@ -141,13 +144,8 @@ impl Interceptor {
 
     /// Decides a call and puts the decision down, without making it.
     #[must_use]
-    pub fn intercept(&self, tool: &str, arguments: Value, principal: &str) -> Decision {
-        self.guard.intercept(&Call {
-            tool,
-            principal,
-            arguments: Arc::new(arguments),
-            ..Call::default()
-        })
+    pub fn intercept(&self, call: &Call<'_>) -> Decision {
+        self.guard.intercept(call)
     }
 }
 
@@ -177,6 +175,13 @@ impl<F> Wrapped<F> {
     #[must_use]
     pub fn groups<'g>(mut self, groups: impl IntoIterator<Item = &'g str>) -> Self {
         self.groups = Some(groups.into_iter().collect());
+        self
+    }
+
+    /// The same callable, saying this of its request: what conditions may ask about.
+    #[must_use]
+    pub fn attribute(mut self, name: &str, value: Value) -> Self {
+        self.attributes.insert(name.to_owned(), value);
         self
     }
 
@@ -230,10 +235,31 @@ impl<F> Wrapped<F> {
         T: Serialize,
         E: std::fmt::Display,
     {
-        let value = serde_json::to_value(&arguments);
-        let open = self.ask(value.map_err(ArgumentsProblem::NoJson))?;
+        let open = self.decide_whole(&arguments)?;
         let result = self.callable.call((arguments,));
         settle(open, result)
+    }
+
+    /// As [`Self::call_with`], for a callable that returns a future.
+    ///
+    /// # Errors
+    /// The call is refused, fails, or returns what it should not.
+    pub async fn call_async_with<A, U, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    where
+        A: Serialize,
+        F: Callable<(A,), Output = U>,
+        U: Future<Output = Result<T, E>>,
+        T: Serialize,
+        E: std::fmt::Display,
+    {
+        let open = self.decide_whole(&arguments)?;
+        let result = self.callable.call((arguments,)).await;
+        settle(open, result)
+    }
+
+    fn decide_whole<E>(&self, arguments: &impl Serialize) -> Result<OpenCall, Intercepted<E>> {
+        let value = serde_json::to_value(arguments);
+        self.ask(value.map_err(ArgumentsProblem::NoJson))
     }
 
     fn decide<E>(&self, arguments: &impl Positional) -> Result<OpenCall, Intercepted<E>> {
@@ -254,6 +280,7 @@ impl<F> Wrapped<F> {
             principal: &self.principal,
             session: self.session.as_deref(),
             groups: self.groups.clone(),
+            attributes: self.attributes.clone(),
             ..Call::default()
         };
         let decided = match arguments {

@@ -93,6 +93,23 @@ pub struct Call<'c> {
     pub attributes: BTreeMap<String, Value>,
 }
 
+/// What becomes of a tool whose name is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// It stays, and the new one is refused.
+    Keep,
+    /// The new one takes its place.
+    Replace,
+}
+
+/// A tool of the same name is there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("connector '{tool}' is already registered")]
+pub struct AlreadyRegistered {
+    /// The tool.
+    pub tool: String,
+}
+
 /// The principal of a call that names none.
 pub const UNKNOWN_PRINCIPAL: &str = "unknown";
 
@@ -223,10 +240,15 @@ impl LiveGuard {
         shared.list(&current, call, &standing)
     }
 
-    /// Takes over another policy. Windows, sessions and permissions changed at run time stay.
+    /// Takes over another policy. Windows, sessions and permissions changed at run time stay, and so
+    /// does the durability of the log; where the policy asks for another one, its record says so.
     pub fn exchange(&self, policy: LoadedPolicy) {
         let shared = &self.shared;
-        let detail = policy.detail();
+        let mut detail = policy.detail();
+        let asked = policy.guard.audit().durability;
+        if let Some(kept) = shared.log.durability().filter(|it| *it != asked) {
+            detail.insert("durability_kept".to_owned(), kept.as_str().into());
+        }
         let amendments = shared.amendments();
         let amended = policy.guard.amended(named(&amendments));
         let under = Under::new(policy.guard);
@@ -259,18 +281,39 @@ impl LiveGuard {
         }
     }
 
-    /// Adds a tool, or puts another in the place of one of the same name. Until the policy is
-    /// exchanged it counts as if it stood there.
-    pub fn register(&self, tool: &ToolPolicy) -> Vec<SchemaFault> {
-        let mut faults = Vec::new();
+    /// Adds a tool. Until the policy is exchanged it counts as if it stood there. A schema that cannot
+    /// be used is told, and no call of the tool passes.
+    ///
+    /// # Errors
+    /// There is a tool of that name, and it is not to be replaced.
+    pub fn register(
+        &self,
+        tool: &ToolPolicy,
+        present: Present,
+    ) -> Result<Vec<SchemaFault>, AlreadyRegistered> {
+        let mut answer = Ok(Vec::new());
         self.change_tools(|guard| {
-            let (guard, told) = guard.with_tool(tool);
-            faults = told;
+            if present == Present::Keep && guard.has_tool(&tool.name) {
+                answer = Err(AlreadyRegistered {
+                    tool: tool.name.clone(),
+                });
+                return guard.clone();
+            }
+            let (guard, faults) = guard.with_tool(tool);
+            answer = Ok(faults);
             guard
         });
-        let detail = object(json!({"tool": tool.name}));
-        self.note_policy("registered", detail);
-        faults
+        if answer.is_ok() {
+            let detail = object(json!({"tool": tool.name}));
+            self.note_policy("registered", detail);
+        }
+        answer
+    }
+
+    /// Whether there is a tool of this name.
+    #[must_use]
+    pub fn is_registered(&self, tool: &str) -> bool {
+        self.shared.current().guard.has_tool(tool)
     }
 
     /// Takes a tool away; nothing where there is none of that name.

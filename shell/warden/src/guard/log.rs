@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use toolwarden_guard::Guard;
+use toolwarden_guard::{Durability, Guard};
 use toolwarden_store::StoreError;
 
 use super::audit::{AuditError, AuditOptions, AuditWriter};
@@ -40,6 +40,15 @@ impl Log {
     pub fn kept(path: &Path, guard: &Guard) -> Result<Self, StoreError> {
         let options = AuditOptions::new(guard.audit().durability);
         Ok(Self::Kept(Arc::new(AuditWriter::open(path, options)?)))
+    }
+
+    /// What entries have survived once they are put down; none for a log in memory.
+    #[must_use]
+    pub fn durability(&self) -> Option<Durability> {
+        match self {
+            Self::Recent(_) => None,
+            Self::Kept(writer) => Some(writer.durability()),
+        }
     }
 
     /// Puts an entry down without waiting for it to be safe.

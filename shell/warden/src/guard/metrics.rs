@@ -172,8 +172,6 @@ impl Metrics {
             let of_group = i64::try_from(of_group).unwrap_or(i64::MAX);
             self.group_availability.get_or_create(&label).set(of_group);
         }
-        self.unknown_groups
-            .inc_by(found.unknown_groups.len() as u64);
     }
 
     pub(crate) fn unknown_groups(&self, count: usize) {

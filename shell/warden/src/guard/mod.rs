@@ -42,7 +42,7 @@ pub use conversation::RequestLog;
 pub use entry::{Ending, Entry, EntryId, Event};
 pub use file::{LoadedPolicy, PolicyFileError};
 pub use interceptor::{Callable, Intercepted, Interceptor, Positional, Wrapped};
-pub use live::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
+pub use live::{AlreadyRegistered, Call, LiveGuard, Present, UNKNOWN_PRINCIPAL};
 pub use log::{Log, RecentLog};
 pub use metrics::Metrics;
 pub use open_call::{OpenCall, OutputRejected};

@@ -156,26 +156,24 @@ impl OpenCall {
         let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
         let at = shared.moment(&current.guard, shared.clock.monotonic());
         let moved = shared.sessions.advance(whose, step, at);
-        let refused = match moved {
+        let code = match moved {
             Moved::Already => return,
             Moved::Taken { after } => {
                 let step = (&**permit.tool(), &*from, &*to);
                 shared.metrics.transition(&current.guard, step, after);
-                if !current.guard.has_tools_in(next) {
-                    shared.metrics.invalid_transition("dead_end");
+                if current.guard.has_tools_in(next) {
+                    "taken"
+                } else {
+                    "dead_end"
                 }
-                None
             }
-            Moved::Elsewhere => {
-                shared.metrics.invalid_transition("elsewhere");
-                Some("elsewhere")
-            }
-            Moved::Full => {
-                shared.metrics.invalid_transition("too_many_sessions");
-                Some("too_many_sessions")
-            }
+            Moved::Elsewhere => "elsewhere",
+            Moved::Full => "too_many_sessions",
         };
-        self.note(permit, Event::Transition { from, to, refused });
+        if code != "taken" {
+            shared.metrics.invalid_transition(code);
+        }
+        self.note(permit, Event::Transition { from, to, code });
     }
 
     fn note(&self, permit: &Permit, event: Event) {

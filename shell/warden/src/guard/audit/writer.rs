@@ -201,6 +201,18 @@ impl<E: Recordable> AuditWriter<E> {
         }
     }
 
+    /// What a submitted record has survived.
+    #[must_use]
+    pub const fn durability(&self) -> Durability {
+        match &self.0 {
+            Way::Direct(_) => Durability::Sync,
+            Way::Queued {
+                waited_for: true, ..
+            } => Durability::Group,
+            Way::Queued { .. } => Durability::Async,
+        }
+    }
+
     /// How it is.
     #[must_use]
     pub fn health(&self) -> Health {

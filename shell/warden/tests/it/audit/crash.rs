@@ -85,7 +85,11 @@ fn appends_until_killed() {
         return;
     };
     let round = std::env::var(ROUND).unwrap();
-    let writer = AuditWriter::open(&path, AuditOptions::new(Durability::Group)).unwrap();
+    let durability = match round.parse::<u64>().unwrap() % 2 {
+        0 => Durability::Group,
+        _ => Durability::Sync,
+    };
+    let writer = AuditWriter::open(&path, AuditOptions::new(durability)).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (writer, round) = (&writer, &round);

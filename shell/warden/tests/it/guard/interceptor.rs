@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_guard::Code;
 use toolwarden_warden::guard::{Intercepted, Interceptor};
 
-use super::bench;
+use super::{bench, call};
 
 const POLICY: &str = "
 tools:
@@ -86,8 +86,38 @@ fn outcomes_are_recorded() {
     );
     let body = bench.log.all()[1].content().body;
     assert!(body.contains("\"error\":\"broken pipe\""), "{body}");
-    assert!(interceptor.intercept("plain", json!({}), "p").allowed);
-    assert!(!interceptor.intercept("plain", json!({}), "p").allowed);
+    let call = call("plain", "p", json!({}));
+    assert!(interceptor.intercept(&call).allowed);
+    assert!(!interceptor.intercept(&call).allowed);
+}
+
+#[test]
+fn outcomes_say_how_long_the_call_took() {
+    let bench = bench(POLICY);
+    let slow = Interceptor::new(bench.guard.clone()).wrap("plain", "p", || {
+        bench.at(1.5);
+        Ok::<_, Infallible>(())
+    });
+    slow.call(()).unwrap();
+    let body: Value = serde_json::from_str(&bench.log.all()[1].content().body).unwrap();
+    assert_eq!(body["latency_ms"], json!(1500));
+}
+
+#[test]
+fn a_wrapped_call_says_what_conditions_ask_about() {
+    let bench = bench(
+        "tools: {t: {group: team}}
+groups: {team: {when: 'request.team == \"finance\"'}}
+principals: {p: {groups: [team]}}",
+    );
+    let tool = Interceptor::new(bench.guard).wrap("t", "p", || Ok::<_, Infallible>(7));
+    let tool = tool.groups(["team"]);
+    let off = tool.call(()).unwrap_err();
+    assert!(matches!(off, Intercepted::Denied { denial, .. } if denial.code == Code::GroupOff));
+    assert_eq!(
+        tool.attribute("team", json!("finance")).call(()).unwrap(),
+        7
+    );
 }
 
 #[test]
@@ -113,7 +143,12 @@ fn futures_are_intercepted_too() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
+    let whole = interceptor.wrap("chat", "p", |arguments: Value| async move {
+        Ok::<_, Infallible>(json!({"text": arguments["prompt"]}))
+    });
     runtime.block_on(async {
+        let said = whole.call_async_with(json!({"prompt": "hi"})).await;
+        assert_eq!(said.unwrap(), json!({"text": "hi"}));
         assert_eq!(double.call_async((21,)).await.unwrap(), 42);
         // A future that is never polled does nothing; one that is given up midway is abandoned.
         drop(double.call_async((1,)));
@@ -126,6 +161,8 @@ fn futures_are_intercepted_too() {
     assert_eq!(
         bench.kinds(),
         [
+            "decision allowed",
+            "outcome succeeded",
             "decision allowed",
             "outcome succeeded",
             "decision allowed",

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 use toolwarden_guard::{Code, Document, Guard, Policy, duration};
 use toolwarden_testkit::vectors;
-use toolwarden_warden::guard::RecentLog;
+use toolwarden_warden::guard::{Present, RecentLog};
 
 use super::{bench, on_bench};
 
@@ -178,22 +178,27 @@ fn tools_are_registered_replaced_and_taken_away() {
     let bench = bench("tools: {b: {}, a: {}}\nprincipals: {p: {deny: {tools: [b]}}}");
     let code = |tool| bench.decide(tool, "p", json!({})).code;
     let mut tool = toolwarden_guard::ToolPolicy::new("c");
-    assert_eq!(bench.guard.register(&tool), []);
+    assert_eq!(bench.guard.register(&tool, Present::Keep), Ok(vec![]));
     assert_eq!(bench.guard.tool_names(), ["a", "b", "c"]);
     assert_eq!(code("c"), Code::Allowed);
     tool.input_schema = json!({"required": ["q"]});
-    bench.guard.register(&tool);
+    let taken = bench.guard.register(&tool, Present::Keep).unwrap_err();
+    assert_eq!(taken.to_string(), "connector 'c' is already registered");
+    assert_eq!(code("c"), Code::Allowed, "the old one stays");
+    bench.guard.register(&tool, Present::Replace).unwrap();
     assert_eq!(code("c"), Code::InvalidInput, "the new one counts");
     tool.input_schema = json!({"type": "nonsense"});
-    assert_eq!(bench.guard.register(&tool).len(), 1);
+    let faults = bench.guard.register(&tool, Present::Replace);
+    assert_eq!(faults.unwrap().len(), 1);
     assert_eq!(code("c"), Code::BrokenSchema);
+    assert!(bench.guard.is_registered("c"));
     bench.guard.unregister("c");
     bench.guard.unregister("c");
+    assert!(!bench.guard.is_registered("c"));
     assert_eq!(code("c"), Code::UnknownTool);
     bench.guard.unregister("a");
-    bench
-        .guard
-        .register(&toolwarden_guard::ToolPolicy::new("d"));
+    let tool = toolwarden_guard::ToolPolicy::new("d");
+    bench.guard.register(&tool, Present::Keep).unwrap();
     assert_eq!(
         code("b"),
         Code::DeniedByRule,

@@ -60,7 +60,7 @@ fn decisions_and_outcomes_are_in_the_store_under_every_durability() {
                 "policy loaded",
                 "decision allowed",
                 "outcome succeeded",
-                "transition taken",
+                "transition dead_end",
                 "decision filtered_by_state",
             ],
             "{durability}"
@@ -102,6 +102,29 @@ fn what_cannot_be_recorded_is_not_permitted() {
         assert_eq!(guard.intercept(&call).allowed, allowed, "{rule}");
         assert_eq!(guard.metrics().unrecorded_entries(), 3);
     }
+}
+
+#[test]
+fn a_policy_cannot_weaken_a_log_that_is_open() {
+    let (folder, guard) = kept("tools: {t: {}}\naudit: {durability: sync}");
+    let changed = "tools: {t: {}}\naudit: {durability: async}";
+    let place = Path::new("policy.yaml");
+    let changed = LoadedPolicy::of_text(changed.as_bytes(), place, Path::new("")).unwrap();
+    guard.exchange(changed);
+    let store = Store::open(&folder.path().join("audit.db")).unwrap();
+    let mut kept = None;
+    let last = RecordFilter {
+        kind: Some("policy".to_owned()),
+        ..RecordFilter::default()
+    };
+    store
+        .records(&last, |row| {
+            let body: serde_json::Value = serde_json::from_str(row.body).unwrap();
+            kept = body.get("durability_kept").cloned();
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(kept, Some(json!("sync")));
 }
 
 #[test]

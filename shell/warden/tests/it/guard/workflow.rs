@@ -442,7 +442,7 @@ fn a_session_can_be_taken_up_where_it_was_left() {
 }
 
 #[test]
-fn narrowed_and_unknown_requests_are_counted() {
+fn narrowed_and_unknown_requests_are_counted_and_put_down() {
     let bench = bench(&format!("{WORKFLOW}mode: narrow"));
     let greedy = Call {
         groups: groups(&["knowledge", "admin", "made-up"]),
@@ -464,6 +464,47 @@ fn narrowed_and_unknown_requests_are_counted() {
         !text.contains("access_denied_total{group=\"knowledge\"}"),
         "{text}"
     );
+    assert_eq!(
+        bench.kinds(),
+        [
+            "escalation unknown_group",
+            "escalation groups_left_away",
+            "decision allowed"
+        ]
+    );
+    let body = |at: usize| {
+        let mut body: serde_json::Value =
+            serde_json::from_str(&bench.log.all()[at].content().body).unwrap();
+        body["groups"].take()
+    };
+    assert_eq!(
+        (body(0), body(1)),
+        (json!(["made-up"]), json!(["admin", "made-up"]))
+    );
+    bench.guard.available(&greedy).unwrap();
+    assert_eq!(
+        bench.kinds()[3..],
+        ["escalation unknown_group", "escalation groups_left_away"],
+        "so are those of a listing"
+    );
+}
+
+#[test]
+fn a_way_into_a_dead_end_is_put_down_as_one() {
+    let bench = bench("tools: {t: {state: end, available_in_states: [undefined]}}");
+    let open = bench.guard.decide(&call("t", "p", json!({}))).unwrap();
+    open.succeeded_unseen();
+    assert_eq!(
+        bench.kinds(),
+        [
+            "decision allowed",
+            "outcome succeeded",
+            "transition dead_end"
+        ]
+    );
+    let text = bench.guard.metrics().text();
+    let line = "agent_invalid_state_transition_total{reason=\"dead_end\"} 1";
+    assert!(text.contains(line), "{text}");
 }
 
 #[test]
