@@ -9,13 +9,14 @@ use toolwarden_mcp::{InvalidEndpoint, McpError};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::document::DocumentErrorKind;
 use toolwarden_model::json::{JsonErrorKind, Position};
+use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::{
     ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
-use crate::commands::{AuditCommandError, GuardError, Source};
+use crate::commands::{AuditCommandError, GuardError, ProbeError, Source};
 use crate::style;
 
 /// Why a command could not do its work.
@@ -54,6 +55,8 @@ pub(crate) enum CliError {
     },
     #[error(transparent)]
     Guard(#[from] GuardError),
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     #[error("standard input can be read only once")]
     TwiceStdin,
     #[error(transparent)]
@@ -215,6 +218,7 @@ impl CliError {
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
             Self::Guard(error) => error.exit_code(),
+            Self::Probe(error) => error.exit_code(),
             Self::Audit(error) => error.exit_code(),
             Self::Interrupted { code } => *code,
         }
@@ -269,6 +273,7 @@ impl CliError {
                 | Self::Guard(GuardError::Policy(
                     PolicyFileError::Document { .. } | PolicyFileError::NotText { .. }
                 ))
+                | Self::Probe(ProbeError::File(_) | ProbeError::Capture(_))
         )
     }
 
@@ -289,6 +294,10 @@ impl CliError {
                 document_help(&source.kind)
             }
             Self::Guard(error) => error.help(),
+            Self::Probe(ProbeError::File(ProbeFileError::Document { source, .. })) => {
+                document_help(&source.kind)
+            }
+            Self::Probe(error) => error.help(),
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
             Self::Audit(error) => Some(error.help()),
             Self::Lock { source, .. } => Some(match source {

@@ -1,11 +1,12 @@
 //! For tests only: real definitions and acceptance vectors that live beside the repository, and real
-//! servers.
+//! servers and providers.
 //!
 //! A clone without them still passes: each test that needs them asks here, and is told in a
 //! printed line what it skips.
 
 mod corpus;
 mod installed;
+pub mod provider;
 mod schemas;
 mod shared;
 mod versions;

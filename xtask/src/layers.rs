@@ -14,6 +14,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/http", &[]),
     ("shell/mcp", &["toolwarden-model", "toolwarden-http"]),
     (
+        "shell/probe",
+        &[
+            "toolwarden-model",
+            "toolwarden-canon",
+            "toolwarden-drift",
+            "toolwarden-http",
+        ],
+    ),
+    (
         "shell/warden",
         &[
             "toolwarden-model",
@@ -35,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-guard",
             "toolwarden-store",
             "toolwarden-mcp",
+            "toolwarden-probe",
             "toolwarden-warden",
         ],
     ),

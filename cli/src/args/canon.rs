@@ -1,7 +1,11 @@
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolwarden_canon::{Dialect, Target};
+use thiserror::Error;
+use toolwarden_canon::{Dialect, DialectTable, Facts, InvalidTable, Target, UnknownDialect};
 
 use super::{InputArgs, OutputArgs, PlainFormat, ReportFormat};
 
@@ -46,13 +50,15 @@ Examples:
     /// Find what a provider would reject or ignore
     ///
     /// Checks schemas, names and sizes against dated tables of what each provider accepts,
-    /// without asking the provider. With --fix, definitions are rewritten where that keeps their
+    /// without asking the provider; a table may also be a file that `toolwarden probe dialect`
+    /// saved. With --fix, definitions are rewritten where that keeps their
     /// meaning, and written to standard output or --output.
     #[command(after_help = "\
 Examples:
   toolwarden canon lint --for kimi tools.json
   toolwarden canon lint --for openai-strict --for gemini --format github tools/*.json
-  toolwarden canon lint --for deepseek-strict --fix --output fixed.json tools.json")]
+  toolwarden canon lint --for deepseek-strict --fix --output fixed.json tools.json
+  toolwarden canon lint --for kimi.dialect.json tools.json")]
     Lint(LintArgs),
 }
 
@@ -139,9 +145,9 @@ pub(crate) struct LintArgs {
     /// The dialect to check for; may be given several times
     ///
     /// openai-strict, anthropic-strict, gemini, gemini-json-schema, kimi, deepseek-strict, bedrock,
-    /// cohere.
+    /// cohere; or a file that `toolwarden probe dialect --output` wrote.
     #[arg(long = "for", value_name = "DIALECT", required = true)]
-    pub(crate) dialects: Vec<Dialect>,
+    pub(crate) dialects: Vec<LintDialect>,
 
     /// Rewrite what can be rewritten without changing its meaning, and write the definitions
     #[arg(long)]
@@ -158,4 +164,53 @@ pub(crate) struct LintArgs {
     /// The shape of the report
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
+}
+
+/// What tools are checked for.
+#[derive(Clone, Debug)]
+pub(crate) enum LintDialect {
+    /// A dialect that is shipped.
+    Known(Dialect),
+    /// What a provider was found to do.
+    Probed(Arc<DialectTable>),
+}
+
+/// Why a word names nothing to check for.
+#[derive(Debug, Error)]
+pub(crate) enum InvalidLintDialect {
+    #[error(transparent)]
+    Unknown(UnknownDialect),
+    #[error("cannot read the file: {0}")]
+    Read(io::Error),
+    #[error("not a dialect table: {0}")]
+    Table(InvalidTable),
+}
+
+impl LintDialect {
+    pub(crate) fn facts(&self) -> &Facts {
+        match self {
+            Self::Known(dialect) => dialect.facts(),
+            Self::Probed(table) => &table.facts,
+        }
+    }
+}
+
+impl FromStr for LintDialect {
+    type Err = InvalidLintDialect;
+
+    /// A known word is a dialect; what looks like a path, or is one, is a file.
+    fn from_str(word: &str) -> Result<Self, InvalidLintDialect> {
+        let unknown = match word.parse() {
+            Ok(dialect) => return Ok(Self::Known(dialect)),
+            Err(unknown) => unknown,
+        };
+        let path = Path::new(word);
+        let is_path = word.contains(['/', '.', std::path::MAIN_SEPARATOR]) || path.exists();
+        if !is_path {
+            return Err(InvalidLintDialect::Unknown(unknown));
+        }
+        let text = std::fs::read_to_string(path).map_err(InvalidLintDialect::Read)?;
+        let table = DialectTable::read(&text).map_err(InvalidLintDialect::Table)?;
+        Ok(Self::Probed(Arc::new(table)))
+    }
 }

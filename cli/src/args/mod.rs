@@ -2,6 +2,7 @@ mod audit;
 mod canon;
 mod guard;
 mod pinning;
+mod probe;
 mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,7 @@ pub(crate) use audit::*;
 pub(crate) use canon::*;
 pub(crate) use guard::*;
 pub(crate) use pinning::*;
+pub(crate) use probe::*;
 pub(crate) use watch::*;
 
 const STYLES: Styles = Styles::styled()
@@ -42,7 +44,8 @@ Examples:
   toolwarden watch check tools.json
   toolwarden watch diff old.json new.json
   toolwarden watch scan tools.json
-  toolwarden guard check --call calls.jsonl")]
+  toolwarden guard check --call calls.jsonl
+  toolwarden probe run --old deepseek --new qwen --from-fixtures")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -128,6 +131,20 @@ Examples:
     )]
     Audit(Box<AuditCommand>),
 
+    /// Put the same tools to several models, and show how their calls differ
+    #[command(
+        subcommand,
+        after_help = "\
+Exit codes: 0 equal, 1 a difference, 2 a mistake, 3 not measured or not to be told from chance.
+
+Examples:
+  toolwarden probe run --old deepseek --new qwen --from-fixtures
+  toolwarden probe snapshot --provider kimi --repeat 20 -o kimi.json
+  toolwarden probe diff old.json new.json
+  toolwarden probe providers"
+    )]
+    Probe(Box<ProbeCommand>),
+
     /// Print a completion script for a shell
     #[command(after_help = "\
 Examples:
@@ -196,6 +213,7 @@ pub(crate) enum PlainFormat {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
     #[default]
+    #[value(alias = "rich")]
     Text,
     Json,
     /// SARIF 2.1.0, for code scanning
@@ -217,27 +235,27 @@ pub(crate) fn with_alias(args: impl Iterator<Item = OsString>) -> Vec<OsString> 
     let word = match called.as_deref().and_then(OsStr::to_str) {
         Some("toolcanon" | "aumai-toolcanon") => "canon",
         Some("toolwatch" | "aumai-toolwatch") => "watch",
+        Some("tooldrift") => "probe",
         _ => return args,
     };
     let asked = args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str);
     if matches!(asked, Some("--version" | "-V")) || asked == Some(word) {
         return args;
     }
-    // Scripts written for toolwatch read its JSON, unless they ask for one of our formats.
-    let reads_json = matches!(asked, Some("baseline" | "check" | "alerts"));
     let asks = |option: &str| {
         args.iter()
             .any(|it| it.to_string_lossy().starts_with(option))
     };
-    if word == "watch"
-        && reads_json
-        && !asks("--format")
-        && !asks("--compat")
-        && !asks("--help")
-        && !asks("-h")
-    {
-        args.push("--compat".into());
-    }
+    let as_before = !asks("--compat") && !asks("--help") && !asks("-h");
+    // Scripts written for these programs read what they write, unless they ask for our formats.
+    let compat: &[&str] = match (word, asked) {
+        ("watch", Some("baseline" | "check" | "alerts")) if as_before && !asks("--format") => {
+            &["--compat"]
+        }
+        ("probe", Some("snapshot" | "diff" | "run")) if as_before => &["--compat", "tooldrift"],
+        _ => &[],
+    };
+    args.extend(compat.iter().map(OsString::from));
     args.insert(1, word.into());
     args
 }

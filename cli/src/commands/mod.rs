@@ -1,11 +1,13 @@
 mod audit;
 mod canon;
 mod guard;
+mod probe;
 pub(crate) mod talk;
 mod watch;
 
 pub(crate) use audit::AuditCommandError;
 pub(crate) use guard::GuardError;
+pub(crate) use probe::ProbeError;
 pub(crate) use watch::Source;
 
 use clap::CommandFactory;
@@ -21,6 +23,7 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
         Command::Watch(command) => watch::run(&command),
         Command::Guard(command) => guard::run(&command),
         Command::Audit(command) => audit::run(&command),
+        Command::Probe(command) => probe::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);

@@ -22,11 +22,11 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// Text that cannot end a command or start another.
+/// Text that cannot end a command or start another, nor act on a terminal that shows the log.
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    let lines = text.split('\n').map(crate::style::visible);
+    let lines: Vec<String> = lines.map(|line| line.replace('%', "%25")).collect();
+    lines.join("%0A")
 }
 
 fn property(text: &str) -> String {

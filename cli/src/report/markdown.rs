@@ -4,7 +4,7 @@ use crate::style::visible;
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::from("| check | rejected | tools | checked |\n|---|---|---|---|\n");
     for check in &report.checks {
-        let since = check.basis.map_or("", |basis| basis.verified_on);
+        let since = check.basis.as_ref().map_or("", |basis| &basis.verified_on);
         text.push_str(&format!(
             "| {} | {} | {} | {since} |\n",
             check.name, check.rejected, check.tools

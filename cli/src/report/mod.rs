@@ -44,10 +44,10 @@ pub(crate) struct Check {
 }
 
 /// Where the knowledge behind a check comes from.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Basis {
-    pub(crate) verified_on: &'static str,
-    pub(crate) source: &'static str,
+    pub(crate) verified_on: String,
+    pub(crate) source: String,
 }
 
 /// One finding and its place.

@@ -9,9 +9,11 @@
 mod audit;
 mod commands;
 mod crash;
+mod dialect_tables;
 mod guard;
 mod live;
 mod pinning;
+mod probe;
 mod sandbox;
 mod sessions;
 mod subtle;

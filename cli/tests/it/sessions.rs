@@ -15,6 +15,7 @@ fn the_sessions_tell_the_truth() {
         "docs/watch.md",
         "docs/guard.md",
         "docs/audit.md",
+        "docs/probe.md",
     ] {
         let path = root.join(document);
         let written = std::fs::read_to_string(&path).unwrap();

@@ -11,6 +11,9 @@
 //! # Ok::<(), toolwarden_canon::TooDeep>(())
 //! ```
 
+pub mod reply;
+pub mod request;
+
 mod canonicalize;
 mod container;
 mod detect;
@@ -27,7 +30,8 @@ pub use canonicalize::{
 pub use container::{Container, Item, split};
 pub use detect::{Detection, Score, detect};
 pub use dialect::{
-    Demand, Dialect, Facts, Finding, Level, RequestLimits, UnknownDialect, conform, lint,
+    Demand, Dialect, DialectTable, Facts, Finding, InvalidTable, Level, RequestLimits,
+    UnknownDialect, conform, conform_by, lint, lint_by,
 };
 pub use emit::{
     Edit, Emission, Emitter, Kind, NameRule, Names, NotPortable, RenamedTool, Severity, Target,

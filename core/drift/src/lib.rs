@@ -3,6 +3,7 @@
 //!
 //! Values in, changes out: nothing here reads a clock, a file or the environment.
 
+pub mod contract;
 pub mod document;
 pub mod shape;
 pub mod text;

@@ -29,10 +29,9 @@ pub use guard::{
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
     Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
-    GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure, OutputMode,
-    Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
-    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, States, ToolPolicy,
-    group_and_parents,
+    GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure, OutputMode, Permission,
+    PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
+    ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, group_and_parents,
 };
 pub use redact::{REDACTED, Redaction};
 pub use toolwarden_model::document::{Document, InvalidDuration, duration};

@@ -1,11 +1,11 @@
 use toolwarden_canon::{
-    Demand, Dialect, Level, RequestLimits, conform, definition_pointer, lint, native,
+    Demand, Level, RequestLimits, conform_by, definition_pointer, lint_by, native,
 };
 use toolwarden_model::Format;
 use toolwarden_model::json::Pointer;
 
 use super::canonicalize::announce;
-use crate::args::{DocumentFormat, LintArgs, ReportFormat};
+use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
 use crate::commands::talk::{say, warn};
 use crate::error::CliError;
 use crate::input::{ReadTool, each_tool};
@@ -16,14 +16,11 @@ use crate::style;
 pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     let mut report = Report {
         schema: "toolwarden/canon/lint/v1",
-        checks: args
-            .dialects
-            .iter()
-            .map(|dialect| check(*dialect))
-            .collect(),
+        checks: args.dialects.iter().map(check).collect(),
         subjects: Vec::new(),
         findings: Vec::new(),
     };
+    args.dialects.iter().for_each(tell_gaps);
     let mut limits = RequestLimits::default();
     let mut fixed = match args.fix {
         true => Some(Documents::new(
@@ -47,10 +44,10 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
         return Err(args.input.nothing_found());
     }
     for dialect in &args.dialects {
-        for message in limits.exceeded(*dialect) {
+        for message in exceeded(&limits, dialect) {
             report
                 .findings
-                .push(request_finding(args, *dialect, message));
+                .push(request_finding(args, dialect, message));
         }
     }
     let failed = report
@@ -76,13 +73,45 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     })
 }
 
-fn check(dialect: Dialect) -> Check {
+/// What a report calls the dialect. A file may name its provider in any characters.
+fn name(dialect: &LintDialect) -> String {
+    match dialect {
+        LintDialect::Known(dialect) => dialect.to_string(),
+        LintDialect::Probed(table) => style::visible(&table.name),
+    }
+}
+
+/// Says what a table cannot tell, so that nobody takes silence for consent.
+fn tell_gaps(dialect: &LintDialect) {
+    let LintDialect::Probed(table) = dialect else {
+        return;
+    };
+    let not_measured = &table.not_measured;
+    if !not_measured.is_empty() {
+        let name = name(dialect);
+        let gaps = style::visible(&not_measured.join(", "));
+        say(&format!(
+            "{0}Warning{0:#}: {name}: not measured, so not checked: {gaps}",
+            style::WARNING
+        ));
+    }
+}
+
+/// What a request with all tools would be rejected for. A probe sends one tool at a time.
+fn exceeded(limits: &RequestLimits, dialect: &LintDialect) -> Vec<String> {
+    match dialect {
+        LintDialect::Known(dialect) => limits.exceeded(*dialect),
+        LintDialect::Probed(_) => limits.repeated(),
+    }
+}
+
+fn check(dialect: &LintDialect) -> Check {
     let facts = dialect.facts();
     Check {
-        name: dialect.to_string(),
+        name: name(dialect),
         basis: Some(Basis {
-            verified_on: facts.verified_on,
-            source: facts.source,
+            verified_on: facts.verified_on.to_string(),
+            source: facts.source.to_string(),
         }),
         rejected: 0,
         outcome: "rejected",
@@ -92,7 +121,7 @@ fn check(dialect: Dialect) -> Check {
 }
 
 /// Rewrites a tool for every dialect where that keeps its meaning, and says what it changed.
-fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect], tell: bool) -> usize {
+fn fix(read: &mut ReadTool<'_>, dialects: &[LintDialect], tell: bool) -> usize {
     let mut count = 0;
     let tool = &mut read.found.tool;
     // An operation is part of its document and cannot be written back alone.
@@ -100,10 +129,10 @@ fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect], tell: bool) -> usize {
         return 0;
     }
     for dialect in dialects {
-        for edit in conform(
+        for edit in conform_by(
             &mut tool.inputs,
             &Pointer::of(["inputs"]),
-            *dialect,
+            dialect.facts(),
             Demand::KeepMeaning,
         ) {
             count += 1;
@@ -113,16 +142,17 @@ fn fix(read: &mut ReadTool<'_>, dialects: &[Dialect], tell: bool) -> usize {
             let path = style::visible(definition_pointer(tool, &edit.path).as_str());
             let name = style::visible(&tool.name);
             say(&format!(
-                "{0}fixed{0:#} {name} {path}: {1} ({dialect})",
+                "{0}fixed{0:#} {name} {path}: {1} ({2})",
                 style::GOOD,
-                style::visible(&edit.reason)
+                style::visible(&edit.reason),
+                self::name(dialect)
             ));
         }
     }
     count
 }
 
-fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
+fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report) {
     let tool = &read.found.tool;
     let subject = if tool.name.is_empty() {
         read.found.pointer.to_string()
@@ -130,7 +160,7 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
         tool.name.clone()
     };
     for (dialect, check) in dialects.iter().zip(&mut report.checks) {
-        let findings = lint(tool, *dialect);
+        let findings = lint_by(tool, dialect.facts());
         check.tools += 1;
         check.rejected += usize::from(
             findings
@@ -144,7 +174,7 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
         let positions = read.place.positions(&read.found, parts.iter());
         for ((finding, part), position) in findings.into_iter().zip(&parts).zip(positions) {
             report.findings.push(report::Finding {
-                check: dialect.to_string(),
+                check: name(dialect),
                 rule: finding.rule,
                 level: match finding.level {
                     Level::Rejected => report::Level::Error,
@@ -164,7 +194,7 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[Dialect], report: &mut Report) {
 }
 
 /// A finding about all tools together.
-fn request_finding(args: &LintArgs, dialect: Dialect, message: String) -> report::Finding {
+fn request_finding(args: &LintArgs, dialect: &LintDialect, message: String) -> report::Finding {
     let file = args
         .input
         .paths()
@@ -172,7 +202,7 @@ fn request_finding(args: &LintArgs, dialect: Dialect, message: String) -> report
         .map(|path| path.display().to_string())
         .unwrap_or_default();
     report::Finding {
-        check: dialect.to_string(),
+        check: name(dialect),
         rule: "request",
         level: report::Level::Error,
         tool: "all tools".to_owned(),

@@ -34,9 +34,19 @@ pub fn conform(
     dialect: Dialect,
     demand: Demand,
 ) -> Vec<Edit> {
+    conform_by(schema, place, dialect.facts(), demand)
+}
+
+/// Rewrites a schema towards a target of which these facts are known, as [`conform`] does.
+pub fn conform_by(
+    schema: &mut Object,
+    place: &Pointer,
+    facts: &Facts,
+    demand: Demand,
+) -> Vec<Edit> {
     let root = schema.clone();
     let mut rewriter = Rewriter {
-        facts: dialect.facts(),
+        facts,
         root: &root,
         demand,
         edits: Vec::new(),
@@ -51,7 +61,7 @@ pub fn conform(
 }
 
 struct Rewriter<'s> {
-    facts: &'static Facts,
+    facts: &'s Facts,
     root: &'s Object,
     demand: Demand,
     edits: Vec<Edit>,

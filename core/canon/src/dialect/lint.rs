@@ -44,12 +44,26 @@ impl Level {
             Self::Rejected => "rejected",
         }
     }
+
+    /// What becomes of something, in words.
+    pub(super) fn said_of(self, what: &str) -> String {
+        match self {
+            Self::Ignored => format!("{what} is taken and not honoured"),
+            Self::Rejected => format!("{what} is not accepted"),
+        }
+    }
 }
 
 /// Everything in a tool that a dialect does not take as it is, in document order.
 #[must_use]
 pub fn lint(tool: &Tool, dialect: Dialect) -> Vec<Finding> {
-    let facts = dialect.facts();
+    lint_by(tool, dialect.facts())
+}
+
+/// Everything in a tool that a target of which these facts are known does not take as it is, in
+/// document order.
+#[must_use]
+pub fn lint_by(tool: &Tool, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     if tool.format.is_hosted() {
         return findings;
@@ -68,7 +82,7 @@ pub fn lint(tool: &Tool, dialect: Dialect) -> Vec<Finding> {
 }
 
 struct Walk<'s> {
-    facts: &'static Facts,
+    facts: &'s Facts,
     root: &'s Object,
 }
 

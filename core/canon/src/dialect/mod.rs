@@ -3,10 +3,12 @@
 
 mod conform;
 mod facts;
+mod known;
 mod lint;
 mod node;
 mod request;
 mod rules;
+mod table;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +16,11 @@ use std::str::FromStr;
 use thiserror::Error;
 use toolwarden_model::closest;
 
-pub use conform::{Demand, conform};
+pub use conform::{Demand, conform, conform_by};
 pub use facts::Facts;
-pub use lint::{Finding, Level, lint};
+pub use lint::{Finding, Level, lint, lint_by};
 pub use request::RequestLimits;
+pub use table::{DialectTable, InvalidTable};
 
 /// A subset of JSON Schema, and rules for names and sizes, that a target holds requests to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

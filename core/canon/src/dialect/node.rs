@@ -10,7 +10,7 @@ use crate::emit::{Edit, Kind, Severity};
 /// One schema of a tool, looked at by the rules.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'s> {
-    pub(super) facts: &'static Facts,
+    pub(super) facts: &'s Facts,
     pub(super) schema: &'s Object,
     /// The whole schema, for references.
     pub(super) root: &'s Object,
@@ -60,37 +60,36 @@ impl Violation {
         }
     }
 
+    /// Something the dialect minds, said as `what` and what becomes of it.
+    pub(super) fn minded(level: Level, rule: &'static str, at: Pointer, what: &str) -> Self {
+        Self {
+            level,
+            ..Self::rejected(rule, at, level.said_of(what))
+        }
+    }
+
     /// Adds a remedy that keeps what calls are valid.
     pub(super) fn same(self, steps: Vec<Step>) -> Self {
-        Self {
-            remedy: Some(Remedy {
-                kind: Kind::Change,
-                steps,
-            }),
-            ..self
-        }
+        self.mended(Kind::Change, steps)
     }
 
     /// Adds a remedy that drops what only informs.
     pub(super) fn informing(self, steps: Vec<Step>) -> Self {
-        Self {
-            remedy: Some(Remedy {
-                kind: Kind::Loss(Severity::Metadata),
-                steps,
-            }),
-            ..self
-        }
+        self.mended(Kind::Loss(Severity::Metadata), steps)
     }
 
     /// Adds a remedy that changes what calls are valid.
     pub(super) fn other(self, steps: Vec<Step>) -> Self {
-        Self {
-            remedy: Some(Remedy {
-                kind: Kind::Loss(Severity::Semantic),
-                steps,
-            }),
-            ..self
-        }
+        self.mended(Kind::Loss(Severity::Semantic), steps)
+    }
+
+    /// What is merely ignored is better than nothing, so it stays.
+    fn mended(self, kind: Kind, steps: Vec<Step>) -> Self {
+        let remedy = match self.level {
+            Level::Rejected => Some(Remedy { kind, steps }),
+            Level::Ignored => None,
+        };
+        Self { remedy, ..self }
     }
 }
 

@@ -30,10 +30,7 @@ impl RequestLimits {
     /// What a request with all tools counted would be rejected for.
     #[must_use]
     pub fn exceeded(&self, dialect: Dialect) -> Vec<String> {
-        let repeated = self.names.iter().filter(|(_, count)| **count > 1);
-        let mut exceeded: Vec<String> = repeated
-            .map(|(name, count)| format!("{count} tools are called `{name}`"))
-            .collect();
+        let mut exceeded = self.repeated();
         let rows: &[(usize, usize, &str)] = match dialect {
             Dialect::AnthropicStrict => &[
                 (self.tools, 20, "strict tools"),
@@ -53,6 +50,15 @@ impl RequestLimits {
             ));
         }
         exceeded
+    }
+
+    /// The names that several tools have, which every provider rejects a request for.
+    #[must_use]
+    pub fn repeated(&self) -> Vec<String> {
+        let repeated = self.names.iter().filter(|(_, count)| **count > 1);
+        repeated
+            .map(|(name, count)| format!("{count} tools are called `{name}`"))
+            .collect()
     }
 
     fn count(&mut self, schema: &Object) {

@@ -12,5 +12,7 @@ mod corpus;
 mod dialects;
 mod emission;
 mod hostile;
+mod replies;
+mod requests;
 mod samples;
 mod vectors;

@@ -180,7 +180,8 @@ pub(super) fn distance(one: f64, other: f64) -> f64 {
     (angle(one) - angle(other)).abs()
 }
 
-fn ln_choose(of: u64, take: u64) -> f64 {
+/// The logarithm of how many ways there are to take so many of so many.
+pub(crate) fn ln_choose(of: u64, take: u64) -> f64 {
     ln_factorial(of) - ln_factorial(take) - ln_factorial(of - take)
 }
 

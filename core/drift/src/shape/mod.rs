@@ -10,7 +10,7 @@ mod channel;
 mod compare;
 mod count;
 mod drift;
-mod exact;
+pub(crate) mod exact;
 mod format;
 mod json;
 mod key;

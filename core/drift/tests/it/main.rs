@@ -9,6 +9,7 @@
 )]
 
 mod changes;
+mod contract;
 mod fingerprints;
 mod lists;
 mod mutations;

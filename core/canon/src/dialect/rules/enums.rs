@@ -1,7 +1,10 @@
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-use crate::dialect::facts::Enums;
+use crate::dialect::facts::{Enums, Taken};
+use crate::dialect::lint::Level;
 use crate::dialect::node::{Node, Step, Violation};
 
 /// Values of `enum` the dialect does not take.
@@ -9,22 +12,34 @@ pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
     let Some(Value::Array(values)) = node.schema.get("enum") else {
         return Vec::new();
     };
-    let violation =
-        |message: &'static str| Violation::rejected("enum", Pointer::of(["enum"]), message);
-    let drop = vec![Step::remove("enum")];
-    match node.facts.enums {
-        Enums::Anything => Vec::new(),
-        Enums::Strings if values.iter().all(Value::is_string) => Vec::new(),
-        Enums::Strings => {
-            let violation = violation("only strings are accepted in `enum`");
-            vec![match null_aside(node, values) {
-                Some(split) => violation.same(vec![Step::replace(split)]),
-                None => violation.other(drop),
-            }]
-        }
-        Enums::OneType if is_of_one_type(values) => Vec::new(),
-        Enums::OneType => vec![violation("the values of `enum` must be of one type").other(drop)],
+    let Enums { numbers, mixed } = node.facts.enums;
+    if !node.facts.accepts("enum") || values.iter().all(Value::is_string) {
+        return Vec::new();
     }
+    let (taken, what) = if values.iter().all(Value::is_number) {
+        (numbers, "an `enum` of numbers")
+    } else {
+        (mixed, "an `enum` of several types")
+    };
+    let Some(level) = taken.objection() else {
+        return Vec::new();
+    };
+    let message = match (level, numbers) {
+        (Level::Ignored, _) => level.said_of(what).into(),
+        (Level::Rejected, Taken::Refused) => "only strings are accepted in `enum`".into(),
+        (Level::Rejected, Taken::Honoured | Taken::Ignored) => {
+            Cow::from("the values of `enum` must be of one type")
+        }
+    };
+    let violation = Violation {
+        level,
+        ..Violation::rejected("enum", Pointer::of(["enum"]), message)
+    };
+    let split = null_aside(node, values).filter(|_| numbers == Taken::Refused);
+    vec![match split {
+        Some(split) => violation.same(vec![Step::replace(split)]),
+        None => violation.other(vec![Step::remove("enum")]),
+    }]
 }
 
 /// Where null is the only value that is no string, it can stand in a branch of its own.
@@ -34,7 +49,11 @@ fn null_aside(node: Node<'_>, values: &[Value]) -> Option<Value> {
         && !strings.is_empty()
         && strings.iter().all(|it| it.is_string());
     let nullable = matches!(node.schema.get("type"), Some(Value::Array(words)) if *words == [json!("string"), json!("null")]);
-    if !nullable || !only_null_is_odd || node.schema.contains_key("anyOf") {
+    if !nullable
+        || !only_null_is_odd
+        || node.schema.contains_key("anyOf")
+        || !node.facts.accepts("anyOf")
+    {
         return None;
     }
     let mut split = node.schema.clone();
@@ -45,11 +64,4 @@ fn null_aside(node: Node<'_>, values: &[Value]) -> Option<Value> {
         json!([{"type": "string", "enum": strings}, {"type": "null"}]),
     );
     Some(Value::Object(split))
-}
-
-fn is_of_one_type(values: &[Value]) -> bool {
-    let integers = |value: &Value| value.is_i64() || value.is_u64();
-    values.iter().all(Value::is_string)
-        || values.iter().all(integers)
-        || values.iter().all(Value::is_number)
 }

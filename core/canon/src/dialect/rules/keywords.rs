@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::{Enums, Facts};
+use crate::dialect::facts::{Enums, Facts, Taken};
 use crate::dialect::lint::Level;
 use crate::dialect::node::{Node, Step, Violation};
 
@@ -70,6 +70,17 @@ const CONSTRAINING: &[&str] = &[
     "format",
 ];
 
+/// Words of OpenAPI and of where definitions stand, which are no constraints.
+const FURTHER: &[&str] = &["nullable", "$defs", "definitions"];
+
+/// Every keyword that somebody defines.
+pub(in crate::dialect) fn defined() -> impl Iterator<Item = &'static str> {
+    [INFORMING, CONSTRAINING, ELSEWHERE, FURTHER]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
 /// Keywords the dialect rejects or ignores.
 pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
     let facts = node.facts;
@@ -82,14 +93,10 @@ pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
     let ignored = node
         .schema
         .keys()
-        .filter(|keyword| facts.ignored.contains(&keyword.as_str()));
-    found.extend(ignored.map(|keyword| Violation {
-        level: Level::Ignored,
-        ..Violation::rejected(
-            "keyword",
-            Pointer::of([keyword.as_str()]),
-            format!("`{keyword}` is taken and not honoured"),
-        )
+        .filter(|keyword| facts.ignored.contain(keyword));
+    found.extend(ignored.map(|keyword| {
+        let (at, what) = (Pointer::of([keyword.as_str()]), format!("`{keyword}`"));
+        Violation::minded(Level::Ignored, "keyword", at, &what)
     }));
     if let (true, Some(Value::Array(examples))) = (facts.one_example, node.schema.get("examples"))
         && examples.len() != 1
@@ -131,6 +138,8 @@ fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
         ]),
         "exclusiveMinimum" | "exclusiveMaximum" => bound(node, keyword, value, violation),
         "definitions" if node.facts.accepts("$defs") => renamed_definitions(node, value, violation),
+        // A reference that cannot be inlined still needs them; else they go once nothing refers.
+        "$defs" | "definitions" => violation.other(vec![Step::remove(keyword)]),
         "nullable" => violation.informing(vec![Step::remove(keyword)]),
         _ if INFORMING.contains(&keyword) || !CONSTRAINING.contains(&keyword) => {
             violation.informing(vec![Step::remove(keyword)])
@@ -141,10 +150,13 @@ fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
 
 /// Whether the dialect takes the value in an `enum`.
 fn enumerable(node: Node<'_>, value: &Value) -> bool {
-    let taken = match node.facts.enums {
-        Enums::Anything => true,
-        Enums::Strings => value.is_string(),
-        Enums::OneType => value.is_string() || value.is_number(),
+    let Enums { numbers, mixed } = node.facts.enums;
+    let taken = match value {
+        Value::String(_) => true,
+        Value::Number(_) => numbers != Taken::Refused,
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            mixed != Taken::Refused
+        }
     };
     taken && node.facts.accepts("enum") && !node.schema.contains_key("enum")
 }
@@ -158,7 +170,9 @@ fn bound(node: Node<'_>, keyword: &str, value: &Value, violation: Violation) -> 
     };
     let integer = node.schema.get("type").and_then(Value::as_str) == Some("integer");
     match value.as_i64().and_then(|value| value.checked_add(step)) {
-        Some(next) if integer && !node.schema.contains_key(closed) => {
+        Some(next)
+            if integer && !node.schema.contains_key(closed) && node.facts.accepts(closed) =>
+        {
             violation.same(vec![Step::set(closed, json!(next)), Step::remove(keyword)])
         }
         _ => violation.other(told(node, keyword, vec![Step::remove(keyword)])),

@@ -4,6 +4,7 @@ mod enums;
 mod formats;
 mod keywords;
 mod merge;
+mod names;
 mod objects;
 mod references;
 mod required;
@@ -17,8 +18,10 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
 use super::facts::Facts;
+use super::lint::Level;
 use super::node::{Node, Step, Violation};
 
+pub(super) use keywords::defined;
 pub(super) use references::mentions_reference;
 pub(super) use size::size_findings;
 pub(super) use tool::tool_findings;
@@ -37,6 +40,8 @@ const RULES: &[Rule] = &[
     formats::format,
     formats::pattern,
     objects::closed,
+    objects::map,
+    objects::tuple,
     required::all_required,
     objects::nothing_said,
 ];
@@ -48,18 +53,20 @@ pub(super) fn violations(node: Node<'_>) -> Vec<Violation> {
 
 /// What is wrong with a schema that is `true` or `false`.
 pub(super) fn boolean_schema(facts: &Facts, schema: &Value) -> Option<Violation> {
-    if facts.boolean_schemas {
-        return None;
-    }
-    let violation =
-        |message: &'static str| Violation::rejected("boolean-schema", Pointer::root(), message);
+    let level = facts.boolean_schemas.objection()?;
+    let violation = |word: &str| {
+        let message = match level {
+            Level::Rejected => format!("`{word}` is no schema here"),
+            Level::Ignored => level.said_of(&format!("`{word}` for a schema")),
+        };
+        Violation {
+            level,
+            ..Violation::rejected("boolean-schema", Pointer::root(), message)
+        }
+    };
     match schema {
-        Value::Bool(true) => {
-            Some(violation("`true` is no schema here").same(vec![Step::replace(json!({}))]))
-        }
-        Value::Bool(false) => {
-            Some(violation("`false` is no schema here").other(vec![Step::replace(json!({}))]))
-        }
+        Value::Bool(true) => Some(violation("true").same(vec![Step::replace(json!({}))])),
+        Value::Bool(false) => Some(violation("false").other(vec![Step::replace(json!({}))])),
         _ => None,
     }
 }

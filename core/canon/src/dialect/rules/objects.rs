@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
+use crate::dialect::facts::Taken;
 use crate::dialect::node::{Node, Step, Violation};
 
 /// Objects that let other properties in.
@@ -16,45 +17,87 @@ pub(super) fn closed(node: Node<'_>) -> Vec<Violation> {
     vec![Violation::rejected("open-object", Pointer::root(), message).other(steps)]
 }
 
+/// Objects of any keys whose values have a schema.
+pub(super) fn map(node: Node<'_>) -> Vec<Violation> {
+    let Some(Value::Object(_)) = node.schema.get("additionalProperties") else {
+        return Vec::new();
+    };
+    let level = node.facts.maps.objection();
+    let at = Pointer::of(["additionalProperties"]);
+    let what = "a schema in `additionalProperties`";
+    level
+        .filter(|_| node.facts.accepts("additionalProperties"))
+        .map(|level| Violation::minded(level, "map", at, what))
+        .into_iter()
+        .collect()
+}
+
+/// Tuples as draft 7 has them.
+pub(super) fn tuple(node: Node<'_>) -> Vec<Violation> {
+    let Some(Value::Array(_)) = node.schema.get("items") else {
+        return Vec::new();
+    };
+    let level = node.facts.tuples.objection();
+    let at = Pointer::of(["items"]);
+    level
+        .map(|level| Violation::minded(level, "tuple", at, "a list in `items`"))
+        .into_iter()
+        .collect()
+}
+
 /// Schemas that say too little for the dialect.
 pub(super) fn nothing_said(node: Node<'_>) -> Vec<Violation> {
+    let facts = node.facts;
+    let minded = [
+        facts.untyped,
+        facts.bare_arrays,
+        facts.empty_objects,
+        facts.empty_root,
+    ];
+    if minded.iter().all(|it| *it == Taken::Honoured) {
+        return Vec::new();
+    }
     let says = |keywords: &[&str]| {
         keywords
             .iter()
             .any(|keyword| node.schema.contains_key(*keyword))
     };
-    let mut found = Vec::new();
-    if !node.facts.untyped
-        && !node.is_root
-        && !says(&["type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"])
-    {
-        found.push(Violation::rejected(
-            "untyped",
-            Pointer::root(),
-            "a value without a type is not accepted",
-        ));
-    }
+    let untyped =
+        !node.is_root && !says(&["type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"]);
     let array = node.schema.get("type").and_then(Value::as_str) == Some("array");
-    if !node.facts.untyped && array && !says(&["items", "prefixItems"]) {
-        found.push(Violation::rejected(
-            "untyped",
-            Pointer::root(),
-            "an array without `items` is not accepted",
-        ));
-    }
+    let bare = array && !says(&["items", "prefixItems"]);
     let empty = node
         .schema
         .get("properties")
         .and_then(Value::as_object)
         .is_none_or(Object::is_empty);
-    if !node.facts.empty_objects && !node.is_root && is_object(node.schema) && empty {
-        found.push(Violation::rejected(
+    let empty = empty && is_object(node.schema);
+    let rows = [
+        (untyped, facts.untyped, "untyped", "a value without a type"),
+        (
+            bare,
+            facts.bare_arrays,
+            "untyped",
+            "an array without `items`",
+        ),
+        (
+            empty && !node.is_root,
+            facts.empty_objects,
             "empty-object",
-            Pointer::root(),
-            "an object without properties is not accepted",
-        ));
-    }
-    found
+            "an object without properties",
+        ),
+        (
+            empty && node.is_root,
+            facts.empty_root,
+            "empty-object",
+            "a root without properties",
+        ),
+    ];
+    rows.into_iter()
+        .filter(|(found, ..)| *found)
+        .filter_map(|(_, taken, rule, what)| Some((taken.objection()?, rule, what)))
+        .map(|(level, rule, what)| Violation::minded(level, rule, Pointer::root(), what))
+        .collect()
 }
 
 pub(super) fn is_object(schema: &Object) -> bool {

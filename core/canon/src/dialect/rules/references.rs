@@ -1,6 +1,10 @@
+use std::borrow::Cow;
+
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
+use crate::dialect::facts::Taken;
+use crate::dialect::lint::Level;
 use crate::dialect::node::{Node, Step, Violation};
 use crate::schema::{InlineError, Inliner, reaches_itself, subschemas};
 
@@ -9,10 +13,16 @@ pub(super) fn reference(node: Node<'_>) -> Vec<Violation> {
     let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) else {
         return Vec::new();
     };
-    let Some(message) = objection(node, reference) else {
+    let Some((level, message)) = objection(node, reference) else {
         return Vec::new();
     };
-    let violation = Violation::rejected("reference", Pointer::of(["$ref"]), message);
+    let violation = Violation {
+        level,
+        ..Violation::rejected("reference", Pointer::of(["$ref"]), message)
+    };
+    if level == Level::Ignored {
+        return vec![violation];
+    }
     // `definitions` becomes `$defs` as a whole where it can, and references go along.
     if let Some(name) = reference
         .strip_prefix("#/definitions/")
@@ -40,18 +50,43 @@ fn inlined(node: Node<'_>) -> Result<Value, InlineError> {
     Inliner::new(node.root).inline(&Value::Object(node.schema.clone()), 0)
 }
 
-fn objection(node: Node<'_>, reference: &str) -> Option<&'static str> {
+fn objection(node: Node<'_>, reference: &str) -> Option<(Level, Cow<'static, str>)> {
+    let refused = refusal(node, reference).map(|message| (Level::Rejected, message.into()));
+    let ignored = || {
+        let rules = node.facts.references;
+        let what = if rules.allowed == Taken::Ignored {
+            "a reference"
+        } else if rules.recursive == Taken::Ignored && reaches_itself(node.root, reference) {
+            "a recursive reference"
+        } else {
+            return None;
+        };
+        Some((Level::Ignored, Level::Ignored.said_of(what).into()))
+    };
+    refused.or_else(ignored)
+}
+
+fn refusal(node: Node<'_>, reference: &str) -> Option<&'static str> {
     let rules = node.facts.references;
     let at_root = ["#/$defs/", "#/definitions/"]
         .iter()
         .find_map(|prefix| reference.strip_prefix(prefix))
         .is_some_and(|name| !name.contains('/') && !name.contains("~1"));
-    let known = node.facts.accepts("definitions") || !reference.starts_with("#/definitions/");
-    if !rules.allowed {
+    let unknown = |place: &str| {
+        !node.facts.accepts(place)
+            && reference
+                .strip_prefix("#/")
+                .and_then(|it| it.strip_prefix(place))
+                .is_some_and(|it| it.starts_with('/'))
+    };
+    if rules.allowed == Taken::Refused {
         return Some("references are not accepted");
     }
-    if !known {
+    if unknown("definitions") {
         return Some("references into `definitions` are not accepted");
+    }
+    if unknown("$defs") {
+        return Some("references into `$defs` are not accepted");
     }
     if rules.root_only && !at_root && reference != "#" {
         return Some("only references to `$defs` at the root are accepted");
@@ -65,7 +100,7 @@ fn objection(node: Node<'_>, reference: &str) -> Option<&'static str> {
     if !rules.inside_unions && node.in_union {
         return Some("a reference inside a union must be inlined");
     }
-    if !rules.recursive && reaches_itself(node.root, reference) {
+    if rules.recursive == Taken::Refused && reaches_itself(node.root, reference) {
         return Some("recursive references are not accepted");
     }
     None

@@ -19,36 +19,50 @@ pub(in crate::dialect) fn size_findings(
     } else {
         0
     };
+    let refused = Level::Rejected;
     let rows = [
-        ("nesting", "levels", measured.depth, limits.depth),
         (
+            limits.beyond_depth,
+            "nesting",
+            "levels",
+            measured.depth,
+            limits.depth,
+        ),
+        (
+            refused,
             "properties",
             "properties",
             measured.properties,
             limits.properties,
         ),
         (
+            refused,
             "enum values",
             "values",
             measured.enum_values,
             limits.enum_values,
         ),
         (
+            refused,
             "union branches",
             "branches",
             measured.branches,
             limits.union_branches,
         ),
-        ("the schema", "bytes", bytes, limits.bytes),
+        (refused, "the schema", "bytes", bytes, limits.bytes),
     ];
     rows.into_iter()
-        .filter_map(|(what, unit, found, limit)| {
+        .filter_map(|(level, what, unit, found, limit)| {
             let limit = limit.filter(|limit| found > *limit)?;
-            let message = format!("{what}: {found} {unit}, at most {limit} are accepted");
+            let verdict = match level {
+                Level::Rejected => "accepted",
+                Level::Ignored => "honoured",
+            };
+            let message = format!("{what}: {found} {unit}, at most {limit} are {verdict}");
             let pointer = place.clone();
             Some(Finding {
                 rule: "size",
-                level: Level::Rejected,
+                level,
                 pointer,
                 message: message.into(),
                 fixable: false,

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::TypeLists;
+use crate::dialect::facts::{Taken, TypeLists};
 use crate::dialect::node::{Node, Step, Violation};
 
 /// Lists of types where the dialect takes fewer.
@@ -12,26 +12,30 @@ pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
     let values = node.schema.get("enum").and_then(Value::as_array);
     let never_null = values.is_some_and(|values| !values.contains(&Value::Null));
-    let accepted = match node.facts.type_lists {
-        TypeLists::Any => true,
-        TypeLists::Nullable => matches!(words.as_slice(), [_, "null"]) && !never_null,
-        TypeLists::Scalars => {
-            words.len() < 2 || !words.iter().any(|word| matches!(*word, "object" | "array"))
+    let is_container = |word: &&str| matches!(*word, "object" | "array");
+    let taken = match node.facts.type_lists {
+        TypeLists::Nullable if matches!(words.as_slice(), [_, "null"]) && !never_null => {
+            Taken::Honoured
         }
+        TypeLists::Nullable => Taken::Refused,
+        TypeLists::Of { containers, .. } if words.len() > 1 && words.iter().any(is_container) => {
+            containers
+        }
+        TypeLists::Of { scalars, .. } => scalars,
     };
-    if accepted {
+    let Some(level) = taken.objection() else {
         return Vec::new();
-    }
-    let message = format!("a list of types ({}) is not accepted", words.join(", "));
-    let violation = Violation::rejected("type-list", Pointer::of(["type"]), message);
+    };
+    let what = format!("a list of types ({})", words.join(", "));
+    let violation = Violation::minded(level, "type-list", Pointer::of(["type"]), &what);
     let steps = match words.as_slice() {
         [word] => vec![Step::set("type", json!(word))],
         // Null is in no enumeration without it, whatever the type says.
         [word, "null"] | ["null", word] if never_null => vec![Step::set("type", json!(word))],
-        ["null", word] if node.facts.type_lists == TypeLists::Nullable => {
+        ["null", word] if matches!(node.facts.type_lists, TypeLists::Nullable) => {
             vec![Step::set("type", json!([word, "null"]))]
         }
-        words if !node.schema.contains_key("anyOf") => {
+        words if !node.schema.contains_key("anyOf") && node.facts.accepts("anyOf") => {
             vec![Step::replace(split(node.schema, words))]
         }
         _ => return vec![violation],

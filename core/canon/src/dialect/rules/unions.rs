@@ -39,7 +39,7 @@ fn one_of(node: Node<'_>) -> Option<Violation> {
     let branches = branches(node, "oneOf").filter(|_| !node.facts.accepts("oneOf"))?;
     let violation =
         Violation::rejected("keyword", Pointer::of(["oneOf"]), "`oneOf` is not accepted");
-    if node.schema.contains_key("anyOf") {
+    if node.schema.contains_key("anyOf") || !node.facts.accepts("anyOf") {
         return Some(violation.other(vec![Step::remove("oneOf")]));
     }
     let steps = vec![
@@ -54,20 +54,26 @@ fn one_of(node: Node<'_>) -> Option<Violation> {
 }
 
 fn at_root(node: Node<'_>) -> Option<Violation> {
-    branches(node, "anyOf").filter(|_| node.is_root && !node.facts.union_at_root)?;
-    let message = "a union at the root is not accepted";
+    branches(node, "anyOf").filter(|_| node.is_root && node.facts.accepts("anyOf"))?;
+    let level = node.facts.union_at_root.objection()?;
+    let at = Pointer::of(["anyOf"]);
     Some(
-        Violation::rejected("root-union", Pointer::of(["anyOf"]), message)
+        Violation::minded(level, "root-union", at, "a union at the root")
             .other(vec![Step::remove("anyOf")]),
     )
 }
 
 /// `type` beside `anyOf`: the type can move into the branches, except at the root, which needs it.
 fn type_beside(node: Node<'_>) -> Option<Violation> {
-    let branches = branches(node, "anyOf").filter(|_| !node.facts.type_beside_union)?;
+    let branches = branches(node, "anyOf").filter(|_| node.facts.accepts("anyOf"))?;
     let types = node.schema.get("type")?;
-    let message = "`type` beside `anyOf` is not accepted";
-    let violation = Violation::rejected("type-beside-union", Pointer::of(["type"]), message);
+    let taken = if node.is_root {
+        node.facts.type_beside_root_union
+    } else {
+        node.facts.type_beside_union
+    };
+    let (at, what) = (Pointer::of(["type"]), "`type` beside `anyOf`");
+    let violation = Violation::minded(taken.objection()?, "type-beside-union", at, what);
     if node.is_root {
         return Some(violation);
     }

@@ -1,0 +1,99 @@
+use std::path::PathBuf;
+
+use thiserror::Error;
+use toolwarden_drift::contract::{Incomparable, InvalidSnapshot};
+use toolwarden_probe::capture::CaptureError;
+use toolwarden_probe::{DialectError, InvalidProvider, MissingSecret, ProbeFileError};
+
+/// Why a probe command could not do its work.
+#[derive(Debug, Error)]
+pub(crate) enum ProbeError {
+    #[error(transparent)]
+    File(#[from] ProbeFileError),
+    #[error(transparent)]
+    Provider(#[from] InvalidProvider),
+    #[error(transparent)]
+    Secret(#[from] MissingSecret),
+    #[error("the contract {} has no provider `{name}`{suggestion}", contract.display())]
+    NotInContract {
+        contract: PathBuf,
+        name: String,
+        suggestion: String,
+    },
+    #[error(
+        "no built-in fixture for provider '{provider}'. Pass --fixture PATH. Built-in fixtures: {known}."
+    )]
+    NoFixture { provider: String, known: String },
+    #[error("the fixture is an answer of the model `{found}`, not of `{asked}`")]
+    FixtureModel { found: String, asked: String },
+    #[error("cannot read {}", path.display())]
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("cannot write {}", path.display())]
+    Write {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{}", path.display())]
+    Snapshot {
+        path: PathBuf,
+        source: InvalidSnapshot,
+    },
+    #[error("{old} and {new} cannot be compared")]
+    Incomparable {
+        old: String,
+        new: String,
+        source: Incomparable,
+    },
+    #[error(
+        "{old} is a snapshot of the tooldrift program and {new} is not, or the other way round, and nothing was measured in the latter"
+    )]
+    Mixed { old: String, new: String },
+    #[error(
+        "nothing to compare: a single provider was probed and the contract pins no 'expected' block."
+    )]
+    NothingToCompare,
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    #[error(transparent)]
+    Dialect(DialectError),
+    #[error("cannot listen on {address}")]
+    Listen {
+        address: std::net::SocketAddr,
+        source: std::io::Error,
+    },
+}
+
+impl ProbeError {
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Listen { .. } => 3,
+            _ => 2,
+        }
+    }
+
+    pub(crate) const fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::File(ProbeFileError::Invalid { .. }) => {
+                Some("nothing of a file with a mistake is used")
+            }
+            Self::Provider(_) => Some(
+                "`toolwarden probe providers` lists them; any other needs --base-url and --model",
+            ),
+            Self::Write { .. } => Some("check that the folder may be written to"),
+            Self::FixtureModel { .. } => Some("leave --model out, or give another --fixture"),
+            Self::Snapshot { .. } => {
+                Some("a snapshot is what `toolwarden probe snapshot --output` writes")
+            }
+            Self::Incomparable { .. } => {
+                Some("make both snapshots with the same suite; what was asked has to be the same")
+            }
+            Self::NothingToCompare => {
+                Some("add a provider with --base, or pin what is expected in the contract")
+            }
+            _ => None,
+        }
+    }
+}

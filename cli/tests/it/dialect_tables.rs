@@ -1,0 +1,150 @@
+//! Tables that `probe dialect` saves, read by `canon lint`.
+
+use std::path::Path;
+
+use snapbox::cmd::{Command, cargo_bin};
+use toolwarden_canon::{DialectTable, Level, lint_by};
+use toolwarden_model::reply::Wire;
+use toolwarden_model::{Format, Tool};
+use toolwarden_probe::{DialectReport, Family, FamilyOutcome, FamilyReport, families};
+
+/// A table in which one family has an outcome of its own.
+fn document(odd: &str, outcome: FamilyOutcome) -> String {
+    let report = |family: &Family| FamilyReport {
+        id: family.id.to_owned(),
+        what: family.what.to_owned(),
+        outcome: if family.id == odd {
+            outcome
+        } else {
+            FamilyOutcome::Accepted
+        },
+        called: true,
+        status: Some(200),
+        message: None,
+        schema: family.schema.clone(),
+    };
+    let families: Vec<FamilyReport> = families().iter().map(report).collect();
+    let report = DialectReport {
+        provider: "kimi".to_owned(),
+        model_id: "k2".to_owned(),
+        wire: Wire::OpenaiChat,
+        at: Some("2026-11-14T12:00:00.000Z".to_owned()),
+        tool_choice: "required".to_owned(),
+        plain: families[0].clone(),
+        families,
+    };
+    report.to_json().unwrap()
+}
+
+/// The tool that a family sends.
+fn tool(family: &Family) -> Tool {
+    let mut tool = Tool::new(Format::OpenaiChat);
+    family.name.clone_into(&mut tool.name);
+    tool.inputs = family.schema.as_object().unwrap().clone();
+    tool
+}
+
+fn levels(table: &DialectTable, family: &Family) -> Vec<Level> {
+    let findings = lint_by(&tool(family), &table.facts);
+    findings.into_iter().map(|it| it.level).collect()
+}
+
+#[test]
+fn canon_knows_the_families_that_probe_asks_about() {
+    let asked: Vec<&str> = families().iter().map(|it| it.id).collect();
+    let known: Vec<&str> = DialectTable::families().collect();
+    assert_eq!(known, asked);
+}
+
+#[test]
+fn what_a_provider_does_with_a_schema_is_found_in_that_schema() {
+    let takes_all = DialectTable::read(&document("", FamilyOutcome::Accepted)).unwrap();
+    for family in families() {
+        assert_eq!(levels(&takes_all, &family), [], "{}", family.id);
+        for (outcome, level) in [
+            (FamilyOutcome::Rejected, Level::Rejected),
+            (FamilyOutcome::Ignored, Level::Ignored),
+        ] {
+            let table = DialectTable::read(&document(family.id, outcome)).unwrap();
+            let found = levels(&table, &family);
+            assert!(
+                !found.is_empty() && found.iter().all(|it| *it == level),
+                "{} {outcome:?}: {found:?}",
+                family.id
+            );
+        }
+    }
+}
+
+fn lint(folder: &Path, words: &[&str]) -> Command {
+    Command::new(cargo_bin!("toolwarden"))
+        .current_dir(folder)
+        .args(["canon", "lint", "--color", "never"])
+        .args(words)
+}
+
+#[test]
+fn lint_reads_a_table_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    put(
+        "tool.json",
+        r#"{"name":"pick","description":"Pick one","inputSchema":{"type":"object","properties":{"it":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}}"#,
+    );
+    put("kimi.json", &document("oneOf", FamilyOutcome::Rejected));
+    put("table", &document("oneOf", FamilyOutcome::Ignored));
+    put("gaps.json", &document("oneOf", FamilyOutcome::NotMeasured));
+    // A known word wins over a file of that name.
+    put("bedrock", "no table");
+
+    lint(folder.path(), &["--for", "./kimi.json", "tool.json"])
+        .assert()
+        .code(1)
+        .stdout_eq(
+            "tool.json:1:92: error[keyword] pick: `oneOf` is not accepted (kimi/k2)
+  at /inputSchema/properties/it/oneOf  --fix rewrites it
+
+kimi/k2: 1 of 1 tool rejected (checked 2026-11-14)
+",
+        );
+    let fixed = ["--for", "kimi.json", "--fix", "--output", "fixed.json"];
+    let fixed = [fixed.as_slice(), &["tool.json"]].concat();
+    lint(folder.path(), &fixed).assert().code(0);
+    lint(folder.path(), &["--for", "kimi.json", "fixed.json"])
+        .assert()
+        .code(0);
+    lint(folder.path(), &["--for", "table", "tool.json"])
+        .assert()
+        .code(0)
+        .stdout_eq(
+            "tool.json:1:92: warning[keyword] pick: `oneOf` is taken and not honoured (kimi/k2)
+  at /inputSchema/properties/it/oneOf
+
+kimi/k2: 0 of 1 tool rejected (checked 2026-11-14)
+",
+        );
+    lint(folder.path(), &["--for", "table", "--strict", "tool.json"])
+        .assert()
+        .code(1);
+    lint(folder.path(), &["--for", "gaps.json", "tool.json"])
+        .assert()
+        .code(0)
+        .stderr_eq("Warning: kimi/k2: not measured, so not checked: oneOf\n");
+    lint(folder.path(), &["--for", "bedrock", "tool.json"])
+        .assert()
+        .code(0);
+    for (word, message) in [
+        ("none.json", "cannot read the file: [..]"),
+        (
+            "tool.json",
+            "not a dialect table: the document is `something else`, expected `toolwarden/probe/dialect/v1`",
+        ),
+    ] {
+        lint(folder.path(), &["--for", word, "tool.json"])
+            .assert()
+            .code(2)
+            .stderr_eq(format!(
+                "error: invalid value '{word}' for '--for <DIALECT>': {message}\n\nFor more information, try '--help'.\n"
+            ));
+    }
+}

@@ -1,0 +1,161 @@
+//! A run that was captured is repeated without the provider.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+use toolwarden_testkit::provider::{Answer, FakeProvider, Script, basic};
+
+use super::{Probe, parsed};
+
+/// A `probe replay` that is ended with its value.
+pub(super) struct Replay {
+    child: Child,
+    _lines: Lines<BufReader<ChildStdout>>,
+    /// Where it listens, as it says itself.
+    pub(super) url: String,
+}
+
+impl Replay {
+    pub(super) fn start(probe: &Probe, args: &[&str]) -> Self {
+        let mut command = probe.command(&[&["replay"], args].concat());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let url = lines.next().unwrap().unwrap();
+        Self {
+            child,
+            _lines: lines,
+            url,
+        }
+    }
+
+    /// Asks it to end, and tells how it ended.
+    fn stop(mut self, signal: &str) -> Option<i32> {
+        send(&self.child, signal);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+pub(super) fn send(child: &Child, signal: &str) {
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+    assert!(sent.success());
+}
+
+/// A snapshot without what depends on the day and on the machine.
+fn timeless(text: &str) -> Value {
+    let mut taken = parsed(text);
+    assert!(taken["at"].is_string());
+    let taken_of = taken.as_object_mut().unwrap();
+    assert!(taken_of.remove("at").is_some() && taken_of.remove("latency").is_some());
+    taken
+}
+
+/// The trial, the status and the body of every exchange of a capture.
+fn answers(capture: &str) -> Vec<Value> {
+    let lines = capture.lines().skip(1).map(parsed);
+    let keys = ["case", "mode", "repetition", "attempt", "status", "body"];
+    lines
+        .map(|it| json!(keys.map(|key| it[key].clone())))
+        .collect()
+}
+
+#[test]
+fn a_captured_run_is_repeated_byte_for_byte() {
+    for (row, provider) in
+        basic()
+            .into_iter()
+            .zip(["openai", "openai-responses", "anthropic", "gemini"])
+    {
+        let probe = Probe::new();
+        let server = FakeProvider::start(Script::by(move |seen, before| match before {
+            2 => Answer::refusal(429, "slow down").header("retry-after", "0"),
+            4 => Answer::new(200, "application/json", "{\"choices\": ["),
+            _ if seen.wants_stream() => row.stream.clone(),
+            _ => row.nonstream.clone(),
+        }));
+        let ask = |url: &str, folder: &str| {
+            let args = [
+                "snapshot",
+                "-p",
+                provider,
+                "--base-url",
+                url,
+                "--capture",
+                folder,
+            ];
+            let often = [
+                "-q",
+                "--repeat",
+                "4",
+                "--mode",
+                "stream",
+                "--mode",
+                "nonstream",
+            ];
+            let said = probe.run_to(3, &[&args[..], &often, &["--retries", "1"]].concat());
+            (
+                timeless(&said.out),
+                answers(&probe.read(&format!("{folder}/{provider}.jsonl"))),
+            )
+        };
+        let (taken, received) = ask(&server.url(), "first");
+        assert_eq!(taken["trials"]["measured"], 7, "{taken:#}");
+        let replay = Replay::start(&probe, &["first"]);
+        let (again, received_again) = ask(&replay.url, "second");
+        assert_eq!(again, taken, "{provider}");
+        assert_eq!(received_again, received, "{provider}");
+        assert_eq!(replay.stop("-TERM"), Some(0));
+        let file = format!("second/{provider}.jsonl");
+        let replay = Replay::start(&probe, &["--listen", "127.0.0.1:0", &file]);
+        assert_eq!(ask(&replay.url, "third").0, taken, "{provider}");
+        assert_eq!(replay.stop("-INT"), Some(0));
+    }
+}
+
+#[test]
+fn the_bundled_answers_can_be_asked_for() {
+    let probe = Probe::new();
+    let replay = Replay::start(&probe, &["--from-fixtures"]);
+    let run = [
+        "run",
+        "--old",
+        "deepseek",
+        "--new",
+        "qwen",
+        "-f",
+        "json",
+        "--compat",
+        "tooldrift",
+    ];
+    let live = probe.run_to(1, &[&run[..], &["--base-url", &replay.url]].concat());
+    let offline = probe.run_to(1, &[&run[..], &["--from-fixtures"]].concat());
+    assert_eq!(live.out, offline.out);
+    let taken = probe.run_to(
+        3,
+        &["snapshot", "-p", "anthropic", "--base-url", &replay.url],
+    );
+    assert!(taken.err.contains("HTTP 404"), "{}", taken.err);
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let probe = Probe::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = probe.run_to(3, &["replay", "--from-fixtures", "--listen", &address]);
+    assert!(
+        said.err
+            .starts_with(&format!("error: cannot listen on {address}\n")),
+        "{}",
+        said.err
+    );
+}

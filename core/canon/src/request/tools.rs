@@ -1,0 +1,95 @@
+use serde_json::Value;
+use toolwarden_model::reply::Wire;
+use toolwarden_model::{Format, Tool};
+
+use crate::emit::{Emitter, RenamedTool, Target};
+
+/// The tools of a request in the format of its wire.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    pub(super) definitions: Vec<Value>,
+    pub(super) renamed: Vec<RenamedTool>,
+}
+
+impl Tools {
+    pub(super) fn emit(wire: Wire, tools: &[Tool], notes: &mut Vec<String>) -> Self {
+        let native_gemini = tools.iter().all(|tool| tool.format == Format::Gemini);
+        let target = match wire {
+            Wire::OpenaiChat => Target::OpenaiChat,
+            Wire::OpenaiResponses => Target::OpenaiResponses,
+            Wire::Anthropic => Target::Anthropic,
+            Wire::Gemini if native_gemini => Target::Gemini,
+            // The other spelling takes a schema as it is.
+            Wire::Gemini => Target::GeminiJsonSchema,
+        };
+        let mut emitter = Emitter::new(target);
+        let mut emitted = Self::default();
+        for tool in tools {
+            let mut tool = tool.clone();
+            // Here a function is strict unless it says otherwise, and elsewhere it is not.
+            if target == Target::OpenaiResponses
+                && tool.format != Format::OpenaiResponses
+                && !tool.format.is_hosted()
+            {
+                tool.strict.get_or_insert(false);
+            }
+            match emitter.emit(tool) {
+                Ok(emission) => {
+                    let losses = emission.losses().map(|edit| {
+                        let name = &emission.name.original;
+                        format!("tool `{name}` loses {}: {}", edit.path, edit.reason)
+                    });
+                    notes.extend(losses);
+                    if emission.name.emitted != emission.name.original {
+                        notes.push(format!(
+                            "tool `{}` goes by `{}`",
+                            emission.name.original, emission.name.emitted
+                        ));
+                        emitted.renamed.push(emission.name);
+                    }
+                    emitted.definitions.push(emission.value);
+                }
+                Err(error) => notes.push(format!("a tool was left out: {error}")),
+            }
+        }
+        emitted
+    }
+
+    /// The name a tool goes by on this wire.
+    pub(super) fn name<'n>(&'n self, original: &'n str) -> &'n str {
+        let renamed = self.renamed.iter().find(|it| it.original == original);
+        renamed.map_or(original, |it| &it.emitted)
+    }
+
+    pub(super) fn list(&self) -> Option<Value> {
+        (!self.definitions.is_empty()).then(|| Value::Array(self.definitions.clone()))
+    }
+}
+
+/// Whether and what to call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    Auto,
+    Nothing,
+    Something,
+    Tool(String),
+}
+
+impl Choice {
+    /// Reads the word of chat completions; one that has no meaning elsewhere is noted.
+    pub(super) fn read(choice: Option<&Value>, notes: &mut Vec<String>) -> Option<Self> {
+        let choice = choice.filter(|it| !it.is_null())?;
+        let named = choice.pointer("/function/name").and_then(Value::as_str);
+        let found = match (choice.as_str(), named) {
+            (Some("auto"), _) => Some(Self::Auto),
+            (Some("none"), _) => Some(Self::Nothing),
+            (Some("required"), _) => Some(Self::Something),
+            (_, Some(name)) => Some(Self::Tool(name.to_owned())),
+            _ => None,
+        };
+        if found.is_none() {
+            notes.push(format!("tool_choice {choice} has no other form; left out"));
+        }
+        found
+    }
+}

@@ -1,0 +1,135 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use toolwarden_model::json::to_canonical_string;
+
+use super::signature::Signature;
+use super::{few, shortened};
+use crate::contract::mark::Mark;
+use crate::contract::rate::{Rate, rounded};
+use crate::contract::snapshot::{CaseContract, Outcome};
+use crate::contract::statistics::pass_hat;
+use crate::contract::suite::{Expect, ExpectedCall, SuiteCase};
+use crate::contract::trial::Measured;
+
+/// Up to how many trials in a row the chance of passing is told.
+const MAX_IN_A_ROW: u64 = 10;
+
+/// What becomes of one case.
+pub(super) struct CaseBuild {
+    case: SuiteCase,
+    pub(super) contract: CaseContract,
+    outcomes: BTreeMap<Vec<Mark>, u64>,
+    shapes: BTreeMap<String, u64>,
+    arguments: BTreeMap<String, u64>,
+}
+
+impl CaseBuild {
+    pub(super) fn new(case: SuiteCase) -> Self {
+        let expected = case.calls.iter().map(|call| call.tool.clone());
+        let contract = CaseContract {
+            expect: case.expect,
+            expected: expected.collect(),
+            forbid: case.forbid.clone(),
+            ..CaseContract::default()
+        };
+        Self {
+            case,
+            contract,
+            outcomes: BTreeMap::new(),
+            shapes: BTreeMap::new(),
+            arguments: BTreeMap::new(),
+        }
+    }
+
+    pub(super) const fn plan(&mut self) {
+        self.contract.planned += 1;
+    }
+
+    pub(super) fn observe(&mut self, reply: &Measured, mut marks: Vec<Mark>, seen: Signature) {
+        self.contract.measured += 1;
+        let met = met(&self.case, reply);
+        self.contract.met.count(met);
+        if !met {
+            marks.push(Mark::Missed);
+        }
+        let forbidden = reply.calls.iter().map(|it| shortened(&it.name));
+        let forbidden = forbidden.filter(|it| self.contract.forbids(it));
+        marks.extend(few(forbidden.collect()).map(Mark::Forbidden));
+        if self.case.calls.iter().any(|it| it.arguments.is_some()) {
+            let exact = exact(&self.case.calls, reply);
+            self.contract.exact.count(exact);
+            if !exact {
+                marks.push(Mark::Inexact);
+            }
+        }
+        let made = made(&self.case.calls, reply);
+        let expected = u64::try_from(self.case.calls.len()).unwrap_or(u64::MAX);
+        self.contract.recall.add(Rate::new(made, expected));
+        marks.sort();
+        marks.dedup();
+        *self.outcomes.entry(marks).or_default() += 1;
+        *self.shapes.entry(seen.shape).or_default() += 1;
+        *self.arguments.entry(seen.arguments).or_default() += 1;
+    }
+
+    pub(super) fn finish(mut self) -> CaseContract {
+        let measured = self.contract.measured;
+        let most = |counts: &BTreeMap<String, u64>| counts.values().max().copied().unwrap_or(0);
+        self.contract.modal_shape = Rate::new(most(&self.shapes), measured);
+        self.contract.modal_arguments = Rate::new(most(&self.arguments), measured);
+        let in_a_row = 1..=measured.min(MAX_IN_A_ROW);
+        let chances = in_a_row.filter_map(|k| pass_hat(self.contract.met, k));
+        self.contract.pass_hat = chances.map(rounded).collect();
+        let outcomes = self.outcomes.into_iter();
+        self.contract.outcomes = outcomes
+            .map(|(marks, trials)| Outcome { trials, marks })
+            .collect();
+        self.contract
+    }
+}
+
+fn met(case: &SuiteCase, reply: &Measured) -> bool {
+    let forbidden = |name: &String| case.forbid.contains(name);
+    if reply.calls.iter().any(|call| forbidden(&call.name)) {
+        return false;
+    }
+    let all = || usize::try_from(made(&case.calls, reply)) == Ok(case.calls.len());
+    match case.expect {
+        Expect::NoCall => reply.calls.is_empty(),
+        Expect::Call => !reply.calls.is_empty() && all(),
+        Expect::Either => reply.calls.is_empty() || all(),
+    }
+}
+
+/// How many of the expected calls were made, whatever their arguments; each counts for one.
+fn made(expected: &[ExpectedCall], reply: &Measured) -> u64 {
+    let mut calls: Vec<&str> = reply.calls.iter().map(|it| it.name.as_str()).collect();
+    let mut made = 0;
+    for call in expected {
+        if let Some(at) = calls.iter().position(|name| *name == call.tool) {
+            calls.swap_remove(at);
+            made += 1;
+        }
+    }
+    made
+}
+
+/// Whether every call with an oracle was made with these arguments; numbers are compared by value.
+fn exact(expected: &[ExpectedCall], reply: &Measured) -> bool {
+    let calls = reply.calls.iter().filter_map(|call| {
+        let value = Value::Object(call.value.clone()?);
+        Some((call.name.as_str(), to_canonical_string(&value)))
+    });
+    let mut calls: Vec<(&str, String)> = calls.collect();
+    expected.iter().all(|call| {
+        let Some(arguments) = &call.arguments else {
+            return true;
+        };
+        let wanted = to_canonical_string(arguments);
+        let found = calls
+            .iter()
+            .position(|(name, value)| *name == call.tool && *value == wanted);
+        found.map(|at| calls.swap_remove(at)).is_some()
+    })
+}

@@ -1,0 +1,236 @@
+//! From trials to a snapshot.
+
+mod case;
+mod reply;
+mod signature;
+mod tool;
+mod undeclared;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolwarden_model::reply::Wire;
+
+use self::case::CaseBuild;
+use self::reply::ReplyBuild;
+use self::signature::Signature;
+use self::tool::ToolBuild;
+use self::undeclared::UndeclaredBuild;
+use super::rate::rounded;
+use super::snapshot::{Histogram, Latency, Percentiles, Snapshot, Tokens, TrialCounts};
+use super::suite::{Suite, SuiteCase};
+use super::tooldrift;
+use super::trial::{Measured, Origin, Trial};
+use super::words::{SchemaName, SchemaVersion};
+
+/// How many distinct words of a provider are kept; more are counted together.
+pub(super) const MAX_WORDS: usize = 200;
+/// How much of a provider's or a validator's text is kept.
+const MAX_TEXT: usize = 200;
+/// How many marks of a kind are kept of one trial.
+const MAX_OF_A_KIND: usize = 16;
+/// The word that stands for those beyond [`MAX_WORDS`].
+const OTHERS: &str = "(others)";
+
+/// What trials of a suite amount to. It does not depend on the order of the trials.
+#[must_use]
+pub fn snapshot(origin: Origin, suite: &Suite, trials: &[Trial]) -> Snapshot {
+    let trials = ordered(suite, trials);
+    let mut build = Build::new(suite, origin.wire);
+    for trial in &trials {
+        build.observe(trial);
+    }
+    let times = |of: fn(&Trial) -> Option<f64>| {
+        let measured = trials.iter().filter(|trial| trial.outcome.is_ok());
+        percentiles(measured.filter_map(|trial| of(trial)).collect())
+    };
+    let latency = Latency {
+        total: times(|trial| trial.latency_ms),
+        first_event: times(|trial| trial.first_event_ms),
+    };
+    let measured = build.counts.measured;
+    let tools = build.tools.into_iter();
+    let cases = build.cases.into_iter();
+    let hashes = suite.tools.iter();
+    Snapshot {
+        schema: SchemaName,
+        schema_version: SchemaVersion,
+        provider: origin.provider,
+        model_id: origin.model_id,
+        wire: origin.wire,
+        at: origin.at,
+        suite: suite.name.clone(),
+        suite_hash: suite.hash,
+        tool_hashes: hashes
+            .map(|(name, tool)| (name.clone(), tool.hash))
+            .collect(),
+        models: build.models,
+        trials: build.counts,
+        tools: tools
+            .map(|(name, it)| (name.to_owned(), it.finish()))
+            .collect(),
+        undeclared: build.undeclared.finish(measured),
+        cases: cases.map(|(name, it)| (name, it.finish())).collect(),
+        replies: build.replies.finish(measured),
+        latency,
+        tokens: build.tokens,
+        tooldrift: bounded_shapes(suite, &trials),
+    }
+}
+
+/// Trials in the order of the suite's cases, whole replies before streamed ones.
+pub(super) fn ordered<'t>(suite: &Suite, trials: &'t [Trial]) -> Vec<&'t Trial> {
+    let cases = suite.cases.iter().enumerate();
+    let places: BTreeMap<&str, usize> = cases.map(|(at, it)| (it.name.as_str(), at)).collect();
+    let key = |trial: &'t Trial| {
+        let place = places.get(trial.case.as_str()).copied();
+        let place = place.unwrap_or(usize::MAX);
+        (place, trial.case.as_str(), trial.mode, trial.repetition)
+    };
+    let mut trials: Vec<&Trial> = trials.iter().collect();
+    trials.sort_by(|one, other| {
+        // Trials that claim the same place are told apart by what they hold.
+        key(one)
+            .cmp(&key(other))
+            .then_with(|| format!("{one:?}").cmp(&format!("{other:?}")))
+    });
+    trials
+}
+
+struct Build<'s> {
+    suite: &'s Suite,
+    counts: TrialCounts,
+    models: Histogram,
+    tools: BTreeMap<&'s str, ToolBuild<'s>>,
+    undeclared: UndeclaredBuild,
+    cases: BTreeMap<String, CaseBuild>,
+    replies: ReplyBuild,
+    tokens: Tokens,
+}
+
+impl<'s> Build<'s> {
+    fn new(suite: &'s Suite, wire: Wire) -> Self {
+        let tools = suite.tools.iter();
+        let cases = suite.cases.iter();
+        Self {
+            suite,
+            counts: TrialCounts::default(),
+            models: Histogram::new(),
+            tools: tools
+                .map(|(name, it)| (name.as_str(), ToolBuild::new(name, &it.schema)))
+                .collect(),
+            undeclared: UndeclaredBuild::default(),
+            cases: cases
+                .map(|it| (it.name.clone(), CaseBuild::new(it.clone())))
+                .collect(),
+            replies: ReplyBuild::new(wire),
+            tokens: Tokens::default(),
+        }
+    }
+
+    fn observe(&mut self, trial: &Trial) {
+        let first = trial.outcome.is_ok() && trial.attempts <= 1;
+        self.counts.planned += 1;
+        self.counts.attempts += u64::from(trial.attempts);
+        self.counts.delivery_first.count(first);
+        self.counts.delivery_eventual.count(trial.outcome.is_ok());
+        let case = self.cases.entry(trial.case.clone()).or_insert_with(|| {
+            CaseBuild::new(SuiteCase {
+                name: trial.case.clone(),
+                ..SuiteCase::default()
+            })
+        });
+        case.plan();
+        match &trial.outcome {
+            Ok(measured) => self.measure(trial, measured),
+            Err(why) => bump(&mut self.counts.failures, why.failure.as_str()),
+        }
+    }
+
+    fn measure(&mut self, trial: &Trial, measured: &Measured) {
+        self.counts.measured += 1;
+        if let Some(model) = &measured.model {
+            bump(&mut self.models, &shortened(model));
+        }
+        self.tokens.input.count(measured.usage.input);
+        self.tokens.output.count(measured.usage.output);
+        self.tokens.reasoning.count(measured.usage.reasoning);
+        self.tokens.cached.count(measured.usage.cached);
+        let Some(case) = self.cases.get_mut(&trial.case) else {
+            return;
+        };
+        let mut marks = Vec::new();
+        for tool in self.tools.values_mut() {
+            marks.extend(tool.observe(measured, &case.contract));
+        }
+        let declared = |name: &str| self.suite.tools.contains_key(name);
+        marks.extend(self.undeclared.observe(measured, declared));
+        let signature = Signature::of(measured);
+        marks.extend(
+            self.replies
+                .observe(trial, measured, &case.contract, &signature),
+        );
+        case.observe(measured, marks, signature);
+    }
+}
+
+fn bounded_shapes(suite: &Suite, trials: &[&Trial]) -> BTreeMap<String, tooldrift::ToolCallShape> {
+    let mut shapes = tooldrift::shapes(suite, &tooldrift::firsts(trials));
+    let mut room = MAX_WORDS;
+    shapes.retain(|name, _| {
+        if suite.tools.contains_key(name) {
+            return true;
+        }
+        let fits = room > 0;
+        room = room.saturating_sub(1);
+        fits
+    });
+    shapes
+}
+
+/// Counts a word, or the others where there are too many.
+fn bump(histogram: &mut Histogram, word: &str) {
+    let room = histogram.len() < MAX_WORDS || histogram.contains_key(word);
+    let word = if room { word } else { OTHERS };
+    match histogram.get_mut(word) {
+        Some(count) => *count += 1,
+        None => {
+            histogram.insert(word.to_owned(), 1);
+        }
+    }
+}
+
+/// Text of a provider, short enough to be kept.
+fn shortened(text: &str) -> String {
+    if text.chars().nth(MAX_TEXT).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(MAX_TEXT).chain(['…']).collect()
+}
+
+/// The first of what one trial showed of a kind, so that no trial takes up much room.
+fn few<T: Ord>(all: BTreeSet<T>) -> impl Iterator<Item = T> {
+    all.into_iter().take(MAX_OF_A_KIND)
+}
+
+/// The smaller of two texts, so that which one is kept does not depend on chance.
+fn keep_least(kept: &mut String, text: &str) {
+    let text = shortened(text);
+    if kept.is_empty() || text < *kept {
+        *kept = text;
+    }
+}
+
+/// Nearest ranks.
+fn percentiles(mut times: Vec<f64>) -> Percentiles {
+    times.retain(|time| time.is_finite());
+    times.sort_by(f64::total_cmp);
+    let at = |percent: usize| {
+        let rank = (times.len() * percent).div_ceil(100);
+        times.get(rank.checked_sub(1)?).copied().map(rounded)
+    };
+    Percentiles {
+        n: u64::try_from(times.len()).unwrap_or(u64::MAX),
+        p50_ms: at(50),
+        p95_ms: at(95),
+    }
+}

@@ -1,0 +1,277 @@
+//! What the shares that were compared come to, place by place.
+
+use super::metric::{Encodings, Metric};
+use super::{MetricComparison, Verdict};
+use crate::contract::change::{ContractChange, Severity};
+use crate::contract::fault::{Wrong, extra_keys, faults, keyword, leaks, undeclared, wrong};
+use crate::contract::rate::Rate;
+use crate::contract::snapshot::{Histogram, Snapshot, ToolContract};
+use crate::contract::statistics::is_shifted;
+
+/// The differences that the shares show.
+pub(super) fn changes(
+    old: &Snapshot,
+    new: &Snapshot,
+    metrics: &[MetricComparison],
+) -> Vec<ContractChange> {
+    let mut changes: Vec<ContractChange> = Vec::new();
+    let by_itself = |it: &&MetricComparison| matches!(it.metric, Metric::Without { .. });
+    let kinds = metrics.iter().filter(|it| !by_itself(it));
+    for compared in metrics.iter().filter(by_itself).chain(kinds) {
+        let Some((severity, why)) = grade(compared) else {
+            continue;
+        };
+        for change in described(old, new, compared, severity, &why) {
+            // Every class of arguments is compared by itself; the gravest speaks for the tool. What
+            // is said of one thing that is wrong goes before what is said of its kind.
+            let graver = |told: &ContractChange| {
+                let breaking = change.severity == Severity::Breaking;
+                change.severity > told.severity && (breaking || told.field == "arguments_encoding")
+            };
+            match changes.iter_mut().find(|it| is_same(it, &change)) {
+                Some(told) if graver(told) => *told = change,
+                Some(_) => {}
+                None => changes.push(change),
+            }
+        }
+    }
+    changes
+}
+
+/// Whether two are about the same thing; faults at one place are told apart by their keyword.
+fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
+    let place = |it: &ContractChange| (it.tool.clone(), it.field.clone(), it.pointer.clone());
+    place(one) == place(other)
+        && (one.field != "schema_violation" || keyword(&one.note) == keyword(&other.note))
+}
+
+/// How grave a share's difference is and why, or nothing where there is nothing to tell.
+fn grade(compared: &MetricComparison) -> Option<(Severity, String)> {
+    let points = |share: f64| format!("{:.0}", share * 100.0);
+    let between = format!(
+        "{} points, between {} and {}",
+        points(compared.difference),
+        points(compared.interval.lower),
+        points(compared.interval.upper)
+    );
+    let by_itself = matches!(compared.metric, Metric::Without { .. });
+    if by_itself && compared.new.is_always() {
+        return None;
+    }
+    match compared.verdict {
+        Verdict::Fail if compared.structural => {
+            Some((Severity::Breaking, "never before, always now".to_owned()))
+        }
+        Verdict::Fail => Some((
+            Severity::Breaking,
+            format!("more than chance: {between}, p = {:.4}", compared.p),
+        )),
+        Verdict::Inconclusive if !compared.first_seen_in.is_empty() => {
+            let cases = cases(&compared.first_seen_in);
+            let why = format!("never before, now in {cases}; too few trials to tell: {between}");
+            Some((Severity::Warning, why))
+        }
+        Verdict::Pass if !compared.first_seen_in.is_empty() => {
+            let cases = cases(&compared.first_seen_in);
+            let why = format!("never before, now in {cases}; within the allowed drop: {between}");
+            Some((Severity::Warning, why))
+        }
+        Verdict::Inconclusive | Verdict::Pass
+            if matches!(compared.metric, Metric::CaseExpectation { .. })
+                && compared.old.is_always()
+                && compared.new.is_never() =>
+        {
+            let why = format!("always before, never now; too few trials to tell: {between}");
+            Some((Severity::Warning, why))
+        }
+        Verdict::Inconclusive if compared.metric.is_needed() && compared.difference < 0.0 => {
+            Some((Severity::Info, format!("too few trials to tell: {between}")))
+        }
+        Verdict::Inconclusive => None,
+        Verdict::Pass if compared.metric.is_structural() && compared.new.hits < compared.new.of => {
+            if compared.old.is_never() && compared.new.is_never() {
+                return Some((Severity::Warning, "always so on both sides".to_owned()));
+            }
+            Some((Severity::Info, "so on both sides".to_owned()))
+        }
+        Verdict::Pass => is_shifted(compared.old, compared.new)
+            .then(|| (Severity::Info, format!("within what is allowed: {between}"))),
+    }
+}
+
+fn cases(names: &[String]) -> String {
+    match names {
+        [] => "no case".to_owned(),
+        [name] => format!("the case `{name}`"),
+        [name, ..] => format!("{} cases, one of them `{name}`", names.len()),
+    }
+}
+
+fn described(
+    old: &Snapshot,
+    new: &Snapshot,
+    compared: &MetricComparison,
+    severity: Severity,
+    why: &str,
+) -> Vec<ContractChange> {
+    let plain = |tool: Option<&str>, field: &str, pointer: String, note: &str| ContractChange {
+        tool: tool.map(str::to_owned),
+        field: field.to_owned(),
+        pointer,
+        severity,
+        before: compared.old.to_string(),
+        after: compared.new.to_string(),
+        note: format!("{note} ({why})"),
+        rates: Some((compared.old, compared.new)),
+    };
+    // How often a side that never called a tool could have is told in trials.
+    let could = |it: &ToolContract| match it.calls {
+        0 => old.trials.measured,
+        calls => calls,
+    };
+    let sides = |tool: &str| Some((old.tools.get(tool)?, new.tools.get(tool)?));
+    match &compared.metric {
+        Metric::Emitted { tool } => {
+            let note = "how often the tool is called where it is asked for";
+            vec![plain(Some(tool), "emitted", String::new(), note)]
+        }
+        Metric::SchemaValid { tool } => {
+            let found = sides(tool).map(|(old, new)| {
+                let before = faults(tool, old);
+                grown((&before, could(old)), faults(tool, new), severity, why)
+            });
+            let found = found.unwrap_or_default();
+            if found.is_empty() {
+                let note = "how often all arguments fit the schema";
+                return vec![plain(Some(tool), "schema_valid", String::new(), note)];
+            }
+            found
+        }
+        Metric::NoExtraKeys { tool } => {
+            let found = sides(tool).map(|(old, new)| {
+                let before = extra_keys(tool, old);
+                grown((&before, could(old)), extra_keys(tool, new), severity, why)
+            });
+            found.unwrap_or_default()
+        }
+        Metric::NotEncodedAs { tool, class } => {
+            let note = format!("how arguments are sent changed: {}", class.as_str());
+            let mut change = plain(Some(tool), "arguments_encoding", String::new(), &note);
+            if let Some((before, after)) = sides(tool) {
+                let swapped = Encodings::of(old, new).is_swapped();
+                change.before = encodings(before, swapped.then_some(old));
+                change.after = encodings(after, swapped.then_some(new));
+            }
+            change.rates = Some((compared.old.complement(), compared.new.complement()));
+            vec![change]
+        }
+        Metric::DeclaredOnly => {
+            let before = undeclared(old);
+            grown(
+                (&before, old.trials.measured),
+                undeclared(new),
+                severity,
+                why,
+            )
+        }
+        Metric::NoLeak => {
+            let before = leaks(old);
+            grown((&before, old.trials.measured), leaks(new), severity, why)
+        }
+        Metric::Expectation => {
+            let note = "how often the model does what the case expects";
+            let pointer = match new.cases.len() {
+                1 => new
+                    .cases
+                    .keys()
+                    .map(|name| format!("/cases/{name}"))
+                    .collect(),
+                _ => "/cases".to_owned(),
+            };
+            vec![plain(None, "expectation", pointer, note)]
+        }
+        Metric::CaseExpectation { case } => {
+            let note = format!("how often the model does what the case `{case}` expects");
+            vec![plain(None, "expectation", format!("/cases/{case}"), &note)]
+        }
+        Metric::ExactArguments => {
+            let note = "how often the arguments are those the case asks for";
+            vec![plain(None, "exact_arguments", "/cases".to_owned(), note)]
+        }
+        Metric::Without { mark } => {
+            let found = wrong(mark, new).into_iter().next();
+            let wrong = found.unwrap_or_else(|| Wrong {
+                tool: compared.metric.tool().map(str::to_owned),
+                field: "wrong",
+                pointer: String::new(),
+                what: mark.to_string(),
+                rate: Rate::default(),
+            });
+            let mut change = plain(
+                wrong.tool.as_deref(),
+                wrong.field,
+                wrong.pointer,
+                &wrong.what,
+            );
+            let rates = (compared.old.complement(), compared.new.complement());
+            change.before = rates.0.to_string();
+            change.after = rates.1.to_string();
+            change.rates = Some(rates);
+            vec![change]
+        }
+    }
+}
+
+/// What is wrong more often than it was, or at all where that is all there is to say.
+///
+/// What the old side did not show is not kept of it, so it is told how often it could have.
+fn grown(
+    (old, of): (&[Wrong], u64),
+    new: Vec<Wrong>,
+    severity: Severity,
+    why: &str,
+) -> Vec<ContractChange> {
+    let before = |wrong: &Wrong| {
+        let known = old.iter().find(|it| it.is_like(wrong));
+        known.map_or(Rate::new(0, of), |it| it.rate)
+    };
+    let changes = new.into_iter().filter_map(|wrong| {
+        let past = before(&wrong);
+        let more = wrong.rate.share() > past.share();
+        if severity == Severity::Breaking && !more {
+            return None;
+        }
+        Some(ContractChange {
+            tool: wrong.tool,
+            field: wrong.field.to_owned(),
+            pointer: wrong.pointer,
+            severity,
+            before: past.to_string(),
+            after: wrong.rate.to_string(),
+            note: format!("{} ({why})", wrong.what),
+            rates: Some((past, wrong.rate)),
+        })
+    });
+    changes.collect()
+}
+
+fn encodings(tool: &ToolContract, wire: Option<&Snapshot>) -> String {
+    let words = listed(&tool.encodings);
+    wire.map_or_else(|| words.clone(), |it| format!("{words} on {}", it.wire))
+}
+
+/// A histogram for a reader: the word alone where there is one.
+pub(super) fn listed(histogram: &Histogram) -> String {
+    if let Some((word, _)) = histogram.first_key_value()
+        && histogram.len() == 1
+    {
+        return word.clone();
+    }
+    if histogram.is_empty() {
+        return "—".to_owned();
+    }
+    let words = histogram
+        .iter()
+        .map(|(word, count)| format!("{word} ×{count}"));
+    words.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,294 @@
+//! What a reply says about the model: its calls held to the schemas they were offered with.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jsonschema::PatternOptions;
+use serde_json::Value;
+use toolwarden_canon::RenamedTool;
+use toolwarden_canon::reply::{Sorted, arguments, leaks};
+use toolwarden_drift::contract::{Fault, Measured, ObservedCall};
+use toolwarden_model::Tool;
+use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::reply::{Reply, ReplyCall};
+
+use crate::secret::Redactor;
+
+/// The most faults of one call that are told.
+const MAX_FAULTS: usize = 32;
+/// The longest message that is told; messages quote values.
+const MAX_MESSAGE: usize = 300;
+/// The most memory one compiled pattern may take, so that nested repeats cannot exhaust it.
+const PATTERN_BYTES: usize = 16 << 20;
+/// The longest number that is compared; longer ones are arithmetic on long integers.
+const MAX_DIGITS: usize = 400;
+
+/// Holds replies to the tools of a suite.
+pub struct Observer {
+    tools: BTreeMap<String, Check>,
+}
+
+/// The schema of a tool, compiled once.
+struct Check {
+    schema: Value,
+    /// The validator, or why there is none. Then no arguments pass: not knowing is not a pass.
+    validator: Result<jsonschema::Validator, String>,
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.tools.keys()).finish()
+    }
+}
+
+impl Observer {
+    /// Compiles the schemas of tools, each in the draft it names, 2020-12 where it names none.
+    /// Nothing is fetched, formats inform, and patterns match in linear time.
+    #[must_use]
+    pub fn new(tools: &[Tool]) -> Self {
+        Self::with(tools, false)
+    }
+
+    /// As [`Self::new`], with formats that bind.
+    pub(crate) fn with_formats(tools: &[Tool]) -> Self {
+        Self::with(tools, true)
+    }
+
+    fn with(tools: &[Tool], formats: bool) -> Self {
+        let checks = tools
+            .iter()
+            .map(|tool| (tool.name.clone(), Check::new(&tool.inputs, formats)));
+        Self {
+            tools: checks.collect(),
+        }
+    }
+
+    /// What a reply says about the model, without keys. Tools that go by another name on the wire
+    /// get their own back.
+    #[must_use]
+    pub fn observe(
+        &self,
+        mut reply: Reply,
+        renamed: &[RenamedTool],
+        redactor: Option<&Redactor>,
+    ) -> Measured {
+        for call in &mut reply.calls {
+            if let Some(tool) = renamed.iter().find(|it| it.emitted == call.name) {
+                call.name.clone_from(&tool.original);
+            }
+        }
+        let leaks = leaks(&reply);
+        let mask = |text: String| match redactor {
+            Some(redactor) => redactor.redact_text(&text),
+            None => text,
+        };
+        let notes = reply.notes.into_iter().map(|note| {
+            let pointer = note.pointer.as_str().to_owned();
+            (note.rule.to_owned(), mask(pointer), mask(note.message))
+        });
+        Measured {
+            notes: notes.collect(),
+            calls: reply
+                .calls
+                .into_iter()
+                .map(|call| self.observe_call(call, redactor))
+                .collect(),
+            finish: reply.finish.map(|it| masked(it, redactor)),
+            finish_class: reply.finish_class,
+            leaks,
+            model: reply.model.map(mask),
+            usage: reply.usage,
+            has_text: !reply.text.trim().is_empty(),
+        }
+    }
+
+    fn observe_call(&self, call: ReplyCall, redactor: Option<&Redactor>) -> ObservedCall {
+        // A key may be escaped or in pieces where the body was masked; here it is neither.
+        let name = match redactor {
+            Some(redactor) => redactor.redact_text(&call.name),
+            None => call.name,
+        };
+        let sent = call.arguments.map(|it| masked(it, redactor));
+        let check = self.tools.get(&name);
+        let sorted = arguments(sent.as_ref(), check.map(|it| &it.schema));
+        let Sorted { class, value, .. } = sorted;
+        let faults = match (check, &value) {
+            (Some(check), Some(value)) => check.faults(value),
+            _ => Vec::new(),
+        };
+        ObservedCall {
+            name,
+            id: call.id.map(|it| masked(it, redactor)),
+            sent,
+            class,
+            value,
+            faults,
+        }
+    }
+}
+
+impl Check {
+    fn new(schema: &Object, formats: bool) -> Self {
+        let schema = Value::Object(schema.clone());
+        let draft = match jsonschema::Draft::default().detect(&schema) {
+            jsonschema::Draft::Unknown => jsonschema::Draft::default(),
+            known => known,
+        };
+        let validator = jsonschema::options()
+            .with_draft(draft)
+            .offline()
+            .should_validate_formats(formats)
+            .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_BYTES))
+            .build(&schema)
+            .map_err(|error| shortened(error.to_string()));
+        Self { schema, validator }
+    }
+
+    /// What the schema says against arguments, the fault nearest to their root first.
+    fn faults(&self, arguments: &Object) -> Vec<Fault> {
+        let validator = match &self.validator {
+            Ok(validator) => validator,
+            Err(reason) => {
+                return vec![Fault {
+                    pointer: Pointer::root(),
+                    keyword: "$schema".to_owned(),
+                    message: format!("the schema cannot be used: {reason}"),
+                }];
+            }
+        };
+        let value = Value::Object(arguments.clone());
+        if let Some(pointer) = long_number(&value, &Pointer::root()) {
+            return vec![Fault {
+                pointer,
+                keyword: "type".to_owned(),
+                message: format!("the number has more than {MAX_DIGITS} digits"),
+            }];
+        }
+        let errors = validator.iter_errors(&value).take(MAX_FAULTS);
+        let mut faults: Vec<Fault> = errors
+            .map(|error| Fault {
+                pointer: Pointer::from(error.instance_path().as_str()),
+                keyword: error.kind().keyword().to_owned(),
+                message: shortened(error.to_string()),
+            })
+            .collect();
+        faults.sort_by_key(|fault| fault.pointer.segments().count());
+        faults
+    }
+}
+
+/// A value without keys.
+pub(crate) fn masked(value: Value, redactor: Option<&Redactor>) -> Value {
+    let Some(redactor) = redactor else {
+        return value;
+    };
+    match value {
+        Value::String(text) => Value::String(redactor.redact_text(&text)),
+        Value::Array(items) => {
+            let items = items.into_iter().map(|it| masked(it, Some(redactor)));
+            Value::Array(items.collect())
+        }
+        Value::Object(members) => {
+            let members = members
+                .into_iter()
+                .map(|(name, it)| (redactor.redact_text(&name), masked(it, Some(redactor))));
+            Value::Object(members.collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value,
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(MAX_MESSAGE) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
+
+/// The place of a number that is too long to be compared.
+fn long_number(value: &Value, at: &Pointer) -> Option<Pointer> {
+    match value {
+        Value::Number(number) => (number.as_str().len() > MAX_DIGITS).then(|| at.clone()),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, item)| long_number(item, &at.index(index)))
+        }
+        Value::Object(members) => {
+            let mut members = members.iter();
+            members.find_map(|(name, item)| long_number(item, &at.child(name)))
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolwarden_model::Format;
+
+    use super::*;
+
+    fn faults(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
+        let mut tool = Tool::new(Format::OpenaiChat);
+        "t".clone_into(&mut tool.name);
+        tool.inputs = schema.as_object().unwrap().clone();
+        let reply = Reply {
+            calls: vec![call("t", arguments)],
+            ..Reply::default()
+        };
+        let measured = Observer::new(&[tool]).observe(reply, &[], None);
+        let faults = measured.calls[0].faults.iter();
+        faults
+            .map(|it| (it.keyword.clone(), it.pointer.as_str().to_owned()))
+            .collect()
+    }
+
+    fn call(name: &str, arguments: &Value) -> ReplyCall {
+        ReplyCall {
+            name: name.to_owned(),
+            id: None,
+            arguments: Some(arguments.clone()),
+            pointer: Pointer::root(),
+        }
+    }
+
+    #[test]
+    fn schemas_are_read_in_their_draft_and_formats_do_not_bind() {
+        let tuple = json!({"properties": {"a": {"items": [{"type": "string"}]}}});
+        let old = "http://json-schema.org/draft-07/schema#";
+        let mut old_tuple = tuple.clone();
+        old_tuple["$schema"] = json!(old);
+        let date = json!({"properties": {"a": {"format": "date"}}});
+        let nowhere = json!({"properties": {"a": {"$ref": "https://example.com/a.json"}}});
+        let arguments = json!({"a": [1]});
+        let type_fault = vec![("type".to_owned(), "/a/0".to_owned())];
+        assert_eq!(faults(&old_tuple, &arguments), type_fault);
+        assert_eq!(faults(&date, &json!({"a": "soon"})), []);
+        // A schema that cannot be used passes nothing: the first is none in 2020-12, the other is
+        // never fetched.
+        for unusable in [tuple, nowhere] {
+            let unusable = faults(&unusable, &arguments);
+            assert_eq!(unusable, [("$schema".to_owned(), String::new())]);
+        }
+    }
+
+    #[test]
+    fn a_tool_gets_its_own_name_back() {
+        let mut tool = Tool::new(Format::Mcp);
+        "a.b".clone_into(&mut tool.name);
+        tool.inputs = json!({"required": ["x"]}).as_object().unwrap().clone();
+        let renamed = RenamedTool {
+            original: "a.b".to_owned(),
+            emitted: "a_b".to_owned(),
+        };
+        let reply = Reply {
+            calls: vec![call("a_b", &json!({})), call("c", &json!({}))],
+            ..Reply::default()
+        };
+        let measured = Observer::new(&[tool]).observe(reply, &[renamed], None);
+        let seen = measured.calls.iter();
+        let seen: Vec<_> = seen.map(|it| (it.name.as_str(), it.faults.len())).collect();
+        assert_eq!(seen, [("a.b", 1), ("c", 0)]);
+    }
+}

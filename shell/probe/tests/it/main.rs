@@ -1,0 +1,27 @@
+//! The crate against files people write and a provider on real sockets.
+
+// `cfg(test)` is always true here; it tells clippy that helpers are test code as well.
+#[cfg(test)]
+mod bad;
+#[cfg(test)]
+mod clients;
+#[cfg(test)]
+mod configuration;
+#[cfg(test)]
+mod dialects;
+#[cfg(test)]
+mod exchanges;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod pace;
+#[cfg(test)]
+mod quirks;
+#[cfg(test)]
+mod replays;
+#[cfg(test)]
+mod secrets;
+#[cfg(test)]
+mod splits;
+#[cfg(test)]
+mod support;
