@@ -151,8 +151,16 @@ impl Reading {
             None => Vec::new(),
         };
         let calls = section.said("calls").map(|at| self.calls(at));
-        let calls = calls.unwrap_or_default();
-        let expect = self.expect(section, &calls);
+        // Who names a tool in the request expects that tool, unless the case says otherwise.
+        let silent = section.said("expect").is_none();
+        let calls = calls.unwrap_or_else(|| match choice.and_then(named).filter(|_| silent) {
+            Some(tool) => vec![ExpectedCall {
+                tool: tool.to_owned(),
+                arguments: None,
+            }],
+            None => Vec::new(),
+        });
+        let expect = self.expect(section, &calls, choice);
         let mut forbid = Vec::new();
         if let Some(at) = section.said("forbid") {
             for (tool, pointer) in self.reader.texts(at, "a tool's name") {
@@ -217,11 +225,18 @@ impl Reading {
         Some(at.value.clone())
     }
 
-    fn expect(&mut self, section: &Section<'_>, calls: &[ExpectedCall]) -> Expect {
+    fn expect(
+        &mut self,
+        section: &Section<'_>,
+        calls: &[ExpectedCall],
+        choice: Option<&Value>,
+    ) -> Expect {
         let Some(at) = section.said("expect") else {
-            return match calls.is_empty() {
-                true => Expect::default(),
-                false => Expect::Call,
+            return match choice.and_then(Value::as_str) {
+                _ if !calls.is_empty() => Expect::Call,
+                Some("required") => Expect::Call,
+                Some("none") => Expect::NoCall,
+                _ => Expect::default(),
             };
         };
         let expect = self.reader.word(at, &EXPECTATIONS).unwrap_or_default();
@@ -326,4 +341,9 @@ impl Reading {
             self.reader.error(&at.pointer, mistake);
         }
     }
+}
+
+/// The tool that a `tool_choice` names.
+fn named(choice: &Value) -> Option<&str> {
+    choice.pointer("/function/name")?.as_str()
 }

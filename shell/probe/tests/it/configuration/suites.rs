@@ -400,3 +400,29 @@ fn the_suite_of_the_documentation_is_one() {
     assert_eq!((suite.name.as_str(), suite.cases.len()), ("billing", 2));
     assert_eq!(suite.sampling.repeat.get(), 20);
 }
+
+#[test]
+fn a_tool_choice_says_what_is_expected() {
+    let named = json!({"type": "function", "function": {"name": "read"}});
+    let expecting = |choice: &Value, more: &str| {
+        let case = format!(
+            "cases: [{{name: c, messages: [{{role: user, content: hi}}], tool_choice: {choice}{more}}}]"
+        );
+        let suite = suite(&case).unwrap();
+        let tools = suite.cases[0].calls.iter().map(|it| it.tool.clone());
+        (suite.cases[0].expect, tools.collect::<Vec<_>>())
+    };
+    let none = Vec::<String>::new;
+    assert_eq!(expecting(&json!("auto"), ""), (Expect::Either, none()));
+    assert_eq!(expecting(&json!("none"), ""), (Expect::NoCall, none()));
+    assert_eq!(expecting(&json!("required"), ""), (Expect::Call, none()));
+    assert_eq!(
+        expecting(&named, ""),
+        (Expect::Call, vec!["read".to_owned()])
+    );
+    assert_eq!(
+        expecting(&named, ", expect: either"),
+        (Expect::Either, none()),
+        "the case has the last word"
+    );
+}
