@@ -10,7 +10,7 @@ use toolwarden_model::json::Object;
 use toolwarden_model::reply::{ArgumentsClass, Mode, NotMeasured};
 use toolwarden_model::{Format, Tool};
 
-use super::family::{Family, PLACEHOLDER, plain};
+use super::family::{Family, STAND_IN, plain};
 use super::is_refusal;
 use super::report::{FamilyOutcome, FamilyReport};
 use crate::exchange::Caller;
@@ -154,7 +154,7 @@ impl Asking {
 /// the question, so nothing may rename it.
 fn tool_of(family: &Family) -> Tool {
     let mut tool = Tool::new(Format::OpenaiChat);
-    PLACEHOLDER.clone_into(&mut tool.name);
+    STAND_IN.clone_into(&mut tool.name);
     "Takes what the user names.".clone_into(&mut tool.description);
     tool.inputs = match &family.schema {
         Value::Object(members) => members.clone(),
@@ -165,7 +165,7 @@ fn tool_of(family: &Family) -> Tool {
 
 fn rename(value: &mut Value, name: &str) {
     match value {
-        Value::String(text) if text == PLACEHOLDER => name.clone_into(text),
+        Value::String(text) if text == STAND_IN => name.clone_into(text),
         Value::Array(items) => items.iter_mut().for_each(|it| rename(it, name)),
         Value::Object(members) => members.values_mut().for_each(|it| rename(it, name)),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
 /// The name that stands for the tool until its own is put in.
-pub(super) const PLACEHOLDER: &str = "toolwarden_probe_tool";
+pub(super) const STAND_IN: &str = "toolwarden_probe_tool";
 
 /// The name of the tool where names are not the question.
 const NAME: &str = "probe";
