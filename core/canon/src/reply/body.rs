@@ -1,10 +1,11 @@
 //! What a body is, told by its bytes alone: the content type of a provider is not to be trusted.
 
 use toolwarden_model::event_stream::{Event, EventReader};
-use toolwarden_model::json::{self, JsonErrorKind, Value};
+use toolwarden_model::json::{self, JsonErrorKind, Object, Pointer, Value, type_name};
 use toolwarden_model::reply::{Failure, NotMeasured};
 
-use super::Limits;
+use super::draft::Draft;
+use super::{Limits, fault, rules};
 
 /// A body of a kind that is read.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) struct Events<'b> {
     ready: std::vec::IntoIter<Event>,
     ended: bool,
     /// Whether the last event lacks its end.
-    pub(super) unterminated: bool,
+    unterminated: bool,
 }
 
 /// One event with the JSON of its data.
@@ -113,6 +114,33 @@ impl<'b> Events<'b> {
             ready: Vec::new().into_iter(),
             ended: false,
             unterminated: false,
+        }
+    }
+
+    /// The next event of a wire whose events are named objects, and that is no error.
+    pub(super) fn next_named(&mut self) -> Result<Option<(String, Object)>, NotMeasured> {
+        while let Some(chunk) = self.next()? {
+            let Chunk::Json { name, value } = chunk else {
+                continue;
+            };
+            fault::check(&value)?;
+            if name == "error" {
+                return Err(fault::error_body(&value));
+            }
+            let Value::Object(event) = value else {
+                let detail = format!("an event is {}, expected an object", type_name(&value));
+                return Err(failed(Failure::WrongEnvelope, detail));
+            };
+            return Ok(Some((name, event)));
+        }
+        Ok(None)
+    }
+
+    /// Notes whether the last event lacked its end, once all were read.
+    pub(super) fn note_end(&self, draft: &mut Draft<'_>) {
+        if self.unterminated {
+            let message = "the last event lacks its empty line";
+            draft.note(rules::UNTERMINATED_EVENT, Pointer::root(), message);
         }
     }
 

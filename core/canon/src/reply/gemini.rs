@@ -119,10 +119,7 @@ pub(super) fn assemble_events(
         Err(error) => Some(Err(error)),
     };
     let whole = assemble(std::iter::from_fn(next))?;
-    if events.unterminated {
-        let message = "the last event lacks its empty line";
-        draft.note(rules::UNTERMINATED_EVENT, Pointer::root(), message);
-    }
+    events.note_end(draft);
     Ok(whole)
 }
 

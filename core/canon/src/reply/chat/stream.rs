@@ -29,10 +29,7 @@ pub(crate) fn assemble(
             Chunk::Json { value, .. } => stream.add(value, draft)?,
         }
     }
-    if events.unterminated {
-        let message = "the last event lacks its empty line";
-        draft.note(rules::UNTERMINATED_EVENT, Pointer::root(), message);
-    }
+    events.note_end(draft);
     stream.finish(done, draft)
 }
 

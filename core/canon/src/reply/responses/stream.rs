@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use toolwarden_model::json::{Object, Pointer, type_name};
+use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::reply::{Failure, NotMeasured};
 
-use crate::reply::body::{Chunk, Events, failed};
+use crate::reply::body::{Events, failed};
 use crate::reply::draft::{Draft, check_calls};
 use crate::reply::{fault, rules};
 
@@ -14,18 +14,7 @@ pub(crate) fn assemble(
     draft: &mut Draft<'_>,
 ) -> Result<Value, NotMeasured> {
     let mut stream = Stream::default();
-    while let Some(chunk) = events.next()? {
-        let Chunk::Json { name, value } = chunk else {
-            continue;
-        };
-        fault::check(&value)?;
-        if name == "error" {
-            return Err(fault::error_body(&value));
-        }
-        let Value::Object(event) = value else {
-            let detail = format!("an event is {}, expected an object", type_name(&value));
-            return Err(failed(Failure::WrongEnvelope, detail));
-        };
+    while let Some((name, event)) = events.next_named()? {
         if stream.response.is_some() {
             let message = "events follow the one that ends the response";
             draft.note(rules::EVENTS_AFTER_DONE, Pointer::root(), message);
@@ -33,10 +22,7 @@ pub(crate) fn assemble(
         }
         stream.add(&name, event, draft)?;
     }
-    if events.unterminated {
-        let message = "the last event lacks its empty line";
-        draft.note(rules::UNTERMINATED_EVENT, Pointer::root(), message);
-    }
+    events.note_end(draft);
     stream.finish(draft)
 }
 
