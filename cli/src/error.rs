@@ -16,7 +16,7 @@ use toolwarden_warden::{
     ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
-use crate::commands::{AuditCommandError, GuardError, ProbeError, Source};
+use crate::commands::{AuditCommandError, GatewayCommandError, GuardError, ProbeError, Source};
 use crate::style;
 
 /// Why a command could not do its work.
@@ -55,6 +55,8 @@ pub(crate) enum CliError {
     },
     #[error(transparent)]
     Guard(#[from] GuardError),
+    #[error(transparent)]
+    Gateway(#[from] GatewayCommandError),
     #[error(transparent)]
     Probe(#[from] ProbeError),
     #[error("standard input can be read only once")]
@@ -217,6 +219,7 @@ impl CliError {
             | Self::Kept { .. }
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
+            Self::Gateway(error) => error.exit_code(),
             Self::Guard(error) => error.exit_code(),
             Self::Probe(error) => error.exit_code(),
             Self::Audit(error) => error.exit_code(),
@@ -258,6 +261,9 @@ impl CliError {
 
     /// Whether the cause is part of the message already.
     const fn tells_its_cause(&self) -> bool {
+        if let Self::Gateway(error) = self {
+            return error.tells_its_cause();
+        }
         matches!(
             self,
             Self::Canonical { .. }
@@ -293,6 +299,7 @@ impl CliError {
             Self::Guard(GuardError::Policy(PolicyFileError::Document { source, .. })) => {
                 document_help(&source.kind)
             }
+            Self::Gateway(error) => error.help(),
             Self::Guard(error) => error.help(),
             Self::Probe(ProbeError::File(ProbeFileError::Document { source, .. })) => {
                 document_help(&source.kind)

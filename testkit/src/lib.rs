@@ -4,6 +4,7 @@
 //! A clone without them still passes: each test that needs them asks here, and is told in a
 //! printed line what it skips.
 
+pub mod conformance;
 mod corpus;
 mod installed;
 pub mod provider;

@@ -1,5 +1,6 @@
 mod audit;
 mod canon;
+mod gateway;
 mod guard;
 mod pinning;
 mod probe;
@@ -17,6 +18,7 @@ use crate::error::CliError;
 
 pub(crate) use audit::*;
 pub(crate) use canon::*;
+pub(crate) use gateway::*;
 pub(crate) use guard::*;
 pub(crate) use pinning::*;
 pub(crate) use probe::*;
@@ -38,6 +40,10 @@ Exit codes:
   3  could not measure
 
 Examples:
+  toolwarden demo
+  toolwarden import claude
+  toolwarden serve
+  toolwarden wrap -- npx -y some-server
   toolwarden canon detect tool.json
   toolwarden canon emit --target openai tools.json
   toolwarden canon lint --for kimi tools.json
@@ -77,6 +83,101 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show the gateway at work: a call allowed, a call denied, a drift caught and approved
+    #[command(after_help = "\
+Everything happens in this process and on loopback: a shop as the server, the gateway before it, and
+an agent. The store is a temporary file.
+
+Examples:
+  toolwarden demo
+  toolwarden demo --format json
+  toolwarden demo --keep")]
+    Demo(DemoArgs),
+
+    /// Run the gateway: every call of every agent is decided, watched and recorded
+    #[command(after_help = "\
+Agents reach it at /mcp (streamable HTTP), /mcp/g/GROUP,… and /sse. Settings and policy are read again
+when they change and on SIGHUP; a file with a mistake leaves what is in force as it is. SIGTERM and
+SIGINT let calls under way end; a second one ends everything at once.
+
+Exit codes: 0 ended in order, 2 a mistake in the settings, 3 cannot listen or use the store.
+
+Examples:
+  toolwarden serve
+  toolwarden serve --config prod.yaml --log json
+  toolwarden serve --listen 127.0.0.1:0")]
+    Serve(ServeArgs),
+
+    /// Put the gateway between one agent and one server, on standard streams
+    #[command(after_help = "\
+For the configuration of a desktop client: `toolwarden` is the command, and what was the command
+follows `--`. Tools keep their names. The first list of tools is pinned; a tool that changes later is
+withheld until it is approved with `toolwarden watch approve`.
+
+Exit codes: 0 the agent ended, 2 a mistake, 3 the store cannot be used.
+
+Examples:
+  toolwarden wrap -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  toolwarden wrap --url https://mcp.example.com/mcp --header 'Authorization: Bearer …'
+  toolwarden wrap --policy policy.yaml --principal ada -- uvx mcp-server-git
+  toolwarden wrap --config toolwarden.yaml --name files")]
+    Wrap(WrapArgs),
+
+    /// Say why a principal sees a tool or does not, gate by gate
+    #[command(after_help = "\
+Asks a gateway that runs, or looks at the policy and the store of the settings.
+
+Exit codes: 0 it may be called, 1 it may not.
+
+Examples:
+  toolwarden explain --url http://127.0.0.1:8700 --tool shop__refund_order
+  toolwarden explain --principal ada --tool shop__refund_order
+  toolwarden explain --principal ada --tool shop__refund_order --group money --format json")]
+    Explain(WhyArgs),
+
+    /// Write settings with the servers of a desktop client
+    #[command(after_help = "\
+Secrets are taken over as they are written, and told, so that they can be moved to the environment;
+only the user may read the file. A file that is there is not replaced without --force.
+
+Examples:
+  toolwarden import claude
+  toolwarden import cursor ~/.cursor/mcp.json --output team.yaml
+  toolwarden import vscode - --output - < .vscode/mcp.json")]
+    Import(TakeOverArgs),
+
+    /// Check, describe and show the settings of the gateway
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden config check
+  toolwarden config schema > toolwarden.schema.json
+  toolwarden config show"
+    )]
+    Config(ConfigCommand),
+
+    /// Try out where alerts go, and show what became of them
+    #[command(
+        subcommand,
+        after_help = "\
+What was found is shown by `toolwarden watch alerts`.
+
+Examples:
+  toolwarden alerts test
+  toolwarden alerts deliveries --status failed"
+    )]
+    Alerts(AlertsCommand),
+
+    /// Make keys for callers of the gateway
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden key new --principal ci-agent"
+    )]
+    Key(KeyCommand),
+
     /// Read tool definitions in any format, write them in any other, say what was lost
     #[command(
         subcommand,
@@ -155,6 +256,14 @@ Examples:
         /// The shell
         shell: clap_complete::Shell,
     },
+
+    /// The process that ends started programs when this one is killed
+    #[command(name = "__reaper", hide = true)]
+    Reaper,
+
+    /// The shop of the demo on standard streams
+    #[command(name = "__demo-server", hide = true)]
+    DemoServer(DemoServerArgs),
 }
 
 /// Where definitions come from.

@@ -1,11 +1,13 @@
 mod audit;
 mod canon;
+mod gateway;
 mod guard;
 mod probe;
 pub(crate) mod talk;
 mod watch;
 
 pub(crate) use audit::AuditCommandError;
+pub(crate) use gateway::GatewayCommandError;
 pub(crate) use guard::GuardError;
 pub(crate) use probe::ProbeError;
 pub(crate) use watch::Source;
@@ -24,6 +26,16 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
         Command::Guard(command) => guard::run(&command),
         Command::Audit(command) => audit::run(&command),
         Command::Probe(command) => probe::run(&command),
+        Command::Demo(args) => gateway::demo(&args),
+        Command::Serve(args) => gateway::serve(&args),
+        Command::Wrap(args) => gateway::wrap(&args),
+        Command::Explain(args) => gateway::explain(&args),
+        Command::Import(args) => gateway::import(&args),
+        Command::Config(command) => gateway::config(&command),
+        Command::Alerts(command) => gateway::alerts(&command),
+        Command::Key(command) => gateway::key(&command),
+        Command::Reaper => Ok(gateway::reaper()),
+        Command::DemoServer(args) => gateway::demo_server(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);

@@ -10,6 +10,7 @@ mod audit;
 mod commands;
 mod crash;
 mod dialect_tables;
+mod gateway;
 mod guard;
 mod live;
 mod pinning;

@@ -157,7 +157,9 @@ fn witness(witness: &Witness) -> Value {
     Value::Object(entry)
 }
 
-fn change(change: &Change) -> Value {
+/// One change, as JSON.
+#[must_use]
+pub fn change(change: &Change) -> Value {
     let mut entry = Object::new();
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     put("id", json!(change.id.to_string()));
@@ -199,7 +201,9 @@ fn renamed(rename: &Rename) -> Value {
     Value::Object(entry)
 }
 
-fn finding(finding: &Finding) -> Value {
+/// One finding of a text, as JSON.
+#[must_use]
+pub fn finding(finding: &Finding) -> Value {
     let mut entry = Object::new();
     entry.insert("detector".to_owned(), json!(finding.detector.as_str()));
     entry.insert("weight".to_owned(), json!(finding.weight.as_str()));

@@ -26,7 +26,7 @@ pub use change::{Change, ChangeId, ChangeType, Class, Judgement, Kind, Severity}
 pub use compare::{Drift, Options, compare};
 pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
 pub use layout::{Facet, Layout, Observed};
-pub use list::{ListDrift, ToolDrift, compare_lists};
+pub use list::{ListDrift, ToolDrift, compare_lists, shadowing};
 pub use rename::Rename;
 pub use results::{broken_promise, reformatted, unlike_import};
 pub use schema::{Replayed, SchemaDrift};

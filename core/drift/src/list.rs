@@ -219,7 +219,8 @@ pub fn compare_lists(
 }
 
 /// The finding for a name that another tool of the list has already.
-fn shadowing(name: &str) -> Finding {
+#[must_use]
+pub fn shadowing(name: &str) -> Finding {
     Finding {
         detector: Detector::CollidingName,
         weight: Weight::Medium,

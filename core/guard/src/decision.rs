@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -172,6 +173,8 @@ pub struct Denial {
     pub faults: Vec<Fault>,
     /// When to try again.
     pub retry_after: Option<Duration>,
+    /// Tools that lead to a state in which the tool is available, of those the caller may call now.
+    pub leads: Vec<Arc<str>>,
 }
 
 /// One thing that is wrong with a value.
@@ -223,6 +226,7 @@ impl Denial {
             reason,
             faults: Vec::new(),
             retry_after: None,
+            leads: Vec::new(),
         }
     }
 

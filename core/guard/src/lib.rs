@@ -5,6 +5,7 @@
 
 pub mod audit;
 
+mod advice;
 mod bind;
 mod condition;
 mod decision;
@@ -23,15 +24,15 @@ pub use condition::{
 pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
 pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
-    Admitted, Amendment, Availability, GroupSummary, Guard, LeftOut, Metered, NameRef, Overrun,
-    Permit, Request, RequestedGroups, SchemaFault, Step,
+    Admitted, Amendment, Availability, Discovered, GroupSummary, Guard, LeftOut, Metered, NameRef,
+    Overrun, Permit, Request, RequestedGroups, SchemaFault, Step,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
     Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
     GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure, OutputMode, Permission,
     PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
-    ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, group_and_parents,
+    ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, Unlisted, group_and_parents,
 };
 pub use redact::{REDACTED, Redaction};
 pub use toolwarden_model::document::{Document, InvalidDuration, duration};

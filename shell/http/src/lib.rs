@@ -32,7 +32,7 @@ pub fn client(url: &Url) -> Result<ClientBuilder, NoCertificates> {
 
 /// Whether an error comes from TLS.
 #[must_use]
-pub fn is_tls(error: &reqwest::Error) -> bool {
+pub fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = cause {
         if current.is::<rustls::Error>() {

@@ -3,28 +3,31 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::audience::Ear;
 use crate::endpoint::Endpoint;
 use crate::error::{Evidence, McpError, ProtocolFault};
+use crate::face::Face;
 use crate::limits::Limits;
+use crate::link::{Link, LinkAsking};
 use crate::listing::{self, Listing};
-use crate::negotiate;
-use crate::param_headers::{self, ParamHeader};
+use crate::param_headers::ParamHeaders;
+use crate::protocol::{Era, stamped};
 use crate::server::ServerDescription;
-use crate::wire::{Asking, Wire};
 
-/// A connection to one server. Requests may run concurrently.
+/// A connection to one server that offers it nothing but an answer to `ping`. Requests may run
+/// concurrently.
 ///
 /// Dropping it kills a started program and its process group at once; [`Client::close`] lets it
 /// end in order. A program that leaves its process group (`setsid`) is out of reach of both.
 #[derive(Debug)]
 pub struct Client {
-    wire: Wire,
-    server: ServerDescription,
-    param_headers: Mutex<BTreeMap<String, Vec<ParamHeader>>>,
+    link: Link,
+    face: Face,
+    param_headers: Mutex<BTreeMap<String, ParamHeaders>>,
 }
 
 impl Client {
@@ -32,34 +35,24 @@ impl Client {
     ///
     /// Needs a tokio runtime with time and I/O enabled.
     pub async fn connect(endpoint: &Endpoint, limits: &Limits) -> Result<Self, McpError> {
-        // The negotiation is the largest future here; on the heap it does not grow its callers.
-        let opening = Box::pin(negotiate::open(endpoint, limits));
-        let (wire, opening) = match timeout(limits.total, opening).await {
-            Ok(outcome) => outcome?,
-            Err(_elapsed) => {
-                return Err(McpError::Timeout {
-                    method: "connect".to_owned(),
-                    after: limits.total,
-                    evidence: Box::<Evidence>::default(),
-                });
-            }
-        };
+        let face = Face::default();
+        let link = Link::open_with(endpoint, limits, &face, Ear::default()).await;
         Ok(Self {
-            wire,
-            server: opening.into(),
+            link: link.map_err(told_plainly)?,
+            face,
             param_headers: Mutex::default(),
         })
     }
 
     /// What the server said about itself when the connection was opened.
     pub fn server(&self) -> &ServerDescription {
-        &self.server
+        self.link.server()
     }
 
     /// What a started program wrote besides messages so far: its last error output and the
     /// lines that were skipped. Empty for HTTP.
     pub fn evidence(&self) -> Evidence {
-        *self.wire.transport.evidence()
+        self.link.evidence()
     }
 
     /// Sends any request and returns its result byte for byte.
@@ -74,15 +67,15 @@ impl Client {
         let limit = self.limits().total;
         let tools = match timeout(limit, listing::list(self)).await {
             Ok(outcome) => outcome?,
-            Err(_elapsed) => return Err(self.wire.timed_out("tools/list", limit)),
+            Err(_elapsed) => return Err(self.link.timed_out("tools/list", limit)),
         };
         *self.param_headers() = tools
             .iter()
-            .filter_map(|tool| param_headers::wanted(tool))
+            .filter_map(|tool| ParamHeaders::named(tool))
             .collect();
         Ok(Listing {
             tools,
-            server: self.server.clone(),
+            server: self.server().clone(),
         })
     }
 
@@ -98,7 +91,7 @@ impl Client {
         let headers = self
             .param_headers()
             .get(name)
-            .map(|wanted| param_headers::headers(wanted, arguments))
+            .map(|wanted| wanted.of_call(arguments))
             .unwrap_or_default();
         let params = json!({"name": name, "arguments": arguments});
         self.ask("tools/call", params, headers).await
@@ -106,18 +99,18 @@ impl Client {
 
     /// Ends the connection: a session is deleted, a program ended with all it started.
     pub async fn close(self) {
-        self.wire.transport.close().await;
+        self.link.close().await;
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.wire.limits
+        self.link.limits()
     }
 
     pub(crate) fn fault(&self, method: &str, fault: ProtocolFault) -> McpError {
         McpError::Protocol {
             method: method.to_owned(),
             fault,
-            evidence: self.wire.transport.evidence(),
+            evidence: Box::new(self.evidence()),
         }
     }
 
@@ -127,19 +120,42 @@ impl Client {
         params: Value,
         headers: Vec<(String, String)>,
     ) -> Result<Box<RawValue>, McpError> {
-        let asking = Asking {
-            era: self.server.era,
+        let params = match params {
+            Value::Null => None,
+            Value::Object(_) => to_raw_value(&params).ok(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(McpError::InvalidParams {
+                    method: method.to_owned(),
+                });
+            }
+        };
+        let params = match self.server().era {
+            Era::Handshake => params,
+            Era::Stateless => Some(stamped(params.as_deref(), &self.face)),
+        };
+        let asking = LinkAsking {
             method,
-            params,
+            params: params.as_deref(),
             headers,
             limit: self.limits().request,
+            aside: None,
+            sent: None,
         };
-        self.wire.ask(asking).await
+        let outcome = self.link.ask(asking).await.map_err(told_plainly)?;
+        outcome.map_err(|error| error.for_method(method))
     }
 
-    fn param_headers(&self) -> MutexGuard<'_, BTreeMap<String, Vec<ParamHeader>>> {
+    fn param_headers(&self) -> MutexGuard<'_, BTreeMap<String, ParamHeaders>> {
         self.param_headers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The refusal of the server itself: whoever lists tools once has no session to renew.
+fn told_plainly(error: McpError) -> McpError {
+    match error {
+        McpError::SessionExpired { refusal } => *refusal,
+        other => other,
     }
 }

@@ -99,6 +99,13 @@ pub enum McpError {
         /// The start of the body.
         excerpt: String,
     },
+    /// The server has forgotten the session; a new connection may work.
+    #[error("the session has ended: {refusal}")]
+    SessionExpired {
+        /// How the server refused the request.
+        #[source]
+        refusal: Box<Self>,
+    },
     /// The server redirects to where the client does not follow.
     #[error(
         "HTTP status {status} redirects to `{location}`, which is not followed; use that address if it is the intended server"
@@ -164,6 +171,35 @@ pub enum McpError {
     /// The connection was closed by this side.
     #[error("the connection is closed")]
     Closed,
+}
+
+impl McpError {
+    /// Whether trying again without a change of the settings is of no use. All else may pass.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Endpoint(_)
+            | Self::ProgramNotFound { .. }
+            | Self::DirectoryNotFound { .. }
+            | Self::NoCommonVersion { .. }
+            | Self::Redirected { .. }
+            | Self::Tls { .. }
+            | Self::CertificateStore { .. }
+            | Self::InvalidParams { .. } => true,
+            Self::Spawn { source, .. } => source.kind() == io::ErrorKind::PermissionDenied,
+            Self::Http { status, .. } => matches!(status, 401 | 403 | 407),
+            Self::Exited { .. }
+            | Self::Timeout { .. }
+            | Self::TooLarge { .. }
+            | Self::TooMany { .. }
+            | Self::Protocol { .. }
+            | Self::SessionExpired { .. }
+            | Self::Connect { .. }
+            | Self::Broken { .. }
+            | Self::Rpc { .. }
+            | Self::Closed => false,
+        }
+    }
 }
 
 /// How a server broke the protocol.
@@ -312,4 +348,35 @@ fn root_cause(error: &reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_told_from_what_stays() {
+        let http = |status| McpError::Http {
+            method: "m".to_owned(),
+            status,
+            excerpt: String::new(),
+        };
+        let spawn = |kind: io::ErrorKind| McpError::Spawn {
+            program: "p".to_owned(),
+            source: kind.into(),
+        };
+        for (error, is_permanent) in [
+            (McpError::Endpoint(InvalidEndpoint::EmptyCommandLine), true),
+            (http(401), true),
+            (http(403), true),
+            (http(404), false),
+            (http(503), false),
+            (spawn(io::ErrorKind::PermissionDenied), true),
+            (spawn(io::ErrorKind::WouldBlock), false),
+            (McpError::NoCommonVersion { offered: vec![] }, true),
+            (McpError::Closed, false),
+        ] {
+            assert_eq!(error.is_permanent(), is_permanent, "{error:?}");
+        }
+    }
 }

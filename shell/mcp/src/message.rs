@@ -1,7 +1,6 @@
 //! JSON-RPC messages with their payloads kept as text.
 
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::McpError;
@@ -48,6 +47,16 @@ pub struct RpcError {
 }
 
 impl RpcError {
+    /// An error without data.
+    #[must_use]
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
     /// The error of the request with this method.
     pub(crate) fn for_method(self, method: &str) -> McpError {
         McpError::Rpc {
@@ -73,11 +82,6 @@ pub enum InvalidMessage {
     #[error("it has both a result and an error")]
     Ambiguous,
 }
-
-/// The code for a method this side does not offer.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-/// The code of 2026-07-28 for a protocol version the server does not speak.
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
 impl Message {
     /// Reads one message, or all messages of a batch (which 2025-03-26 allows).
@@ -147,55 +151,6 @@ fn null() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 
-/// The text of a request.
-pub(crate) fn request(id: i64, method: &str, params: Option<&Value>) -> String {
-    encode(&Outgoing {
-        jsonrpc: "2.0",
-        id: Some(id),
-        method,
-        params,
-    })
-}
-
-/// The text of a notification.
-pub(crate) fn notification(method: &str, params: Option<&Value>) -> String {
-    encode(&Outgoing {
-        jsonrpc: "2.0",
-        id: None,
-        method,
-        params,
-    })
-}
-
-/// The answer to a request of the server: `ping` works, all else is not offered.
-pub(crate) fn answer(id: &RawValue, method: &str) -> String {
-    let id = id.get();
-    if method == "ping" {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
-    } else {
-        let text = Value::String(format!("method `{method}` is not offered by this client"));
-        format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{METHOD_NOT_FOUND},"message":{text}}}}}"#
-        )
-    }
-}
-
-#[derive(Serialize)]
-struct Outgoing<'a> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<i64>,
-    method: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a Value>,
-}
-
-fn encode(message: &Outgoing<'_>) -> String {
-    // A `Value` has string keys only, so writing it cannot fail; were it to fail, the empty
-    // text would be refused by the server.
-    serde_json::to_string(message).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,18 +217,6 @@ mod tests {
         assert_eq!(
             text("Server ready"),
             "it is not a JSON-RPC message: expected value at line 1 column 1"
-        );
-    }
-
-    #[test]
-    fn answers_repeat_the_id_as_it_was() {
-        let Message::Request { id, method, .. } = one(r#"{"id":"a\u0041","method":"roots/list"}"#)
-        else {
-            panic!("not a request");
-        };
-        assert_eq!(
-            answer(&id, &method),
-            r#"{"jsonrpc":"2.0","id":"a\u0041","error":{"code":-32601,"message":"method `roots/list` is not offered by this client"}}"#
         );
     }
 }

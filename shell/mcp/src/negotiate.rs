@@ -6,19 +6,22 @@
 //! same connection; some exit, so they are started again for `initialize` alone.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::audience::Ear;
+use crate::codes::UNSUPPORTED_VERSION;
 use crate::endpoint::{Command, Endpoint, Url};
 use crate::error::{Evidence, McpError, ProtocolFault};
+use crate::face::Face;
 use crate::limits::Limits;
-use crate::message::UNSUPPORTED_VERSION;
+use crate::members::Members;
 use crate::protocol::{
-    Era, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION, client_info,
+    Era, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION, stamped,
 };
 use crate::server::{Opening, Text};
 use crate::transport::{Http, HttpBase, LegacySse, Stdio, Transport};
@@ -31,48 +34,58 @@ const INITIALIZE: &str = "initialize";
 pub(crate) async fn open(
     endpoint: &Endpoint,
     limits: &Limits,
+    face: &Face,
+    ear: &Arc<Ear>,
 ) -> Result<(Wire, Opening), McpError> {
     match endpoint {
-        Endpoint::Command(command) => open_command(command, limits).await,
-        Endpoint::Url(url) => open_url(url, limits).await,
+        Endpoint::Command(command) => open_command(command, limits, face, ear).await,
+        Endpoint::Url(url) => open_url(url, limits, face, ear).await,
     }
 }
 
-async fn open_command(command: &Command, limits: &Limits) -> Result<(Wire, Opening), McpError> {
-    let wire = start(command, limits)?;
-    let first = match open_either(&wire, limits.start).await {
+async fn open_command(
+    command: &Command,
+    limits: &Limits,
+    face: &Face,
+    ear: &Arc<Ear>,
+) -> Result<(Wire, Opening), McpError> {
+    let wire = start(command, limits, ear)?;
+    let first = match open_either(&wire, face, limits.start).await {
         Ok(opening) => return Ok((wire, opening)),
         Err(error) => error,
     };
-    wire.transport.close().await;
+    wire.close().await;
     if !matches!(first, McpError::Exited { .. } | McpError::Timeout { .. }) {
         return Err(first);
     }
-    let wire = start(command, limits)?;
+    let wire = start(command, limits, ear)?;
     // What the program needed to download is there now, so the second start is quick.
-    match initialize(&wire, limits.connect).await {
+    match initialize(&wire, face, limits.connect).await {
         Ok(opening) => Ok((wire, opening)),
         Err(second) => {
-            wire.transport.close().await;
+            wire.close().await;
             Err(second)
         }
     }
 }
 
-fn start(command: &Command, limits: &Limits) -> Result<Wire, McpError> {
-    let stdio = Stdio::start(command, limits)?;
+fn start(command: &Command, limits: &Limits, ear: &Arc<Ear>) -> Result<Wire, McpError> {
+    let stdio = Stdio::start(command, limits, ear)?;
     Ok(Wire::new(Transport::Stdio(stdio), limits))
 }
 
-async fn open_url(url: &Url, limits: &Limits) -> Result<(Wire, Opening), McpError> {
+async fn open_url(
+    url: &Url,
+    limits: &Limits,
+    face: &Face,
+    ear: &Arc<Ear>,
+) -> Result<(Wire, Opening), McpError> {
     let base = HttpBase::new(url, limits)?;
-    let wire = Wire::new(Transport::Http(Http::new(base)), limits);
-    let refusal = match open_either(&wire, limits.request).await {
+    let http = Transport::Http(Http::new(base.clone(), ear));
+    let wire = Wire::new(http, limits);
+    let refusal = match open_either(&wire, face, limits.request).await {
         Ok(opening) => return Ok((wire, opening)),
         Err(error) => error,
-    };
-    let Transport::Http(http) = wire.transport else {
-        return Err(refusal);
     };
     // Servers of 2024-11-05 take no POST at the address of their event stream.
     if !matches!(
@@ -84,26 +97,26 @@ async fn open_url(url: &Url, limits: &Limits) -> Result<(Wire, Opening), McpErro
     ) {
         return Err(refusal);
     }
-    let Ok(Ok(sse)) = timeout(limits.connect, LegacySse::open(http.into_base())).await else {
+    let Ok(Ok(sse)) = timeout(limits.connect, LegacySse::open(base, ear)).await else {
         return Err(refusal);
     };
     let wire = Wire::new(Transport::LegacySse(sse), limits);
-    let opening = initialize(&wire, limits.request).await?;
+    let opening = initialize(&wire, face, limits.request).await?;
     Ok((wire, opening))
 }
 
 /// Tries both eras on one connection.
-async fn open_either(wire: &Wire, limit: Duration) -> Result<Opening, McpError> {
-    let mut discovery = pin!(discover(wire, limit));
+async fn open_either(wire: &Wire, face: &Face, limit: Duration) -> Result<Opening, McpError> {
+    let mut discovery = pin!(discover(wire, face, limit));
     if let Ok(outcome) = timeout(wire.limits.probe, &mut discovery).await {
         return match outcome? {
             Some(opening) => Ok(opening),
-            None => initialize(wire, limit).await,
+            None => initialize(wire, face, limit).await,
         };
     }
     // Both are open now. A stateless server that started slowly answers the first and refuses
     // the second; an old one the other way round.
-    let mut handshake = pin!(initialize(wire, limit));
+    let mut handshake = pin!(initialize(wire, face, limit));
     tokio::select! {
         discovered = &mut discovery => match discovered {
             Ok(Some(opening)) => Ok(opening),
@@ -121,15 +134,9 @@ async fn open_either(wire: &Wire, limit: Duration) -> Result<Opening, McpError> 
 }
 
 /// Asks in the stateless era. `None` means that the server gives no sign of speaking it.
-async fn discover(wire: &Wire, limit: Duration) -> Result<Option<Opening>, McpError> {
-    let asking = Asking {
-        era: Era::Stateless,
-        method: DISCOVER,
-        params: Value::Null,
-        headers: Vec::new(),
-        limit,
-    };
-    let result = match wire.ask(asking).await {
+async fn discover(wire: &Wire, face: &Face, limit: Duration) -> Result<Option<Opening>, McpError> {
+    let params = stamped(None, face);
+    let result = match ask(wire, Era::Stateless, DISCOVER, &params, limit).await {
         Ok(result) => result,
         Err(McpError::Rpc {
             code: UNSUPPORTED_VERSION,
@@ -165,19 +172,13 @@ async fn discover(wire: &Wire, limit: Duration) -> Result<Option<Opening>, McpEr
 }
 
 /// Opens a session of the handshake era.
-async fn initialize(wire: &Wire, limit: Duration) -> Result<Opening, McpError> {
-    let asking = Asking {
-        era: Era::Handshake,
-        method: INITIALIZE,
-        params: json!({
-            "protocolVersion": NEWEST_HANDSHAKE_VERSION,
-            "capabilities": {},
-            "clientInfo": client_info(),
-        }),
-        headers: Vec::new(),
-        limit,
-    };
-    let result = wire.ask(asking).await?;
+async fn initialize(wire: &Wire, face: &Face, limit: Duration) -> Result<Opening, McpError> {
+    let mut params = Members::default();
+    params.set("protocolVersion", format!("\"{NEWEST_HANDSHAKE_VERSION}\""));
+    params.set("capabilities", face.capabilities.get());
+    params.set("clientInfo", face.info.get());
+    let params = params.to_raw();
+    let result = ask(wire, Era::Handshake, INITIALIZE, &params, limit).await?;
     let initialized: Initialized =
         serde_json::from_str(result.get()).map_err(|source| McpError::Protocol {
             method: INITIALIZE.to_owned(),
@@ -192,7 +193,9 @@ async fn initialize(wire: &Wire, limit: Duration) -> Result<Opening, McpError> {
     wire.transport.adopt_version(&initialized.protocol_version);
     // Some servers answer this with an error status though they go on; if it matters, the next
     // request fails.
-    let _refused = wire.notify("notifications/initialized").await;
+    let _refused = wire
+        .notify(Era::Handshake, "notifications/initialized", None)
+        .await;
     Ok(Opening {
         era: Era::Handshake,
         protocol_version: initialized.protocol_version,
@@ -201,6 +204,26 @@ async fn initialize(wire: &Wire, limit: Duration) -> Result<Opening, McpError> {
         instructions: initialized.instructions.into_option(),
         result,
     })
+}
+
+async fn ask(
+    wire: &Wire,
+    era: Era,
+    method: &str,
+    params: &RawValue,
+    limit: Duration,
+) -> Result<Box<RawValue>, McpError> {
+    let asking = Asking {
+        era,
+        method,
+        params: Some(params),
+        headers: Vec::new(),
+        limit,
+        aside: None,
+        sent: None,
+    };
+    let outcome = wire.ask(asking).await?;
+    outcome.map_err(|error| error.for_method(method))
 }
 
 /// Whether a failure of the first request may mean only that the server is older than it.

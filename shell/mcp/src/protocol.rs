@@ -1,8 +1,13 @@
 //! Names and versions fixed by the MCP specification.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::value::RawValue;
+
+use crate::face::Face;
+use crate::members::Members;
 
 /// The two ways the protocol opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,72 +27,172 @@ pub(crate) const HANDSHAKE_VERSIONS: [&str; 5] = [
     "2025-11-25",
 ];
 /// The version offered by `initialize`.
-pub(crate) const NEWEST_HANDSHAKE_VERSION: &str = "2025-11-25";
+pub const NEWEST_HANDSHAKE_VERSION: &str = "2025-11-25";
 /// The only version of the stateless era so far.
-pub(crate) const STATELESS_VERSION: &str = "2026-07-28";
+pub const STATELESS_VERSION: &str = "2026-07-28";
 
-const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The member of `_meta` that names the version of a stateless request.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The member of `_meta` with the client's name and version.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// The member of `_meta` with the client's capabilities.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The member of `_meta` that asks for log messages from a level on.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
-pub(crate) const VERSION_HEADER: &str = "mcp-protocol-version";
-pub(crate) const METHOD_HEADER: &str = "mcp-method";
-pub(crate) const NAME_HEADER: &str = "mcp-name";
+/// The header that names a session of the handshake era.
+pub const SESSION_HEADER: &str = "mcp-session-id";
+/// The header that names the protocol version.
+pub const VERSION_HEADER: &str = "mcp-protocol-version";
+/// The header that repeats the method of a stateless request.
+pub const METHOD_HEADER: &str = "mcp-method";
+/// The header that repeats the name a stateless request is about.
+pub const NAME_HEADER: &str = "mcp-name";
 /// Start of the headers that repeat single arguments.
-pub(crate) const PARAM_HEADER_PREFIX: &str = "mcp-param-";
+pub const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 
-/// How this client names itself.
-pub(crate) fn client_info() -> Value {
-    json!({"name": "toolwarden", "version": env!("CARGO_PKG_VERSION")})
+/// The parameters with what every stateless request says about the client in their `_meta`.
+#[must_use]
+pub fn stamped(params: Option<&RawValue>, face: &Face) -> Box<RawValue> {
+    let mut members = Members::of_optional(params);
+    // A `_meta` that is no object would be refused by every server, so it is replaced.
+    let mut meta = members.object("_meta").unwrap_or_default();
+    meta.set(PROTOCOL_VERSION, format!("\"{STATELESS_VERSION}\""));
+    meta.set(CLIENT_INFO, face.info.get());
+    meta.set(CLIENT_CAPABILITIES, face.capabilities.get());
+    let meta = meta.to_string();
+    members.set("_meta", meta);
+    members.to_raw()
 }
 
-/// Adds what every stateless request says about the client to its `_meta`.
-pub(crate) fn stamp_meta(params: &mut Map<String, Value>) {
-    let meta = params.entry("_meta").or_insert_with(|| json!({}));
-    // A `_meta` that is no object would be refused by every server, so it is replaced.
-    if !meta.is_object() {
-        *meta = json!({});
+/// The parameters without what a stateless request says about its client. The rest, and parameters
+/// without any of it, stay byte for byte.
+#[must_use]
+pub fn unstamped(params: &RawValue) -> Cow<'_, RawValue> {
+    let Ok(mut members) = Members::of(params) else {
+        return Cow::Borrowed(params);
+    };
+    let Some(mut meta) = members.object("_meta") else {
+        return Cow::Borrowed(params);
+    };
+    let reserved = [
+        PROTOCOL_VERSION,
+        CLIENT_INFO,
+        CLIENT_CAPABILITIES,
+        LOG_LEVEL,
+    ];
+    if reserved.iter().all(|key| meta.get(key).is_none()) {
+        return Cow::Borrowed(params);
     }
-    if let Value::Object(meta) = meta {
-        meta.insert(PROTOCOL_VERSION.to_owned(), json!(STATELESS_VERSION));
-        meta.insert(CLIENT_INFO.to_owned(), client_info());
-        meta.insert(CLIENT_CAPABILITIES.to_owned(), json!({}));
+    meta.retain(|key| !reserved.contains(&key));
+    let rest = (!meta.is_empty()).then(|| meta.to_string());
+    match rest {
+        Some(rest) => members.set("_meta", rest),
+        None => members.remove("_meta"),
     }
+    Cow::Owned(members.to_raw())
 }
 
 /// The member of the parameters that the `Mcp-Name` header repeats.
-pub(crate) fn name_member(method: &str) -> Option<&'static str> {
+#[must_use]
+pub fn name_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        // The tasks extension.
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
     }
 }
 
 /// A text as a header value: itself if it survives there, else wrapped in base64.
-pub(crate) fn header_value(text: &str) -> String {
+#[must_use]
+pub fn header_value(text: &str) -> Cow<'_, str> {
     let printable = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    let wrapped = text.starts_with("=?base64?") && text.ends_with("?=");
-    if printable && text.trim() == text && !wrapped {
-        text.to_owned()
+    if printable && text.trim() == text && wrapped(text).is_none() {
+        Cow::Borrowed(text)
     } else {
-        format!("=?base64?{}?=", STANDARD.encode(text))
+        Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(text)))
     }
+}
+
+/// The text of a header value; nothing if it is wrapped in base64 that cannot be read.
+#[must_use]
+pub fn decoded_header(value: &str) -> Option<Cow<'_, str>> {
+    let Some(payload) = wrapped(value) else {
+        return Some(Cow::Borrowed(value));
+    };
+    // The decoder takes only the one way in which the encoder writes.
+    let bytes = STANDARD.decode(payload).ok()?;
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+fn wrapped(value: &str) -> Option<&str> {
+    value.strip_prefix("=?base64?")?.strip_suffix("?=")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
     #[test]
     fn header_values_survive() {
-        assert_eq!(header_value("get_time"), "get_time");
-        assert_eq!(header_value("größe"), "=?base64?Z3LDtsOfZQ==?=");
-        assert_eq!(header_value(" a"), "=?base64?IGE=?=");
-        assert_eq!(
-            header_value("=?base64?eA==?="),
-            "=?base64?PT9iYXNlNjQ/ZUE9PT89?="
+        for (text, value) in [
+            ("get_time", "get_time"),
+            ("größe", "=?base64?Z3LDtsOfZQ==?="),
+            (" a", "=?base64?IGE=?="),
+            ("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
+        ] {
+            assert_eq!(header_value(text), value);
+            assert_eq!(decoded_header(value).as_deref(), Some(text));
+        }
+        for unreadable in [
+            "=?base64?eB==?=",
+            "=?base64?eA?=",
+            "=?base64?/w==?=",
+            "=?base64?é?=",
+        ] {
+            assert_eq!(decoded_header(unreadable), None, "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn stamps_come_and_go() {
+        let face = Face {
+            capabilities: raw(r#"{ "roots":{}}"#),
+            info: raw(r#"{"name":"a"}"#),
+        };
+        let stamp = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a"},"io.modelcontextprotocol/clientCapabilities":{ "roots":{}}"#;
+        let check = |params: &str, stamped_text: String, back: &str| {
+            let stamped = stamped(Some(&raw(params)), &face);
+            assert_eq!(stamped.get(), stamped_text);
+            assert_eq!(unstamped(&stamped).get(), back);
+        };
+        check(
+            r#"{"n":1.0,"_meta":{"progressToken": "x" }}"#,
+            format!(r#"{{"n":1.0,"_meta":{{"progressToken":"x",{stamp}}}}}"#),
+            r#"{"n":1.0,"_meta":{"progressToken":"x"}}"#,
         );
+        check("{}", format!(r#"{{"_meta":{{{stamp}}}}}"#), "{}");
+        check(
+            r#"{"_meta":7,"a":[ ]}"#,
+            format!(r#"{{"_meta":{{{stamp}}},"a":[ ]}}"#),
+            r#"{"a":[ ]}"#,
+        );
+        assert_eq!(
+            stamped(None, &face).get(),
+            format!(r#"{{"_meta":{{{stamp}}}}}"#)
+        );
+        // A stamp replaces another, and what was not stamped is not touched.
+        let twice = stamped(Some(&stamped(None, &Face::default())), &face);
+        assert_eq!(unstamped(&twice).get(), "{}");
+        for untouched in [r#"{ "a" : 1 }"#, r#"{ "_meta" : { "x" : 1 } }"#, "[ 1 ]"] {
+            let params = raw(untouched);
+            assert!(matches!(unstamped(&params), Cow::Borrowed(same) if same.get() == untouched));
+        }
     }
 }

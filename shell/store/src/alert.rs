@@ -103,6 +103,11 @@ pub struct AlertFilter {
     pub status: Option<AlertStatus>,
 }
 
+const SELECT: &str = "
+    SELECT alert.id, server.name, server.scope, tool, change_type, severity, class, status,
+        alert.first_seen, last_seen, times, document, old_form
+    FROM alert JOIN server ON server.id = alert.server";
+
 #[derive(Debug, Error)]
 #[error("unknown status `{0}`")]
 struct UnknownStatus(String);
@@ -197,15 +202,13 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn alerts(&self, filter: &AlertFilter) -> Result<Vec<Alert>, StoreError> {
-        let query = "
-            SELECT alert.id, server.name, server.scope, tool, change_type, severity, class, status,
-                alert.first_seen, last_seen, times, document, old_form
-            FROM alert JOIN server ON server.id = alert.server
-            WHERE last_seen >= ?1 AND (?2 IS NULL OR status = ?2)
-            ORDER BY alert.first_seen, alert.rowid";
+        let query = format!(
+            "{SELECT} WHERE last_seen >= ?1 AND (?2 IS NULL OR status = ?2)
+             ORDER BY alert.first_seen, alert.rowid"
+        );
         let since = filter.since.map(kept_time).unwrap_or_default();
         let status = filter.status.map(AlertStatus::as_str);
-        let mut alerts = self.rows(query, (since, status), alert)?;
+        let mut alerts = self.rows(&query, (since, status), alert)?;
         let wanted = |list: &[String], word: &String| list.is_empty() || list.contains(word);
         alerts.retain(|alert| {
             wanted(&filter.severities, &alert.severity)
@@ -213,6 +216,16 @@ impl Store {
                 && wanted(&filter.servers, &alert.server.name)
         });
         Ok(alerts)
+    }
+
+    /// The alert of an id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
+        let query = format!("{SELECT} WHERE alert.id = ?1");
+        let found = self.rows(&query, [id], alert)?;
+        Ok(found.into_iter().next())
     }
 }
 

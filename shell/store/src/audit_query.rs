@@ -28,6 +28,8 @@ pub struct RecordFilter {
     pub denied: bool,
     /// After this record.
     pub after_seq: Option<u64>,
+    /// Before this record.
+    pub before_seq: Option<u64>,
     /// At most this many.
     pub limit: Option<u64>,
     /// The newest record comes first, instead of the oldest.
@@ -170,6 +172,10 @@ fn conditions(filter: &RecordFilter) -> (String, Vec<Value>) {
     if let Some(after) = filter.after_seq {
         conditions.push("seq > ?");
         parameters.push(Value::from(number(after)));
+    }
+    if let Some(before) = filter.before_seq {
+        conditions.push("seq < ?");
+        parameters.push(Value::from(number(before)));
     }
     (conditions.join(" AND "), parameters)
 }

@@ -135,4 +135,23 @@ BEGIN SELECT RAISE (FAIL, 'the head only moves on'); END;
 CREATE TRIGGER audit_head_is_not_removed BEFORE DELETE ON audit_head
 BEGIN SELECT RAISE (ABORT, 'there is always a head'); END;
 ",
+    "
+CREATE TABLE notice (
+    id       TEXT PRIMARY KEY,
+    document TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE delivery (
+    id     INTEGER PRIMARY KEY,
+    target TEXT NOT NULL,
+    notice TEXT NOT NULL REFERENCES notice,
+    status TEXT NOT NULL,
+    tries  INTEGER NOT NULL,
+    error  TEXT,
+    at     TEXT NOT NULL,
+    UNIQUE (target, notice)
+) STRICT;
+CREATE INDEX delivery_of_notice ON delivery (notice);
+CREATE INDEX delivery_in_status ON delivery (status, id);
+",
 ];

@@ -58,3 +58,21 @@ pub(crate) fn alert_id(
     let digest = Fingerprint::tagged("toolwarden/alert/v1", parts.iter().map(String::as_str));
     digest.to_string().chars().take(12).collect()
 }
+
+/// What drift is about, in a line.
+#[must_use]
+pub fn first_words(drift: &ToolDrift) -> String {
+    match drift {
+        ToolDrift::Added { .. } => "the tool is new".to_owned(),
+        ToolDrift::Removed { .. } => "the tool is gone".to_owned(),
+        ToolDrift::Renamed { rename, .. } => format!("`{}` goes by this name now", rename.from),
+        ToolDrift::Changed(drift) => {
+            let first = drift.changes.first().map(|change| change.message.clone());
+            let more = match drift.changes.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            first.unwrap_or_default() + &more
+        }
+    }
+}

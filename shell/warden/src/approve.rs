@@ -37,6 +37,23 @@ pub struct Waiting {
     pub alerts: Vec<(String, String)>,
 }
 
+impl Waiting {
+    /// What kind of thing waits, in a few words.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        let has_shape = self.sighting.shape.is_some();
+        match (&self.pin, &self.sighting.definition) {
+            (_, None) => "gone",
+            (None, Some(_)) => "new",
+            (Some(pin), Some(_)) if pin.definition.is_none() => "not as imported",
+            (Some(_), Some(_)) if self.changes.is_empty() && !has_shape => "in another format",
+            (Some(_), Some(_)) if self.changes.is_empty() => "other results",
+            (Some(_), Some(_)) if has_shape => "changed, with other results",
+            (Some(_), Some(_)) => "changed",
+        }
+    }
+}
+
 /// What is to be approved.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {

@@ -5,28 +5,37 @@
 mod alert;
 mod approve;
 mod config;
+pub mod document;
 pub mod guard;
 mod import;
+pub mod inline;
 mod judge;
 mod lock;
 mod naming;
+pub mod notify;
 mod observation;
 mod parts;
 mod pin;
 mod pins;
+mod pool;
 mod record;
 mod results;
 mod schedule;
+pub mod settings;
 
+pub use alert::first_words;
 pub use approve::{ApproveError, Approved, Selection, Waiting, approve, waiting};
 pub use config::{ConfigError, Reached, WatchConfig, WatchedCall, WatchedServer};
 pub use import::{ImportError, Imported, OldState, import};
 pub use judge::{Judged, Listing, judge, mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use naming::server_name;
-pub use observation::{Observation, UnreadableDefinition, is_definition, share_words};
+pub use observation::{
+    INSTRUCTIONS, Observation, UnreadableDefinition, is_definition, share_words,
+};
 pub use pin::{Pinned, PinnedTool, pin};
 pub use pins::{Pin, Pins, PinsError};
+pub use pool::{Gathering, pool};
 pub use record::{RaisedAlert, Recorded, Recording, check, record};
 pub use results::Results;
 pub use schedule::Schedule;

@@ -8,6 +8,9 @@ use toolwarden_model::json::{JsonError, Object, Pointer};
 use toolwarden_model::{Definition, Fingerprint, Format, Tool};
 use toolwarden_store::Kept;
 
+/// The name under which the instructions of a server are watched.
+pub const INSTRUCTIONS: &str = "(instructions)";
+
 /// What was seen of one tool.
 #[derive(Clone, Debug)]
 pub struct Observation {
@@ -107,6 +110,16 @@ impl Observation {
         let mut seen = Self::of(found.tool);
         seen.name = name.to_owned();
         Ok(seen)
+    }
+
+    /// What a server tells models about itself: they read it like the description of a tool.
+    #[must_use]
+    pub fn of_instructions(text: &str) -> Self {
+        let mut tool = Tool::new(Format::Mcp);
+        INSTRUCTIONS.clone_into(&mut tool.name);
+        text.clone_into(&mut tool.description);
+        tool.absent.inputs = true;
+        Self::of(tool)
     }
 
     /// The format the definition is compared in.

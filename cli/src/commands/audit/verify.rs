@@ -1,8 +1,7 @@
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use toolwarden_guard::audit::{Fault, Intact, Link, NotedHead};
-use toolwarden_warden::guard::audit::{Verification, verify};
+use toolwarden_warden::guard::audit::{Verification, fault_meaning, verify};
 
 use super::error::AuditCommandError;
 use super::{records, store};
@@ -20,21 +19,12 @@ pub(super) fn run(args: &AuditVerifyArgs) -> Result<Verdict, CliError> {
     let found = verify(&store, noted)?;
     print(&match args.format {
         PlainFormat::Text => text(&found, noted),
-        PlainFormat::Json => document(&found, noted),
+        PlainFormat::Json => format!("{:#}\n", found.document(noted)),
     })?;
     Ok(match &found.chain {
         Err(_) => Verdict::Finding,
-        Ok(intact) => Verdict::measured(found.damage.is_empty() && is_answered(intact)),
+        Ok(_) => Verdict::measured(found.is_answered()),
     })
-}
-
-/// Whether it can be said if the log still holds the noted head. Who computes a log anew can also
-/// make it say that the noted record was removed, so this is no yes.
-const fn is_answered(intact: &Intact) -> bool {
-    match intact.noted {
-        NotedHead::Confirmed | NotedHead::NotGiven => true,
-        NotedHead::Removed => false,
-    }
 }
 
 /// A head as it was given: itself, or a file that ends with it.
@@ -115,103 +105,7 @@ fn fault_text(found: &Verification, fault: &Fault) -> String {
     let (error, dim) = (style::ERROR, style::DIM);
     format!(
         "{error}TAMPERED{error:#}: {fault}\n  {}\n  {dim}the store claims the head {}; do not note it{dim:#}\n",
-        why(fault),
+        fault_meaning(fault),
         found.head,
     )
-}
-
-/// What a fault means, in plain words.
-const fn why(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::StartMissing { .. } => {
-            "the oldest records are gone, and not by `audit prune`: that would have said so"
-        }
-        Fault::Missing { .. } => "somebody removed it from between the others",
-        Fault::Unexpected { .. } => {
-            "it is before the start of the log or out of order: somebody put it there"
-        }
-        Fault::Changed { .. } => {
-            "what it says or the record it follows is not what its hash was computed from; \
-             everything before it fits"
-        }
-        Fault::TailMissing { .. } => "the newest records are gone",
-        Fault::BeyondHead { .. } => "it was written past the program, which moves the head along",
-        Fault::HeadDiffers { .. } => "somebody changed the head, or the last record with its hash",
-        Fault::HeadUnreadable => "the program always keeps one: somebody removed or changed it",
-        Fault::RemovalUnproven { .. } => {
-            "the oldest records are gone, and not by `audit prune`: its record is missing"
-        }
-        Fault::NotedMissing { .. } => {
-            "the log ends before it: the newest records were cut off, or this is another or older log"
-        }
-        Fault::NotedDiffers { .. } => {
-            "the log was computed anew since the head was noted, or this is another log"
-        }
-    }
-}
-
-/// The word for a fault in documents.
-const fn code(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::StartMissing { .. } => "start_missing",
-        Fault::Missing { .. } => "missing",
-        Fault::Unexpected { .. } => "unexpected",
-        Fault::Changed { .. } => "changed",
-        Fault::TailMissing { .. } => "tail_missing",
-        Fault::BeyondHead { .. } => "beyond_head",
-        Fault::HeadDiffers { .. } => "head_differs",
-        Fault::HeadUnreadable => "head_unreadable",
-        Fault::RemovalUnproven { .. } => "removal_unproven",
-        Fault::NotedMissing { .. } => "noted_missing",
-        Fault::NotedDiffers { .. } => "noted_differs",
-    }
-}
-
-/// The first record that is missing or wrong.
-fn record(fault: &Fault) -> i64 {
-    let seq = match *fault {
-        Fault::Unexpected { seq } => return seq,
-        // Without a head nothing vouches for the first record either.
-        Fault::HeadUnreadable => 1,
-        Fault::StartMissing { expected: seq, .. }
-        | Fault::Missing { seq }
-        | Fault::Changed { seq }
-        | Fault::BeyondHead { seq }
-        | Fault::HeadDiffers { seq }
-        | Fault::RemovalUnproven { through: seq }
-        | Fault::NotedMissing { seq }
-        | Fault::NotedDiffers { seq } => seq,
-        Fault::TailMissing { found, .. } => found.saturating_add(1),
-    };
-    i64::try_from(seq).unwrap_or(i64::MAX)
-}
-
-fn document(found: &Verification, noted: Option<Link>) -> String {
-    let intact = found.chain.as_ref().ok();
-    let fault = found.chain.as_ref().err().map(|fault| {
-        json!({
-            "code": code(fault),
-            "record": record(fault),
-            "message": fault.to_string(),
-            "meaning": why(fault),
-        })
-    });
-    let noted = noted.zip(intact).map(|(noted, intact)| {
-        let confirmed = intact.noted == NotedHead::Confirmed;
-        json!({"head": noted.to_string(), "status": if confirmed { "confirmed" } else { "removed" }})
-    });
-    // A script must not note the head of a log that may not be the one it knew.
-    let head = intact.filter(|it| found.is_intact() && is_answered(it));
-    let head = head.map(|it| it.head.to_string());
-    let document = json!({
-        "schema": "toolwarden/audit/verification/v1",
-        "intact": found.is_intact(),
-        "records": intact.map(|it| it.records),
-        "removed_through": found.removed.seq,
-        "head": head,
-        "noted": noted,
-        "fault": fault,
-        "damage": found.damage,
-    });
-    format!("{document:#}\n")
 }

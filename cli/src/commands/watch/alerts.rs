@@ -1,5 +1,6 @@
 use serde_json::{Value, json};
 use toolwarden_store::{Alert, AlertFilter, AlertStatus};
+use toolwarden_warden::document as entry;
 
 use super::document::parsed;
 use super::{document, keep};
@@ -21,7 +22,7 @@ pub(super) fn run(args: &AlertsArgs) -> Result<Verdict, CliError> {
             document::rendered(&Value::Array(entries.collect()))
         }
         (true, false) => {
-            let entries: Vec<Value> = alerts.iter().map(entry).collect();
+            let entries: Vec<Value> = alerts.iter().map(entry::alert).collect();
             document::rendered(&json!({"schema": "toolwarden/watch/alerts/v1", "alerts": entries}))
         }
         (false, false) => text(&alerts),
@@ -46,23 +47,6 @@ fn filter(args: &AlertsArgs) -> AlertFilter {
             StatusWord::Closed => AlertStatus::Closed,
         }),
     }
-}
-
-fn entry(alert: &Alert) -> Value {
-    json!({
-        "id": alert.id,
-        "server": alert.server.name,
-        "scope": alert.server.scope,
-        "tool": alert.tool,
-        "change_type": alert.change_type,
-        "severity": alert.severity,
-        "class": alert.class,
-        "status": alert.status.as_str(),
-        "first_seen": format!("{:.3}", alert.first_seen),
-        "last_seen": format!("{:.3}", alert.last_seen),
-        "times": alert.times,
-        "drift": parsed(&alert.document),
-    })
 }
 
 fn text(alerts: &[Alert]) -> String {

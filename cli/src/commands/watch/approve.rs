@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_warden::{Approved, Selection, Waiting, approve, waiting};
+use toolwarden_warden::{Approved, Selection, Waiting, approve, document as entry, waiting};
 
 use super::{document, keep};
 use crate::args::{ApproveArgs, PlainFormat};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<Verdict, CliError> {
     print(&match args.format {
         PlainFormat::Text => text(&approved),
         PlainFormat::Json => {
-            let entries: Vec<Value> = approved.iter().map(entry).collect();
+            let entries: Vec<Value> = approved.iter().map(entry::approved).collect();
             document::rendered(
                 &json!({"schema": "toolwarden/watch/approve/v1", "approved": entries}),
             )
@@ -67,25 +67,6 @@ fn text(approved: &[Approved]) -> String {
     out
 }
 
-fn entry(approved: &Approved) -> Value {
-    match approved {
-        Approved::Tool { server, tool } => {
-            json!({"server": server, "tool": tool, "approved": "tool"})
-        }
-        Approved::Gone { server, tool } => {
-            json!({"server": server, "tool": tool, "approved": "gone"})
-        }
-        Approved::Change {
-            server,
-            tool,
-            id,
-            left,
-        } => {
-            json!({"server": server, "tool": tool, "approved": "change", "id": id, "left": left})
-        }
-    }
-}
-
 /// What waits, for whoever has not decided yet.
 fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> {
     if format == PlainFormat::Json {
@@ -98,7 +79,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                         "pointer": change.pointer.as_str(), "message": change.message})
                 });
                 json!({"server": it.server.key.name, "scope": it.server.key.scope,
-                    "tool": it.sighting.tool, "alerts": it.alerts.iter().map(|(id, _)| id).collect::<Vec<_>>(), "kind": kind(it),
+                    "tool": it.sighting.tool, "alerts": it.alerts.iter().map(|(id, _)| id).collect::<Vec<_>>(), "kind": it.kind(),
                     "results": it.results, "seen_at": format!("{:.3}", it.sighting.at),
                     "changes": changes.collect::<Vec<_>>()})
             })
@@ -115,7 +96,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
         let alert: String = it.alerts.iter().map(|(id, _)| format!("{id} ")).collect();
         out.push_str(&format!(
             "{alert}{tool} {dim}of `{server}` (scope {scope}), {}, seen {at:.0}{dim:#}\n",
-            kind(it)
+            it.kind()
         ));
         for change in &it.changes {
             let approved = if it.approved.contains(&change.id.to_string()) {
@@ -142,22 +123,4 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
     });
     print(&out)?;
     Ok(Verdict::Fine)
-}
-
-fn kind(waiting: &Waiting) -> &'static str {
-    let Waiting {
-        pin,
-        sighting,
-        changes,
-        ..
-    } = waiting;
-    match (pin, &sighting.definition) {
-        (_, None) => "gone",
-        (None, Some(_)) => "new",
-        (Some(pin), Some(_)) if pin.definition.is_none() => "not as imported",
-        (Some(_), Some(_)) if changes.is_empty() && sighting.shape.is_none() => "in another format",
-        (Some(_), Some(_)) if changes.is_empty() => "other results",
-        (Some(_), Some(_)) if sighting.shape.is_some() => "changed, with other results",
-        (Some(_), Some(_)) => "changed",
-    }
 }

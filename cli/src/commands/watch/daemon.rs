@@ -1,19 +1,17 @@
 //! Checks servers again and again, each at its own time.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolwarden_drift::shape::{Shape, ValueKey};
+use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{Class, Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_store::{Raised, ServerKey, Store, StoreError};
 use toolwarden_warden::{
-    Judged, Pins, PinsError, Reached, Recorded, Recording, Results, Schedule, UNKNOWN_VERSION,
-    WatchConfig, WatchedServer, check,
+    Gathering, Judged, Pins, PinsError, Reached, Recorded, Recording, Schedule, UNKNOWN_VERSION,
+    WatchConfig, WatchedServer, check, first_words, pool,
 };
 
 use super::keep;
@@ -191,7 +189,11 @@ impl Daemon<'_> {
             look.refuse_doubled(source)?;
         }
         let now = keep::now();
-        self.pool(&pins, &mut look.listing.results, now)?;
+        let gathering = Gathering {
+            learn_results: self.config.learn_results,
+            window: self.config.window,
+        };
+        pool(self.store, &pins, &mut look.listing.results, gathering, now)?;
         let mut approval = keep::approval(&ApprovalArgs::default());
         approval.at = now;
         let recording = Recording {
@@ -226,39 +228,6 @@ impl Daemon<'_> {
                 .retain(|seen| tools.contains(&seen.name));
             look.listing.unchanged.retain(|name| tools.contains(name));
         }
-    }
-
-    /// Adds the results of the hours before this check. While too few are known to hold anything to,
-    /// they are only gathered.
-    fn pool(
-        &self,
-        pins: &Pins<'_>,
-        results: &mut BTreeMap<String, Results>,
-        now: Timestamp,
-    ) -> Result<(), CliError> {
-        let Some(server) = &pins.server else {
-            results.clear();
-            return Ok(());
-        };
-        let window = SignedDuration::try_from(self.config.window).unwrap_or(SignedDuration::MAX);
-        let oldest = now.checked_sub(window).unwrap_or(Timestamp::MIN);
-        for (tool, results) in &mut *results {
-            let mut hour = results.shape().clone();
-            for text in self.store.observed_shapes(server.id, tool, now)? {
-                hour.merge(&shape(&text)?);
-            }
-            let text = hour.to_json().to_string();
-            for text in self.store.observed_shapes(server.id, tool, oldest)? {
-                results.merge(&shape(&text)?);
-            }
-            self.store
-                .keep_observed_shape(server.id, tool, now, &text, oldest)?;
-        }
-        results.retain(|tool, results| {
-            let pinned = pins.tools.get(tool).and_then(|pin| pin.kept_shape());
-            pinned.is_some() || results.shape().results() >= self.config.learn_results
-        });
-        Ok(())
     }
 
     fn report(
@@ -337,11 +306,6 @@ impl Daemon<'_> {
     }
 }
 
-fn shape(text: &str) -> Result<Shape, CliError> {
-    let json = serde_json::from_str(text).unwrap_or(Value::Null);
-    Shape::from_json(&json).map_err(|source| CliError::Shape { source })
-}
-
 fn source(name: &str, server: &WatchedServer) -> Source {
     Source {
         key: ServerKey {
@@ -370,23 +334,6 @@ fn ask(asked: &mut JoinSet<Asked>, index: usize, source: &Source) {
         let answer = ask_one(&endpoint, timeout, &calls).await;
         (index, answer.map(Some))
     });
-}
-
-/// What a drift is about, in a line.
-fn first_words(drift: &ToolDrift) -> String {
-    match drift {
-        ToolDrift::Added { .. } => "the tool is new".to_owned(),
-        ToolDrift::Removed { .. } => "the tool is gone".to_owned(),
-        ToolDrift::Renamed { rename, .. } => format!("`{}` goes by this name now", rename.from),
-        ToolDrift::Changed(drift) => {
-            let first = drift.changes.first().map(|change| change.message.clone());
-            let more = match drift.changes.len() {
-                0 | 1 => String::new(),
-                count => format!(" and {} more", count - 1),
-            };
-            first.unwrap_or_default() + &more
-        }
-    }
 }
 
 /// A number from 0 to 1; where there is no randomness, checks are not spread.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwarden_canon::{Item, Source as Format, canonicalize_item};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_model::json::Pointer;
-use toolwarden_warden::{Listing, Observation, Pins};
+use toolwarden_warden::{INSTRUCTIONS, Listing, Observation, Pins};
 
 use super::live::Answer;
 use super::responses;
@@ -18,9 +18,6 @@ use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::input::{KeptPlace, each_tool_but};
 use crate::style::visible;
-
-/// The name under which the instructions of a server are watched.
-const INSTRUCTIONS: &str = "(instructions)";
 
 /// What was seen of a server, and where.
 #[derive(Debug)]
@@ -259,11 +256,7 @@ impl Look {
 
     /// What a server tells models about itself is read by them like the description of a tool.
     fn instructions(&mut self, source: &Source, text: &str) {
-        let mut tool = toolwarden_model::Tool::new(toolwarden_model::Format::Mcp);
-        INSTRUCTIONS.clone_into(&mut tool.name);
-        text.clone_into(&mut tool.description);
-        tool.absent.inputs = true;
-        let tool = Observation::of(tool);
+        let tool = Observation::of_instructions(text);
         let place = KeptPlace::of_text(&source.key.name, tool.text());
         self.places.insert(INSTRUCTIONS.to_owned(), place);
         self.listing.observed.push(tool);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwarden_store::{AlertFilter, Approval, Baseline, Origin, Server, Store};
+use toolwarden_warden::document as entry;
 
 use super::document::parsed;
 use super::{document, keep};
@@ -25,7 +26,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Verdict, CliError> {
             let servers: Vec<Value> = listed
                 .iter()
                 .map(|(server, baselines)| {
-                    let tools: Vec<Value> = baselines.iter().map(entry).collect();
+                    let tools: Vec<Value> = baselines.iter().map(entry::baseline).collect();
                     json!({"server": server.key.name, "scope": server.key.scope,
                         "sealed": server.sealed, "tools": tools})
                 })
@@ -74,24 +75,6 @@ fn text(listed: &[(Server, Vec<Baseline>)]) -> String {
         count => format!("{count} tools are pinned\n"),
     });
     out
-}
-
-fn entry(baseline: &Baseline) -> Value {
-    json!({
-        "tool": baseline.tool,
-        "version": baseline.version,
-        "origin": baseline.origin.as_str(),
-        "fingerprint": baseline.definition.map(|kept| kept.fingerprint.to_string()),
-        "format": baseline.definition.map(|kept| kept.format.id()),
-        "has_shape": baseline.shape.is_some(),
-        "schema_hash": baseline.old.schema,
-        "response_pattern_hash": baseline.old.response,
-        "approved": {
-            "by": baseline.approval.by,
-            "at": format!("{:.3}", baseline.approval.at),
-            "why": baseline.approval.why,
-        },
-    })
 }
 
 /// The store and the one server that has a tool.
@@ -143,7 +126,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<Verdict, CliError> {
         ("server".to_owned(), json!(server.key.name)),
         ("scope".to_owned(), json!(server.key.scope)),
     ];
-    let mut entry = match entry(baseline) {
+    let mut entry = match entry::baseline(baseline) {
         Value::Object(entry) => entry,
         _ => serde_json::Map::new(),
     };
@@ -205,7 +188,7 @@ pub(super) fn history(args: &ShowArgs) -> Result<Verdict, CliError> {
             "server": server.key.name,
             "scope": server.key.scope,
             "tool": args.tool,
-            "baselines": history.iter().map(entry).collect::<Vec<_>>(),
+            "baselines": history.iter().map(entry::baseline).collect::<Vec<_>>(),
             "alerts": alerts.collect::<Vec<_>>(),
         })))?;
         return Ok(Verdict::Fine);

@@ -16,7 +16,8 @@ pub(super) fn is_control(c: char) -> bool {
     CONTROLS.contains(&c)
 }
 
-const fn is_mark(c: char) -> bool {
+/// Whether it stands beside right-to-left letters and reorders nothing else.
+pub(super) const fn is_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 

@@ -126,6 +126,11 @@ pub(super) fn describe(c: char) -> String {
 }
 
 /// A text with everything that does not print escaped.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    escape(text)
+}
+
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

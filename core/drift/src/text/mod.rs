@@ -19,11 +19,14 @@ mod scan;
 mod script;
 mod terminal;
 mod together;
+mod unseen;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
+pub use character::printable;
 pub use finding::{Detector, Finding, Weight, fresh};
 pub use scan::scan;
 pub use together::{Named, scan_together};
+pub use unseen::unseen;

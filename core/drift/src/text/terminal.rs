@@ -5,7 +5,9 @@ use super::finding::{Detector, Finding, Weight};
 use super::notes::Notes;
 
 pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
-    if !text.chars().any(is_obeyed) {
+    // The bytes of other characters than ASCII may be of a control character.
+    let is_plain = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    if text.bytes().all(is_plain) || !text.chars().any(is_obeyed) {
         return;
     }
     let mut notes = Notes::new(Detector::TerminalEscape, pointer);

@@ -69,28 +69,52 @@ pub enum Target {
     State(usize),
 }
 
+/// What one tool is to a workflow.
+pub(crate) struct StepOf<'s> {
+    pub(crate) tool: &'s str,
+    /// Where a successful call leads.
+    pub(crate) next: Option<&'s str>,
+    /// Where it is available; none means everywhere.
+    pub(crate) states: Option<Vec<&'s str>>,
+}
+
 impl Graph {
     /// The workflow of a policy. Who may call a tool does not matter here.
     #[must_use]
     pub fn of(policy: &Policy) -> Self {
-        let names = named_states(policy);
+        let steps = policy.tools.iter().map(|tool| StepOf {
+            tool: &tool.name,
+            next: tool.next_state.as_deref(),
+            states: match &tool.states {
+                States::Every => None,
+                States::Only(states) => Some(states.iter().map(String::as_str).collect()),
+            },
+        });
+        Self::of_steps(&steps.collect::<Vec<_>>(), &policy.sessions.initial_states)
+    }
+
+    /// The workflow of tools.
+    pub(crate) fn of_steps(steps: &[StepOf<'_>], initial: &States) -> Self {
+        let names = named_states(steps, initial);
         let number: BTreeMap<&str, usize> = names.iter().copied().zip(0..).collect();
         let mut tools: BTreeMap<(Origin, Target), Vec<String>> = BTreeMap::new();
-        for tool in &policy.tools {
-            let next = tool.next_state.as_deref();
-            let next = next.and_then(|state| number.get(state)).copied();
+        for step in steps {
+            let next = step.next.and_then(|state| number.get(state)).copied();
             let mut lead = |from: Origin| {
                 let to = match next {
                     Some(state) if from != Origin::State(state) => Target::State(state),
                     Some(_) | None => Target::Same,
                 };
-                tools.entry((from, to)).or_default().push(tool.name.clone());
+                tools
+                    .entry((from, to))
+                    .or_default()
+                    .push(step.tool.to_owned());
             };
-            match &tool.states {
-                States::Every => lead(Origin::AnyState),
-                States::Only(states) => states
+            match &step.states {
+                None => lead(Origin::AnyState),
+                Some(states) => states
                     .iter()
-                    .filter_map(|state| number.get(state.as_str()))
+                    .filter_map(|state| number.get(state))
                     .for_each(|state| lead(Origin::State(*state))),
             }
         }
@@ -101,7 +125,7 @@ impl Graph {
                 .iter()
                 .map(|name| GraphState {
                     name: (*name).to_owned(),
-                    initial: starts_in(policy, name),
+                    initial: starts_in(initial, name),
                     reachable: false,
                     dead_end: false,
                 })
@@ -159,19 +183,17 @@ impl Graph {
 }
 
 /// Whether a session may start in a state: a client may name one, and need not.
-fn starts_in(policy: &Policy, state: &str) -> bool {
-    state == INITIAL_STATE || policy.sessions.initial_states.contain(state)
+fn starts_in(initial: &States, state: &str) -> bool {
+    state == INITIAL_STATE || initial.contain(state)
 }
 
-fn named_states(policy: &Policy) -> Vec<&str> {
+fn named_states<'s>(steps: &[StepOf<'s>], initial: &'s States) -> Vec<&'s str> {
     let mut names = BTreeSet::new();
-    for tool in &policy.tools {
-        names.extend(tool.next_state.as_deref());
-        if let States::Only(states) = &tool.states {
-            names.extend(states.iter().map(String::as_str));
-        }
+    for step in steps {
+        names.extend(step.next);
+        names.extend(step.states.iter().flatten());
     }
-    if let States::Only(states) = &policy.sessions.initial_states {
+    if let States::Only(states) = initial {
         names.extend(states.iter().map(String::as_str));
     }
     names.insert(INITIAL_STATE);

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,7 +7,7 @@ use toolwarden_model::json::Pointer;
 
 use super::groups::Groups;
 use super::profile::{Patterns, Profile};
-use super::{Guard, Names, PrincipalId, Principals, Required, Tool, ToolId, Tools};
+use super::{Guard, Names, PrincipalId, Principals, Quarantine, Required, Tool, ToolId, Tools};
 use crate::input::Check;
 use crate::policy::{DEFAULT_GROUP, EVERY, Grants, Policy, States, ToolPolicy};
 
@@ -34,13 +34,14 @@ impl Guard {
             list: Vec::with_capacity(policy.tools.len()),
             by_name: Names::default(),
             states: BTreeSet::new(),
-            targets: BTreeSet::new(),
+            leading: BTreeMap::new(),
             everywhere: false,
         };
         let mut checks = Checks::default();
         for tool in &policy.tools {
             let quarantined = policy.quarantine.contains(&tool.name);
-            tools.add(tool, quarantined, &mut groups, &mut checks);
+            let quarantine = quarantined.then(Quarantine::default);
+            tools.add(tool, quarantine, &mut groups, &mut checks);
         }
         for (name, said) in &policy.groups {
             let id = groups.intern(name);
@@ -80,6 +81,7 @@ impl Guard {
             requests: policy.requests,
             sessions: policy.sessions,
             count_invalid: policy.count_invalid,
+            unlisted: policy.unlisted,
             audit: policy.audit,
             zone: policy.zone,
         };
@@ -90,8 +92,15 @@ impl Guard {
 /// Compiled schemas by what they say, so that equal ones are compiled and held once.
 #[derive(Default)]
 pub(super) struct Checks {
-    known: HashMap<Fingerprint, Arc<Check>>,
+    known: Names<Fingerprint, Arc<Check>>,
     faults: Vec<SchemaFault>,
+}
+
+/// What a tool takes and returns, compiled.
+#[derive(Clone, Debug)]
+pub(super) struct Compiled {
+    pub(super) input: Arc<Check>,
+    pub(super) output: Arc<Check>,
 }
 
 impl Checks {
@@ -99,19 +108,54 @@ impl Checks {
         self.faults
     }
 
-    fn check(&mut self, tool: &ToolPolicy, key: &str, schema: &Value) -> Arc<Check> {
+    fn compile(&mut self, tool: &ToolPolicy) -> Compiled {
+        let compiled = Compiled {
+            input: self.check(&tool.input_schema).1,
+            output: self.check(&tool.output_schema).1,
+        };
+        self.faults.extend(compiled.faults(tool));
+        compiled
+    }
+
+    /// A schema with what it is known by.
+    pub(super) fn check(&mut self, schema: &Value) -> (Fingerprint, Arc<Check>) {
+        let fingerprint = Fingerprint::of(schema);
         let check = self
             .known
-            .entry(Fingerprint::of(schema))
+            .entry(fingerprint)
             .or_insert_with(|| Arc::new(Check::new(schema)));
-        if let Check::Broken(broken) = &**check {
-            self.faults.push(SchemaFault {
+        (fingerprint, Arc::clone(check))
+    }
+
+    /// With room for so many.
+    pub(super) fn holding(count: usize) -> Self {
+        Self {
+            known: Names::with_capacity_and_hasher(count, Default::default()),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Takes over what was compiled before.
+    pub(super) fn remember(&mut self, fingerprint: Fingerprint, check: &Arc<Check>) {
+        self.known.insert(fingerprint, Arc::clone(check));
+    }
+}
+
+impl Compiled {
+    /// What is wrong with the schemas of a tool.
+    pub(super) fn faults(&self, tool: &ToolPolicy) -> impl Iterator<Item = SchemaFault> {
+        let both = [
+            ("input_schema", &self.input),
+            ("output_schema", &self.output),
+        ];
+        both.into_iter().filter_map(|(key, check)| match &**check {
+            Check::Broken(broken) => Some(SchemaFault {
                 tool: tool.name.clone(),
                 pointer: tool.pointer.child(key).join(&broken.pointer),
                 message: broken.message.clone(),
-            });
-        }
-        Arc::clone(check)
+            }),
+            Check::Nothing | Check::Schema { .. } => None,
+        })
     }
 }
 
@@ -120,9 +164,23 @@ impl Tools {
     pub(super) fn add(
         &mut self,
         tool: &ToolPolicy,
-        quarantined: bool,
+        quarantine: Option<Quarantine>,
         groups: &mut Groups,
         checks: &mut Checks,
+    ) {
+        let compiled = checks.compile(tool);
+        self.add_compiled(tool, compiled, groups, |added| {
+            added.quarantine = quarantine
+        });
+    }
+
+    /// As [`Self::add`], with the schemas compiled and something more to be said of the tool.
+    pub(super) fn add_compiled(
+        &mut self,
+        tool: &ToolPolicy,
+        compiled: Compiled,
+        groups: &mut Groups,
+        finish: impl FnOnce(&mut Tool),
     ) {
         let next = ToolId::try_from(self.list.len()).unwrap_or(ToolId::MAX);
         let id = self
@@ -131,18 +189,7 @@ impl Tools {
             .copied()
             .unwrap_or(next);
         let name: Arc<str> = tool.name.as_str().into();
-        let own: BTreeSet<u32> = tool
-            .groups
-            .iter()
-            .map(|group| groups.intern(group))
-            .collect();
-        let chains = own.iter().flat_map(|group| groups.chain(*group).to_vec());
-        let reachable_by: BTreeSet<u32> = chains.collect();
-        for group in &reachable_by {
-            if let Some(group) = groups.get_mut(*group) {
-                group.tools += 1;
-            }
-        }
+        let (own, reachable_by) = groups.of_tool(&tool.groups);
         let states = match &tool.states {
             States::Every => {
                 self.everywhere = true;
@@ -156,28 +203,33 @@ impl Tools {
             }
         };
         let next_state: Option<Arc<str>> = tool.next_state.as_deref().map(Arc::from);
-        self.targets.extend(next_state.clone());
+        if let Some(next) = &next_state {
+            self.leading.entry(Arc::clone(next)).or_default().push(id);
+        }
         let required = tool.permissions.iter().map(|permission| Required {
             permission: permission.clone(),
             covered_by: Box::default(),
         });
         self.by_name.insert(Arc::clone(&name), id);
-        let added = Arc::new(Tool {
+        let mut added = Tool {
             id,
             name,
             version: tool.version.clone(),
-            groups: own.into_iter().collect(),
-            reachable_by: reachable_by.into_iter().collect(),
+            groups: own,
+            reachable_by,
             states,
             next_state,
             required: required.collect(),
             limits: tool.limits,
-            input: checks.check(tool, "input_schema", &tool.input_schema),
-            output: checks.check(tool, "output_schema", &tool.output_schema),
+            input: compiled.input,
+            output: compiled.output,
             output_mode: tool.output_mode,
-            quarantined,
+            quarantine: None,
+            listed: true,
             gone: false,
-        });
+        };
+        finish(&mut added);
+        let added = Arc::new(added);
         match self.list.get_mut(id as usize) {
             Some(place) => *place = added,
             None => self.list.push(added),
@@ -203,7 +255,7 @@ impl Tools {
             list: list.collect(),
             by_name: self.by_name.clone(),
             states: self.states.clone(),
-            targets: self.targets.clone(),
+            leading: self.leading.clone(),
             everywhere: self.everywhere,
         }
     }

@@ -1,5 +1,6 @@
 //! One function for each gate; the order is that of [`Gate::ALL`](crate::Gate::ALL).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -22,6 +23,9 @@ pub struct Step {
     pub outcome: Option<Result<String, Denial>>,
 }
 
+/// The most tools that are looked at for the next step of a workflow, and the most that are told.
+const MAX_LEADS: (usize, usize) = (64, 3);
+
 impl Guard {
     /// Lets a call pass every gate that needs neither counters nor arguments.
     ///
@@ -32,8 +36,44 @@ impl Guard {
         not_quarantined(known)?;
         let reach = self.reach(request)?;
         let mut activity = Activity::new(&self.groups, request.circumstances);
-        self.admits(known, request, &reach, &mut activity)?;
+        if let Err(mut denial) = self.admits(known, request, &reach, &mut activity) {
+            if denial.code == Code::FilteredByState {
+                denial.leads = self.leads(known, request, &reach, &mut activity);
+            }
+            return Err(denial);
+        }
         Ok(Admitted::new(known, reach))
+    }
+
+    /// Tools the request reaches that lead to a state in which a tool is available.
+    fn leads(
+        &self,
+        tool: &Tool,
+        request: &Request<'_>,
+        reach: &Reach<'_>,
+        activity: &mut Activity<'_>,
+    ) -> Vec<Arc<str>> {
+        let states = tool.states.iter().flatten();
+        let leading = states.filter_map(|state| Some((state, self.tools.leading.get(state)?)));
+        let mut leads: Vec<Arc<str>> = Vec::new();
+        // Only so many are looked at, so that a refusal stays cheap.
+        for (state, id) in leading
+            .flat_map(|(state, ids)| ids.iter().map(move |id| (state, id)))
+            .take(MAX_LEADS.0)
+        {
+            let Some(other) = self.tools.list.get(*id as usize) else {
+                continue;
+            };
+            let leads_there = !other.gone && other.next_state.as_ref() == Some(state);
+            if leads_there
+                && leads.len() < MAX_LEADS.1
+                && !leads.contains(&other.name)
+                && self.admits(other, request, reach, activity).is_ok()
+            {
+                leads.push(Arc::clone(&other.name));
+            }
+        }
+        leads
     }
 
     /// The gates from quarantine to permissions.
@@ -50,7 +90,7 @@ impl Guard {
         permitted(tool, request.principal, reach)
     }
 
-    fn known(&self, name: &str) -> Result<&std::sync::Arc<Tool>, Denial> {
+    fn known(&self, name: &str) -> Result<&Arc<Tool>, Denial> {
         self.tool(name).ok_or_else(|| {
             let reason = format!("connector '{name}' is not registered");
             Denial::new(Code::UnknownTool, reason)
@@ -150,7 +190,12 @@ impl Guard {
             Ok(tool) => {
                 let version = tool.version.as_ref();
                 let version = version.map_or(String::new(), |it| format!(", version {it}"));
-                told(Gate::Known, Some(Ok(format!("the policy has it{version}"))));
+                let who = if tool.listed {
+                    "the policy has it"
+                } else {
+                    "a server has it, and the policy serves what it does not name"
+                };
+                told(Gate::Known, Some(Ok(format!("{who}{version}"))));
                 tool
             }
             Err(denial) => {
@@ -229,11 +274,15 @@ impl Guard {
 }
 
 fn not_quarantined(tool: &Tool) -> Result<(), Denial> {
-    if tool.quarantined {
-        let reason = format!("tool '{}' is quarantined", tool.name);
-        return Err(Denial::new(Code::Quarantined, reason));
+    let Some(quarantine) = &tool.quarantine else {
+        return Ok(());
+    };
+    let mut reason = format!("tool '{}' is quarantined", tool.name);
+    if let Some(why) = &quarantine.why {
+        reason.push_str(": ");
+        reason.push_str(why);
     }
-    Ok(())
+    Err(Denial::new(Code::Quarantined, reason))
 }
 
 fn in_state(tool: &Tool, state: &str) -> Result<(), Denial> {

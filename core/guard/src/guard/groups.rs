@@ -48,6 +48,23 @@ impl Groups {
         id
     }
 
+    /// The groups of one more tool, and those with all groups around them, both sorted.
+    pub(super) fn of_tool(&mut self, names: &[String]) -> (Box<[GroupId]>, Box<[GroupId]>) {
+        let mut own: Vec<GroupId> = names.iter().map(|name| self.intern(name)).collect();
+        own.sort_unstable();
+        own.dedup();
+        let chains = own.iter().flat_map(|group| self.chain(*group));
+        let mut around: Vec<GroupId> = chains.copied().collect();
+        around.sort_unstable();
+        around.dedup();
+        for group in &around {
+            if let Some(group) = self.get_mut(*group) {
+                group.tools += 1;
+            }
+        }
+        (own.into(), around.into())
+    }
+
     pub(super) fn id(&self, name: &str) -> Option<GroupId> {
         self.by_name.get(name).copied()
     }

@@ -1,6 +1,7 @@
 //! A policy made ready to decide: names are numbers, patterns are looked up, schemas are compiled.
 
 mod compile;
+mod discovered;
 mod gates;
 mod groups;
 mod permit;
@@ -8,19 +9,20 @@ mod profile;
 mod registry;
 mod request;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 
 use crate::input::Check;
 use crate::policy::{
-    AuditRules, EVERY, Limits, OutputMode, Permission, RequestRules, SessionRules,
+    AuditRules, EVERY, Limits, OutputMode, Permission, RequestRules, SessionRules, Unlisted,
 };
 use groups::Groups;
 use profile::{Patterns, Profile};
 
 pub use compile::SchemaFault;
+pub use discovered::Discovered;
 pub use gates::Step;
 pub use permit::{Admitted, Metered, Overrun, Permit};
 pub use profile::Amendment;
@@ -46,6 +48,7 @@ pub struct Guard {
     requests: RequestRules,
     sessions: SessionRules,
     count_invalid: bool,
+    unlisted: Unlisted,
     audit: AuditRules,
     zone: jiff::tz::TimeZone,
 }
@@ -57,8 +60,8 @@ struct Tools {
     by_name: Names<Arc<str>, ToolId>,
     /// The states some tool is available in by name.
     states: BTreeSet<Arc<str>>,
-    /// The states some tool leads to.
-    targets: BTreeSet<Arc<str>>,
+    /// The states some tool leads to, with those tools.
+    leading: BTreeMap<Arc<str>, Vec<ToolId>>,
     /// Whether some tool is available in every state.
     everywhere: bool,
 }
@@ -87,9 +90,18 @@ pub(crate) struct Tool {
     pub(crate) input: Arc<Check>,
     pub(crate) output: Arc<Check>,
     pub(crate) output_mode: OutputMode,
-    pub(crate) quarantined: bool,
+    pub(crate) quarantine: Option<Quarantine>,
+    /// Whether the policy names it; otherwise it was learned from a server.
+    pub(crate) listed: bool,
     /// It was taken away while the guard was in use.
     pub(crate) gone: bool,
+}
+
+/// That a tool may not be called for now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Quarantine {
+    /// Why, where that is known.
+    pub(crate) why: Option<Arc<str>>,
 }
 
 /// A permission a tool requires, with every pattern of the policy that covers it.
@@ -133,7 +145,7 @@ impl Guard {
     /// Whether tools or transitions name a state.
     #[must_use]
     pub fn knows_state(&self, state: &str) -> bool {
-        self.tools.states.contains(state) || self.tools.targets.contains(state)
+        self.tools.states.contains(state) || self.tools.leading.contains_key(state)
     }
 
     /// Whether any group is on only under circumstances.
@@ -178,6 +190,12 @@ impl Guard {
     #[must_use]
     pub fn knows_group(&self, name: &str) -> bool {
         self.groups.id(name).is_some()
+    }
+
+    /// Whether the policy itself names a tool; those learned from servers it does not.
+    #[must_use]
+    pub fn lists_tool(&self, name: &str) -> bool {
+        self.tool(name).is_some_and(|tool| tool.listed)
     }
 
     /// A name for a tool that takes no room: its number, where it is known.

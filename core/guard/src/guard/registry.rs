@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::compile::{Checks, SchemaFault};
 use super::groups::Groups;
 use super::{Guard, Tool, Tools};
+use crate::graph::{Graph, StepOf};
 use crate::policy::ToolPolicy;
 
 impl Guard {
@@ -15,7 +16,7 @@ impl Guard {
         let mut groups = Groups::clone(&self.groups);
         let mut tools = Tools::clone(&self.tools);
         let mut checks = Checks::default();
-        tools.add(tool, false, &mut groups, &mut checks);
+        tools.add(tool, None, &mut groups, &mut checks);
         let mut guard = self.clone();
         guard.tools = Arc::new(tools.covered_by(&self.patterns));
         guard.groups = Arc::new(groups);
@@ -52,6 +53,20 @@ impl Guard {
         let mut names: Vec<&str> = self.present().map(|tool| &*tool.name).collect();
         names.sort_unstable();
         names
+    }
+
+    /// The workflow of the tools that are there.
+    #[must_use]
+    pub fn graph(&self) -> Graph {
+        let steps = self.present().map(|tool| StepOf {
+            tool: &tool.name,
+            next: tool.next_state.as_deref(),
+            states: tool
+                .states
+                .as_ref()
+                .map(|it| it.iter().map(|it| &**it).collect()),
+        });
+        Graph::of_steps(&steps.collect::<Vec<_>>(), &self.sessions.initial_states)
     }
 
     /// The tools that are there, in the order of the policy.

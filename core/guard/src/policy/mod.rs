@@ -1,5 +1,6 @@
 //! What a policy says, in types. Reading checks every word; nothing is decided here.
 
+mod discovered;
 mod pattern_tree;
 mod permission;
 mod problem;
@@ -53,6 +54,8 @@ pub struct Policy {
     pub sessions: SessionRules,
     /// Whether calls with invalid input use up the rate limit.
     pub count_invalid: bool,
+    /// What becomes of tools that are not named here.
+    pub unlisted: Unlisted,
     /// What is recorded, and how.
     pub audit: AuditRules,
     /// The zone of times in conditions.
@@ -60,7 +63,7 @@ pub struct Policy {
 }
 
 /// The rules of one tool.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ToolPolicy {
     /// The name calls use.
     pub name: String,
@@ -206,6 +209,16 @@ pub enum Excess {
     Narrow,
 }
 
+/// What becomes of tools that are learned from servers and that the policy does not name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unlisted {
+    /// They can be called as whoever learned of them says.
+    #[default]
+    Serve,
+    /// They are unknown.
+    Hide,
+}
+
 /// Where a client may start, and when a session is forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRules {
@@ -306,6 +319,7 @@ impl Default for Policy {
             requests: RequestRules::default(),
             sessions: SessionRules::default(),
             count_invalid: true,
+            unlisted: Unlisted::default(),
             audit: AuditRules::default(),
             zone: TimeZone::UTC,
         }

@@ -8,7 +8,7 @@ use super::is_group_name;
 use super::{
     Arguments, AuditRules, Denies, Durability, EVERY, Excess, GroupPolicy, Limits, OnFailure,
     PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
-    ReadPolicy, States, references,
+    ReadPolicy, States, Unlisted, references,
 };
 use crate::condition::{Condition, zone};
 use crate::window::Limit;
@@ -22,6 +22,7 @@ const ROOT: &[Key] = &[
     Key::new("quarantine").texts(),
     Key::new("strict_groups"),
     Key::new("mode"),
+    Key::new("unlisted"),
     Key::new("sessions"),
     Key::new("rate"),
     Key::new("audit"),
@@ -169,6 +170,10 @@ impl Reading {
         if let Some(at) = section.said("mode") {
             let words = [("reject", Excess::Reject), ("narrow", Excess::Narrow)];
             policy.requests.excess = self.reader.word(at, &words).unwrap_or_default();
+        }
+        if let Some(at) = section.said("unlisted") {
+            let words = [("serve", Unlisted::Serve), ("hide", Unlisted::Hide)];
+            policy.unlisted = self.reader.word(at, &words).unwrap_or_default();
         }
         self.sessions(&section, &mut policy);
         if let Some(at) = section.said("audit") {

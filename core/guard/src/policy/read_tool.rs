@@ -29,6 +29,17 @@ const TOOL: &[Key] = &[
     Key::new("type"),
     Key::new("mcp_tool_id").or(&["mcp_tool"]),
 ];
+const DEFAULTS: &[Key] = &[
+    Key::new("group").or(&["groups"]).texts().may_be_empty(),
+    Key::new("state").may_be_empty(),
+    Key::new("available_in_states")
+        .or(&["applicable_states"])
+        .texts()
+        .may_be_empty(),
+    Key::new("rate_limit"),
+    Key::new("required_permissions").texts(),
+    Key::new("output"),
+];
 const RATE_LIMIT: &[Key] = &[
     Key::new("limit"),
     Key::new("scope"),
@@ -47,6 +58,28 @@ impl Reading {
             return tool;
         }
         let section = self.reader.section(at, TOOL);
+        self.rules(&section, &mut tool);
+        self.schemas(name, &section, &mut tool);
+        tool.version = self.line(&section, "version", "version");
+        tool.title = self.line(&section, "name", "a tool's name");
+        for key in ["description", "type", "mcp_tool_id"] {
+            if let Some(at) = section.said(key) {
+                self.reader.text(at);
+            }
+        }
+        tool
+    }
+
+    /// What tools are held to that the policy does not name.
+    pub(super) fn tool_defaults(&mut self, at: &Placed<'_>) -> ToolPolicy {
+        let mut tool = ToolPolicy::discovered("", None, None, None, None);
+        let section = self.reader.section(at, DEFAULTS);
+        self.rules(&section, &mut tool);
+        tool
+    }
+
+    /// What does not depend on what the tool takes and returns.
+    fn rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
         if let Some(at) = section.get("group") {
             tool.groups = self.tool_groups(at);
         }
@@ -74,15 +107,14 @@ impl Reading {
             tool.permissions.sort();
             tool.permissions.dedup();
         }
-        self.schemas(name, &section, &mut tool);
-        tool.version = self.line(&section, "version", "version");
-        tool.title = self.line(&section, "name", "a tool's name");
-        for key in ["description", "type", "mcp_tool_id"] {
-            if let Some(at) = section.said(key) {
-                self.reader.text(at);
-            }
+        if let Some(at) = section.said("output") {
+            let words = [
+                ("off", OutputMode::Off),
+                ("warn", OutputMode::Warn),
+                ("enforce", OutputMode::Enforce),
+            ];
+            tool.output_mode = self.reader.word(at, &words).unwrap_or_default();
         }
-        tool
     }
 
     pub(super) fn line(
@@ -119,14 +151,6 @@ impl Reading {
         }
         if let Some(at) = section.said("output_schema") {
             tool.output_schema = self.schema(at);
-        }
-        if let Some(at) = section.said("output") {
-            let words = [
-                ("off", OutputMode::Off),
-                ("warn", OutputMode::Warn),
-                ("enforce", OutputMode::Enforce),
-            ];
-            tool.output_mode = self.reader.word(at, &words).unwrap_or_default();
         }
         let Some(at) = section.said("definition") else {
             return;

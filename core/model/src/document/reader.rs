@@ -48,6 +48,12 @@ impl<M: From<Mistake>> Reader<M> {
         mistakes
     }
 
+    /// The mistakes of a value that has no text, in the order they were found.
+    #[must_use]
+    pub fn into_mistakes(self) -> Vec<(Pointer, M)> {
+        self.mistakes
+    }
+
     /// A mapping.
     pub fn object<'d>(&mut self, at: &Placed<'d>) -> Option<&'d Object> {
         let object = at.value.as_object();

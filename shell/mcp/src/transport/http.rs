@@ -1,266 +1,234 @@
 //! Streamable HTTP: every message is a POST, answered with JSON or an event stream.
 
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::mem;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use reqwest::header::HeaderValue;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response};
-use serde_json::value::RawValue;
-use tokio::time::{sleep, timeout};
-use toolwarden_model::event_stream::{Event, EventReader};
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 
-use super::Call;
-use super::http_base::{EVENTS, HttpBase, JSON_OR_EVENTS, Post, content_type, fault, has_type};
+use super::http_base::{HttpBase, Outgoing, Refusal, content_type, fault};
+use super::http_listen::listen;
+use super::http_stream::Reading;
+use super::{Call, OwnedTask};
+use crate::audience::Ear;
+use crate::codes::{INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::correlate::Outcome;
+use crate::ending::Ending;
 use crate::error::{McpError, ProtocolFault};
-use crate::message::{self, Message};
-use crate::protocol::{SESSION_HEADER, VERSION_HEADER};
-
-/// How often a stream that ended early is resumed.
-const RESUMES: usize = 16;
-/// The pause before resuming, unless the server names one.
-const RESUME_AFTER: Duration = Duration::from_secs(1);
+use crate::message::RpcError;
+use crate::protocol::{
+    Era, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER,
+    header_value,
+};
 
 /// A server spoken to by streamable HTTP.
 #[derive(Debug)]
 pub(crate) struct Http {
-    base: HttpBase,
-    session: Mutex<Session>,
+    core: Arc<Core>,
+    listening: OnceLock<OwnedTask>,
 }
 
+/// What the tasks of a connection share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) base: HttpBase,
+    pub(super) ear: Arc<Ear>,
+    session: Mutex<Session>,
+    ending: Ending,
+}
+
+/// The headers that every message carries.
 #[derive(Debug, Default)]
 struct Session {
-    id: Option<String>,
-    version: Option<String>,
-}
-
-/// Where to go on reading after a stream ended.
-#[derive(Debug, Default)]
-struct Resume {
-    after: Option<String>,
-    pause: Option<Duration>,
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
 }
 
 impl Http {
-    pub(crate) fn new(base: HttpBase) -> Self {
-        Self {
+    pub(crate) fn new(base: HttpBase, ear: &Arc<Ear>) -> Self {
+        let core = Core {
             base,
+            ear: Arc::clone(ear),
             session: Mutex::default(),
+            ending: Ending::default(),
+        };
+        Self {
+            core: Arc::new(core),
+            listening: OnceLock::new(),
         }
-    }
-
-    /// The client without its session, to try the older transport.
-    pub(crate) fn into_base(self) -> HttpBase {
-        self.base
     }
 
     pub(super) fn adopt_version(&self, version: &str) {
-        self.with_session(|session| session.version = Some(version.to_owned()));
+        let version = HeaderValue::try_from(version).ok();
+        self.core.with_session(|session| session.version = version);
     }
 
-    pub(super) async fn exchange(&self, call: &Call) -> Result<Box<RawValue>, McpError> {
-        let response = self
-            .post(&call.method, &call.headers, call.body.clone())
-            .await?;
+    pub(super) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
+        match self.core.exchange(call).await {
+            // The error in the body of a refusal is an answer.
+            Err(McpError::Rpc {
+                method: _,
+                code,
+                message,
+                data,
+            }) => Ok(Err(RpcError {
+                code,
+                message,
+                data,
+            })),
+            outcome => outcome,
+        }
+    }
+
+    pub(super) async fn tell(
+        &self,
+        step: &str,
+        header: Option<&str>,
+        body: String,
+    ) -> Result<(), McpError> {
+        let mut headers = HeaderMap::new();
+        if let Some(method) = header {
+            insert(&mut headers, METHOD_HEADER, method);
+        }
+        self.core.post(step, None, headers, body).await.map(drop)
+    }
+
+    pub(super) fn tell_later(&self, body: String) {
+        let core = Arc::clone(&self.core);
+        let post = async move {
+            let post = core.post("POST", None, HeaderMap::new(), body);
+            let _lost = timeout(core.base.limits.request, post).await;
+        };
+        // Without a runtime the connection has ended as well.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(post);
+        }
+    }
+
+    pub(super) fn listen(&self) {
+        if let Ok(runtime) = Handle::try_current() {
+            self.listening
+                .get_or_init(|| OwnedTask(runtime.spawn(listen(Arc::clone(&self.core)))));
+        }
+    }
+
+    pub(super) fn ending(&self) -> &Ending {
+        &self.core.ending
+    }
+
+    /// Ends the session. A server that does not want to is left alone.
+    pub(super) async fn close(&self) {
+        if let Some(listening) = self.listening.get() {
+            listening.abort();
+        }
+        let core = &self.core;
+        if core.with_session(|session| session.id.is_some()) {
+            let delete = Outgoing {
+                verb: Method::DELETE,
+                url: core.base.url(),
+                headers: core.in_session(core.base.message_headers()).0,
+                body: None,
+            };
+            let _refused = timeout(core.base.limits.close, core.base.send("DELETE", delete)).await;
+        }
+        core.ending.tell();
+    }
+}
+
+impl Core {
+    async fn exchange(&self, mut call: Call<'_>) -> Result<Outcome, McpError> {
+        let body = mem::take(&mut call.body);
+        let headers = headers_of(&call);
+        let response = self.post(call.method, Some(call.id), headers, body).await?;
         if call.method == "initialize" {
-            self.keep_session(&response);
+            let id = response.headers().get(SESSION_HEADER).cloned();
+            self.with_session(|session| session.id = id);
         }
         let content_type = content_type(&response);
+        let reading = Reading::new(self, &call);
         match content_type.as_str() {
-            "application/json" => self.read_json(call, response).await,
-            "text/event-stream" => self.read_events(call, response).await,
+            "application/json" => reading.json(response).await,
+            "text/event-stream" => reading.events(response).await,
             "" => Err(fault(
-                &call.method,
+                call.method,
                 ProtocolFault::NoBody {
                     status: response.status().as_u16(),
                 },
             )),
             _ => Err(fault(
-                &call.method,
+                call.method,
                 ProtocolFault::ContentType { content_type },
             )),
         }
     }
 
-    pub(super) async fn notify(&self, method: &str, body: String) -> Result<(), McpError> {
-        self.post(method, &[], body).await.map(drop)
-    }
-
-    /// Ends the session. A server that does not want to is left alone.
-    pub(super) async fn close(self) {
-        if self.with_session(|session| session.id.is_none()) {
-            return;
-        }
-        let headers = self.headers(&[]);
-        let post = Post {
-            verb: Method::DELETE,
-            url: self.base.url(),
-            accept: JSON_OR_EVENTS,
-            headers: &headers,
-            body: None,
-        };
-        let _refused = timeout(self.base.limits.close, self.base.send("DELETE", post)).await;
-    }
-
-    async fn post(
+    /// Posts a message; `id` is that of a request.
+    pub(super) async fn post(
         &self,
-        method: &str,
-        headers: &[(String, String)],
+        step: &str,
+        id: Option<i64>,
+        more: HeaderMap,
         body: String,
     ) -> Result<Response, McpError> {
-        let headers = self.headers(headers);
-        let post = Post {
+        let (mut headers, has_session) = self.in_session(self.base.message_headers());
+        headers.extend(more);
+        let post = Outgoing {
             verb: Method::POST,
             url: self.base.url(),
-            accept: JSON_OR_EVENTS,
-            headers: &headers,
+            headers,
             body: Some(body),
         };
-        self.base.send(method, post).await
-    }
-
-    async fn read_json(&self, call: &Call, response: Response) -> Result<Box<RawValue>, McpError> {
-        let status = response.status().as_u16();
-        let body = self.base.body(&call.method, response).await?;
-        if body.trim_ascii().is_empty() {
-            return Err(fault(&call.method, ProtocolFault::NoBody { status }));
+        let response = self.base.execute(step, post).await?;
+        if response.status().is_success() {
+            return Ok(response);
         }
-        let mut stray = None;
-        if let Some(result) = self.take(call, &body, &mut stray).await? {
-            return Ok(result);
-        }
-        Err(unanswered(call, stray))
-    }
-
-    async fn read_events(
-        &self,
-        call: &Call,
-        response: Response,
-    ) -> Result<Box<RawValue>, McpError> {
-        let mut stray = None;
-        let mut resume = Resume::default();
-        let mut stream = Some(response);
-        for _attempt in 0..RESUMES {
-            let Some(response) = stream.take() else { break };
-            if let Some(result) = self.follow(call, response, &mut stray, &mut resume).await? {
-                return Ok(result);
+        let refusal = self.base.refusal(step, response).await;
+        if has_session && means_expired(&refusal, id) {
+            // Some servers refuse a notification though they go on.
+            if id.is_some() {
+                self.ending.tell();
             }
-            stream = self.resume(call, &resume).await;
+            return Err(McpError::SessionExpired {
+                refusal: Box::new(refusal.error),
+            });
         }
-        Err(unanswered(call, stray))
+        Err(refusal.error)
     }
 
-    /// Reads one stream until the answer or its end.
-    async fn follow(
-        &self,
-        call: &Call,
-        mut response: Response,
-        stray: &mut Option<String>,
-        resume: &mut Resume,
-    ) -> Result<Option<Box<RawValue>>, McpError> {
-        let limit = self.base.limits.message_bytes;
-        let mut reader = EventReader::new(limit);
-        loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => return Ok(None),
-                // A broken stream can be resumed like one that ended.
-                Err(_broken) if resume.after.is_some() => return Ok(None),
-                Err(error) => return Err(self.base.broken(&call.method, error)),
-            };
-            let events = reader
-                .feed(&chunk)
-                .map_err(|_large| McpError::TooLarge { limit })?;
-            for event in events {
-                let Event {
-                    name,
-                    data,
-                    id,
-                    retry,
-                } = event;
-                resume.after = id.or(resume.after.take());
-                resume.pause = retry.or(resume.pause);
-                let is_message = name.is_empty() || name == "message";
-                // Servers send an empty event first so that the stream can be resumed.
-                if is_message
-                    && !data.is_empty()
-                    && let Some(result) = self.take(call, &data, stray).await?
-                {
-                    return Ok(Some(result));
-                }
-            }
+    /// Opens an event stream that goes on after an event.
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response, McpError> {
+        let (mut headers, _) = self.in_session(self.base.stream_headers());
+        if let Some(Ok(after)) = after.map(HeaderValue::try_from) {
+            headers.insert("last-event-id", after);
         }
-    }
-
-    /// Opens the stream again after the last event, if the server numbers its events.
-    async fn resume(&self, call: &Call, resume: &Resume) -> Option<Response> {
-        let after = resume.after.clone()?;
-        sleep(resume.pause.unwrap_or(RESUME_AFTER)).await;
-        let headers = self.headers(&[("last-event-id".to_owned(), after)]);
-        let post = Post {
+        let get = Outgoing {
             verb: Method::GET,
             url: self.base.url(),
-            accept: EVENTS,
-            headers: &headers,
+            headers,
             body: None,
         };
-        // A server that cannot resume leaves the request without an answer, which is reported.
-        let response = self.base.send(&call.method, post).await.ok()?;
-        has_type(&response, EVENTS).then_some(response)
-    }
-
-    /// Takes the messages of one text: returns the answer to the call, answers requests.
-    async fn take(
-        &self,
-        call: &Call,
-        text: &[u8],
-        stray: &mut Option<String>,
-    ) -> Result<Option<Box<RawValue>>, McpError> {
-        let messages =
-            Message::parse_all(text).map_err(|invalid| fault(&call.method, invalid.into()))?;
-        let mut result = None;
-        for received in messages {
-            match received {
-                Message::Response { id, outcome } => {
-                    let unread = id.get() == "null" && outcome.is_err();
-                    if id.get() == call.id.to_string() || unread {
-                        result = Some(outcome.map_err(|error| error.for_method(&call.method))?);
-                    } else {
-                        *stray = Some(id.get().to_owned());
-                    }
-                }
-                Message::Request {
-                    id,
-                    method,
-                    params: _,
-                } => {
-                    // Whether the server takes the answer shows in the answer to the call.
-                    let answer = message::answer(&id, &method);
-                    let _refused = self.post(&method, &[], answer).await;
-                }
-                Message::Notification { .. } => {}
-            }
+        let response = self.base.send("GET", get).await?;
+        let content_type = content_type(&response);
+        if content_type == "text/event-stream" {
+            Ok(response)
+        } else {
+            Err(fault("GET", ProtocolFault::ContentType { content_type }))
         }
-        Ok(result)
     }
 
-    fn headers(&self, more: &[(String, String)]) -> Vec<(String, String)> {
-        let mut headers = Vec::with_capacity(more.len() + 2);
+    /// Adds what names the session, and tells whether there is one.
+    fn in_session(&self, mut headers: HeaderMap) -> (HeaderMap, bool) {
         self.with_session(|session| {
             if let Some(id) = &session.id {
-                headers.push((SESSION_HEADER.to_owned(), id.clone()));
+                headers.insert(SESSION_HEADER, id.clone());
             }
             if let Some(version) = &session.version {
-                headers.push((VERSION_HEADER.to_owned(), version.clone()));
+                headers.insert(VERSION_HEADER, version.clone());
             }
-        });
-        headers.extend_from_slice(more);
-        headers
-    }
-
-    fn keep_session(&self, response: &Response) {
-        let id = response.headers().get(SESSION_HEADER);
-        let id = id.map(HeaderValue::to_str).and_then(Result::ok);
-        self.with_session(|session| session.id = id.map(str::to_owned));
+            (headers, session.id.is_some())
+        })
     }
 
     fn with_session<T>(&self, work: impl FnOnce(&mut Session) -> T) -> T {
@@ -268,11 +236,48 @@ impl Http {
     }
 }
 
-fn unanswered(call: &Call, stray: Option<String>) -> McpError {
-    let expected = call.id;
-    let reason = stray.map_or(ProtocolFault::NoAnswer, |got| ProtocolFault::WrongId {
-        expected,
-        got,
+fn headers_of(call: &Call<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &call.headers {
+        // What is no header cannot be sent; the server tells what it misses.
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::try_from(name.as_str()),
+            HeaderValue::try_from(value.as_str()),
+        ) {
+            headers.insert(name, value);
+        }
+    }
+    if call.era == Era::Stateless {
+        headers.insert(VERSION_HEADER, HeaderValue::from_static(STATELESS_VERSION));
+        insert(&mut headers, METHOD_HEADER, call.method);
+        if let Some(name) = &call.name {
+            insert(&mut headers, NAME_HEADER, name);
+        }
+    }
+    headers
+}
+
+fn insert(headers: &mut HeaderMap, name: &'static str, text: &str) {
+    // The value is printable ASCII by construction.
+    if let Ok(value) = HeaderValue::try_from(&*header_value(text)) {
+        headers.insert(name, value);
+    }
+}
+
+/// Whether a refusal is about the session and not about the request. Servers tell it with 404, and
+/// many with 400 and a code of their transport or no message at all.
+fn means_expired(refusal: &Refusal, request: Option<i64>) -> bool {
+    const OF_THE_TRANSPORT: [i64; 2] = [-32000, -32001];
+    let answers = request.is_some_and(|request| {
+        let id = refusal.id.as_ref();
+        id.is_some_and(|id| id.get() == request.to_string())
     });
-    fault(&call.method, reason)
+    match (refusal.status, &refusal.error) {
+        (404, McpError::Rpc { code, .. }) => !(answers && *code == METHOD_NOT_FOUND),
+        (400, McpError::Rpc { code, .. }) => {
+            OF_THE_TRANSPORT.contains(code) || (!answers && *code == INVALID_REQUEST)
+        }
+        (400 | 404, _) => true,
+        _ => false,
+    }
 }

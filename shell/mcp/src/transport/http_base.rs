@@ -1,19 +1,15 @@
 //! HTTP requests with bounds, and what their failures mean.
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, Response, StatusCode};
+use serde_json::value::RawValue;
 use toolwarden_http::{is_tls, shown};
 
 use crate::endpoint::Url;
 use crate::error::{Evidence, McpError, ProtocolFault};
 use crate::limits::Limits;
 use crate::message::Message;
-
-/// What a POST accepts.
-pub(super) const JSON_OR_EVENTS: &str = "application/json, text/event-stream";
-/// What a GET accepts.
-pub(super) const EVENTS: &str = "text/event-stream";
 
 /// Redirects followed in a row.
 const REDIRECTS: usize = 5;
@@ -27,25 +23,37 @@ const EXCERPT_CHARS: usize = 300;
 pub(crate) struct HttpBase {
     client: reqwest::Client,
     url: reqwest::Url,
-    headers: HeaderMap,
+    message_headers: HeaderMap,
     pub(super) limits: Limits,
 }
 
 /// One HTTP request.
 #[derive(Debug)]
-pub(super) struct Post<'a> {
+pub(super) struct Outgoing<'a> {
     pub(super) verb: Method,
     pub(super) url: &'a reqwest::Url,
-    pub(super) accept: &'static str,
-    pub(super) headers: &'a [(String, String)],
+    pub(super) headers: HeaderMap,
     pub(super) body: Option<String>,
+}
+
+/// An answer with an error status.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    /// The id of the JSON-RPC error in its body.
+    pub(super) id: Option<Box<RawValue>>,
+    pub(super) error: McpError,
 }
 
 impl HttpBase {
     /// Prepares requests to the endpoint; nothing is sent yet.
     pub(crate) fn new(endpoint: &Url, limits: &Limits) -> Result<Self, McpError> {
         let url = endpoint.parsed()?;
-        let headers = endpoint.parsed_headers()?.into_iter().collect();
+        let mut message_headers: HeaderMap = endpoint.parsed_headers()?.into_iter().collect();
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        message_headers.insert(ACCEPT, both);
+        let json = HeaderValue::from_static("application/json");
+        message_headers.insert(CONTENT_TYPE, json);
         let builder = toolwarden_http::client(&url)
             .map_err(|source| McpError::CertificateStore { source })?
             .connect_timeout(limits.connect)
@@ -57,7 +65,7 @@ impl HttpBase {
         Ok(Self {
             client,
             url,
-            headers,
+            message_headers,
             limits: limits.clone(),
         })
     }
@@ -66,61 +74,78 @@ impl HttpBase {
         &self.url
     }
 
-    /// Sends a request; a status that is no success becomes an error.
-    pub(super) async fn send(&self, method: &str, post: Post<'_>) -> Result<Response, McpError> {
-        let mut headers = self.headers.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static(post.accept));
-        for (name, value) in post.headers {
-            // Values are printable ASCII by construction; session ids are checked on arrival.
-            if let (Ok(name), Ok(value)) =
-                (HeaderName::try_from(name), HeaderValue::try_from(value))
-            {
-                headers.insert(name, value);
-            }
-        }
-        let mut request = self.client.request(post.verb, post.url.clone());
-        if let Some(body) = post.body {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            request = request.body(body);
-        }
-        let sent = request.headers(headers).send().await;
-        let response = sent.map_err(|error| self.broken(method, error))?;
-        let status = response.status();
-        if status.is_success() {
-            return Ok(response);
-        }
-        if let Some(location) = response
-            .headers()
-            .get(LOCATION)
-            .filter(|_| status.is_redirection())
-        {
-            return Err(McpError::Redirected {
-                status: status.as_u16(),
-                location: String::from_utf8_lossy(location.as_bytes()).into_owned(),
-            });
-        }
-        Err(self.refused(method, response).await)
+    /// The headers of a POST.
+    pub(super) fn message_headers(&self) -> HeaderMap {
+        self.message_headers.clone()
     }
 
-    /// Reads a whole body.
-    pub(super) async fn body(
+    /// The headers of a GET.
+    pub(super) fn stream_headers(&self) -> HeaderMap {
+        let mut headers = self.message_headers.clone();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.remove(CONTENT_TYPE);
+        headers
+    }
+
+    /// Sends a request; a status that is no success becomes an error.
+    pub(super) async fn send(
         &self,
-        method: &str,
+        step: &str,
+        outgoing: Outgoing<'_>,
+    ) -> Result<Response, McpError> {
+        let response = self.execute(step, outgoing).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        Err(self.refusal(step, response).await.error)
+    }
+
+    /// Sends a request and returns the answer, whatever its status.
+    pub(super) async fn execute(
+        &self,
+        step: &str,
+        outgoing: Outgoing<'_>,
+    ) -> Result<Response, McpError> {
+        let Outgoing {
+            verb,
+            url,
+            headers,
+            body,
+        } = outgoing;
+        let mut request = reqwest::Request::new(verb, url.clone());
+        *request.headers_mut() = headers;
+        *request.body_mut() = body.map(Into::into);
+        let sent = self.client.execute(request).await;
+        sent.map_err(|error| self.broken(step, error))
+    }
+
+    /// Reads a whole body. One that comes in one piece is not copied.
+    pub(super) async fn read<T>(
+        &self,
+        step: &str,
         mut response: Response,
-    ) -> Result<Vec<u8>, McpError> {
+        work: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, McpError> {
         let limit = self.limits.message_bytes;
-        let mut body = Vec::new();
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|error| self.broken(method, error))?
-        {
+        let length = response.content_length();
+        let broken = |error| self.broken(step, error);
+        let Some(first) = response.chunk().await.map_err(broken)? else {
+            return Ok(work(&[]));
+        };
+        if length == u64::try_from(first.len()).ok() && first.len() <= limit {
+            return Ok(work(&first));
+        }
+        let expected = length.and_then(|length| usize::try_from(length).ok());
+        let mut body = Vec::with_capacity(expected.unwrap_or_default().min(limit));
+        let mut next = Some(first);
+        while let Some(chunk) = next {
             if body.len() + chunk.len() > limit {
                 return Err(McpError::TooLarge { limit });
             }
             body.extend_from_slice(&chunk);
+            next = response.chunk().await.map_err(broken)?;
         }
-        Ok(body)
+        Ok(work(&body))
     }
 
     /// What a failure of the HTTP client means.
@@ -141,9 +166,24 @@ impl HttpBase {
     }
 
     /// What an error status means: the JSON-RPC error in its body, or the status itself.
-    async fn refused(&self, method: &str, mut response: Response) -> McpError {
+    pub(super) async fn refusal(&self, step: &str, mut response: Response) -> Refusal {
         let status = response.status();
-        let json = has_type(&response, "application/json");
+        if let Some(location) = response
+            .headers()
+            .get(LOCATION)
+            .filter(|_| status.is_redirection())
+        {
+            let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
+            return Refusal {
+                status: status.as_u16(),
+                id: None,
+                error: McpError::Redirected {
+                    status: status.as_u16(),
+                    location,
+                },
+            };
+        }
+        let json = content_type(&response) == "application/json";
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
             body.extend_from_slice(&chunk);
@@ -160,18 +200,26 @@ impl HttpBase {
         if json && !for_the_user.contains(&status) {
             for message in Message::parse_all(&body).into_iter().flatten() {
                 if let Message::Response {
+                    id,
                     outcome: Err(error),
-                    ..
                 } = message
                 {
-                    return error.for_method(method);
+                    return Refusal {
+                        status: status.as_u16(),
+                        id: Some(id),
+                        error: error.for_method(step),
+                    };
                 }
             }
         }
-        McpError::Http {
-            method: method.to_owned(),
+        Refusal {
             status: status.as_u16(),
-            excerpt: excerpt(&body),
+            id: None,
+            error: McpError::Http {
+                method: step.to_owned(),
+                status: status.as_u16(),
+                excerpt: excerpt(&body),
+            },
         }
     }
 }
@@ -193,10 +241,6 @@ pub(super) fn content_type(response: &Response) -> String {
         .unwrap_or_default();
     let media_type = text.split(';').next().unwrap_or_default();
     media_type.trim().to_ascii_lowercase()
-}
-
-pub(super) fn has_type(response: &Response, wanted: &str) -> bool {
-    content_type(response) == wanted
 }
 
 pub(super) fn same_origin(one: &reqwest::Url, other: &reqwest::Url) -> bool {

@@ -3,22 +3,30 @@
 use std::sync::Arc;
 
 use reqwest::{Method, Response};
-use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
 use toolwarden_model::event_stream::{Event, EventReader};
 
-use super::http_base::{EVENTS, HttpBase, JSON_OR_EVENTS, Post, content_type, fault, same_origin};
+use super::http_base::{HttpBase, Outgoing, content_type, fault, same_origin};
 use super::{Call, OwnedTask};
-use crate::correlate::{Correlator, Ended};
+use crate::audience::{Ear, Received};
+use crate::correlate::{Correlator, Ended, Outcome};
 use crate::error::{McpError, ProtocolFault};
-use crate::message::{self, Message};
+use crate::message::{Message, RpcError};
 
 /// A server spoken to by POST and heard on an event stream.
 #[derive(Debug)]
 pub(crate) struct LegacySse {
+    outward: Outward,
+    requests: Arc<Correlator>,
+    reader: OwnedTask,
+}
+
+/// Where messages to the server go.
+#[derive(Debug, Clone)]
+struct Outward {
     base: HttpBase,
     address: reqwest::Url,
-    requests: Arc<Correlator>,
-    _reader: OwnedTask,
 }
 
 /// An open stream with events read but not yet used.
@@ -30,18 +38,17 @@ struct Stream {
 
 impl LegacySse {
     /// Opens the stream and waits for the address to post to. The caller sets the time-out.
-    pub(crate) async fn open(base: HttpBase) -> Result<Self, McpError> {
+    pub(crate) async fn open(base: HttpBase, ear: &Arc<Ear>) -> Result<Self, McpError> {
         const STEP: &str = "GET";
-        let post = Post {
+        let get = Outgoing {
             verb: Method::GET,
             url: base.url(),
-            accept: EVENTS,
-            headers: &[],
+            headers: base.stream_headers(),
             body: None,
         };
-        let response = base.send(STEP, post).await?;
+        let response = base.send(STEP, get).await?;
         let content_type = content_type(&response);
-        if content_type != EVENTS {
+        if content_type != "text/event-stream" {
             return Err(fault(STEP, ProtocolFault::ContentType { content_type }));
         }
         let mut stream = Stream {
@@ -56,38 +63,72 @@ impl LegacySse {
                 Err(_ended) => return Err(fault(STEP, ProtocolFault::NoAnswer)),
             }
         };
+        let outward = Outward { base, address };
         let requests = Arc::new(Correlator::default());
-        let task = read(stream, base.clone(), address.clone(), Arc::clone(&requests));
+        let task = read(
+            stream,
+            outward.clone(),
+            Arc::clone(&requests),
+            Arc::clone(ear),
+        );
         Ok(Self {
-            base,
-            address,
+            outward,
             requests,
-            _reader: OwnedTask(tokio::spawn(task)),
+            reader: OwnedTask(tokio::spawn(task)),
         })
     }
 
-    pub(super) async fn exchange(&self, call: &Call) -> Result<Box<RawValue>, McpError> {
-        let request = self.requests.open(call.id);
-        post(&self.base, &self.address, &call.method, call.body.clone()).await?;
+    pub(super) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
+        let request = self.requests.open(call.id, Arc::clone(call.signs));
+        match self.outward.post(call.method, call.body).await {
+            // The error in the body of a refusal is an answer.
+            Err(McpError::Rpc {
+                code,
+                message,
+                data,
+                ..
+            }) => {
+                return Ok(Err(RpcError {
+                    code,
+                    message,
+                    data,
+                }));
+            }
+            posted => posted?,
+        }
         match request.answer().await {
-            Some(outcome) => outcome.map_err(|error| error.for_method(&call.method)),
+            Some(outcome) => Ok(outcome),
             None => Err(match self.requests.ended() {
                 Some(Ended::TooLarge) => McpError::TooLarge {
-                    limit: self.base.limits.message_bytes,
+                    limit: self.outward.base.limits.message_bytes,
                 },
+                Some(Ended::Closed) => McpError::Closed,
                 Some(Ended::ByServer | Ended::TooNoisy) | None => {
-                    fault(&call.method, ProtocolFault::NoAnswer)
+                    fault(call.method, ProtocolFault::NoAnswer)
                 }
             }),
         }
     }
 
-    pub(super) async fn notify(&self, method: &str, body: String) -> Result<(), McpError> {
-        post(&self.base, &self.address, method, body).await
+    pub(super) async fn tell(&self, step: &str, body: String) -> Result<(), McpError> {
+        self.outward.post(step, body).await
     }
 
-    pub(super) fn stray(&self) -> Option<String> {
-        self.requests.stray()
+    pub(super) fn tell_later(&self, body: String) {
+        let outward = self.outward.clone();
+        // Without a runtime the connection has ended as well.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move { outward.try_post(body).await });
+        }
+    }
+
+    pub(super) fn requests(&self) -> &Correlator {
+        &self.requests
+    }
+
+    pub(super) fn close(&self) {
+        self.reader.abort();
+        self.requests.end(Ended::Closed);
     }
 }
 
@@ -106,12 +147,24 @@ impl Stream {
     }
 }
 
-async fn read(
-    mut stream: Stream,
-    base: HttpBase,
-    address: reqwest::Url,
-    requests: Arc<Correlator>,
-) {
+impl Outward {
+    async fn post(&self, step: &str, body: String) -> Result<(), McpError> {
+        let post = Outgoing {
+            verb: Method::POST,
+            url: &self.address,
+            headers: self.base.message_headers(),
+            body: Some(body),
+        };
+        self.base.send(step, post).await.map(drop)
+    }
+
+    /// Posts what may be lost.
+    async fn try_post(&self, body: String) {
+        let _lost = timeout(self.base.limits.request, self.post("POST", body)).await;
+    }
+}
+
+async fn read(mut stream: Stream, outward: Outward, requests: Arc<Correlator>, ear: Arc<Ear>) {
     let reason = loop {
         let event = match stream.next().await {
             Ok(event) => event,
@@ -119,38 +172,17 @@ async fn read(
         };
         // A text that is no message answers nothing; its request runs into its time-out.
         for received in Message::parse_all(&event.data).into_iter().flatten() {
-            match received {
-                Message::Response { id, outcome } => requests.settle(&id, outcome),
-                Message::Request {
-                    id,
-                    method,
-                    params: _,
-                } => {
-                    let answer = message::answer(&id, &method);
-                    let sent = post(&base, &address, &method, answer);
-                    let _refused = tokio::time::timeout(base.limits.request, sent).await;
+            match received.into() {
+                Received::Answer { id, outcome } => requests.settle(&id, outcome),
+                Received::Other(message) => {
+                    if let Some(answer) = ear.hear(message) {
+                        outward.try_post(answer).await;
+                    }
                 }
-                Message::Notification { .. } => {}
             }
         }
     };
     requests.end(reason);
-}
-
-async fn post(
-    base: &HttpBase,
-    address: &reqwest::Url,
-    method: &str,
-    body: String,
-) -> Result<(), McpError> {
-    let post = Post {
-        verb: Method::POST,
-        url: address,
-        accept: JSON_OR_EVENTS,
-        headers: &[],
-        body: Some(body),
-    };
-    base.send(method, post).await.map(drop)
 }
 
 /// The address for messages, which must not lead credentials to another origin.

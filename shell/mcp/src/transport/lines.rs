@@ -30,7 +30,7 @@ pub(super) async fn next_line<R: AsyncBufRead + Unpin>(
                 Line::Text(line)
             });
         }
-        let end = available.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', available);
         let (part, _rest) = available.split_at(end.unwrap_or(available.len()));
         if line.len() + part.len() > limit {
             return Ok(Line::TooLong);

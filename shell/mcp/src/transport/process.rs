@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::endpoint::Command;
 use crate::error::McpError;
+use crate::reaper;
 
 /// How often an exit is looked for.
 const POLL: Duration = Duration::from_millis(10);
@@ -63,6 +64,7 @@ impl ServerProcess {
         let ((Some(input), Some(output), Some(errors)), Some(group)) = (streams, group) else {
             return Err(spawn_error(command, io::ErrorKind::BrokenPipe.into()));
         };
+        reaper::entrust(group);
         let process = Self {
             group,
             state: Mutex::new(State::Unreaped(child)),
@@ -75,6 +77,11 @@ impl ServerProcess {
                 errors,
             },
         ))
+    }
+
+    /// The process id of the program, which is that of its group.
+    pub(super) fn id(&self) -> u32 {
+        self.group.as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Waits until the program itself has ended, without reaping it.
@@ -105,6 +112,7 @@ impl ServerProcess {
             State::Reaped(status) => *status,
             State::Unreaped(child) => {
                 signal(self.group, Signal::KILL);
+                reaper::release(self.group);
                 let status = child.wait().await.ok();
                 *state = State::Reaped(status);
                 status
@@ -128,6 +136,7 @@ impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let State::Unreaped(_) = self.state.get_mut() {
             signal(self.group, Signal::KILL);
+            reaper::release(self.group);
         }
     }
 }

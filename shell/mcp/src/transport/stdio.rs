@@ -3,21 +3,22 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
 use super::lines::{Line, next_line};
 use super::process::{ServerProcess, Streams};
 use super::stderr::Tail;
 use super::{Call, OwnedTask};
-use crate::correlate::{Correlator, Ended};
+use crate::audience::{Ear, Received};
+use crate::correlate::{Correlator, Ended, Outcome};
 use crate::endpoint::Command;
 use crate::error::{Counted, Evidence, McpError};
 use crate::limits::Limits;
-use crate::message::{self, Message};
+use crate::message::Message;
+use crate::serve::answer;
 
 /// Messages waiting to be written; more of them make the sender wait.
 const QUEUE: usize = 64;
@@ -41,6 +42,8 @@ pub(crate) struct Stdio {
 #[derive(Debug, Default)]
 struct Shared {
     requests: Correlator,
+    /// Told when nothing more is to be written.
+    closing: Notify,
     noise: Mutex<Noise>,
     stderr: Tail,
 }
@@ -54,7 +57,11 @@ struct Noise {
 
 impl Stdio {
     /// Starts the program.
-    pub(crate) fn start(command: &Command, limits: &Limits) -> Result<Self, McpError> {
+    pub(crate) fn start(
+        command: &Command,
+        limits: &Limits,
+        ear: &Arc<Ear>,
+    ) -> Result<Self, McpError> {
         let (process, streams) = ServerProcess::start(command)?;
         let Streams {
             input,
@@ -69,8 +76,11 @@ impl Stdio {
             queue,
             reader: OwnedTask(tokio::spawn(read(
                 output,
-                answers,
-                Arc::clone(&shared),
+                Outward {
+                    answers,
+                    shared: Arc::clone(&shared),
+                    ear: Arc::clone(ear),
+                },
                 limits.clone(),
             ))),
             writer: OwnedTask(tokio::spawn(write(input, queued, Arc::clone(&shared)))),
@@ -80,30 +90,34 @@ impl Stdio {
         })
     }
 
-    pub(super) async fn exchange(&self, call: &Call) -> Result<Box<RawValue>, McpError> {
-        let request = self.shared.requests.open(call.id);
+    pub(super) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
+        let request = self.shared.requests.open(call.id, Arc::clone(call.signs));
         // A failed send means that the program reads no more; the reader knows why.
-        let _closed = self.queue.send(call.body.clone()).await;
+        let _closed = self.queue.send(call.body).await;
         match request.answer().await {
-            Some(outcome) => outcome.map_err(|error| error.for_method(&call.method)),
-            None => Err(self.failure(&call.method).await),
+            Some(outcome) => Ok(outcome),
+            None => Err(self.failure(call.method).await),
         }
     }
 
-    pub(super) async fn notify(&self, body: String) -> Result<(), McpError> {
+    pub(super) async fn tell(&self, body: String) -> Result<(), McpError> {
         self.queue
             .send(body)
             .await
             .map_err(|_closed| McpError::Closed)
     }
 
-    pub(super) fn try_notify(&self, body: String) {
+    pub(super) fn try_tell(&self, body: String) {
         // A full queue means that the program does not read; it would not see this either.
         let _full = self.queue.try_send(body);
     }
 
-    pub(super) fn stray(&self) -> Option<String> {
-        self.shared.requests.stray()
+    pub(super) fn requests(&self) -> &Correlator {
+        &self.shared.requests
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     pub(super) fn evidence(&self) -> Box<Evidence> {
@@ -120,27 +134,28 @@ impl Stdio {
     }
 
     /// Closes the program's input, then asks, then kills: the order of the specification.
-    pub(super) async fn close(self) {
+    pub(super) async fn close(&self) {
         let Self {
             process,
-            queue,
-            shared: _,
+            queue: _,
+            shared,
             reader,
-            mut writer,
+            writer,
             errors,
             limits,
         } = self;
-        drop(queue);
+        shared.requests.end(Ended::Closed);
+        shared.closing.notify_one();
         // The writer ends when the queue is empty, unless the program does not read its input.
-        let _blocked = timeout(limits.close, &mut writer.0).await;
-        drop(writer);
+        all_finished(&[writer], limits.close).await;
+        writer.abort();
         let ended = process.ended_within(limits.close).await;
         // Streams still open after the end belong to processes that the program started.
-        let alone = ended && all_finished(&[&reader, &errors], EXIT_GRACE).await;
+        let alone = ended && all_finished(&[reader, errors], EXIT_GRACE).await;
         if !alone {
             process.terminate().await;
             if process.ended_within(limits.close).await {
-                all_finished(&[&reader, &errors], limits.close).await;
+                all_finished(&[reader, errors], limits.close).await;
             }
         }
         let _status = timeout(limits.close, process.reap()).await;
@@ -156,6 +171,7 @@ impl Stdio {
                 what: Counted::NoiseBytes,
                 limit: self.limits.noise_bytes,
             },
+            Some(Ended::Closed) => McpError::Closed,
             Some(Ended::ByServer) | None => {
                 let ended = self.process.ended_within(EXIT_GRACE).await;
                 let status = if ended {
@@ -175,9 +191,19 @@ impl Stdio {
 }
 
 async fn write(mut input: ChildStdin, mut queued: mpsc::Receiver<String>, shared: Arc<Shared>) {
-    while let Some(mut body) = queued.recv().await {
-        body.push('\n');
-        let written = input.write_all(body.as_bytes()).await;
+    loop {
+        let body = tokio::select! {
+            body = queued.recv() => body,
+            () = shared.closing.notified() => {
+                // What is in the queue is still written; nothing enters it any more.
+                queued.close();
+                continue;
+            }
+        };
+        let Some(body) = body else { return };
+        let mut line = answer::on_one_line(body);
+        line.push('\n');
+        let written = input.write_all(line.as_bytes()).await;
         if written.is_err() || input.flush().await.is_err() {
             // Answers already written may still be in the pipe; the reader ends the rest.
             sleep(EXIT_GRACE).await;
@@ -187,13 +213,16 @@ async fn write(mut input: ChildStdin, mut queued: mpsc::Receiver<String>, shared
     }
 }
 
-async fn read(
-    output: ChildStdout,
+/// Where the reader takes what it reads.
+struct Outward {
     answers: mpsc::WeakSender<String>,
     shared: Arc<Shared>,
-    limits: Limits,
-) {
+    ear: Arc<Ear>,
+}
+
+async fn read(output: ChildStdout, outward: Outward, limits: Limits) {
     let mut output = BufReader::with_capacity(64 * 1024, output);
+    let shared = &outward.shared;
     let reason = loop {
         let line = match next_line(&mut output, limits.message_bytes).await {
             Ok(Line::Text(line)) => line,
@@ -201,30 +230,29 @@ async fn read(
             Ok(Line::End) | Err(_) => break Ended::ByServer,
         };
         match Message::parse_all(&line) {
-            Ok(messages) => take(messages, &answers, &shared),
-            Err(_not_a_message) if skip(&line, &shared, limits.noise_bytes) => {}
+            Ok(messages) => outward.take(messages),
+            Err(_not_a_message) if skip(&line, shared, limits.noise_bytes) => {}
             Err(_not_a_message) => break Ended::TooNoisy,
         }
     };
     shared.requests.end(reason);
 }
 
-fn take(messages: Vec<Message>, answers: &mpsc::WeakSender<String>, shared: &Shared) {
-    for received in messages {
-        match received {
-            Message::Response { id, outcome } => shared.requests.settle(&id, outcome),
-            Message::Request {
-                id,
-                method,
-                params: _,
-            } => {
-                if let Some(queue) = answers.upgrade() {
-                    // Waiting here could block both sides, each on the other's full pipe. A
-                    // server that does not read its input loses its answer.
-                    let _full = queue.try_send(message::answer(&id, &method));
+impl Outward {
+    fn take(&self, messages: Vec<Message>) {
+        for received in messages {
+            match received.into() {
+                Received::Answer { id, outcome } => self.shared.requests.settle(&id, outcome),
+                Received::Other(message) => {
+                    if let Some(answer) = self.ear.hear(message)
+                        && let Some(queue) = self.answers.upgrade()
+                    {
+                        // Waiting here could block both sides, each on the other's full pipe. A
+                        // server that does not read its input loses its answer.
+                        let _full = queue.try_send(answer);
+                    }
                 }
             }
-            Message::Notification { .. } => {}
         }
     }
 }

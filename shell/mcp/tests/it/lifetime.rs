@@ -1,11 +1,13 @@
 //! Programs end with the client, and so does everything they started.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use toolwarden_mcp::{Client, Limits};
 
-use crate::support::{scratch, short, stdio_fixture};
+use crate::support::{example, fixture, scratch, short, stdio_fixture};
 
 /// Whether a process exists and is not merely unreaped.
 fn alive(pid: &str) -> bool {
@@ -64,4 +66,27 @@ async fn an_orderly_close_waits_for_nothing() {
     let started = Instant::now();
     client.close().await;
     assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[tokio::test]
+async fn a_killed_program_leaves_nobody_behind() {
+    for mode in ["launcher", "stubborn"] {
+        let path = scratch(&format!("killed-{mode}.pids"));
+        let mut keeper = Process::new(example("keeper"))
+            .arg("python3")
+            .arg(fixture("stdio_server.py"))
+            .args([mode, path.to_str().unwrap()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut output = BufReader::new(keeper.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let pids = fs::read_to_string(path).unwrap();
+        assert!(pids.split(' ').all(alive), "{pids}");
+        keeper.kill().unwrap();
+        keeper.wait().unwrap();
+        all_end(&pids).await;
+    }
 }

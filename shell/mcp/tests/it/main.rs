@@ -6,6 +6,12 @@ mod http;
 #[cfg(test)]
 mod lifetime;
 #[cfg(test)]
+mod link;
+#[cfg(test)]
+mod link_http;
+#[cfg(test)]
+mod link_stdio;
+#[cfg(test)]
 mod real;
 #[cfg(test)]
 mod stdio;

@@ -51,6 +51,13 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// A program of `examples/`, which cargo builds with the tests.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let target = test.parent().and_then(Path::parent).unwrap();
+    target.join("examples").join(name)
+}
+
 pub(crate) fn stdio_fixture(mode: &str, more: &[&str]) -> Endpoint {
     let script = fixture("stdio_server.py").to_str().unwrap().to_owned();
     let mut args = vec![script, mode.to_owned()];
@@ -80,8 +87,17 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     /// Starts the HTTP fixture, which prints the port it chose.
     pub(crate) fn fixture(mode: &str, more: &[&str]) -> Self {
+        Self::script("http_server.py", mode, more)
+    }
+
+    /// Starts the HTTP fixture that speaks by itself.
+    pub(crate) fn speaking(mode: &str) -> Self {
+        Self::script("link_server.py", mode, &[])
+    }
+
+    fn script(name: &str, mode: &str, more: &[&str]) -> Self {
         let mut child = std::process::Command::new("python3")
-            .arg(fixture("http_server.py"))
+            .arg(fixture(name))
             .arg(mode)
             .args(more)
             .stdout(Stdio::piped())

@@ -5,6 +5,7 @@
 )]
 
 mod baselines;
+mod deliveries;
 mod files;
 
 use jiff::Timestamp;

@@ -11,6 +11,7 @@ use toolwarden_guard::{
     Permit, Request, RequestedGroups,
 };
 
+use super::audit::{AuditError, Ticket};
 use super::entry::{About, Entry, EntryId, Event, object};
 use super::limiter::{Counted, Exceeded, Key};
 use super::listings::Asked;
@@ -37,6 +38,15 @@ enum Claim {
     Starts,
     /// It is not there.
     Refused,
+}
+
+/// A decision that still has to be put down.
+#[derive(Debug)]
+pub(super) struct Weighed {
+    pub(super) answer: Result<Permit, Denial>,
+    pub(super) entry: Entry,
+    pub(super) trail: Trail,
+    pub(super) on_failure: OnFailure,
 }
 
 /// What a decision leaves behind for those who follow it up.
@@ -76,6 +86,11 @@ impl Shared {
     /// Decides a call and puts the decision down: nothing is let through that the log does not know
     /// of, unless the policy says otherwise.
     pub(super) fn decide(&self, call: &Call<'_>) -> (Result<Permit, Denial>, Trail) {
+        self.conclude(self.weigh(call))
+    }
+
+    /// Takes a call through the gates. What comes of it still has to be put down.
+    pub(super) fn weigh(&self, call: &Call<'_>) -> Weighed {
         let began = self.clock.monotonic();
         let current = self.current();
         let guard = &current.guard;
@@ -93,7 +108,7 @@ impl Shared {
         });
         let ended = self.clock.monotonic();
         self.note_claim(&current, call, &standing);
-        self.conclude(&current, call, standing, answer, (began, ended))
+        self.weighed(&current, call, standing, answer, (began, ended))
     }
 
     /// Puts down that a call was refused before it could be decided.
@@ -101,18 +116,20 @@ impl Shared {
         let now = self.clock.monotonic();
         let current = self.current();
         let standing = self.standing(&current.guard, call, now);
-        let (answer, _) = self.conclude(&current, call, standing, Err(denial.clone()), (now, now));
+        let answer = Err(denial.clone());
+        let weighed = self.weighed(&current, call, standing, answer, (now, now));
+        let (answer, _) = self.conclude(weighed);
         answer.err().unwrap_or(denial)
     }
 
-    fn conclude(
+    fn weighed(
         &self,
         current: &Current,
         call: &Call<'_>,
         standing: Standing,
-        mut answer: Result<Permit, Denial>,
+        answer: Result<Permit, Denial>,
         (began, ended): (u64, u64),
-    ) -> (Result<Permit, Denial>, Trail) {
+    ) -> Weighed {
         let latency = between(began, ended);
         let event = Event::Decision {
             denial: answer.as_ref().err().cloned().map(Box::new),
@@ -123,21 +140,41 @@ impl Shared {
             latency,
         };
         let entry = self.entry(&current.under, call.about(&current.guard), event);
-        let id = entry.id;
-        if let Err(error) = self.log.put_down(entry) {
-            self.metrics.unrecorded();
-            // A refusal stands without a record.
-            if answer.is_ok() && current.guard.audit().on_failure == OnFailure::Deny {
-                answer = Err(Denial::unrecorded(&error));
-            }
-        }
         let trail = Trail {
-            id,
+            id: entry.id,
             state: standing.state,
             ended,
             latency,
         };
+        Weighed {
+            answer,
+            entry,
+            trail,
+            on_failure: current.guard.audit().on_failure,
+        }
+    }
+
+    fn conclude(&self, weighed: Weighed) -> (Result<Permit, Denial>, Trail) {
+        let Weighed {
+            mut answer,
+            entry,
+            trail,
+            on_failure,
+        } = weighed;
+        if let Err(error) = self.log.put_down(entry)
+            && let Some(denial) = self.unrecorded(on_failure, &error)
+        {
+            answer = answer.and(Err(denial));
+        }
+        self.metrics.decided(code_of(&answer));
         (answer, trail)
+    }
+
+    /// Counts a decision that could not be recorded. What was allowed is then refused, unless the
+    /// policy says otherwise; a refusal stands without a record.
+    pub(super) fn unrecorded(&self, on_failure: OnFailure, error: &AuditError) -> Option<Denial> {
+        self.metrics.unrecorded();
+        (on_failure == OnFailure::Deny).then(|| Denial::unrecorded(error))
     }
 
     /// Hands over the request of a call under the present circumstances.
@@ -415,14 +452,28 @@ impl Shared {
         Entry::new(at_ms, id, about, event, Arc::clone(under))
     }
 
-    /// Puts down what happened besides decisions. Nobody waits for it; where it fails it is counted.
+    /// Puts down what happened besides decisions. Where it fails it is counted.
     pub(super) fn note(&self, current: &Current, call: &Call<'_>, event: Event) {
+        // Nobody waits for it.
+        drop(self.begin(current, call, event));
+    }
+
+    /// As [`Self::note`], for those who wait for it.
+    pub(super) fn begin(&self, current: &Current, call: &Call<'_>, event: Event) -> Ticket {
         let about = call.about(&current.guard);
         let entry = self.entry(&current.under, about, event);
-        if self.log.queue(entry).is_err() {
+        self.log.begin(entry).unwrap_or_else(|_| {
             self.metrics.unrecorded();
-        }
+            Ticket::settled()
+        })
     }
+}
+
+/// The code of an answer.
+pub(super) fn code_of<P>(answer: &Result<P, Denial>) -> Code {
+    answer
+        .as_ref()
+        .map_or_else(|denial| denial.code, |_| Code::Allowed)
 }
 
 /// The time between two readings of the monotonic clock.

@@ -104,6 +104,8 @@ pub enum Ending {
         /// Why, in the tool's words.
         error: String,
     },
+    /// The tool asks for more before it can answer; the answer to that is another call.
+    Suspended,
     /// Nobody said.
     Abandoned,
 }
@@ -309,6 +311,7 @@ impl Event {
                         }
                         "failed"
                     }
+                    Ending::Suspended => "suspended",
                     Ending::Abandoned => "abandoned",
                 };
                 ("outcome", code, None, body)

@@ -77,7 +77,19 @@ pub enum PolicyFileError {
     },
 }
 
+/// A policy under which everybody may call everything that servers have.
+const OPEN: &str = "tools: {}\nprincipals: {\"*\": {groups: [\"*\"]}}\n";
+
 impl LoadedPolicy {
+    /// The policy where there is none: everybody may ask for every group and call every tool that
+    /// requires no permission.
+    ///
+    /// # Errors
+    /// None; the type is that of every other policy.
+    pub fn open() -> Result<Self, PolicyFileError> {
+        Self::of_text(OPEN.as_bytes(), Path::new("(open)"), Path::new(""))
+    }
+
     /// Reads a policy file with the definitions it refers to, and checks everything in it.
     ///
     /// # Errors

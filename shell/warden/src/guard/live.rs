@@ -7,8 +7,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, Guard, InvalidPermission, Redaction,
-    RequestedGroups, SchemaFault, Step, ToolPolicy,
+    Amendment, Availability, Circumstances, Decision, Denial, Discovered, Guard, InvalidPermission,
+    Redaction, RequestedGroups, SchemaFault, Step, ToolPolicy,
 };
 use toolwarden_model::json::Object;
 
@@ -32,9 +32,8 @@ pub struct LiveGuard {
 #[derive(Debug)]
 pub(super) struct Shared {
     current: ArcSwap<Current>,
-    /// Permissions changed at run time, which outlive a change of the policy. Held while the policy
-    /// is exchanged, so that no change is lost.
-    amendments: Mutex<Vec<(Arc<str>, Amendment)>>,
+    /// Held while the policy in use is made anew, so that no change is lost.
+    parts: Mutex<Parts>,
     pub(super) limiter: Arc<Limiter>,
     pub(super) sessions: Sessions,
     pub(super) log: Log,
@@ -52,6 +51,25 @@ pub(super) struct Current {
     pub(super) guard: Guard,
     pub(super) under: Arc<Under>,
     pub(super) listings: Listings,
+}
+
+/// What the policy in use is made of.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// The policy, and tools registered by hand.
+    pub(super) policy: Guard,
+    /// What was learned from servers, which outlives a change of the policy.
+    pub(super) discovered: Discovered,
+    /// Permissions changed at run time, which outlive a change of the policy.
+    pub(super) amendments: Vec<(Arc<str>, Amendment)>,
+}
+
+impl Parts {
+    fn put_together(&self) -> Current {
+        let whole = self.policy.with_discovered(&self.discovered);
+        let guard = whole.amended(self.amendments.iter().map(|(name, it)| (&**name, it)));
+        Current::new(guard, Under::new(whole))
+    }
 }
 
 impl Current {
@@ -147,11 +165,15 @@ impl LiveGuard {
             load: None,
             attributes: BTreeMap::new(),
         };
-        let under = Under::new(guard.clone());
+        let parts = Parts {
+            policy: guard,
+            discovered: Discovered::default(),
+            amendments: Vec::new(),
+        };
         Self {
             shared: Arc::new(Shared {
-                current: ArcSwap::from_pointee(Current::new(guard, under)),
-                amendments: Mutex::default(),
+                current: ArcSwap::from_pointee(parts.put_together()),
+                parts: Mutex::new(parts),
                 limiter,
                 sessions: Sessions::new(),
                 log,
@@ -240,8 +262,9 @@ impl LiveGuard {
         shared.list(&current, call, &standing)
     }
 
-    /// Takes over another policy. Windows, sessions and permissions changed at run time stay, and so
-    /// does the durability of the log; where the policy asks for another one, its record says so.
+    /// Takes over another policy. Windows, sessions, permissions changed at run time and tools learned
+    /// from servers stay, and so does the durability of the log; where the policy asks for another one,
+    /// its record says so.
     pub fn exchange(&self, policy: LoadedPolicy) {
         let shared = &self.shared;
         let mut detail = policy.detail();
@@ -249,12 +272,7 @@ impl LiveGuard {
         if let Some(kept) = shared.log.durability().filter(|it| *it != asked) {
             detail.insert("durability_kept".to_owned(), kept.as_str().into());
         }
-        let amendments = shared.amendments();
-        let amended = policy.guard.amended(named(&amendments));
-        let under = Under::new(policy.guard);
-        let guard = amended;
-        shared.current.store(Arc::new(Current::new(guard, under)));
-        drop(amendments);
+        shared.remake(|parts| parts.policy = policy.guard);
         self.note_policy("exchanged", detail);
     }
 
@@ -291,23 +309,19 @@ impl LiveGuard {
         tool: &ToolPolicy,
         present: Present,
     ) -> Result<Vec<SchemaFault>, AlreadyRegistered> {
-        let mut answer = Ok(Vec::new());
-        self.change_tools(|guard| {
-            if present == Present::Keep && guard.has_tool(&tool.name) {
-                answer = Err(AlreadyRegistered {
-                    tool: tool.name.clone(),
-                });
-                return guard.clone();
-            }
-            let (guard, faults) = guard.with_tool(tool);
-            answer = Ok(faults);
-            guard
-        });
-        if answer.is_ok() {
-            let detail = object(json!({"tool": tool.name}));
-            self.note_policy("registered", detail);
+        let mut parts = self.shared.parts();
+        let taken = parts.policy.has_tool(&tool.name) || parts.discovered.has(&tool.name);
+        if taken && present == Present::Keep {
+            return Err(AlreadyRegistered {
+                tool: tool.name.clone(),
+            });
         }
-        answer
+        let (policy, faults) = parts.policy.with_tool(tool);
+        parts.policy = policy;
+        self.shared.use_parts(parts);
+        let detail = object(json!({"tool": tool.name}));
+        self.note_policy("registered", detail);
+        Ok(faults)
     }
 
     /// Whether there is a tool of this name.
@@ -316,9 +330,15 @@ impl LiveGuard {
         self.shared.current().guard.has_tool(tool)
     }
 
-    /// Takes a tool away; nothing where there is none of that name.
+    /// Takes a tool away; nothing where there is none of that name. One that servers have comes back
+    /// when they are next heard of.
     pub fn unregister(&self, tool: &str) {
-        self.change_tools(|guard| guard.without_tool(tool));
+        self.shared.remake(|parts| {
+            parts.policy = parts.policy.without_tool(tool);
+            if parts.discovered.has(tool) {
+                parts.discovered = parts.discovered.without(tool);
+            }
+        });
         self.note_policy("unregistered", object(json!({"tool": tool})));
     }
 
@@ -328,16 +348,6 @@ impl LiveGuard {
         let current = self.shared.current();
         let names = current.guard.tool_names();
         names.into_iter().map(ToOwned::to_owned).collect()
-    }
-
-    fn change_tools(&self, mut change: impl FnMut(&Guard) -> Guard) {
-        let shared = &self.shared;
-        let held = shared.amendments();
-        let current = shared.current();
-        let guard = change(&current.guard);
-        let under = Under::new(change(&current.under.guard));
-        shared.current.store(Arc::new(Current::new(guard, under)));
-        drop(held);
     }
 
     /// Gives a principal a permission.
@@ -369,15 +379,16 @@ impl LiveGuard {
     fn amend(&self, principal: &str, amendment: Amendment, code: &'static str) {
         let shared = &self.shared;
         let detail = object(json!({"permission": amendment.pattern().as_str()}));
-        let mut amendments = shared.amendments();
+        let mut parts = shared.parts();
         let current = shared.current();
         let guard = current.guard.amended([(principal, &amendment)]);
         let under = Arc::clone(&current.under);
         shared.current.store(Arc::new(Current::new(guard, under)));
         // Only the last word on each permission counts.
+        let amendments = &mut parts.amendments;
         amendments.retain(|(name, it)| **name != *principal || it.pattern() != amendment.pattern());
         amendments.push((principal.into(), amendment));
-        drop(amendments);
+        drop(parts);
         let call = Call {
             principal,
             ..Call::default()
@@ -403,7 +414,7 @@ impl LiveGuard {
         self.shared.limiter.reset(key(tool, principal));
     }
 
-    fn note_policy(&self, code: &'static str, detail: Object) {
+    pub(super) fn note_policy(&self, code: &'static str, detail: Object) {
         let shared = &self.shared;
         let nobody = Call {
             principal: "",
@@ -420,20 +431,29 @@ fn key<'n>(tool: &'n str, principal: Option<&'n str>) -> Key<'n> {
     }
 }
 
-fn named(amendments: &[(Arc<str>, Amendment)]) -> impl Iterator<Item = (&str, &Amendment)> {
-    amendments.iter().map(|(name, it)| (&**name, it))
-}
-
 impl Shared {
     pub(super) fn current(&self) -> Arc<Current> {
         self.current.load_full()
     }
 
-    fn amendments(&self) -> MutexGuard<'_, Vec<(Arc<str>, Amendment)>> {
-        // A list that is changed in one step is whole after a panic.
-        self.amendments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn parts(&self) -> MutexGuard<'_, Parts> {
+        // Each part is changed in one step, so it is whole after a panic.
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides by changed parts from now on.
+    pub(super) fn use_parts(&self, parts: MutexGuard<'_, Parts>) {
+        let made = Arc::new(parts.put_together());
+        let before = self.current.swap(made);
+        drop(parts);
+        // What is no longer used is taken apart without keeping others waiting.
+        drop(before);
+    }
+
+    fn remake(&self, change: impl FnOnce(&mut Parts)) {
+        let mut parts = self.parts();
+        change(&mut parts);
+        self.use_parts(parts);
     }
 }
 

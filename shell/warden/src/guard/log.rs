@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use toolwarden_guard::{Durability, Guard};
 use toolwarden_store::StoreError;
 
-use super::audit::{AuditError, AuditOptions, AuditWriter};
+use super::audit::{AuditError, AuditOptions, AuditWriter, Health, Ticket};
 use super::entry::Entry;
 
 /// Where entries are put down.
@@ -51,14 +51,30 @@ impl Log {
         }
     }
 
-    /// Puts an entry down without waiting for it to be safe.
-    pub(super) fn queue(&self, entry: Entry) -> Result<(), AuditError> {
+    /// How the writer of a log in a store is; none for a log in memory.
+    #[must_use]
+    pub fn health(&self) -> Option<Health> {
+        match self {
+            Self::Recent(_) => None,
+            Self::Kept(writer) => Some(writer.health()),
+        }
+    }
+
+    /// Puts an entry down; the ticket tells when it is as safe as the durability asks for.
+    pub(super) fn begin(&self, entry: Entry) -> Result<Ticket, AuditError> {
         match self {
             Self::Recent(log) => {
                 log.append(entry);
-                Ok(())
+                Ok(Ticket::settled())
             }
-            Self::Kept(writer) => writer.begin(entry).map(drop),
+            Self::Kept(writer) => writer.begin(entry),
+        }
+    }
+
+    /// From now on [`Self::begin`] never waits for a disk.
+    pub(super) fn never_block(&self) {
+        if let Self::Kept(writer) = self {
+            writer.never_block();
         }
     }
 

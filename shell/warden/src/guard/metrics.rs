@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -8,15 +9,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use toolwarden_guard::{Availability, Guard, Request};
+use toolwarden_guard::{Availability, Code, Guard, Request};
 
-/// What a guard has counted, under the names of the tool-group document.
+use super::decisions::Decisions;
+
+/// What a guard has counted: under the names of the tool-group document, and decisions by code.
 pub struct Metrics {
-    registry: Registry,
+    decisions: Decisions,
     group_requests: Family<GroupLabel, Counter>,
     group_availability: Family<GroupLabel, Gauge>,
     filtered_tools: Histogram,
     transitions: Family<TransitionLabels, Counter>,
+    /// How many transitions are told apart.
+    told_apart: AtomicUsize,
     workflow_duration: Family<StateLabel, Histogram>,
     state_availability: Family<StateLabel, Gauge>,
     access_denied: Family<GroupLabel, Counter>,
@@ -51,12 +56,13 @@ struct TransitionLabels {
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let mut metrics = Self {
-            registry: Registry::default(),
+        Self {
+            decisions: Decisions::default(),
             group_requests: Family::default(),
             group_availability: Family::default(),
             filtered_tools: Histogram::new(COUNTS),
             transitions: Family::default(),
+            told_apart: AtomicUsize::new(0),
             workflow_duration: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             state_availability: Family::default(),
             access_denied: Family::default(),
@@ -65,21 +71,30 @@ impl Metrics {
             unknown_groups: Counter::default(),
             unrecorded: Counter::default(),
             reloads_failed: Counter::default(),
-        };
-        metrics.register();
-        metrics
+        }
     }
 }
 
 /// The label of every group and state the policy does not know, so that callers cannot make up labels.
 const UNKNOWN: &str = "(unknown)";
 
+/// The label of tools the policy does not name, and of those beyond the most that are told apart.
+const OTHER: &str = "(other)";
+
+/// The most transitions that are told apart by tool and states.
+const MAX_TRANSITIONS: usize = 1_000;
+
 const COUNTS: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
 const SECONDS: [f64; 9] = [0.01, 0.1, 1.0, 5.0, 30.0, 60.0, 600.0, 3600.0, 86_400.0];
 
 impl Metrics {
-    fn register(&mut self) {
-        let registry = &mut self.registry;
+    /// Adds everything to a registry, so that it is told together with what others count.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "toolwarden_decisions",
+            "Decisions on calls by code",
+            self.decisions.clone(),
+        );
         // The library adds `_total` to the names of counters.
         registry.register(
             "agent_tool_group_requests",
@@ -146,12 +161,25 @@ impl Metrics {
     /// Everything in the text format of OpenMetrics.
     #[must_use]
     pub fn text(&self) -> String {
+        let mut registry = Registry::default();
+        self.register(&mut registry);
         let mut text = String::new();
         // Writing to a string does not fail.
-        match encode(&mut text, &self.registry) {
+        match encode(&mut text, &registry) {
             Ok(()) => text,
             Err(fmt::Error) => String::new(),
         }
+    }
+
+    /// A call was decided with this code.
+    pub(crate) fn decided(&self, code: Code) {
+        self.decisions.count(code);
+    }
+
+    /// How many calls were decided with a code.
+    #[must_use]
+    pub fn decisions(&self, code: Code) -> u64 {
+        self.decisions.of(code)
     }
 
     /// A request saw this many tools.
@@ -190,15 +218,30 @@ impl Metrics {
             let known = state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
             if known { state } else { UNKNOWN }.to_owned()
         };
-        let labels = TransitionLabels {
+        // Servers make up names; a policy does not.
+        let tool = if guard.lists_tool(tool) { tool } else { OTHER };
+        let state = known(from);
+        let labels = self.told_apart(TransitionLabels {
             tool: tool.to_owned(),
-            from: known(from),
+            from: state.clone(),
             to: known(to),
-        };
+        });
         self.transitions.get_or_create(&labels).inc();
-        let state = labels.from;
         let spent = self.workflow_duration.get_or_create(&StateLabel { state });
         spent.observe(after.as_secs_f64());
+    }
+
+    /// The labels of a transition, as long as there are not too many of them.
+    fn told_apart(&self, labels: TransitionLabels) -> TransitionLabels {
+        let new = self.transitions.get(&labels).is_none();
+        if new && self.told_apart.fetch_add(1, Ordering::Relaxed) >= MAX_TRANSITIONS {
+            return TransitionLabels {
+                tool: OTHER.to_owned(),
+                from: OTHER.to_owned(),
+                to: OTHER.to_owned(),
+            };
+        }
+        labels
     }
 
     pub(crate) fn invalid_transition(&self, reason: &str) {

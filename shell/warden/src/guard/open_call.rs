@@ -6,6 +6,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_guard::{Fault, INITIAL_STATE, OutputMode, Permit};
 
+use super::audit::Ticket;
 use super::deciding::Trail;
 use super::deciding::between;
 use super::entry::{Ending, EntryId, Event};
@@ -34,6 +35,13 @@ pub struct OpenCall {
 pub struct OutputRejected {
     /// What is wrong with it.
     pub faults: Vec<Fault>,
+}
+
+/// What tells when the records of an ending are safe.
+#[derive(Debug, Default)]
+pub(super) struct Tickets {
+    pub(super) outcome: Option<Ticket>,
+    pub(super) transition: Option<Ticket>,
 }
 
 /// The most of a tool's error text that is kept.
@@ -71,6 +79,13 @@ impl OpenCall {
         self.permit.as_ref().map_or("", |permit| permit.tool())
     }
 
+    /// The state a successful call leads to.
+    #[must_use]
+    pub fn leads_to(&self) -> Option<&str> {
+        let next = self.permit.as_ref()?.next_state()?;
+        Some(&**next)
+    }
+
     /// Whether a result is held to a schema.
     #[must_use]
     pub fn checks_output(&self) -> bool {
@@ -82,48 +97,76 @@ impl OpenCall {
     /// # Errors
     /// The result does not satisfy the output schema, and the policy enforces it.
     pub fn succeeded(self, result: &Value) -> Result<(), OutputRejected> {
-        let faults = self
-            .permit
-            .as_ref()
-            .map_or_else(Vec::new, |it| it.output_faults(result));
+        let faults = self.output_faults(result);
         self.succeeded_with(faults)
+    }
+
+    /// What is wrong with a result.
+    pub(super) fn output_faults(&self, result: &Value) -> Vec<Fault> {
+        self.permit
+            .as_ref()
+            .map_or_else(Vec::new, |it| it.output_faults(result))
     }
 
     /// The call did what it should, and its result was looked at elsewhere or cannot be. The session
     /// moves on.
-    pub fn succeeded_unseen(mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.put_down(&permit, Ending::Succeeded, Vec::new());
-            self.move_on(&permit);
-        }
+    pub fn succeeded_unseen(self) {
+        // Nobody waits for the records.
+        drop(self.end(Ending::Succeeded, Vec::new()));
     }
 
     /// The call returned a result in which this is wrong.
-    pub(super) fn succeeded_with(mut self, faults: Vec<Fault>) -> Result<(), OutputRejected> {
-        let Some(permit) = self.permit.take() else {
-            return Ok(());
-        };
-        if !faults.is_empty() && permit.output_mode() == OutputMode::Enforce {
-            let rejected = OutputRejected { faults };
-            let masked = rejected.faults.first().map_or("", |fault| &fault.masked);
-            let error = format!("output validation failed: {masked}");
-            self.put_down(&permit, Ending::Failed { error }, rejected.faults.clone());
-            return Err(rejected);
+    pub(super) fn succeeded_with(self, faults: Vec<Fault>) -> Result<(), OutputRejected> {
+        self.returned(faults).1
+    }
+
+    /// As [`Self::succeeded_with`], with the tickets of the records.
+    pub(super) fn returned(self, faults: Vec<Fault>) -> (Tickets, Result<(), OutputRejected>) {
+        let mode = self.permit.as_ref().map(Permit::output_mode);
+        if faults.is_empty() || mode != Some(OutputMode::Enforce) {
+            return (self.end(Ending::Succeeded, faults), Ok(()));
         }
-        self.put_down(&permit, Ending::Succeeded, faults);
-        self.move_on(&permit);
-        Ok(())
+        let masked = faults.first().map_or("", |fault| &fault.masked);
+        let error = format!("output validation failed: {masked}");
+        let tickets = self.end(Ending::Failed { error }, faults.clone());
+        (tickets, Err(OutputRejected { faults }))
     }
 
     /// The call did not do what it should. The session stays where it is.
-    pub fn failed(mut self, error: &dyn fmt::Display) {
-        if let Some(permit) = self.permit.take() {
-            let error = error.to_string().chars().take(MAX_ERROR).collect();
-            self.put_down(&permit, Ending::Failed { error }, Vec::new());
+    pub fn failed(self, error: &dyn fmt::Display) {
+        // Nobody waits for the record.
+        drop(self.end(Ending::failed(error), Vec::new()));
+    }
+
+    /// Puts down how the call ended, and moves the session on where it succeeded.
+    pub(super) fn end(mut self, ending: Ending, faults: Vec<Fault>) -> Tickets {
+        let Some(permit) = self.permit.take() else {
+            return Tickets::default();
+        };
+        let moves = ending == Ending::Succeeded;
+        let outcome = Some(self.put_down(&permit, ending, faults));
+        let transition = if moves { self.move_on(&permit) } else { None };
+        Tickets {
+            outcome,
+            transition,
         }
     }
 
-    fn put_down(&self, permit: &Permit, ending: Ending, faults: Vec<Fault>) {
+    /// Lets go of a call that was not permitted after all.
+    pub(super) fn withdraw(mut self) {
+        self.permit = None;
+    }
+
+    /// The call begins now.
+    pub(super) fn restart(&mut self) {
+        self.began = self.guard.shared.clock.monotonic();
+    }
+
+    pub(super) fn guard(&self) -> &LiveGuard {
+        &self.guard
+    }
+
+    fn put_down(&self, permit: &Permit, ending: Ending, faults: Vec<Fault>) -> Ticket {
         let shared = &self.guard.shared;
         let latency = between(self.began, shared.clock.monotonic());
         self.note(
@@ -134,13 +177,11 @@ impl OpenCall {
                 latency,
                 faults,
             },
-        );
+        )
     }
 
-    fn move_on(&self, permit: &Permit) {
-        let Some(next) = permit.next_state() else {
-            return;
-        };
+    fn move_on(&self, permit: &Permit) -> Option<Ticket> {
+        let next = permit.next_state()?;
         let shared = &self.guard.shared;
         let current = shared.current();
         let step = Transition {
@@ -157,7 +198,7 @@ impl OpenCall {
         let at = shared.moment(&current.guard, shared.clock.monotonic());
         let moved = shared.sessions.advance(whose, step, at);
         let code = match moved {
-            Moved::Already => return,
+            Moved::Already => return None,
             Moved::Taken { after } => {
                 let step = (&**permit.tool(), &*from, &*to);
                 shared.metrics.transition(&current.guard, step, after);
@@ -173,10 +214,10 @@ impl OpenCall {
         if code != "taken" {
             shared.metrics.invalid_transition(code);
         }
-        self.note(permit, Event::Transition { from, to, code });
+        Some(self.note(permit, Event::Transition { from, to, code }))
     }
 
-    fn note(&self, permit: &Permit, event: Event) {
+    fn note(&self, permit: &Permit, event: Event) -> Ticket {
         let shared = &self.guard.shared;
         let call = Call {
             tool: permit.tool(),
@@ -184,14 +225,22 @@ impl OpenCall {
             session: self.session.as_deref(),
             ..Call::default()
         };
-        shared.note(&shared.current(), &call, event);
+        shared.begin(&shared.current(), &call, event)
+    }
+}
+
+impl Ending {
+    /// A failure, in the tool's words.
+    pub(super) fn failed(error: &dyn fmt::Display) -> Self {
+        let error = error.to_string().chars().take(MAX_ERROR).collect();
+        Self::Failed { error }
     }
 }
 
 impl Drop for OpenCall {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
-            self.put_down(&permit, Ending::Abandoned, Vec::new());
+            drop(self.put_down(&permit, Ending::Abandoned, Vec::new()));
         }
     }
 }

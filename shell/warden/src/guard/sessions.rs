@@ -10,6 +10,8 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
 use toolwarden_guard::{INITIAL_STATE, RequestedGroups};
 
+use super::looking::SessionSummary;
+
 const SHARDS: usize = 64;
 
 /// The most sessions that are held at a time, and those of one principal among them, so that nobody
@@ -201,6 +203,20 @@ impl Sessions {
         }
     }
 
+    /// Every session that is remembered, in no order.
+    pub(crate) fn summaries(&self, at: Moment) -> Vec<SessionSummary> {
+        let mut summaries = Vec::new();
+        for shard in &self.shards {
+            // Every change is made in one step, so what a panic leaves behind is whole.
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            for (principal, of_one) in &shard.principals {
+                let fresh = of_one.iter().filter(|(_, it)| it.is_fresh(at.now, at.idle));
+                summaries.extend(fresh.map(|(name, it)| it.summary(principal, name, at)));
+            }
+        }
+        summaries
+    }
+
     fn insert(&self, shard: &mut Shard, whose: Whose<'_>, session: Session, at: Moment) -> bool {
         let is_full = |shard: &Shard| {
             let of_one = shard
@@ -263,6 +279,18 @@ impl Session {
             entered: at.now,
             started: at.now,
             used: at.now,
+        }
+    }
+
+    fn summary(&self, principal: &str, session: &str, at: Moment) -> SessionSummary {
+        let unused = Duration::from_nanos(at.now.saturating_sub(self.used));
+        SessionSummary {
+            principal: principal.to_owned(),
+            session: session.to_owned(),
+            state: self.state.to_string(),
+            groups: self.groups.names().map(ToOwned::to_owned).collect(),
+            opened: self.opened,
+            last_used: at.wall.checked_sub(unused).unwrap_or(self.opened),
         }
     }
 

@@ -10,7 +10,10 @@ mod audit;
 mod checks;
 mod configuration;
 mod guard;
+mod inline;
 mod lock_files;
+mod notify;
+mod settings_document;
 mod unseen;
 
 use jiff::Timestamp;

@@ -35,6 +35,19 @@ pub(super) fn scan(pointer: &Pointer, text: &str, manner: Manner, findings: &mut
     notes.finish(findings);
 }
 
+/// Which characters nothing explains.
+pub(super) fn unexplained(chars: &[char]) -> Vec<bool> {
+    let mut found = Vec::with_capacity(chars.len());
+    while let Some(c) = chars.get(found.len()) {
+        let at = found.len();
+        match flag_length(chars, at) {
+            0 => found.push(is_hidden(*c) && !is_explained(*c, &Around::new(chars, at))),
+            flag => found.resize(at + flag, false),
+        }
+    }
+    found
+}
+
 /// The unexplained characters of one string, in the order they stand there.
 #[derive(Default)]
 struct Hidden {
@@ -148,7 +161,7 @@ const fn is_tag(c: char) -> bool {
 }
 
 /// Whether this detector answers for the character.
-fn is_hidden(c: char) -> bool {
+pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() || bidi::is_control(c) {
         return false;
     }

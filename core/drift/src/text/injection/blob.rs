@@ -10,13 +10,24 @@ const SHORTEST: usize = 40;
 
 /// Every long run that stands for text, or that looks like nothing but base64.
 pub(super) fn blobs(text: &str) -> impl Iterator<Item = Blob<'_>> {
-    text.split(|c: char| sextet(c).is_none())
+    // Most texts have no run that is long enough.
+    let bytes = text.as_bytes().split(|byte| !is_digit(*byte));
+    let searched = match bytes.map(<[u8]>::len).max() {
+        Some(longest) if longest >= SHORTEST => text,
+        _ => "",
+    };
+    searched
+        .split(|c: char| sextet(c).is_none())
         .filter(|run| run.len() >= SHORTEST)
         .filter(|run| !is_hexadecimal(run))
         .filter_map(|run| {
             let decoded = decode(run).and_then(readable);
             (decoded.is_some() || looks_random(run)).then_some(Blob { text: run, decoded })
         })
+}
+
+const fn is_digit(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'/' | b'_')
 }
 
 /// The value of a digit, in either alphabet.

@@ -5,6 +5,7 @@ mod blob;
 mod literal;
 mod phrase;
 mod rule;
+mod starts;
 mod table;
 
 use std::borrow::Cow;
@@ -32,8 +33,8 @@ pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
     let words = Words::of(&text, &lower);
     let mut notes = Notes::new(Detector::Injection, pointer);
     let (mut order, mut prize) = (None, None);
-    for rule in RULES {
-        for found in matches(rule, &text, &lower, &words) {
+    for (at, rule) in RULES.iter().enumerate() {
+        for found in matches((at, rule), &text, &lower, &words) {
             let message = format!("{} ({}): {}", rule.says, rule.id, quote(found.excerpt));
             notes.add(found.weight, message, found.decoded.as_deref().map(escape));
             match rule.part {
@@ -67,14 +68,19 @@ struct Match<'t> {
     decoded: Option<String>,
 }
 
-fn matches<'t>(rule: &Rule, text: &'t str, lower: &str, words: &Words<'t>) -> Vec<Match<'t>> {
+fn matches<'t>(
+    (at, rule): (usize, &Rule),
+    text: &'t str,
+    lower: &str,
+    words: &Words<'t>,
+) -> Vec<Match<'t>> {
     let plain = |excerpt| Match {
         excerpt,
         weight: rule.weight,
         decoded: None,
     };
     match &rule.pattern {
-        Pattern::Phrase(steps) => words.phrases(steps).map(plain).collect(),
+        Pattern::Phrase(steps) => words.phrases(at, steps).map(plain).collect(),
         Pattern::Shout(shouted) => words.shouts(shouted).map(plain).collect(),
         Pattern::Tag(tags) => literal::tags(text, tags).map(plain).collect(),
         Pattern::Literal(literals) => literal::literals(text, lower, literals)

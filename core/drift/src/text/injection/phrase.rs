@@ -1,5 +1,10 @@
 //! Whole words in a row, within one sentence.
 
+use super::starts;
+
+/// The bytes of a usual word and the space after it.
+const USUAL_LENGTH: usize = 6;
+
 /// One step of a phrase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -15,6 +20,10 @@ pub(super) enum Step {
 pub(super) struct Words<'t> {
     text: &'t str,
     words: Vec<Word<'t>>,
+    /// The words that can start a phrase, and the rules it is of.
+    starts: Vec<(usize, u64)>,
+    /// The rules of all of them.
+    rules: u64,
 }
 
 struct Word<'t> {
@@ -28,37 +37,60 @@ struct Word<'t> {
 impl<'t> Words<'t> {
     /// `lower` is `text` in ASCII lower case, byte for byte.
     pub(super) fn of(text: &'t str, lower: &'t str) -> Self {
-        let mut words = Vec::new();
+        let mut words = Vec::with_capacity(lower.len() / USUAL_LENGTH);
+        let mut starts = Vec::new();
         let mut sentence = 0;
         let mut starts_sentence = true;
         let mut rest = lower;
-        while let Some(start) = rest.find(is_word) {
-            let (gap, from) = rest.split_at_checked(start).unwrap_or((rest, ""));
+        loop {
+            let (gap, from) = split(rest, false);
+            if from.is_empty() {
+                break;
+            }
             if ends_sentence(gap) {
                 sentence += 1;
                 starts_sentence = true;
             }
-            let length = from.find(|c| !is_word(c)).unwrap_or(from.len());
-            let (word, after) = from.split_at_checked(length).unwrap_or((from, ""));
+            let (word, after) = split(from, true);
+            let rules = starts::of(word);
+            if rules != 0 {
+                starts.push((words.len(), rules));
+            }
             let start = lower.len() - from.len();
             words.push(Word {
                 lower: word,
                 start,
-                end: start + length,
+                end: start + word.len(),
                 sentence,
                 starts_sentence,
             });
             starts_sentence = false;
             rest = after;
         }
-        Self { text, words }
+        Self {
+            text,
+            words,
+            rules: starts.iter().fold(0, |all, (_, rules)| all | rules),
+            starts,
+        }
     }
 
-    /// Every place where the phrase stands.
-    pub(super) fn phrases(&self, steps: &'static [Step]) -> impl Iterator<Item = &'t str> {
-        (0..self.words.len()).filter_map(move |at| {
-            let last = self.phrase_end(at, steps)?;
-            self.between(at, last)
+    /// Every place where the phrase of a rule, which has a place in the table, stands.
+    pub(super) fn phrases(
+        &self,
+        rule: usize,
+        steps: &'static [Step],
+    ) -> impl Iterator<Item = &'t str> {
+        let can_start = move |rules: u64| rules & starts::bit(rule) != 0;
+        let places = if can_start(self.rules) {
+            self.starts.as_slice()
+        } else {
+            &[]
+        };
+        let places = places.iter().filter(move |(_, rules)| can_start(*rules));
+        places.filter_map(move |(at, _)| {
+            let last = self.phrase_end(*at, steps)?;
+            self.between(*at, last)
         })
     }
 
@@ -100,6 +132,22 @@ impl<'t> Words<'t> {
     }
 }
 
+/// Splits a text where words begin, or end if it starts with one.
+fn split(text: &str, is_in_word: bool) -> (&str, &str) {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'\'';
+    let goes_on = |byte: &u8| byte.is_ascii() && is_of_word(*byte) == is_in_word;
+    let plain = text.bytes().take_while(goes_on).count();
+    let rest = text.get(plain..).unwrap_or_default();
+    // Nearly all of most texts is ASCII.
+    let length = if rest.bytes().next().is_none_or(|byte| byte.is_ascii()) {
+        plain
+    } else {
+        let more = rest.find(|c| is_word(c) != is_in_word);
+        plain + more.unwrap_or(rest.len())
+    };
+    text.split_at_checked(length).unwrap_or((text, ""))
+}
+
 /// An apostrophe is a part of the word, an underscore parts words.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '\''
@@ -107,6 +155,9 @@ fn is_word(c: char) -> bool {
 
 /// A full stop counts before a space only: `a.b` is one thing.
 fn ends_sentence(gap: &str) -> bool {
+    if gap == " " {
+        return false;
+    }
     let mut chars = gap.chars().peekable();
     let mut lines = 0;
     while let Some(c) = chars.next() {

@@ -2,13 +2,16 @@
 //! when they are old.
 
 mod batch;
+mod direct;
 mod prune;
 mod queue;
 mod row;
 mod sink;
+mod told;
 mod verify;
 mod writer;
 
 pub use prune::prune;
+pub use told::fault_meaning;
 pub use verify::{Verification, verify};
 pub use writer::{AuditError, AuditOptions, AuditWriter, Health, Recordable, Ticket};

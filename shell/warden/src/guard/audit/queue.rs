@@ -4,15 +4,16 @@ use std::time::Duration;
 use toolwarden_guard::audit::Content;
 use toolwarden_store::StoreError;
 
-use super::batch::{Batch, SharedBatch, lock};
+use super::batch::{Batch, SharedBatch, Taken, lock};
 use super::sink::Sink;
 use super::writer::{AuditError, Health, Recordable};
 
 /// The most records of one transaction, so that other processes get their turn.
 const MOST: usize = 4_096;
 
-/// How long the writer looks for more before it sleeps where nobody waits for it. Whoever submits in
-/// this time need not wake it, which costs far more than to queue a record.
+/// How long the writer waits for more where nobody waits for it. Whoever submits in this time need not
+/// wake it, which costs far more than to queue a record; and a transaction of many records costs far less
+/// than many of one.
 const LINGER: Duration = Duration::from_millis(5);
 
 /// How long the writer waits after a failure.
@@ -159,7 +160,8 @@ impl<E: Recordable> Queue<E> {
         let mut lingered = self.waited_for;
         loop {
             let retry = status.failure.is_some() && status.taken > 0;
-            if status.closed || status.wanted || !status.entries.is_empty() && !retry {
+            let has_work = !status.entries.is_empty() && (lingered || status.entries.len() >= MOST);
+            if status.closed || status.wanted || has_work && !retry {
                 break;
             }
             if retry {
@@ -217,15 +219,6 @@ impl<E: Recordable> Queue<E> {
             pending.clear();
         }
         outcome
-    }
-}
-
-/// Frees whoever waits for a batch that the writer has taken, even if it panics.
-struct Taken(SharedBatch);
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.settle(Err(AuditError::Closed));
     }
 }
 

@@ -1,5 +1,8 @@
+use std::future::Future;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -8,7 +11,8 @@ use toolwarden_guard::Durability;
 use toolwarden_guard::audit::Content;
 use toolwarden_store::StoreError;
 
-use super::batch::{SharedBatch, lock};
+use super::batch::SharedBatch;
+use super::direct::Direct;
 use super::queue::Queue;
 use super::sink::Sink;
 
@@ -87,18 +91,45 @@ pub struct Health {
     pub failure: Option<Arc<StoreError>>,
 }
 
-/// Tells what became of a record that is waited for later.
+/// Tells what became of a record that is waited for later, by [`Self::wait`] or as a future. One that
+/// is dropped changes nothing for the record.
 #[derive(Debug)]
-#[must_use = "whether the record was written is only known after `wait`"]
-pub struct Ticket(Option<SharedBatch>);
+#[must_use = "whether the record was written is only known after a wait"]
+pub struct Ticket {
+    /// None where there is nothing to wait for.
+    batch: Option<SharedBatch>,
+    /// The place among those who wait for the batch; none before the first wait.
+    place: Option<usize>,
+}
 
 impl Ticket {
+    const fn new(batch: Option<SharedBatch>) -> Self {
+        Self { batch, place: None }
+    }
+
+    /// The ticket of a record that is not waited for.
+    pub(in crate::guard) const fn settled() -> Self {
+        Self::new(None)
+    }
+
     /// Waits as long as the durability asks for.
     ///
     /// # Errors
     /// The record was not written.
     pub fn wait(self) -> Result<(), AuditError> {
-        self.0.map_or(Ok(()), |batch| batch.wait())
+        self.batch.map_or(Ok(()), |batch| batch.wait())
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<(), AuditError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { batch, place } = self.get_mut();
+        match batch {
+            Some(batch) => batch.poll(place, context.waker()),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }
 
@@ -113,19 +144,13 @@ pub struct AuditWriter<E: Recordable>(Way<E>);
 
 #[derive(Debug)]
 enum Way<E: Recordable> {
-    /// On the thread of the submitter.
-    Direct(Box<Mutex<Direct>>),
+    /// On the thread of the submitter, unless it must not be held up.
+    Direct(Box<Direct<E>>),
     Queued {
         queue: Arc<Queue<E>>,
         waited_for: bool,
         thread: Option<JoinHandle<Result<(), AuditError>>>,
     },
-}
-
-#[derive(Debug)]
-struct Direct {
-    sink: Sink,
-    health: Health,
 }
 
 impl<E: Recordable> AuditWriter<E> {
@@ -137,8 +162,7 @@ impl<E: Recordable> AuditWriter<E> {
         let sink = Sink::open(path, options.patience)?;
         let waited_for = match options.durability {
             Durability::Sync => {
-                let health = Health::default();
-                let direct = Mutex::new(Direct { sink, health });
+                let direct = Direct::new(sink, options.capacity);
                 return Ok(Self(Way::Direct(Box::new(direct))));
             }
             Durability::Group => true,
@@ -165,7 +189,7 @@ impl<E: Recordable> AuditWriter<E> {
     /// It is not recorded.
     pub fn submit(&self, entry: E) -> Result<(), AuditError> {
         match &self.0 {
-            Way::Direct(direct) => lock(direct).write(entry.content()),
+            Way::Direct(direct) => direct.write(entry),
             Way::Queued {
                 queue,
                 waited_for: false,
@@ -176,17 +200,27 @@ impl<E: Recordable> AuditWriter<E> {
     }
 
     /// Records something and waits later, so that one thread can have many records written together.
+    /// With `sync` the record is written here and now, unless [`Self::never_block`] was said.
     ///
     /// # Errors
     /// It is not recorded.
     pub fn begin(&self, entry: E) -> Result<Ticket, AuditError> {
         match &self.0 {
+            Way::Direct(direct) => direct.begin(entry).map(Ticket::new),
             Way::Queued {
                 queue,
                 waited_for: true,
                 ..
-            } => Ok(Ticket(Some(queue.push_waiting(entry)?))),
-            _ => self.submit(entry).map(|()| Ticket(None)),
+            } => Ok(Ticket::new(Some(queue.push_waiting(entry)?))),
+            Way::Queued { queue, .. } => queue.push(entry).map(|()| Ticket::settled()),
+        }
+    }
+
+    /// From now on [`Self::begin`] never waits for a disk: with `sync`, a thread of its own writes each
+    /// record in a transaction of its own.
+    pub fn never_block(&self) {
+        if let Way::Direct(direct) = &self.0 {
+            direct.go_aside();
         }
     }
 
@@ -196,7 +230,7 @@ impl<E: Recordable> AuditWriter<E> {
     /// It is not; if it was queued without being waited for, it is still tried.
     pub fn flush(&self) -> Result<(), AuditError> {
         match &self.0 {
-            Way::Direct(_) => Ok(()),
+            Way::Direct(direct) => direct.flush(),
             Way::Queued { queue, .. } => queue.flush().wait(),
         }
     }
@@ -217,7 +251,7 @@ impl<E: Recordable> AuditWriter<E> {
     #[must_use]
     pub fn health(&self) -> Health {
         match &self.0 {
-            Way::Direct(direct) => lock(direct).health.clone(),
+            Way::Direct(direct) => direct.health(),
             Way::Queued { queue, .. } => queue.health(),
         }
     }
@@ -231,8 +265,9 @@ impl<E: Recordable> AuditWriter<E> {
     }
 
     fn end(&mut self) -> Result<(), AuditError> {
-        let Way::Queued { queue, thread, .. } = &mut self.0 else {
-            return Ok(());
+        let (queue, thread) = match &mut self.0 {
+            Way::Direct(direct) => return direct.end(),
+            Way::Queued { queue, thread, .. } => (queue, thread),
         };
         queue.close();
         let Some(thread) = thread.take() else {
@@ -246,17 +281,5 @@ impl<E: Recordable> Drop for AuditWriter<E> {
     fn drop(&mut self) {
         // Nobody is left to be told; `close` tells.
         drop(self.end());
-    }
-}
-
-impl Direct {
-    fn write(&mut self, content: Content) -> Result<(), AuditError> {
-        let failure = self.sink.write(&[content]).err().map(Arc::new);
-        self.health.failure.clone_from(&failure);
-        if let Some(source) = failure {
-            return Err(AuditError::Unwritable { source });
-        }
-        self.health.written += 1;
-        Ok(())
     }
 }

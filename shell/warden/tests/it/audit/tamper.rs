@@ -149,7 +149,7 @@ pub(super) const fn random(state: &mut u64) -> u64 {
 /// Whatever byte of the file is flipped: the log is not called intact while it says something else.
 #[test]
 fn no_flipped_byte_passes_for_intact() {
-    let (folder, path) = log(300);
+    let (folder, path) = log(600);
     let all = RecordFilter::default();
     let original = bodies(&Store::open(&path).unwrap(), &all);
     let original_head = head(&path);

@@ -1,0 +1,330 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use toolwarden_warden::settings::{Client, Settings};
+
+use super::{PlainFormat, ReportFormat};
+
+/// The settings of the gateway.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsArgs {
+    /// The settings of the gateway, YAML or JSON
+    #[arg(long, short, value_name = "FILE", default_value = Settings::FILE)]
+    pub(crate) config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Listen here instead of where the settings say; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// How events are told on standard error
+    #[arg(long, value_enum, default_value_t, value_name = "FORM")]
+    pub(crate) log: LogForm,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogForm {
+    /// In words
+    #[default]
+    Text,
+    /// One JSON object per line, with the request log of every session that ends
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WrapArgs {
+    /// The server's command and its arguments, after `--`
+    #[arg(value_name = "COMMAND", last = true, conflicts_with = "url")]
+    pub(crate) command: Vec<String>,
+
+    /// The address of the server, where it is no command
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+
+    /// A header for the address, `Name: value`; may be given several times
+    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    pub(crate) headers: Vec<String>,
+
+    /// What the server is called in the store, in alerts and in records
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The rules of the guard; without them every tool that did not drift may be called
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+
+    /// Where pins, alerts and records are kept; by default a file of the server's own in the user's
+    /// data directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// In whose name calls are made; by default the user's
+    #[arg(long, value_name = "NAME")]
+    pub(crate) principal: Option<String>,
+
+    /// Settings to take everything else from; without a command or address also the server of the
+    /// name
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Leave the gateway running afterwards, and say how to use it
+    #[arg(long)]
+    pub(crate) keep: bool,
+
+    /// Where it is left running
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:8700",
+        requires = "keep"
+    )]
+    pub(crate) listen: SocketAddr,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+/// Why somebody sees a tool or does not.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// Who asks; by default whoever the key names
+    #[arg(long, value_name = "NAME", required_unless_present = "url")]
+    pub(crate) principal: Option<String>,
+
+    /// The tool, as agents call it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: String,
+
+    /// A group to ask for; may be given several times
+    #[arg(long = "group", value_name = "NAME")]
+    pub(crate) groups: Vec<String>,
+
+    /// The session whose state counts
+    #[arg(long, value_name = "NAME")]
+    pub(crate) session: Option<String>,
+
+    /// Ask the gateway that runs here, such as http://127.0.0.1:8700
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+
+    /// The key for that gateway; better in the environment variable TOOLWARDEN_KEY
+    #[arg(long, value_name = "KEY", requires = "url")]
+    pub(crate) key: Option<String>,
+
+    /// Without --url: settings whose policy and store are looked at
+    #[arg(long, short, value_name = "FILE", default_value = Settings::FILE, conflicts_with = "url")]
+    pub(crate) config: PathBuf,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TakeOverArgs {
+    /// Whose servers
+    #[arg(value_enum, value_name = "CLIENT")]
+    pub(crate) client: ClientWord,
+
+    /// The client's file; `-` is standard input. By default the first that is there of its usual places
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The file to write; `-` is standard output
+    #[arg(long, short, value_name = "PATH", default_value = Settings::FILE)]
+    pub(crate) output: PathBuf,
+
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientWord {
+    /// Claude Desktop
+    Claude,
+    /// Claude Code: .mcp.json, or the user's file
+    ClaudeCode,
+    Cursor,
+    /// Visual Studio Code
+    #[value(name = "vscode")]
+    VsCode,
+}
+
+impl ClientWord {
+    pub(crate) const fn client(self) -> Client {
+        match self {
+            Self::Claude => Client::ClaudeDesktop,
+            Self::ClaudeCode => Client::ClaudeCode,
+            Self::Cursor => Client::Cursor,
+            Self::VsCode => Client::VsCode,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Find every mistake in the settings, the policy and what servers' tools are held to
+    #[command(after_help = "\
+Exit codes: 0 can be used, 2 a mistake, 3 a server did not answer (--start).
+
+Examples:
+  toolwarden config check
+  toolwarden config check prod.yaml --format github
+  toolwarden config check --start")]
+    Check(ConfigCheckArgs),
+
+    /// Print the JSON Schema of the settings, for editors
+    #[command(after_help = "\
+Examples:
+  toolwarden config schema > toolwarden.schema.json
+
+With the YAML extension of an editor, write this above the settings:
+  # yaml-language-server: $schema=toolwarden.schema.json")]
+    Schema,
+
+    /// Show the settings in force, with defaults in place and secrets masked
+    #[command(after_help = "\
+Examples:
+  toolwarden config show
+  toolwarden config show prod.yaml --format json")]
+    Show(ConfigShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigCheckArgs {
+    /// The settings
+    #[arg(value_name = "FILE", default_value = Settings::FILE)]
+    pub(crate) file: PathBuf,
+
+    /// Reach every server too, and count its tools
+    #[arg(long)]
+    pub(crate) start: bool,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShowArgs {
+    /// The settings
+    #[arg(value_name = "FILE", default_value = Settings::FILE)]
+    pub(crate) file: PathBuf,
+
+    /// The shape of the result: YAML or JSON
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AlertsCommand {
+    /// Send a test notice to every target of the settings, or to one
+    #[command(after_help = "\
+Exit codes: 0 every notice arrived, 3 one did not.
+
+Examples:
+  toolwarden alerts test
+  toolwarden alerts test --target ops-slack")]
+    Test(AlertsTestArgs),
+
+    /// Show what became of alerts on their way to their targets, the newest first
+    #[command(after_help = "\
+What was found is shown by `toolwarden watch alerts`.
+
+Examples:
+  toolwarden alerts deliveries
+  toolwarden alerts deliveries --status failed --format json")]
+    Deliveries(DeliveriesArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AlertsTestArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// Only this target
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<String>,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeliveriesArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+
+    /// The store, instead of that of the settings
+    #[arg(long, value_name = "PATH")]
+    pub(crate) store: Option<PathBuf>,
+
+    /// Only to this target
+    #[arg(long, value_name = "NAME")]
+    pub(crate) target: Option<String>,
+
+    /// Only in this status
+    #[arg(long, value_enum, value_name = "STATUS")]
+    pub(crate) status: Option<DeliveryWord>,
+
+    /// At most so many
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub(crate) limit: u32,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeliveryWord {
+    /// Still tried
+    Pending,
+    Delivered,
+    /// Given up
+    Failed,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Make a key for a caller: shown once, kept by nobody
+    #[command(after_help = "\
+The key goes to standard output. What belongs into the settings goes to standard error: only the
+digest, from which the key cannot be found.
+
+Examples:
+  toolwarden key new --principal ci-agent
+  toolwarden key new --principal ci-agent > ci-agent.key
+  toolwarden key new --format json")]
+    New(KeyNewArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyNewArgs {
+    /// Whose key it is
+    #[arg(long, value_name = "NAME", default_value = "agent")]
+    pub(crate) principal: String,
+
+    /// The shape of the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoServerArgs {
+    /// Offer the tools as they are after they drifted
+    #[arg(long)]
+    pub(crate) drifted: bool,
+}

@@ -1,0 +1,203 @@
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use toolwarden_gateway::listener::ListenError;
+use toolwarden_gateway::runtime::StartError;
+use toolwarden_warden::guard::PolicyFileError;
+use toolwarden_warden::notify::NotifyError;
+use toolwarden_warden::settings::{ClientFileError, SettingsError};
+
+/// Why a command of the gateway could not do its work.
+#[derive(Debug, Error)]
+pub(crate) enum GatewayCommandError {
+    #[error("there is no {} here", path.display())]
+    NoSettings { path: PathBuf },
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Policy(#[from] PolicyFileError),
+    #[error("{} cannot be used: {}", path.display(), counted(*mistakes))]
+    Unusable { path: PathBuf, mistakes: usize },
+    #[error("{}", with_causes(.0))]
+    Start(StartError),
+    #[error("no server to wrap")]
+    NoServer,
+    #[error("{} has no server `{name}`{suggestion}", path.display())]
+    UnknownServer {
+        path: PathBuf,
+        name: String,
+        suggestion: String,
+    },
+    #[error("{} has several servers", path.display())]
+    SeveralServers { path: PathBuf },
+    #[error("`{name}` cannot be the name of a server")]
+    ServerName { name: String },
+    #[error("the connection to the agent broke")]
+    Agent(#[source] io::Error),
+    #[error("no file of {client} is where it usually is")]
+    NoClientFile { client: &'static str },
+    #[error(transparent)]
+    ClientFile(#[from] ClientFileError),
+    #[error("{} is there already", path.display())]
+    Exists { path: PathBuf },
+    #[error("{} names nobody to tell", path.display())]
+    NoTargets { path: PathBuf },
+    #[error("{}", with_causes(.0))]
+    Notify(#[from] NotifyError),
+    #[error("`{url}` is no http or https address")]
+    Address { url: String },
+    #[error("the gateway at {url} could not be asked: {why}")]
+    Unreached { url: String, why: String },
+    #[error("the gateway at {url} answers {status}: {why}")]
+    Refused {
+        url: String,
+        status: u16,
+        why: String,
+    },
+    #[error("the demo did not go as it should: {what}")]
+    Demo { what: String },
+}
+
+impl GatewayCommandError {
+    pub(crate) const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoSettings { .. }
+            | Self::Settings(_)
+            | Self::Policy(_)
+            | Self::Unusable { .. }
+            | Self::NoServer
+            | Self::UnknownServer { .. }
+            | Self::SeveralServers { .. }
+            | Self::ServerName { .. }
+            | Self::NoClientFile { .. }
+            | Self::ClientFile(_)
+            | Self::Exists { .. }
+            | Self::NoTargets { .. }
+            | Self::Notify(NotifyError::UnknownTarget { .. })
+            | Self::Address { .. }
+            | Self::Refused {
+                status: 400..=499, ..
+            } => 2,
+            Self::Start(error) => started(error),
+            Self::Agent(_)
+            | Self::Notify(_)
+            | Self::Unreached { .. }
+            | Self::Refused { .. }
+            | Self::Demo { .. } => 3,
+        }
+    }
+
+    pub(crate) const fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::NoSettings { .. } => Some(
+                "`toolwarden import claude` writes one with the servers of a desktop client; `toolwarden demo` shows the gateway without one",
+            ),
+            Self::Settings(_) | Self::Policy(_) => {
+                Some("`toolwarden config check` shows every mistake with its place")
+            }
+            Self::Start(StartError::Listen(ListenError::InUse { .. })) => {
+                Some("end that process, or listen elsewhere with --listen")
+            }
+            Self::Start(StartError::Store(_) | StartError::Watch(_)) => {
+                Some("check the path and permissions of `store` in the settings")
+            }
+            Self::NoServer => Some(
+                "give its command after `--`, or --url, or --config with --name: `toolwarden wrap -- npx -y some-server`",
+            ),
+            Self::UnknownServer { .. } | Self::SeveralServers { .. } => {
+                Some("say which with --name")
+            }
+            Self::ServerName { .. } => {
+                Some("give --name with 1 to 64 letters, digits, `-` and `_`")
+            }
+            Self::NoClientFile { .. } => Some("name the file"),
+            Self::Exists { .. } => {
+                Some("replace it with --force, or write elsewhere with --output")
+            }
+            Self::NoTargets { .. } => {
+                Some("write targets under `alerts`; docs/gateway.md shows how")
+            }
+            Self::Unreached { .. } => {
+                Some("is it running? Without --url the settings and the store are looked at")
+            }
+            Self::Refused { status: 401, .. } => {
+                Some("give a key in TOOLWARDEN_KEY; `toolwarden key new` makes one")
+            }
+            Self::Refused { status: 403, .. } => {
+                Some("only principals under `identity.admins` may ask about others")
+            }
+            Self::Unusable { .. }
+            | Self::Start(_)
+            | Self::Agent(_)
+            | Self::ClientFile(_)
+            | Self::Notify(_)
+            | Self::Address { .. }
+            | Self::Refused { .. }
+            | Self::Demo { .. } => None,
+        }
+    }
+
+    /// The message with its causes.
+    pub(super) fn whole(&self) -> String {
+        if self.tells_its_cause() {
+            return self.to_string();
+        }
+        with_causes(self)
+    }
+
+    /// Whether the cause is part of the message already.
+    pub(crate) const fn tells_its_cause(&self) -> bool {
+        matches!(
+            self,
+            Self::Start(_)
+                | Self::Notify(_)
+                | Self::ClientFile(_)
+                | Self::Settings(SettingsError::Document { .. } | SettingsError::NotText { .. })
+                | Self::Policy(PolicyFileError::Document { .. } | PolicyFileError::NotText { .. })
+        )
+    }
+}
+
+/// Whether the settings are wrong, or the machine does not give what they ask for.
+const fn started(error: &StartError) -> u8 {
+    match error {
+        StartError::Policy(_)
+        | StartError::ToolDefaults { .. }
+        | StartError::Identity(_)
+        | StartError::NoCallers
+        | StartError::Traces(_)
+        | StartError::Listen(
+            ListenError::Unreadable { .. }
+            | ListenError::NotPem { .. }
+            | ListenError::Certificate { .. }
+            | ListenError::ClientAuthority { .. },
+        ) => 2,
+        StartError::Store(_)
+        | StartError::Watch(_)
+        | StartError::Notify(_)
+        | StartError::Listen(_)
+        | StartError::Randomness(_) => 3,
+    }
+}
+
+fn counted(mistakes: usize) -> String {
+    match mistakes {
+        1 => "1 mistake".to_owned(),
+        count => format!("{count} mistakes"),
+    }
+}
+
+/// An error with everything behind it in one line.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let told = error.to_string();
+        if !text.contains(&told) {
+            text.push_str(&format!(": {told}"));
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,72 @@
+//! Says why a principal sees a tool or does not.
+
+mod offline;
+mod online;
+
+use serde_json::{Value, json};
+
+use crate::args::{PlainFormat, WhyArgs};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+pub(in crate::commands) fn run(args: &WhyArgs) -> Result<Verdict, CliError> {
+    let mut explained = match &args.url {
+        Some(url) => online::ask(url, args)?,
+        None => offline::explain(args)?,
+    };
+    let callable = explained.get("callable") == Some(&Value::Bool(true));
+    match args.format {
+        PlainFormat::Text => print(&text(&explained, args))?,
+        PlainFormat::Json => {
+            if let Value::Object(members) = &mut explained
+                && !members.contains_key("schema")
+            {
+                members.shift_insert(0, "schema".to_owned(), json!("toolwarden/explain/v1"));
+            }
+            print(&format!("{explained:#}\n"))?;
+        }
+    }
+    Ok(Verdict::of(!callable))
+}
+
+fn text(explained: &Value, args: &WhyArgs) -> String {
+    let (good, bad, dim) = (style::GOOD, style::ERROR, style::DIM);
+    let is = |key: &str| explained.get(key) == Some(&Value::Bool(true));
+    let told = |keys: &[&str]| {
+        let found = keys.iter().find_map(|key| explained.get(*key)?.as_str());
+        found.map(visible).unwrap_or_default()
+    };
+    let named = |given: &Option<String>, key: &str| {
+        let known = explained.get(key).and_then(Value::as_str);
+        visible(given.as_deref().or(known).unwrap_or("you"))
+    };
+    let who = named(&args.principal, "principal");
+    let tool = visible(&args.tool);
+    let mut out = match (is("visible"), is("callable")) {
+        (true, true) => format!("{good}{tool}{good:#}: {who} sees it and may call it\n"),
+        (true, false) => format!("{bad}{tool}{bad:#}: {who} sees it and may not call it now\n"),
+        (false, _) => format!("{bad}{tool}{bad:#}: {who} does not see it\n"),
+    };
+    let steps = ["gates", "steps"]
+        .iter()
+        .find_map(|key| explained.get(*key)?.as_array());
+    for step in steps.into_iter().flatten() {
+        let word = |key: &str| step.get(key).and_then(Value::as_str).map(visible);
+        let gate = word("gate").unwrap_or_default();
+        let reason = word("reason").unwrap_or_default();
+        out.push_str(&match step.get("passes").and_then(Value::as_bool) {
+            Some(true) => format!("  {good}pass{good:#}  {gate:<12} {dim}{reason}{dim:#}\n"),
+            Some(false) => format!("  {bad}deny{bad:#}  {gate:<12} {reason}\n"),
+            None => format!("  {dim}-     {gate:<12} not asked{dim:#}\n"),
+        });
+    }
+    if !is("callable") {
+        for line in [told(&["answer", "reason"]), told(&["remedy"])] {
+            if !line.is_empty() {
+                out.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,173 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolwarden_drift::Class;
+use toolwarden_gateway::catalogue::Naming;
+use toolwarden_guard::{RequestedGroups, ToolPolicy};
+use toolwarden_store::{Kept, ServerKey, Store};
+use toolwarden_warden::guard::{Clock, LiveGuard, Log};
+use toolwarden_warden::settings::{OnDrift, ServerSettings, Settings, WatchSettings};
+use toolwarden_warden::{DEFAULT_SCOPE, INSTRUCTIONS, Pins, Waiting, waiting};
+
+use crate::args::WhyArgs;
+use crate::commands::gateway::error::GatewayCommandError;
+use crate::commands::gateway::load::{self, warn};
+use crate::commands::guard::GuardError;
+use crate::error::CliError;
+
+/// What policy and store of the settings say, without a gateway.
+pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
+    let read = load::read(&args.config, None)?;
+    let settings = &read.loaded.settings;
+    let known = known(settings)?;
+    let guard = LiveGuard::open(read.policy, Log::recent(), Clock::default());
+    let guard = guard.map_err(GuardError::from)?;
+    let (tools, withheld) = offered(settings, known)?;
+    guard.discover(tools, withheld);
+    let groups = (!args.groups.is_empty()).then(|| {
+        let names = args.groups.iter().map(String::as_str);
+        names.collect::<RequestedGroups>()
+    });
+    let principal = args.principal.as_deref().unwrap_or_default();
+    let explained = guard.why_not(principal, args.session.as_deref(), &args.tool, groups);
+    Ok(explained.document())
+}
+
+/// What is known of a tool: its definition, and why it is withheld.
+#[derive(Debug)]
+struct Known {
+    definition: Value,
+    withheld: Option<String>,
+}
+
+type KnownTools = BTreeMap<Arc<str>, Known>;
+
+/// What the store has of the tools of every server, in the order of the settings.
+fn known(settings: &Settings) -> Result<Vec<(Arc<str>, KnownTools)>, CliError> {
+    let store = Store::open_existing(&settings.store)?;
+    let mut known = Vec::new();
+    for server in &settings.servers {
+        let tools = match &store {
+            Some(store) => tools_of(store, server)?,
+            None => BTreeMap::new(),
+        };
+        if tools.is_empty() {
+            warn(&format!(
+                "nothing is known of the tools of {}: the gateway has not listed them yet",
+                server.name
+            ));
+        }
+        known.push((Arc::from(server.name.as_str()), tools));
+    }
+    Ok(known)
+}
+
+fn tools_of(store: &Store, server: &ServerSettings) -> Result<KnownTools, CliError> {
+    let key = ServerKey {
+        name: server.name.clone(),
+        scope: DEFAULT_SCOPE.to_owned(),
+    };
+    let pins = Pins::of_store(store, &key)?;
+    let mut tools = BTreeMap::new();
+    for (name, pin) in &pins.tools {
+        if let Some(definition) = read(store, pin.definition)? {
+            let withheld = None;
+            let known = Known {
+                definition,
+                withheld,
+            };
+            tools.insert(Arc::from(name.as_str()), known);
+        }
+    }
+    for waits in waiting(store, pins.server.as_slice())? {
+        let name = waits.sighting.tool.as_str();
+        match read(store, waits.sighting.definition)? {
+            None => tools.remove(name),
+            Some(definition) => {
+                let withheld = withheld(&waits, &server.watch);
+                let known = Known {
+                    definition,
+                    withheld,
+                };
+                tools.insert(Arc::from(name), known)
+            }
+        };
+    }
+    tools.remove(INSTRUCTIONS);
+    Ok(tools)
+}
+
+fn read(store: &Store, kept: Option<Kept>) -> Result<Option<Value>, CliError> {
+    let Some(kept) = kept else {
+        return Ok(None);
+    };
+    let text = store.definition(kept.fingerprint)?;
+    Ok(serde_json::from_str(&text).ok())
+}
+
+/// Why the gateway withholds what waits for approval; none where it serves it all the same.
+fn withheld(waits: &Waiting, watch: &WatchSettings) -> Option<String> {
+    let kind = waits.kind();
+    let class = waits.changes.iter().map(|it| it.class).max();
+    let action = match (&waits.pin, class) {
+        (None, _) => watch.on_new,
+        (Some(_), class) => {
+            let class = class.unwrap_or(Class::Equivalent);
+            let said = watch.on_drift.get(&class).copied();
+            said.unwrap_or(OnDrift::Quarantine)
+        }
+    };
+    match action {
+        OnDrift::Serve => None,
+        OnDrift::Hide | OnDrift::Quarantine | OnDrift::BlockServer => {
+            let class = class.map(|it| format!(": {}", it.as_str()));
+            let class = class.unwrap_or_default();
+            Some(format!("it is {kind}{class} and waits for approval"))
+        }
+    }
+}
+
+/// The tools as the gateway would hand them to its guard, and those it withholds.
+fn offered(
+    settings: &Settings,
+    known: Vec<(Arc<str>, KnownTools)>,
+) -> Result<(Vec<ToolPolicy>, BTreeMap<String, String>), CliError> {
+    let naming = Naming {
+        mode: settings.prefix,
+        separator: settings.separator.clone(),
+    };
+    let names = known
+        .iter()
+        .map(|(server, tools)| (server, tools.keys().cloned().collect::<BTreeSet<_>>()));
+    let names = naming.assign(names);
+    let mut policies = Vec::new();
+    let mut withheld = BTreeMap::new();
+    for (server, (name, tools)) in settings.servers.iter().zip(known) {
+        let defaults = server.tool_defaults.as_ref().map(ToolPolicy::read_defaults);
+        let defaults = defaults.transpose().map_err(|mistakes| {
+            let server = server.name.clone();
+            GatewayCommandError::Start(toolwarden_gateway::runtime::StartError::ToolDefaults {
+                server,
+                mistakes,
+            })
+        })?;
+        for (tool, known) in tools {
+            let Some(shown) = names.shown(&name, &tool) else {
+                continue;
+            };
+            let member = |key: &str| known.definition.get(key).cloned();
+            let title = member("title").and_then(|it| it.as_str().map(str::to_owned));
+            let (input, output) = (member("inputSchema"), member("outputSchema"));
+            let policy = ToolPolicy::discovered(shown, title, input, output, None);
+            policies.push(match &defaults {
+                Some(defaults) => policy.held_to(defaults),
+                None => policy,
+            });
+            if let Some(why) = known.withheld {
+                withheld.insert(shown.to_string(), why);
+            }
+        }
+    }
+    Ok((policies, withheld))
+}

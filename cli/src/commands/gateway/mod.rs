@@ -1,0 +1,27 @@
+//! The gateway and what belongs to it.
+
+mod alerts;
+mod check;
+mod config;
+mod demo;
+mod error;
+mod explain;
+mod import;
+mod key;
+mod load;
+mod process;
+mod serve;
+mod wrap;
+
+pub(crate) use error::GatewayCommandError;
+
+pub(super) use alerts::run as alerts;
+pub(super) use config::run as config;
+pub(super) use demo::run as demo;
+pub(super) use demo::serve_shop as demo_server;
+pub(super) use explain::run as explain;
+pub(super) use import::run as import;
+pub(super) use key::run as key;
+pub(super) use process::reaper;
+pub(super) use serve::run as serve;
+pub(super) use wrap::run as wrap;

@@ -1,0 +1,225 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{PATIENCE, Process, Served, runs, servers_of, shop_settings, until};
+use crate::sandbox::{Sandbox, said};
+
+#[test]
+fn without_settings_somebody_is_told_how_to_get_some() {
+    let sandbox = Sandbox::new();
+    let said = said(sandbox.command().arg("serve").output().unwrap());
+    let expected = "error: there is no toolwarden.yaml here\n  help: `toolwarden import claude` writes one with the servers of a desktop client; `toolwarden demo` shows the gateway without one\n";
+    assert_eq!(
+        (said.code, said.out.as_str(), said.err.as_str()),
+        (2, "", expected)
+    );
+}
+
+#[test]
+fn what_the_settings_lack_is_told_by_the_exit_code() {
+    let sandbox = Sandbox::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    sandbox.write("nobody.yaml", "servers: {}\n");
+    sandbox.write("ok.yaml", "servers: {}\nidentity: {anonymous: ada}\n");
+    sandbox.write(
+        "policy.yaml",
+        "servers: {}\nidentity: {anonymous: ada}\npolicy: gone.yaml\n",
+    );
+    for (file, code, text) in [
+        ("nobody.yaml", 2, "nobody could use the gateway".to_owned()),
+        ("policy.yaml", 2, "cannot read gone.yaml".to_owned()),
+        (
+            "ok.yaml",
+            3,
+            format!("another process listens at {address}"),
+        ),
+        ("missing.yaml", 2, "cannot read missing.yaml".to_owned()),
+    ] {
+        let listen = address.to_string();
+        let args = ["serve", "--config", file, "--listen", &listen];
+        let said = said(sandbox.command().args(args).output().unwrap());
+        assert_eq!(said.code, code, "{file}: {said:?}");
+        assert!(said.err.contains(&text), "{file}: {said:?}");
+    }
+}
+
+#[test]
+fn calls_are_served_until_the_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("toolwarden.yaml", &shop_settings("policy: policy.yaml\n"));
+    sandbox.write(
+        "policy.yaml",
+        "tools: {}\nprincipals: {\"*\": {groups: [\"*\"]}}\n",
+    );
+    let mut served = Served::start(&sandbox, &[]);
+    let ready = format!(
+        "listening on {}/mcp (1 server, policy policy.yaml)\n",
+        served.url()
+    );
+    assert_eq!(served.process.told(), ready);
+    assert_eq!(
+        served.tools(),
+        [
+            "shop__search_orders",
+            "shop__refund_order",
+            "shop__export_report",
+            "shop__cancel_order",
+            "shop__draft_reply",
+            "shop__list_folders",
+            "shop__echo"
+        ]
+    );
+    let order = json!({"order_id": "A-1001", "amount": 5});
+    let refunded = served.call("shop__refund_order", &order);
+    let expected = json!({"order_id": "A-1001", "refunded": 5, "status": "refunded"});
+    assert_eq!(refunded["structuredContent"], expected);
+    let servers = servers_of(served.process.id());
+    assert_eq!(servers.len(), 1);
+    served.process.signal("-TERM");
+    assert_eq!(served.process.end(), Some(0));
+    let told = served.process.wait_for("ended");
+    assert_eq!(told, ready + "ending: calls under way have 5 s\nended\n");
+    assert!(!servers.iter().any(|it| runs(*it)));
+    // Store and records are those of the settings.
+    let verify = ["audit", "verify", "--store", "toolwarden.db"];
+    let said = said(sandbox.command().args(verify).output().unwrap());
+    assert!(
+        said.code == 0 && said.out.starts_with("intact: "),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn changed_settings_are_taken_over_and_wrong_ones_are_not() {
+    let sandbox = Sandbox::new();
+    sandbox.write("toolwarden.yaml", &shop_settings(""));
+    let served = Served::start(&sandbox, &[]);
+    let echo = |served: &Served| served.tools().iter().any(|it| it == "shop.echo");
+    assert!(!echo(&served));
+    sandbox.write("toolwarden.yaml", &shop_settings("separator: .\n"));
+    served.process.wait_for("taken over: separator\n");
+    assert!(echo(&served));
+    sandbox.write(
+        "toolwarden.yaml",
+        &shop_settings("separator: _\nnonsense: 1\n"),
+    );
+    let told = served
+        .process
+        .wait_for("not taken over, what is in force stays:\n");
+    served
+        .process
+        .wait_for("toolwarden.yaml:6:1: /nonsense: unknown key `nonsense`");
+    assert!(echo(&served), "{told}");
+    // What was refused is not tried again and again, but when somebody asks for it.
+    std::thread::sleep(Duration::from_millis(1500));
+    let refusals = |served: &Served| served.process.told().matches("not taken over").count();
+    assert_eq!(refusals(&served), 1);
+    served.process.signal("-HUP");
+    until(|| (refusals(&served) == 2).then_some(())).unwrap();
+    sandbox.write(
+        "toolwarden.yaml",
+        &shop_settings("separator: .\nstore: other.db\n"),
+    );
+    served
+        .process
+        .wait_for("Warning: store: changed, and taken over with the next start\n");
+    assert!(echo(&served));
+}
+
+#[test]
+fn events_are_told_in_json() {
+    let sandbox = Sandbox::new();
+    sandbox.write("toolwarden.yaml", &shop_settings(""));
+    let mut served = Served::start(&sandbox, &["--log", "json"]);
+    served.call("shop__echo", &json!({}));
+    served.process.signal("-INT");
+    assert_eq!(served.process.end(), Some(0));
+    let told = served.process.wait_for("\"ended\"");
+    let lines = told
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines: Vec<Value> = lines.collect();
+    let events: Vec<&str> = lines
+        .iter()
+        .map(|it| it["event"].as_str().unwrap())
+        .collect();
+    assert_eq!(events, ["listening", "ending", "session", "ended"]);
+    let session = &lines[2];
+    assert_eq!(session["schema"], "toolwarden/serve/event/v1");
+    assert_eq!(session["requested_groups"], json!(["default"]));
+    assert_eq!(session["available_tools"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_call_under_way_is_answered_before_the_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("toolwarden.yaml", &shop_settings(""));
+    let mut served = Served::start(&sandbox, &[]);
+    served.tools();
+    let slow = json!({"format": "csv", "steps": 5, "pause_ms": 200});
+    let result = std::thread::scope(|scope| {
+        let call = scope.spawn(|| served.call("shop__export_report", &slow));
+        std::thread::sleep(Duration::from_millis(400));
+        served.process.signal("-TERM");
+        call.join().unwrap()
+    });
+    assert_ne!(result["isError"], true, "{result}");
+    assert!(result["content"][0]["text"].is_string(), "{result}");
+    assert_eq!(served.process.end(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_everything_at_once() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "toolwarden.yaml",
+        &shop_settings("").replace("drain: 5s", "drain: 60s"),
+    );
+    let mut served = Served::start(&sandbox, &[]);
+    served.tools();
+    let address = served.address.clone();
+    let session = served.session.clone();
+    let call = std::thread::spawn(move || {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "shop__export_report", "arguments": {"steps": 2, "pause_ms": 60000}}});
+        let asking = || super::post(&address, &session, &message.to_string());
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(asking)).is_ok()
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let servers = servers_of(served.process.id());
+    served.process.signal("-TERM");
+    served.process.wait_for("ending");
+    let begun = Instant::now();
+    served.process.signal("-TERM");
+    assert_eq!(served.process.end(), Some(143));
+    assert!(begun.elapsed() < PATIENCE / 2);
+    assert!(!call.join().unwrap());
+    until(|| (!servers.iter().any(|it| runs(*it))).then_some(())).unwrap();
+}
+
+#[test]
+fn no_server_outlives_a_gateway_that_is_killed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("toolwarden.yaml", &shop_settings(""));
+    let mut served = Served::start(&sandbox, &[]);
+    served.tools();
+    let servers = servers_of(served.process.id());
+    assert_eq!(servers.len(), 1);
+    served.process.signal("-KILL");
+    assert_eq!(served.process.end(), None);
+    until(|| (!servers.iter().any(|it| runs(*it))).then_some(())).unwrap();
+}
+
+#[test]
+fn a_server_that_cannot_be_started_is_told_of() {
+    let sandbox = Sandbox::new();
+    let settings = "servers: {gone: ./no-such-program}\nidentity: {anonymous: ada}\n";
+    sandbox.write("toolwarden.yaml", settings);
+    let mut command = sandbox.command();
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
+    let process = Process::start(command);
+    let told = process.wait_for("failed gone: ");
+    assert!(told.contains("no-such-program"), "{told}");
+}

@@ -1,0 +1,155 @@
+//! All conversations.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use thiserror::Error;
+use toolwarden_guard::RequestedGroups;
+
+use super::{Conversation, lock};
+use crate::agent::Agent;
+
+/// The most conversations at a time.
+const MOST: usize = 100_000;
+const SHARDS: usize = 64;
+
+/// All conversations by name.
+#[derive(Debug)]
+pub struct Conversations {
+    shards: Vec<Mutex<HashMap<Arc<str>, Arc<Conversation>>>>,
+    held: AtomicUsize,
+    most: usize,
+}
+
+/// What a conversation is opened with.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Whose it is.
+    pub principal: Arc<str>,
+    /// The workflow session it moves; none is the principal's own.
+    pub session: Option<Arc<str>>,
+    /// The groups it asks for.
+    pub groups: Option<RequestedGroups>,
+    /// How the agent speaks.
+    pub agent: Agent,
+}
+
+/// There is no room for one more conversation.
+#[derive(Debug, Error)]
+#[error("the gateway holds {most} conversations already; end some, or shorten `sessions.idle`")]
+pub struct TooMany {
+    most: usize,
+}
+
+impl Default for Conversations {
+    fn default() -> Self {
+        Self::holding(MOST)
+    }
+}
+
+impl Conversations {
+    /// Room for so many.
+    #[must_use]
+    pub fn holding(most: usize) -> Self {
+        Self {
+            shards: std::iter::repeat_with(Mutex::default)
+                .take(SHARDS)
+                .collect(),
+            held: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// Opens a conversation under a name.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn open(&self, id: Arc<str>, with: Opened, now: u64) -> Result<Arc<Conversation>, TooMany> {
+        let Opened {
+            principal,
+            session,
+            groups,
+            agent,
+        } = with;
+        if self.held.load(Ordering::Acquire) >= self.most {
+            return Err(TooMany { most: self.most });
+        }
+        let made = Conversation::new(Arc::clone(&id), principal, session, groups, agent, now);
+        let made = Arc::new(made);
+        if let Some(shard) = self.shard(&id)
+            && lock(shard).insert(id, Arc::clone(&made)).is_none()
+        {
+            self.held.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(made)
+    }
+
+    /// A conversation that is open.
+    #[must_use]
+    pub fn find(&self, id: &str, now: u64) -> Option<Arc<Conversation>> {
+        let found = lock(self.shard(id)?).get(id).cloned()?;
+        found.touch(now);
+        Some(found)
+    }
+
+    /// Ends a conversation; gives it where there was one.
+    pub fn close(&self, id: &str) -> Option<Arc<Conversation>> {
+        let gone = lock(self.shard(id)?).remove(id)?;
+        self.held.fetch_sub(1, Ordering::AcqRel);
+        gone.end();
+        Some(gone)
+    }
+
+    /// Ends those that nobody used for too long; gives them.
+    pub fn expire(&self, now: u64, idle: Duration) -> Vec<Arc<Conversation>> {
+        let idle = u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX);
+        let unused = |it: &Conversation| now.saturating_sub(it.used()) > idle && !it.is_busy();
+        let mut gone = Vec::new();
+        for shard in &self.shards {
+            let mut shard = lock(shard);
+            let expired = shard.extract_if(|_, it| unused(it));
+            gone.extend(expired.map(|(_, it)| it));
+        }
+        self.held.fetch_sub(gone.len(), Ordering::AcqRel);
+        for conversation in &gone {
+            conversation.end();
+        }
+        gone
+    }
+
+    /// Every conversation.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Conversation>> {
+        let mut all: Vec<_> = Vec::with_capacity(self.len());
+        for shard in &self.shards {
+            let shard = lock(shard);
+            for conversation in shard.values() {
+                all.push(Arc::clone(conversation));
+            }
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        all
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.held.load(Ordering::Acquire)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn shard(&self, id: &str) -> Option<&Mutex<HashMap<Arc<str>, Arc<Conversation>>>> {
+        // Names are random, so that their bytes spread by themselves.
+        let at = id.bytes().fold(0_usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        self.shards.get(at % SHARDS)
+    }
+}

@@ -1,0 +1,109 @@
+//! The shop on a port of loopback.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::http;
+use super::shop::{Shop, ShopOptions};
+
+/// The shop served over HTTP, on a thread of its own. It is gone when it is dropped.
+#[derive(Debug)]
+pub struct DemoServer {
+    /// The address of the endpoint.
+    pub url: String,
+    /// What it offers and has seen.
+    pub shop: Shop,
+    address: SocketAddr,
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl DemoServer {
+    /// Starts it on loopback.
+    ///
+    /// # Errors
+    /// The machine gives no port or no thread.
+    pub fn start(options: ShopOptions) -> io::Result<Self> {
+        let shop = Shop::new(options);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
+        let address = listener.local_addr()?;
+        let running = run(listener, shop.clone())?;
+        Ok(Self {
+            url: format!("http://{address}/mcp"),
+            shop,
+            address,
+            running: Mutex::new(Some(running)),
+        })
+    }
+
+    /// Ends as if killed: open connections break, sessions are forgotten, nobody is told.
+    pub fn die(&self) {
+        let running = self.running().take();
+        if let Some(Running { stop, thread }) = running {
+            drop(stop);
+            // A thread that panicked has said so.
+            let _panicked = thread.join();
+        }
+        self.shop.expire_sessions();
+    }
+
+    /// Starts again at the same address after [`Self::die`].
+    ///
+    /// # Errors
+    /// The port was taken meanwhile.
+    pub fn revive(&self) -> io::Result<()> {
+        let mut running = self.running();
+        if running.is_none() {
+            let listener = TcpListener::bind(self.address)?;
+            *running = Some(run(listener, self.shop.clone())?);
+        }
+        Ok(())
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, Option<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for DemoServer {
+    fn drop(&mut self) {
+        self.die();
+    }
+}
+
+/// A runtime of its own, so that its end breaks whatever is open.
+fn run(listener: TcpListener, shop: Shop) -> io::Result<Running> {
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (stop, stopped) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("demo-server".to_owned())
+        .spawn(move || {
+            runtime.block_on(serve(listener, shop, stopped));
+            runtime.shutdown_background();
+        })?;
+    Ok(Running { stop, thread })
+}
+
+async fn serve(listener: TcpListener, shop: Shop, stopped: oneshot::Receiver<()>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let served = axum::serve(listener, http::router(shop));
+    tokio::select! {
+        // It ends only by being dropped.
+        _ended = served => {}
+        _dropped = stopped => {}
+    }
+}

@@ -1,0 +1,397 @@
+//! The gateway: what it is made of, and what keeps going while it runs.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::{broadcast, watch};
+use toolwarden_guard::{OutputMode, ToolPolicy};
+use toolwarden_mcp::Members;
+use toolwarden_warden::guard::{Clock, LiveGuard, RequestLog};
+use toolwarden_warden::inline::{Checked, InlineWatch, Treatment};
+use toolwarden_warden::settings::Settings;
+
+use crate::catalogue::{
+    Kind, ListError, Looking, Names, Naming, Shelf, ToolItem, ToolList, collision,
+};
+use crate::conversation::{Conversation, Conversations};
+use crate::metrics::GatewayMetrics;
+use crate::relay::Parking;
+use crate::traces::Tracer;
+use crate::upstream::{LinkKey, Upstream};
+
+/// How many request logs a listener may be behind.
+const CLOSED: usize = 1024;
+
+/// A running gateway. Cheap to clone; clones are the same gateway.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) settings: ArcSwap<Settings>,
+    pub(crate) guard: LiveGuard,
+    metrics: GatewayMetrics,
+    pub(crate) tracer: Tracer,
+    pub(crate) watch: InlineWatch,
+    pub(crate) conversations: Conversations,
+    pub(crate) clock: Clock,
+    pub(crate) shelves: ArcSwap<Vec<Arc<Shelf>>>,
+    pub(crate) directory: ArcSwap<Directory>,
+    pub(crate) parking: Parking,
+    /// Whether there is one agent for one server, which is told of that agent.
+    pub(crate) alone: bool,
+    ending: watch::Sender<bool>,
+    closed: broadcast::Sender<Arc<RequestLog>>,
+    /// Held while the directory is made anew, so that the newest lists win.
+    rebuilding: Mutex<()>,
+}
+
+/// What agents can ask for, and where it is.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    pub(crate) tools: Names,
+    /// Tools that are withheld, by the name agents know, and why.
+    pub(crate) withheld: BTreeMap<String, String>,
+}
+
+impl Gateway {
+    pub(crate) fn assemble(
+        settings: Settings,
+        guard: LiveGuard,
+        watch: InlineWatch,
+        tracer: Tracer,
+        alone: bool,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                settings: ArcSwap::from_pointee(settings),
+                guard,
+                watch,
+                metrics: GatewayMetrics::new(),
+                tracer,
+                conversations: Conversations::default(),
+                clock: Clock::default(),
+                shelves: ArcSwap::default(),
+                directory: ArcSwap::default(),
+                parking: Parking::default(),
+                alone,
+                ending: watch::Sender::new(false),
+                closed: broadcast::Sender::new(CLOSED),
+                rebuilding: Mutex::default(),
+            }),
+        }
+    }
+
+    /// What it was told.
+    #[must_use]
+    pub fn settings(&self) -> Arc<Settings> {
+        self.shared.settings.load_full()
+    }
+
+    /// The guard that decides every call.
+    #[must_use]
+    pub fn guard(&self) -> &LiveGuard {
+        &self.shared.guard
+    }
+
+    /// What watches definitions and results.
+    #[must_use]
+    pub fn watch(&self) -> &InlineWatch {
+        &self.shared.watch
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &GatewayMetrics {
+        &self.shared.metrics
+    }
+
+    /// The conversations there are.
+    #[must_use]
+    pub fn conversations(&self) -> &Conversations {
+        &self.shared.conversations
+    }
+
+    /// The servers behind it, in written order.
+    #[must_use]
+    pub fn upstreams(&self) -> Vec<Arc<Upstream>> {
+        let shelves = self.shared.shelves.load();
+        shelves.iter().map(|it| Arc::clone(&it.upstream)).collect()
+    }
+
+    /// Names that are refused because two servers would share them, told in words.
+    #[must_use]
+    pub fn collisions(&self) -> Vec<String> {
+        let directory = self.shared.directory.load();
+        let collisions = directory.tools.collisions();
+        collisions
+            .map(|(name, servers)| collision(name, servers))
+            .collect()
+    }
+
+    /// What agents call a tool of a server.
+    #[must_use]
+    pub fn shown_name(&self, server: &str, tool: &str) -> Option<Arc<str>> {
+        let directory = self.shared.directory.load();
+        directory.tools.shown(server, tool).cloned()
+    }
+
+    pub(crate) fn shelf(&self, server: &str) -> Option<Arc<Shelf>> {
+        let shelves = self.shared.shelves.load();
+        let found = shelves.iter().find(|it| it.upstream.name() == server);
+        found.cloned()
+    }
+
+    pub(crate) fn shelves(&self) -> Arc<Vec<Arc<Shelf>>> {
+        self.shared.shelves.load_full()
+    }
+
+    /// Whether there is one server whose names stay as they are, so that it can be shown as it is.
+    pub(crate) fn transparent(&self) -> Option<Arc<Shelf>> {
+        let settings = self.shared.settings.load();
+        let shelves = self.shared.shelves.load();
+        match shelves.as_slice() {
+            [only] if settings.prefix != toolwarden_warden::settings::PrefixMode::Always => {
+                Some(Arc::clone(only))
+            }
+            _ => None,
+        }
+    }
+
+    /// The tools of a server through somebody's eyes, checked. Where they changed, names are made anew
+    /// and agents told.
+    pub(crate) async fn tools_of(
+        &self,
+        shelf: &Arc<Shelf>,
+        looking: &Looking,
+        oldest: Option<Duration>,
+    ) -> Result<Arc<ToolList>, ListError> {
+        let look = shelf.tools(looking, &self.shared.watch, oldest).await?;
+        let list = Arc::clone(&look.list);
+        if let Some(checked) = &look.checked {
+            self.note_check(shelf, checked);
+            let before = look.before.as_ref().filter(|before| before.is_in_force());
+            if before.is_none_or(|before| !before.offers_the_same(&list)) {
+                let gateway = self.clone();
+                // Making ready ten thousand schemas takes a while.
+                let rebuilt = tokio::task::spawn_blocking(move || gateway.rebuild()).await;
+                rebuilt.map_err(|error| ListError::Unchecked {
+                    server: shelf.upstream.name().to_owned(),
+                    reason: error.to_string(),
+                })?;
+                self.tell_all_list_changed(Kind::Tools);
+            }
+            list.put_in_force();
+        }
+        Ok(list)
+    }
+
+    /// Looks at a server with the gateway's own eyes.
+    pub(crate) async fn look_at(
+        &self,
+        shelf: &Arc<Shelf>,
+        oldest: Option<Duration>,
+    ) -> Result<Arc<ToolList>, ListError> {
+        let looking = shelf.own_sight().await?;
+        self.tools_of(shelf, &looking, oldest).await
+    }
+
+    fn note_check(&self, shelf: &Shelf, checked: &Checked) {
+        self.count_checked(shelf.upstream.name(), checked);
+    }
+
+    /// Makes names and the guard's tools anew from what is known of all servers.
+    pub(crate) fn rebuild(&self) {
+        let held = self.shared.rebuilding.lock();
+        let _one = held.unwrap_or_else(PoisonError::into_inner);
+        let settings = self.settings();
+        let shelves = self.shelves();
+        let known: Vec<(Arc<str>, KnownTools)> = shelves
+            .iter()
+            .map(|shelf| (shelf.upstream.name().into(), known_tools(shelf)))
+            .collect();
+        let naming = Naming {
+            mode: settings.prefix,
+            separator: settings.separator.clone(),
+        };
+        let offered = known
+            .iter()
+            .map(|(server, tools)| (server, tools.keys().cloned().collect::<BTreeSet<_>>()));
+        let names = naming.assign(offered);
+        let mut withheld = BTreeMap::new();
+        let mut tools = Vec::new();
+        for (shelf, (server, known)) in shelves.iter().zip(&known) {
+            let settings = shelf.upstream.settings();
+            let defaults = settings
+                .tool_defaults
+                .as_ref()
+                .map(ToolPolicy::read_defaults);
+            let output = settings.watch.output;
+            for (name, tool) in known {
+                let Some(shown) = names.shown(server, name) else {
+                    continue;
+                };
+                let unread = matches!(&defaults, Some(Err(_))).then(|| UNREAD_DEFAULTS.to_owned());
+                if let Some(why) = tool.withheld().or(unread) {
+                    withheld.insert(shown.to_string(), why);
+                }
+                let defaults = defaults.as_ref().and_then(|read| read.as_ref().ok());
+                let make = |text: &RawValue| policy(text, shown, defaults, output);
+                tools.push(tool.item.policy(shown, make));
+            }
+        }
+        let faults = self.shared.guard.discover(tools, withheld.clone());
+        self.shared.metrics.schemas_unusable(faults.len());
+        self.shared.directory.store(Arc::new(Directory {
+            tools: names,
+            withheld,
+        }));
+    }
+
+    /// The request log of every session that ends from now on.
+    #[must_use]
+    pub fn subscribe_closed(&self) -> broadcast::Receiver<Arc<RequestLog>> {
+        self.shared.closed.subscribe()
+    }
+
+    /// Resolves when the gateway is about to end.
+    pub async fn ending(&self) {
+        let mut ending = self.shared.ending.subscribe();
+        // The sender is here, so that waiting cannot fail.
+        drop(ending.wait_for(|ending| *ending).await);
+    }
+
+    /// Says that the gateway is about to end: streams that would stay open end.
+    pub fn end(&self) {
+        self.shared.ending.send_replace(true);
+    }
+
+    /// What the monotonic clock says.
+    pub(crate) fn now(&self) -> u64 {
+        self.shared.clock.monotonic()
+    }
+
+    /// Says that a conversation is in use.
+    pub(crate) fn keep_alive(&self, conversation: &Conversation) {
+        conversation.touch(self.now());
+    }
+
+    pub(crate) fn close_conversation(&self, id: &str) -> Option<Arc<Conversation>> {
+        let gone = self.shared.conversations.close(id)?;
+        self.forget(&gone);
+        Some(gone)
+    }
+
+    /// Lets go of what servers hold for conversations that nobody used for too long.
+    pub(crate) fn expire_conversations(&self) {
+        let idle = self.settings().session_idle;
+        for gone in self.shared.conversations.expire(self.now(), idle) {
+            self.forget(&gone);
+        }
+        self.shared.parking.expire(Instant::now());
+    }
+
+    /// Lets go of what a conversation held. A workflow that has a name of its own goes on without it.
+    fn forget(&self, conversation: &Conversation) {
+        if conversation.session.as_ref() == Some(&conversation.id) {
+            let (principal, session) = (&conversation.principal, &conversation.id);
+            if let Some(log) = self.shared.guard.close_session(principal, session) {
+                // Nobody need be listening.
+                drop(self.shared.closed.send(Arc::new(log)));
+            }
+        }
+        for shelf in self.shelves().iter() {
+            shelf
+                .upstream
+                .release(&LinkKey::Of(Arc::clone(&conversation.id)));
+        }
+    }
+}
+
+impl ToolList {
+    /// Whether another list has the same tools with the same definitions, treated the same.
+    fn offers_the_same(&self, other: &Self) -> bool {
+        self.blocked == other.blocked
+            && self.tools.len() == other.tools.len()
+            && self.tools.iter().zip(&other.tools).all(|(a, b)| {
+                let same =
+                    || a.definition.get() == b.definition.get() && a.treatment == b.treatment;
+                Arc::ptr_eq(a, b) || same()
+            })
+    }
+}
+
+/// Why tools are withheld whose rules cannot be read: to leave the rules away would open them.
+const UNREAD_DEFAULTS: &str = "the `tool_defaults` of its server cannot be read";
+
+/// What is known of the tools of a server, by their names.
+type KnownTools = BTreeMap<Arc<str>, Known>;
+
+/// What is known of a tool, from whichever list.
+struct Known {
+    list: Arc<ToolList>,
+    item: Arc<ToolItem>,
+}
+
+impl Known {
+    fn withheld(&self) -> Option<String> {
+        if let Some(why) = &self.list.blocked {
+            return Some(why.clone());
+        }
+        match &self.item.treatment {
+            Treatment::Serve => None,
+            Treatment::Hide { why } | Treatment::Quarantine { why, .. } => Some(why.clone()),
+        }
+    }
+}
+
+/// What a definition asks the guard to hold a tool to.
+fn policy(
+    definition: &RawValue,
+    shown: &str,
+    defaults: Option<&ToolPolicy>,
+    output_mode: OutputMode,
+) -> ToolPolicy {
+    let definition = Members::of_optional(Some(definition));
+    let member = |key: &str| serde_json::from_str::<Value>(definition.get(key)?).ok();
+    let title = definition.text("title").map(Cow::into_owned);
+    let (input, output) = (member("inputSchema"), member("outputSchema"));
+    let policy = ToolPolicy::discovered(shown, title, input, output, None);
+    let policy = match defaults {
+        Some(defaults) => policy.held_to(defaults),
+        None => policy,
+    };
+    // What the defaults say of results counts before what the watch does.
+    if policy.output_mode == OutputMode::default() {
+        return ToolPolicy {
+            output_mode,
+            ..policy
+        };
+    }
+    policy
+}
+
+/// Every tool of a server that some list has. What one list withholds is withheld.
+fn known_tools(shelf: &Shelf) -> BTreeMap<Arc<str>, Known> {
+    let mut known: BTreeMap<Arc<str>, Known> = BTreeMap::new();
+    for list in shelf.known_tools() {
+        for tool in &list.tools {
+            let found = Known {
+                list: Arc::clone(&list),
+                item: Arc::clone(tool),
+            };
+            let settled = known.get(&tool.name);
+            if settled.is_none_or(|it| it.withheld().is_none() && found.withheld().is_some()) {
+                known.insert(Arc::clone(&tool.name), found);
+            }
+        }
+    }
+    known
+}

@@ -1,0 +1,105 @@
+//! What every endpoint shares: who asks, and by which name of the gateway.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{any, get};
+
+use super::{legacy, mcp};
+use crate::gateway::Gateway;
+use crate::identity::{Identities, Principal, Site, TlsSubject, metadata_url, protected_resource};
+
+/// What the endpoints need.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// The gateway.
+    pub gateway: Gateway,
+    /// Who callers are.
+    pub identities: Arc<ArcSwap<Identities>>,
+    /// By which names the gateway is reached.
+    pub site: Arc<ArcSwap<Site>>,
+    /// Sessions of the older transport.
+    pub(super) legacy: Arc<legacy::Sessions>,
+}
+
+/// Where agents speak MCP.
+pub(super) const MCP_PATH: &str = "/mcp";
+
+impl Front {
+    /// Puts endpoints before a gateway.
+    #[must_use]
+    pub fn new(gateway: Gateway, identities: Identities, site: Site) -> Self {
+        Self {
+            gateway,
+            identities: Arc::new(ArcSwap::from_pointee(identities)),
+            site: Arc::new(ArcSwap::from_pointee(site)),
+            legacy: Arc::default(),
+        }
+    }
+
+    /// Who sent a request, by a name of the gateway.
+    ///
+    /// # Errors
+    /// The whole answer to somebody who is refused.
+    pub async fn admit(&self, request: &axum::http::request::Parts) -> Result<Principal, Response> {
+        let headers = &request.headers;
+        let site = self.site.load_full();
+        site.check(headers).map_err(|refused| refused.response())?;
+        let subject = request.extensions.get::<TlsSubject>();
+        let identities = self.identities.load_full();
+        let identified = identities.identify(headers, subject).await;
+        identified.map_err(|refused| {
+            let settings = self.gateway.settings();
+            let has_issuers = !settings.identity.jwt.is_empty();
+            let base = site.base_url(headers);
+            let metadata = has_issuers.then(|| metadata_url(&base, MCP_PATH));
+            refused.response(metadata.as_deref())
+        })
+    }
+}
+
+/// All endpoints of MCP.
+pub fn router(front: Front) -> Router {
+    Router::new()
+        .route(MCP_PATH, any(mcp::endpoint))
+        .route("/mcp/g/{groups}", any(mcp::endpoint_with_groups))
+        .route("/sse", get(legacy::open))
+        .route("/messages", axum::routing::post(legacy::take))
+        .route("/.well-known/oauth-protected-resource", get(metadata))
+        .route("/.well-known/oauth-protected-resource/mcp", get(metadata))
+        .with_state(front)
+}
+
+async fn metadata(State(front): State<Front>, request: Request<Body>) -> Response {
+    let headers = request.headers();
+    let site = front.site.load_full();
+    if let Err(refused) = site.check(headers) {
+        return refused.response();
+    }
+    let settings = front.gateway.settings();
+    let base = site.base_url(headers);
+    match protected_resource(&settings.identity, &base, MCP_PATH) {
+        Some(document) => json(StatusCode::OK, document.to_string()),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// An answer in JSON.
+pub(crate) fn json(status: StatusCode, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// A header that is text.
+pub(super) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name)?.to_str().ok()
+}

@@ -1,0 +1,209 @@
+//! The HTTP+SSE transport of 2024-11-05: one stream for everything the gateway says, and an address to
+//! post messages to.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use hashbrown::HashMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use toolwarden_mcp::Message;
+use toolwarden_mcp::serve::answer;
+use toolwarden_mcp::serve::events::{OutgoingEvent, comment};
+
+use super::body::Pieces;
+use super::front::{Front, json};
+use super::groups::requested;
+use super::stream::{ALIVE, events, message};
+use crate::conversation::Conversation;
+use crate::outlet::Outlet;
+use crate::relay::{Asked, NoHeaders};
+
+/// The most open streams.
+const MOST: usize = 10_000;
+
+/// The open streams by name.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+
+/// One open stream.
+#[derive(Debug)]
+struct Session {
+    principal: Arc<str>,
+    groups: Option<toolwarden_guard::RequestedGroups>,
+    outlet: Outlet,
+    conversation: OnceLock<Arc<Conversation>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Named {
+    #[serde(rename = "sessionId")]
+    session: String,
+}
+
+/// Opens a stream and says where messages go.
+pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> Response {
+    let (parts, _) = request.into_parts();
+    let principal = match front.admit(&parts).await {
+        Ok(principal) => principal,
+        Err(refused) => return refused,
+    };
+    let mut bytes = [0_u8; 16];
+    if getrandom::fill(&mut bytes).is_err() || front.legacy.lock().len() >= MOST {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (outlet, interim) = Outlet::channel();
+    let session = Arc::new(Session {
+        principal: principal.name,
+        groups: requested(None, &parts.headers),
+        outlet,
+        conversation: OnceLock::new(),
+    });
+    front
+        .legacy
+        .lock()
+        .insert(name.clone(), Arc::clone(&session));
+    let (pieces, body) = Pieces::channel();
+    tokio::spawn(async move {
+        let address = format!("/messages?sessionId={name}");
+        let endpoint = OutgoingEvent {
+            name: Some("endpoint"),
+            data: &address,
+            ..OutgoingEvent::default()
+        };
+        if pieces.send(endpoint.text().into()).await.is_ok() {
+            speak(&front, &session, interim, &pieces).await;
+        }
+        front.legacy.lock().remove(&name);
+        if let Some(conversation) = session.conversation.get() {
+            front.gateway.close_conversation(&conversation.id);
+        }
+    });
+    events(body)
+}
+
+/// Sends answers and what comes without having been asked for, until somebody ends it.
+async fn speak(
+    front: &Front,
+    session: &Session,
+    mut interim: mpsc::Receiver<String>,
+    pieces: &mpsc::Sender<axum::body::Bytes>,
+) {
+    let mut after = 0;
+    loop {
+        let standing = async {
+            match session.conversation.get() {
+                Some(conversation) => conversation.standing.after(after).await,
+                None => std::future::pending().await,
+            }
+        };
+        let piece = tokio::select! {
+            Some(text) = interim.recv() => message(None, &text),
+            event = standing => match event {
+                Some(event) => {
+                    after = event.number;
+                    message(None, &event.text)
+                }
+                None => return,
+            },
+            () = sleep_until(Instant::now() + ALIVE) => comment("").into(),
+            () = front.gateway.ending() => return,
+            () = pieces.closed() => return,
+        };
+        if pieces.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Takes a message; the answer goes out on the stream.
+pub(super) async fn take(
+    State(front): State<Front>,
+    Query(named): Query<Named>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let principal = match front.admit(&parts).await {
+        Ok(principal) => principal,
+        Err(refused) => return refused,
+    };
+    let session = front.legacy.lock().get(&named.session).cloned();
+    let session = session.filter(|session| session.principal == principal.name);
+    let Some(session) = session else {
+        let text = "this session is not known or has ended; open `/sse` again";
+        return json(StatusCode::NOT_FOUND, text.to_owned());
+    };
+    let limit = front.gateway.settings().listen.body_bytes;
+    let Ok(body) = axum::body::to_bytes(body, limit).await else {
+        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    };
+    let messages = match Message::parse_all(&body) {
+        Ok(messages) => messages,
+        Err(invalid) => return (StatusCode::BAD_REQUEST, invalid.to_string()).into_response(),
+    };
+    tokio::spawn(async move {
+        for message in messages {
+            let (front, session) = (front.clone(), Arc::clone(&session));
+            if matches!(&message, Message::Request { method, .. } if method == "initialize") {
+                respond(&front, &session, message).await;
+            } else {
+                tokio::spawn(async move { respond(&front, &session, message).await });
+            }
+        }
+    });
+    StatusCode::ACCEPTED.into_response()
+}
+
+async fn respond(front: &Front, session: &Session, message: Message) {
+    let gateway = &front.gateway;
+    let text = match (message, session.conversation.get()) {
+        (Message::Request { id, method, params }, _) if method == "initialize" => {
+            let groups = session.groups.clone();
+            let begun = gateway
+                .initialize(&session.principal, params.as_deref(), groups)
+                .await;
+            Some(match begun {
+                Ok(begun) => {
+                    // A second `initialize` keeps the first conversation.
+                    let _first = session.conversation.set(begun.conversation);
+                    answer::answer_with(&id, &begun.result)
+                }
+                Err(error) => answer::outcome(&id, Err(&error)),
+            })
+        }
+        (message, Some(conversation)) => {
+            let id = match &message {
+                Message::Request { id, .. } => id.clone(),
+                _ => RawValue::NULL.to_owned(),
+            };
+            let asked = Arc::new(Asked {
+                conversation: Arc::clone(conversation),
+                agent: conversation.agent.load_full(),
+                groups: session.groups.clone(),
+                outlet: session.outlet.clone(),
+                id,
+                headers: Arc::new(NoHeaders),
+                trace: None,
+            });
+            gateway.keep_alive(conversation);
+            gateway.take(&asked, message).await
+        }
+        (_, None) => None,
+    };
+    if let Some(text) = text {
+        session.outlet.send(text);
+    }
+}
+
+impl Sessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        // A map that is changed in one step is whole after a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

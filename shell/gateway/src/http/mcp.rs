@@ -1,0 +1,576 @@
+//! Streamable HTTP: one endpoint for all messages.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+use toolwarden_guard::RequestedGroups;
+use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
+use toolwarden_mcp::protocol::{SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER};
+use toolwarden_mcp::serve::handshake::INITIALIZED_VERSIONS;
+use toolwarden_mcp::serve::ladder::{self, http_status};
+use toolwarden_mcp::serve::{Sent, answer, events::comment};
+use toolwarden_mcp::{Era, Face, InvalidMessage, Message, RpcError};
+
+use super::body::Pieces;
+use super::front::{Front, json, text};
+use super::groups::requested;
+use super::stream::{self, ALIVE, Place, events, follow, message, priming};
+use crate::agent::{Agent, nothing};
+use crate::conversation::Conversation;
+use crate::gateway::Gateway;
+use crate::identity::Principal;
+use crate::outlet::Outlet;
+use crate::relay::{Asked, Headers, Reply};
+
+/// The first version whose agents understand a stream that begins with an empty event.
+const PRIMED_SINCE: &str = "2025-11-25";
+/// The last version with batches.
+const BATCHES_UNTIL: &str = "2025-03-26";
+/// The header with the W3C trace context.
+const TRACE: &str = "traceparent";
+
+/// What came with a message.
+struct Came {
+    principal: Principal,
+    headers: Arc<HeaderMap>,
+    groups: Option<RequestedGroups>,
+}
+
+pub(super) async fn endpoint(state: State<Front>, request: Request<Body>) -> Response {
+    serve(state, None, request).await
+}
+
+pub(super) async fn endpoint_with_groups(
+    state: State<Front>,
+    Path(groups): Path<String>,
+    request: Request<Body>,
+) -> Response {
+    serve(state, Some(groups), request).await
+}
+
+async fn serve(
+    State(front): State<Front>,
+    path: Option<String>,
+    request: Request<Body>,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let principal = match front.admit(&parts).await {
+        Ok(principal) => principal,
+        Err(refused) => return refused,
+    };
+    let groups = requested(path.as_deref(), &parts.headers);
+    let came = Came {
+        principal,
+        headers: Arc::new(parts.headers),
+        groups,
+    };
+    match parts.method {
+        Method::POST => {
+            let limit = front.gateway.settings().listen.body_bytes;
+            match axum::body::to_bytes(body, limit).await {
+                Ok(body) => post(&front.gateway, came, &body).await,
+                Err(_too_large) => refuse(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    INVALID_REQUEST,
+                    &format!("the message is larger than {limit} bytes (`listen.max_body`)"),
+                ),
+            }
+        }
+        Method::GET => listen(&front.gateway, &came),
+        Method::DELETE => end(&front.gateway, &came),
+        _ => {
+            let allowed = HeaderValue::from_static("GET, POST, DELETE");
+            (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response()
+        }
+    }
+}
+
+async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
+    let is_json = text(&came.headers, CONTENT_TYPE.as_str())
+        .is_some_and(|it| it.trim_start().starts_with("application/json"));
+    if !is_json {
+        let words = "send the message as `Content-Type: application/json`";
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST, words);
+    }
+    if !accepts(&came.headers, "application/json") {
+        let words = "accept `application/json` and `text/event-stream`";
+        return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
+    }
+    let mut messages = match Message::parse_all(body) {
+        Ok(messages) => messages,
+        Err(invalid) => {
+            let code = match &invalid {
+                InvalidMessage::Json(error) if !error.is_data() => PARSE_ERROR,
+                _ => INVALID_REQUEST,
+            };
+            return refuse(StatusCode::BAD_REQUEST, code, &invalid.to_string());
+        }
+    };
+    let batch = body.trim_ascii_start().first() == Some(&b'[');
+    match (messages.pop(), messages.is_empty(), batch) {
+        (Some(message), true, false) => one(gateway, came, message).await,
+        (Some(last), _, true) => {
+            messages.push(last);
+            many(gateway, &came, messages).await
+        }
+        _ => refuse(
+            StatusCode::BAD_REQUEST,
+            INVALID_REQUEST,
+            "there is no message",
+        ),
+    }
+}
+
+/// Whether a message is of the stateless era: it says so in a header or in itself.
+fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
+    let (method, params) = match message {
+        Message::Request { method, params, .. } | Message::Notification { method, params } => {
+            (method.as_str(), params.as_deref())
+        }
+        Message::Response { .. } => ("", None),
+    };
+    if headers.contains_key(SESSION_HEADER) {
+        return false;
+    }
+    match text(headers, VERSION_HEADER) {
+        // Versions that are not known are agreed on; this one has no such method.
+        version if method == "initialize" => version == Some(STATELESS_VERSION),
+        Some(version) => !INITIALIZED_VERSIONS.contains(&version),
+        None => {
+            method == "server/discover"
+                || params.is_some_and(|it| {
+                    it.get()
+                        .contains(toolwarden_mcp::protocol::PROTOCOL_VERSION)
+                })
+        }
+    }
+}
+
+async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
+    if is_stateless(&came.headers, &message) {
+        return stateless(gateway, came, message).await;
+    }
+    if let Message::Request { id, method, params } = &message
+        && method == "initialize"
+    {
+        return initialize(gateway, &came, id, params.as_deref()).await;
+    }
+    let conversation = match conversation(gateway, &came) {
+        Ok(conversation) => conversation,
+        Err(refused) => return refused,
+    };
+    match message {
+        Message::Request { id, method, params } => {
+            request(gateway, &came, conversation, id, method, params).await
+        }
+        other => {
+            let agent = conversation.agent.load_full();
+            let asked = asked(&came, &conversation, agent, Outlet::closed(), null());
+            gateway.take(&asked, other).await;
+            StatusCode::ACCEPTED.into_response()
+        }
+    }
+}
+
+async fn initialize(
+    gateway: &Gateway,
+    came: &Came,
+    id: &RawValue,
+    params: Option<&RawValue>,
+) -> Response {
+    let begun = gateway
+        .initialize(&came.principal.name, params, came.groups.clone())
+        .await;
+    match begun {
+        Ok(begun) => {
+            let mut response = json(StatusCode::OK, answer::answer_with(id, &begun.result));
+            if let Ok(name) = HeaderValue::from_str(&begun.conversation.id) {
+                response.headers_mut().insert(SESSION_HEADER, name);
+            }
+            response
+        }
+        Err(error) => json(StatusCode::OK, answer::outcome(id, Err(&error))),
+    }
+}
+
+/// The conversation a message belongs to. Nobody else's is found.
+#[expect(
+    clippy::result_large_err,
+    reason = "the refusal is the answer, made once and sent"
+)]
+fn conversation(gateway: &Gateway, came: &Came) -> Result<Arc<Conversation>, Response> {
+    let Some(id) = text(&came.headers, SESSION_HEADER) else {
+        return Err(refuse(
+            StatusCode::BAD_REQUEST,
+            INVALID_REQUEST,
+            "the header `Mcp-Session-Id` is missing; send `initialize` first",
+        ));
+    };
+    if let Some(version) = text(&came.headers, VERSION_HEADER)
+        && !INITIALIZED_VERSIONS.contains(&version)
+    {
+        return Err(refuse(
+            StatusCode::BAD_REQUEST,
+            INVALID_REQUEST,
+            &format!("the protocol version `{version}` is not spoken in a session"),
+        ));
+    }
+    let found = gateway.conversations().find(id, gateway.now());
+    found
+        .filter(|it| it.principal == came.principal.name && it.era() == Era::Handshake)
+        .ok_or_else(|| {
+            refuse(
+                StatusCode::NOT_FOUND,
+                INVALID_REQUEST,
+                "this session is not known or has ended; send `initialize` again",
+            )
+        })
+}
+
+fn asked(
+    came: &Came,
+    conversation: &Arc<Conversation>,
+    agent: Arc<Agent>,
+    outlet: Outlet,
+    id: Box<RawValue>,
+) -> Arc<Asked> {
+    Arc::new(Asked {
+        conversation: Arc::clone(conversation),
+        agent,
+        groups: came.groups.clone(),
+        outlet,
+        id,
+        headers: Arc::new(HttpHeaders(Arc::clone(&came.headers))),
+        trace: text(&came.headers, TRACE).map(str::to_owned),
+    })
+}
+
+/// Answers a request of the handshake era: in JSON, or as a stream as soon as something comes before
+/// the answer. A stream outlives a lost connection.
+async fn request(
+    gateway: &Gateway,
+    came: &Came,
+    conversation: Arc<Conversation>,
+    id: Box<RawValue>,
+    method: String,
+    params: Option<Box<RawValue>>,
+) -> Response {
+    let streams = accepts(&came.headers, "text/event-stream");
+    let (outlet, mut interim) = if streams {
+        Outlet::channel()
+    } else {
+        let (_, nothing) = mpsc::channel(1);
+        (Outlet::closed(), nothing)
+    };
+    let agent = conversation.agent.load_full();
+    let asked = asked(came, &conversation, agent, outlet, id);
+    let mut work = Box::pin({
+        let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
+        async move { gateway.handle(&asked, &method, params.as_deref()).await }
+    });
+    let (first, done) = tokio::select! {
+        biased;
+        reply = &mut work => match interim.try_recv() {
+            Ok(first) => (Some(first), Some(reply)),
+            Err(_) => return answered(&reply, &asked.id),
+        },
+        first = interim.recv(), if streams => (first, None),
+        () = sleep_until(Instant::now() + ALIVE), if streams => (None, None),
+    };
+    let mut work = Box::pin(async move {
+        match done {
+            Some(reply) => reply,
+            None => work.await,
+        }
+    });
+    if !streams {
+        let reply = work.await;
+        return answered(&reply, &asked.id);
+    }
+    let (number, log) = conversation.open_stream();
+    log.extend(first);
+    let written = Arc::clone(&log);
+    tokio::spawn(async move {
+        let reply = loop {
+            tokio::select! {
+                biased;
+                Some(text) = interim.recv() => written.push(text),
+                reply = &mut work => break reply,
+            }
+        };
+        while let Ok(text) = interim.try_recv() {
+            written.push(text);
+        }
+        written.extend(reply.text(&asked.id));
+        written.end();
+    });
+    let (pieces, body) = Pieces::channel();
+    tokio::spawn(async move {
+        let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
+        if primes && pieces.send(priming(Some(number), 0)).await.is_err() {
+            return;
+        }
+        let place = Place {
+            stream: Some(number),
+            after: 0,
+        };
+        let read = follow(log, place, pieces, std::future::pending()).await;
+        if read {
+            conversation.forget_stream(number);
+        }
+    });
+    events(body)
+}
+
+fn answered(reply: &Reply, id: &RawValue) -> Response {
+    match reply.text(id) {
+        Some(text) => json(StatusCode::OK, text),
+        // The agent gave the request up, and waits for nothing.
+        None => StatusCode::ACCEPTED.into_response(),
+    }
+}
+
+/// Answers the messages of a batch, which only the oldest versions have.
+async fn many(gateway: &Gateway, came: &Came, messages: Vec<Message>) -> Response {
+    let conversation = match conversation(gateway, came) {
+        Ok(conversation) => conversation,
+        Err(refused) => return refused,
+    };
+    if *conversation.agent.load().version > *BATCHES_UNTIL {
+        let words = "batches ended with version 2025-03-26; send one message at a time";
+        return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
+    }
+    let mut work = Vec::with_capacity(messages.len());
+    for message in messages {
+        let id = match &message {
+            Message::Request { id, .. } => id.clone(),
+            _ => null(),
+        };
+        let agent = conversation.agent.load_full();
+        let asked = asked(came, &conversation, agent, Outlet::closed(), id);
+        let gateway = gateway.clone();
+        work.push(tokio::spawn(
+            async move { gateway.take(&asked, message).await },
+        ));
+    }
+    let mut answers = Vec::new();
+    for answer in work {
+        answers.extend(answer.await.ok().flatten());
+    }
+    if answers.is_empty() {
+        return StatusCode::ACCEPTED.into_response();
+    }
+    json(StatusCode::OK, format!("[{}]", answers.join(",")))
+}
+
+/// Answers a message of the stateless era. An agent that closes the stream gives the request up.
+async fn stateless(gateway: &Gateway, came: Came, received: Message) -> Response {
+    let (id, method, params) = match received {
+        Message::Request { id, method, params } => (id, method, params),
+        Message::Notification { .. } => {
+            let version = text(&came.headers, VERSION_HEADER).unwrap_or_default();
+            return match ladder::unsupported(version) {
+                Some(refusal) => refused_by_ladder(&null(), refusal),
+                None => StatusCode::ACCEPTED.into_response(),
+            };
+        }
+        Message::Response { .. } => {
+            let words = "this version has no requests of servers, and so no answers to them";
+            return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
+        }
+    };
+    let headers = Arc::clone(&came.headers);
+    let checked = ladder::check(&method, params.as_deref(), |name| Sent::of(&headers, name));
+    let envelope = match checked {
+        Ok(envelope) => envelope,
+        Err(refusal) => return refused_by_ladder(&id, refusal),
+    };
+    let agent = Agent {
+        era: Era::Stateless,
+        version: envelope.version,
+        face: Face {
+            capabilities: envelope.capabilities,
+            info: envelope.info.unwrap_or_else(nothing),
+        },
+        log_level: envelope.log_level,
+    };
+    let begun = gateway.stateless_conversation(&came.principal.name, params.as_deref(), &agent);
+    let conversation = match begun {
+        Ok(conversation) => conversation,
+        Err(error) => return stateless_error(&id, &error),
+    };
+    let (outlet, mut interim) = Outlet::channel();
+    let asked = asked(&came, &conversation, Arc::new(agent), outlet, id);
+    let mut work = Box::pin({
+        let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
+        async move { gateway.handle(&asked, &method, params.as_deref()).await }
+    });
+    let (first, done) = tokio::select! {
+        biased;
+        reply = &mut work => match interim.try_recv() {
+            Ok(first) => (Some(first), Some(reply)),
+            Err(_) => return stateless_answer(&reply, &asked.id),
+        },
+        first = interim.recv() => (first, None),
+        () = sleep_until(Instant::now() + ALIVE) => (None, None),
+    };
+    let mut work = Box::pin(async move {
+        match done {
+            Some(reply) => reply,
+            None => work.await,
+        }
+    });
+    let (pieces, body) = Pieces::channel();
+    tokio::spawn(async move {
+        let sent = pour(&pieces, first, &mut interim, &mut work).await;
+        if let Some(text) = sent.and_then(|reply| reply.text(&asked.id)) {
+            drop(pieces.send(message(None, &text)).await);
+        }
+    });
+    events(body)
+}
+
+/// Sends what comes before the answer; gives the answer, unless the agent is gone.
+async fn pour(
+    pieces: &mpsc::Sender<Bytes>,
+    first: Option<String>,
+    interim: &mut mpsc::Receiver<String>,
+    work: &mut (impl Future<Output = Reply> + Unpin),
+) -> Option<Reply> {
+    let opening = first.map_or_else(|| comment("").into(), |text| message(None, &text));
+    pieces.send(opening).await.ok()?;
+    loop {
+        let piece = tokio::select! {
+            biased;
+            Some(text) = interim.recv() => message(None, &text),
+            reply = &mut *work => {
+                while let Ok(text) = interim.try_recv() {
+                    pieces.send(message(None, &text)).await.ok()?;
+                }
+                return Some(reply);
+            }
+            () = sleep_until(Instant::now() + ALIVE) => comment("").into(),
+            () = pieces.closed() => return None,
+        };
+        pieces.send(piece).await.ok()?;
+    }
+}
+
+fn stateless_answer(reply: &Reply, id: &RawValue) -> Response {
+    match reply {
+        Reply::Error(error) => stateless_error(id, error),
+        reply => answered(reply, id),
+    }
+}
+
+fn stateless_error(id: &RawValue, error: &RpcError) -> Response {
+    let status = StatusCode::from_u16(http_status(error.code)).unwrap_or(StatusCode::OK);
+    json(status, answer::outcome(id, Err(error)))
+}
+
+fn refused_by_ladder(id: &RawValue, refusal: ladder::Refusal) -> Response {
+    let status = StatusCode::from_u16(refusal.http_status).unwrap_or(StatusCode::BAD_REQUEST);
+    json(status, answer::outcome(id, Err(&refusal.into())))
+}
+
+/// The stream of what is sent without having been asked for, or one that was lost.
+fn listen(gateway: &Gateway, came: &Came) -> Response {
+    let stateless = text(&came.headers, VERSION_HEADER)
+        .is_some_and(|version| !INITIALIZED_VERSIONS.contains(&version));
+    if stateless {
+        let allowed = HeaderValue::from_static("POST");
+        return (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response();
+    }
+    let conversation = match conversation(gateway, came) {
+        Ok(conversation) => conversation,
+        Err(refused) => return refused,
+    };
+    if !accepts(&came.headers, "text/event-stream") {
+        let words = "accept `text/event-stream`";
+        return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
+    }
+    let place = text(&came.headers, "last-event-id").and_then(Place::read);
+    let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
+    match place {
+        Some(Place {
+            stream: Some(number),
+            after,
+        }) => {
+            let Some(log) = conversation.stream(number) else {
+                let words = "this stream was read to its end, or is too old to go on with";
+                return refuse(StatusCode::NOT_FOUND, INVALID_REQUEST, words);
+            };
+            let (pieces, body) = Pieces::channel();
+            let place = Place {
+                stream: Some(number),
+                after,
+            };
+            tokio::spawn(async move {
+                if follow(log, place, pieces, std::future::pending()).await {
+                    conversation.forget_stream(number);
+                }
+            });
+            events(body)
+        }
+        Some(Place {
+            stream: None,
+            after,
+        }) => stream::standing(conversation, Some(after), primes),
+        None => stream::standing(conversation, None, primes),
+    }
+}
+
+fn end(gateway: &Gateway, came: &Came) -> Response {
+    match conversation(gateway, came) {
+        Ok(conversation) => {
+            gateway.close_conversation(&conversation.id);
+            StatusCode::OK.into_response()
+        }
+        Err(refused) => refused,
+    }
+}
+
+/// Whether an agent takes an answer of a type; one that says nothing takes all.
+fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    let (family, _) = wanted.split_once('/').unwrap_or((wanted, ""));
+    let any_of_family = format!("{family}/*");
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|range| range.split(';').next().unwrap_or_default().trim())
+        .any(|range| range == wanted || range == "*/*" || range == any_of_family)
+}
+
+fn refuse(status: StatusCode, code: i64, words: &str) -> Response {
+    let error = RpcError {
+        code,
+        message: words.to_owned(),
+        data: None,
+    };
+    json(status, answer::outcome(&null(), Err(&error)))
+}
+
+fn null() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+/// The headers of an HTTP request.
+#[derive(Debug)]
+struct HttpHeaders(Arc<HeaderMap>);
+
+impl Headers for HttpHeaders {
+    fn sent(&self, name: &str) -> Sent<'_> {
+        Sent::of(&self.0, name)
+    }
+}

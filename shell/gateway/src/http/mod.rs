@@ -1,0 +1,11 @@
+//! The endpoints agents and people speak to.
+
+mod body;
+mod front;
+mod groups;
+mod legacy;
+mod mcp;
+mod stream;
+
+pub(crate) use front::json;
+pub use front::{Front, router};

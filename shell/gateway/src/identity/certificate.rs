@@ -1,0 +1,142 @@
+//! Principals by client certificate.
+
+use std::sync::Arc;
+
+use toolwarden_warden::settings::CertificateSettings;
+use x509_cert::der::Decode as _;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::GeneralName;
+
+/// Whom a client certificate names. Its chain was checked when the connection was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsSubject {
+    /// The common name.
+    pub common_name: Option<String>,
+    /// The other names, each with its kind: `uri:…`, `dns:…` or `email:…`.
+    pub alternatives: Vec<String>,
+}
+
+impl TlsSubject {
+    /// Reads whom a certificate names. What cannot be read names nobody.
+    #[must_use]
+    pub fn of_certificate(der: &[u8]) -> Self {
+        let Ok(certificate) = x509_cert::Certificate::from_der(der) else {
+            return Self::default();
+        };
+        let certificate = certificate.tbs_certificate();
+        let common_name = certificate.subject().common_name().ok().flatten();
+        let names = certificate.get_extension::<SubjectAltName>().ok().flatten();
+        let names = names.map(|(_, SubjectAltName(names))| names);
+        Self {
+            common_name: common_name.map(|name| name.value().into_owned()),
+            alternatives: names
+                .unwrap_or_default()
+                .iter()
+                .filter_map(alternative)
+                .collect(),
+        }
+    }
+}
+
+/// Which certificate is whose, in written order.
+#[derive(Debug)]
+pub(super) struct Certificates(Vec<CertificateSettings>);
+
+impl Certificates {
+    pub(super) fn new(settings: &[CertificateSettings]) -> Self {
+        Self(settings.to_vec())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whose certificate it is, by the first line that fits.
+    pub(super) fn find(&self, subject: &TlsSubject) -> Option<Arc<str>> {
+        self.0.iter().find_map(|rule| {
+            let name = fitting(&rule.subject, subject)?;
+            Some(Arc::from(rule.principal.replace('*', name)))
+        })
+    }
+}
+
+/// The name that a line of the settings means, if the certificate has it. Kinds are not mixed: a common
+/// name that looks like an address is none.
+fn fitting<'a>(wanted: &str, subject: &'a TlsSubject) -> Option<&'a str> {
+    for kind in ["uri:", "dns:", "email:"] {
+        let Some(wanted) = wanted.strip_prefix(kind) else {
+            continue;
+        };
+        let mut names = subject.alternatives.iter();
+        return names.find_map(|name| {
+            let name = name.strip_prefix(kind)?;
+            (usable(name) && (wanted == "*" || wanted == name)).then_some(name)
+        });
+    }
+    let name = subject.common_name.as_deref()?;
+    (usable(name) && (wanted == "*" || wanted == name)).then_some(name)
+}
+
+fn usable(name: &str) -> bool {
+    !name.is_empty() && !name.chars().any(char::is_control)
+}
+
+fn alternative(name: &GeneralName) -> Option<String> {
+    match name {
+        GeneralName::UniformResourceIdentifier(uri) => Some(format!("uri:{}", uri.as_str())),
+        GeneralName::DnsName(name) => Some(format!("dns:{}", name.as_str())),
+        GeneralName::Rfc822Name(mail) => Some(format!("email:{}", mail.as_str())),
+        GeneralName::OtherName(_)
+        | GeneralName::DirectoryName(_)
+        | GeneralName::EdiPartyName(_)
+        | GeneralName::IpAddress(_)
+        | GeneralName::RegisteredId(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_fitting_line_names_the_principal() {
+        let rules = Certificates::new(
+            &[
+                ("alice", "boss"),
+                ("uri:spiffe://corp/agent", "agent"),
+                ("dns:*", "host-*"),
+                ("*", "cert:*"),
+            ]
+            .map(|(subject, principal)| CertificateSettings {
+                subject: subject.to_owned(),
+                principal: principal.to_owned(),
+            }),
+        );
+        for (common_name, alternatives, expected) in [
+            (Some("alice"), vec![], Some("boss")),
+            (Some("bob"), vec![], Some("cert:bob")),
+            (Some("bob"), vec!["dns:b.example"], Some("host-b.example")),
+            (None, vec!["uri:spiffe://corp/agent"], Some("agent")),
+            (None, vec!["uri:spiffe://corp/other"], None),
+            (
+                Some("uri:spiffe://corp/agent"),
+                vec![],
+                Some("cert:uri:spiffe://corp/agent"),
+            ),
+            (None, vec!["email:alice"], None),
+            (Some(""), vec![], None),
+            (None, vec![], None),
+        ] {
+            let subject = TlsSubject {
+                common_name: common_name.map(str::to_owned),
+                alternatives: alternatives.into_iter().map(str::to_owned).collect(),
+            };
+            assert_eq!(rules.find(&subject).as_deref(), expected, "{subject:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_names_nobody() {
+        assert_eq!(TlsSubject::of_certificate(b"no"), TlsSubject::default());
+    }
+}

@@ -1,0 +1,246 @@
+//! Keys that check signatures. What a key is decides which algorithms it is used with, never the token.
+
+use std::fmt;
+
+use ring::hmac;
+use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey};
+use rustls::pki_types::pem::{PemObject as _, SectionKind};
+use x509_cert::der::asn1::{ObjectIdentifier, UintRef};
+use x509_cert::der::{Decode as _, Encode as _, Reader as _, SliceReader};
+use x509_cert::spki::SubjectPublicKeyInfoRef;
+
+use crate::identity::error::UnusableKey;
+use crate::identity::refusal::Reason;
+
+/// The shortest shared secret, in bytes: the length of the shortest signature (RFC 7518, 3.2).
+pub(super) const LEAST_SECRET: usize = 32;
+
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
+const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
+const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
+
+/// How a token says it is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Hs256,
+    Hs384,
+    Hs512,
+    Rs256,
+    Rs384,
+    Rs512,
+    Ps256,
+    Ps384,
+    Ps512,
+    Es256,
+    Es384,
+    EdDsa,
+}
+
+impl Algorithm {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "HS256" => Self::Hs256,
+            "HS384" => Self::Hs384,
+            "HS512" => Self::Hs512,
+            "RS256" => Self::Rs256,
+            "RS384" => Self::Rs384,
+            "RS512" => Self::Rs512,
+            "PS256" => Self::Ps256,
+            "PS384" => Self::Ps384,
+            "PS512" => Self::Ps512,
+            "ES256" => Self::Es256,
+            "ES384" => Self::Es384,
+            "EdDSA" | "Ed25519" => Self::EdDsa,
+            _ => return None,
+        })
+    }
+}
+
+/// A key of an issuer.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    id: Option<String>,
+    /// The one algorithm it is for, where its issuer says so.
+    only: Option<Algorithm>,
+    material: Material,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum Material {
+    Secret(Vec<u8>),
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    P256(Vec<u8>),
+    P384(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+impl Key {
+    /// A shared secret.
+    pub(super) fn secret(secret: &str) -> Self {
+        Self::anonymous(Material::Secret(secret.as_bytes().to_vec()))
+    }
+
+    /// A public key in PEM, by itself or in a certificate.
+    pub(super) fn public(pem: &str) -> Result<Self, UnusableKey> {
+        let section = <(SectionKind, Vec<u8>)>::from_pem_slice(pem.as_bytes());
+        let (kind, der) = section.map_err(|_| UnusableKey::NotPem)?;
+        match kind {
+            SectionKind::PublicKey => Self::of_info(&der),
+            SectionKind::Certificate => {
+                let certificate = x509_cert::Certificate::from_der(&der).ok();
+                let info = certificate
+                    .and_then(|it| it.tbs_certificate().subject_public_key_info().to_der().ok());
+                Self::of_info(&info.ok_or(UnusableKey::NotPem)?)
+            }
+            SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey => {
+                Err(UnusableKey::Private)
+            }
+            _ => Err(UnusableKey::NotPem),
+        }
+    }
+
+    /// An RSA key by its numbers.
+    pub(super) fn rsa(n: &[u8], e: &[u8]) -> Option<Self> {
+        let (n, e) = (without_zeros(n), without_zeros(e));
+        let usable = (256..=1024).contains(&n.len()) && (1..=4).contains(&e.len());
+        usable.then(|| Self::anonymous(Material::Rsa { n, e }))
+    }
+
+    /// A key on the curve P-256, by its uncompressed point.
+    pub(super) fn p256(point: Vec<u8>) -> Option<Self> {
+        let usable = point.len() == 65 && point.first() == Some(&4);
+        usable.then(|| Self::anonymous(Material::P256(point)))
+    }
+
+    /// A key on the curve P-384, by its uncompressed point.
+    pub(super) fn p384(point: Vec<u8>) -> Option<Self> {
+        let usable = point.len() == 97 && point.first() == Some(&4);
+        usable.then(|| Self::anonymous(Material::P384(point)))
+    }
+
+    /// An Ed25519 key.
+    pub(super) fn ed25519(bytes: Vec<u8>) -> Option<Self> {
+        let usable = bytes.len() == 32;
+        usable.then(|| Self::anonymous(Material::Ed25519(bytes)))
+    }
+
+    /// The key with a name, and for one algorithm only where one is given.
+    pub(super) fn called(mut self, id: Option<String>, only: Option<Algorithm>) -> Self {
+        (self.id, self.only) = (id, only);
+        self
+    }
+
+    pub(super) fn id(&self) -> Option<&String> {
+        self.id.as_ref()
+    }
+
+    /// Whether a signature over a message is by this key.
+    pub(super) fn verify(
+        &self,
+        algorithm: Algorithm,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), Reason> {
+        if self.only.is_some_and(|only| only != algorithm) {
+            return Err(Reason::Algorithm);
+        }
+        let outcome = match &self.material {
+            Material::Secret(secret) => {
+                let algorithm = hmac_algorithm(algorithm).ok_or(Reason::Algorithm)?;
+                hmac::verify(&hmac::Key::new(algorithm, secret), message, signature)
+            }
+            Material::Rsa { n, e } => {
+                let parameters = rsa_parameters(algorithm).ok_or(Reason::Algorithm)?;
+                RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
+            }
+            Material::P256(point) if algorithm == Algorithm::Es256 => {
+                UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_FIXED, point)
+                    .verify(message, signature)
+            }
+            Material::P384(point) if algorithm == Algorithm::Es384 => {
+                UnparsedPublicKey::new(&signature::ECDSA_P384_SHA384_FIXED, point)
+                    .verify(message, signature)
+            }
+            Material::Ed25519(bytes) if algorithm == Algorithm::EdDsa => {
+                UnparsedPublicKey::new(&signature::ED25519, bytes).verify(message, signature)
+            }
+            Material::P256(_) | Material::P384(_) | Material::Ed25519(_) => {
+                return Err(Reason::Algorithm);
+            }
+        };
+        outcome.map_err(|_| Reason::Signature)
+    }
+
+    /// The key in a `SubjectPublicKeyInfo`.
+    fn of_info(der: &[u8]) -> Result<Self, UnusableKey> {
+        let info = SubjectPublicKeyInfoRef::from_der(der).map_err(|_| UnusableKey::Kind)?;
+        let curve = info
+            .algorithm
+            .parameters
+            .and_then(|it| it.decode_as::<ObjectIdentifier>().ok());
+        let bits = info.subject_public_key.as_bytes();
+        let bytes = bits.ok_or(UnusableKey::Kind)?;
+        let key = match (info.algorithm.oid, curve) {
+            (RSA, _) => rsa_of_der(bytes),
+            (EC, Some(P256)) => Self::p256(bytes.to_vec()),
+            (EC, Some(P384)) => Self::p384(bytes.to_vec()),
+            (ED25519, _) => Self::ed25519(bytes.to_vec()),
+            _ => None,
+        };
+        key.ok_or(UnusableKey::Kind)
+    }
+
+    fn anonymous(material: Material) -> Self {
+        Self {
+            id: None,
+            only: None,
+            material,
+        }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Key");
+        shown.field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn hmac_algorithm(algorithm: Algorithm) -> Option<hmac::Algorithm> {
+    match algorithm {
+        Algorithm::Hs256 => Some(hmac::HMAC_SHA256),
+        Algorithm::Hs384 => Some(hmac::HMAC_SHA384),
+        Algorithm::Hs512 => Some(hmac::HMAC_SHA512),
+        _ => None,
+    }
+}
+
+fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
+    match algorithm {
+        Algorithm::Rs256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
+        Algorithm::Rs384 => Some(&signature::RSA_PKCS1_2048_8192_SHA384),
+        Algorithm::Rs512 => Some(&signature::RSA_PKCS1_2048_8192_SHA512),
+        Algorithm::Ps256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
+        Algorithm::Ps384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
+        Algorithm::Ps512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
+        _ => None,
+    }
+}
+
+/// The two numbers of an RSA key as PKCS #1 writes them.
+fn rsa_of_der(der: &[u8]) -> Option<Key> {
+    let mut reader = SliceReader::new(der).ok()?;
+    let numbers = reader.sequence(|inner| {
+        let numbers = (UintRef::decode(inner)?, UintRef::decode(inner)?);
+        Ok::<_, x509_cert::der::Error>(numbers)
+    });
+    let (n, e) = numbers.ok()?;
+    Key::rsa(n.as_bytes(), e.as_bytes())
+}
+
+fn without_zeros(number: &[u8]) -> Vec<u8> {
+    let digits = number.iter().skip_while(|byte| **byte == 0);
+    digits.copied().collect()
+}

@@ -1,0 +1,242 @@
+//! Tokens: signed by an issuer that is trusted, for this gateway, in time.
+
+mod cache;
+mod claims;
+mod jwk;
+mod key;
+mod remote;
+mod token;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use reqwest::Url;
+use toolwarden_http::shown;
+use toolwarden_warden::settings::{JwtKeys, JwtSettings};
+
+use super::api_key::Digest;
+use super::error::IdentityError;
+use super::refusal::Reason;
+use cache::{Cache, Entry};
+use claims::{Passed, Rule};
+use key::{Key, LEAST_SECRET};
+use remote::{KeySet, Remote, Source};
+use token::{Token, Verified};
+
+pub use remote::IssuerHealth;
+pub(super) use remote::Timing;
+
+/// All issuers, with the tokens that were found right before.
+#[derive(Debug)]
+pub(super) struct Issuers {
+    issuers: Vec<Issuer>,
+    cache: Cache,
+    timing: Timing,
+}
+
+impl Issuers {
+    /// The issuers of the settings. Keys that were fetched before are taken over.
+    pub(super) fn new(
+        settings: &[JwtSettings],
+        timing: Timing,
+        before: Option<&Self>,
+    ) -> Result<Self, IdentityError> {
+        let remote = |name: &JwtSettings, source: Source| {
+            let known = before.and_then(|before| before.remote(&source));
+            let name = name.issuer.clone();
+            known.map_or_else(|| Remote::start(name, source, timing).map(Arc::new), Ok)
+        };
+        let issuers = settings.iter().map(|it| Issuer::new(it, remote));
+        Ok(Self {
+            issuers: issuers.collect::<Result<_, _>>()?,
+            cache: Cache::default(),
+            timing,
+        })
+    }
+
+    pub(super) fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.issuers.is_empty()
+    }
+
+    /// Whom a token names. A token that was checked before costs no signature again, unless the keys of
+    /// its issuer have changed since.
+    pub(super) async fn verify(&self, digest: &Digest, text: &str) -> Result<Arc<str>, Reason> {
+        let now = seconds_since_1970();
+        if let Some(name) = self.checked_before(digest, now) {
+            return Ok(name);
+        }
+        let token = Token::parse(text)?;
+        let mut refusal = None;
+        for (index, issuer) in self.issuers.iter().enumerate() {
+            if !issuer.rule.may_concern(&token) {
+                continue;
+            }
+            match issuer.check(&token, now).await {
+                Ok(Checked { passed, generation }) => {
+                    let entry = Entry {
+                        name: Arc::from(passed.principal),
+                        until: passed.until,
+                        issuer: index,
+                        generation,
+                    };
+                    let name = Arc::clone(&entry.name);
+                    self.cache.keep(*digest, entry);
+                    return Ok(name);
+                }
+                // The issuer with whom the token came furthest says best what is wrong.
+                Err(reason) => refusal = refusal.max(Some(reason)),
+            }
+        }
+        Err(refusal.unwrap_or(Reason::Issuer))
+    }
+
+    pub(super) fn health(&self) -> Vec<IssuerHealth> {
+        let health = self.issuers.iter().filter_map(Issuer::health);
+        health.collect()
+    }
+
+    fn remote(&self, source: &Source) -> Option<Arc<Remote>> {
+        self.issuers.iter().find_map(|issuer| match &issuer.keys {
+            Keys::Remote(remote) if remote.source() == source => Some(Arc::clone(remote)),
+            Keys::Remote(_) | Keys::Fixed(_) => None,
+        })
+    }
+
+    /// Whom a token names that was found right before and still is.
+    pub(super) fn checked_before(&self, digest: &Digest, now: i64) -> Option<Arc<str>> {
+        let entry = self.cache.get(digest)?;
+        let generation = self.issuers.get(entry.issuer)?.generation()?;
+        (now < entry.until && generation == entry.generation).then_some(entry.name)
+    }
+}
+
+#[derive(Debug)]
+struct Issuer {
+    rule: Rule,
+    keys: Keys,
+}
+
+#[derive(Debug)]
+enum Keys {
+    Fixed(Key),
+    Remote(Arc<Remote>),
+}
+
+/// What a token gave, and by which generation of keys.
+struct Checked {
+    passed: Passed,
+    generation: u64,
+}
+
+impl Issuer {
+    fn new(
+        settings: &JwtSettings,
+        remote: impl Fn(&JwtSettings, Source) -> Result<Arc<Remote>, IdentityError>,
+    ) -> Result<Self, IdentityError> {
+        let issuer = shown_issuer(settings.issuer.as_deref());
+        let keys = match &settings.keys {
+            JwtKeys::Secret(secret) if secret.len() < LEAST_SECRET => {
+                let least = LEAST_SECRET;
+                return Err(IdentityError::WeakSecret { issuer, least });
+            }
+            JwtKeys::Secret(secret) => Keys::Fixed(Key::secret(secret)),
+            JwtKeys::PublicKey(pem) => Keys::Fixed(
+                Key::public(pem).map_err(|why| IdentityError::PublicKey { issuer, why })?,
+            ),
+            JwtKeys::Jwks(url) => Keys::Remote(remote(settings, Source::KeySet(address(url)?))?),
+            JwtKeys::Discovery => {
+                let name = settings.issuer.clone();
+                let name = name.ok_or(IdentityError::DiscoveryWithoutIssuer)?;
+                let url = address(&name)?;
+                Keys::Remote(remote(settings, Source::Issuer { name, url })?)
+            }
+        };
+        let rule = Rule::new(settings);
+        Ok(Self { rule, keys })
+    }
+
+    async fn check(&self, token: &Token<'_>, now: i64) -> Result<Checked, Reason> {
+        let (verified, generation) = match &self.keys {
+            Keys::Fixed(key) => (token.verify(key)?, 0),
+            Keys::Remote(remote) => by_remote_key(remote, token).await?,
+        };
+        let passed = self.rule.check(&verified, now)?;
+        Ok(Checked { passed, generation })
+    }
+
+    /// Which keys are in force; none where there are none.
+    fn generation(&self) -> Option<u64> {
+        match &self.keys {
+            Keys::Fixed(_) => Some(0),
+            Keys::Remote(remote) => remote.keys().map(|keys| keys.generation),
+        }
+    }
+
+    fn health(&self) -> Option<IssuerHealth> {
+        match &self.keys {
+            Keys::Fixed(_) => None,
+            Keys::Remote(remote) => Some(remote.health()),
+        }
+    }
+}
+
+async fn by_remote_key<'t>(
+    remote: &Remote,
+    token: &'t Token<'_>,
+) -> Result<(Verified<'t>, u64), Reason> {
+    let keys = match remote.keys() {
+        Some(keys) => keys,
+        None => remote.refresh().await.ok_or(Reason::Unavailable)?,
+    };
+    let first = by_any(&keys, token);
+    let may_be_rotated = match first {
+        Err(Reason::UnknownKey) => true,
+        // Without a name, a wrong signature may be one by a new key.
+        Err(Reason::Signature) => !token.names_key(),
+        _ => false,
+    };
+    if !may_be_rotated {
+        return first;
+    }
+    let newer = remote.refresh().await.ok_or(Reason::Unavailable)?;
+    if newer.generation == keys.generation {
+        return first;
+    }
+    by_any(&newer, token)
+}
+
+fn by_any<'t>(keys: &KeySet, token: &'t Token<'_>) -> Result<(Verified<'t>, u64), Reason> {
+    let mut refusal = Reason::UnknownKey;
+    for key in keys.keys.iter().filter(|key| token.may_be_signed_by(key)) {
+        match token.verify(key) {
+            Ok(verified) => return Ok((verified, keys.generation)),
+            Err(reason) => refusal = refusal.max(reason),
+        }
+    }
+    Err(refusal)
+}
+
+fn address(text: &str) -> Result<Url, IdentityError> {
+    let Ok(url) = Url::parse(text) else {
+        let url = text.to_owned();
+        return Err(IdentityError::Address { url });
+    };
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        return Ok(url);
+    }
+    let url = shown(&url);
+    Err(IdentityError::Address { url })
+}
+
+fn shown_issuer(name: Option<&str>) -> String {
+    name.map_or_else(|| "any issuer".to_owned(), |name| format!("`{name}`"))
+}
+
+fn seconds_since_1970() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
+}

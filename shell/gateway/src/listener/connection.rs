@@ -1,0 +1,122 @@
+//! One connection: handshake, requests, end.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::response::Response;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::server::TlsStream;
+use tower_service::Service as _;
+
+use super::{Certificates, Limits, Shutdown, TlsSubject};
+
+/// How connections are served.
+pub(super) struct Connections {
+    router: Router,
+    certificates: Option<Certificates>,
+    limits: Limits,
+    shutdown: Shutdown,
+    http: http1::Builder,
+}
+
+/// Who is at the other end.
+struct Peer {
+    address: SocketAddr,
+    subject: Option<TlsSubject>,
+}
+
+impl Connections {
+    pub(super) fn new(
+        router: Router,
+        certificates: Option<Certificates>,
+        limits: Limits,
+        shutdown: Shutdown,
+    ) -> Self {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .header_read_timeout(limits.next_request)
+            .max_header_size(limits.head_bytes);
+        Self {
+            router,
+            certificates,
+            limits,
+            shutdown,
+            http,
+        }
+    }
+
+    /// Serves a connection to its end. Failures concern nobody but its peer.
+    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr) {
+        // Small answers are not held back to be sent with others. A stream that refuses is ending.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let Some(certificates) = &self.certificates else {
+            let subject = None;
+            return self.speak(stream, Peer { address, subject }).await;
+        };
+        let handshake = certificates.acceptor().accept(stream);
+        if let Ok(Ok(stream)) = timeout(self.limits.handshake, handshake).await {
+            let subject = subject_of(&stream);
+            self.speak(stream, Peer { address, subject }).await;
+        }
+    }
+
+    async fn speak<S>(&self, stream: S, peer: Peer)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let has_asked = AtomicBool::new(false);
+        let service = service_fn(|request| {
+            has_asked.store(true, Ordering::Relaxed);
+            self.answer(request, &peer)
+        });
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            _ended = connection.as_mut() => return,
+            () = sleep(self.limits.first_request) => {}
+            () = self.shutdown.begun() => {}
+        }
+        if !has_asked.load(Ordering::Relaxed) {
+            return;
+        }
+        tokio::select! {
+            _ended = connection.as_mut() => return,
+            () = self.shutdown.begun() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        drop(connection.await);
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: &Peer,
+    ) -> Result<Response, Infallible> {
+        let mut request = request.map(Body::new);
+        let extensions = request.extensions_mut();
+        extensions.insert(ConnectInfo(peer.address));
+        if let Some(subject) = &peer.subject {
+            extensions.insert(subject.clone());
+        }
+        self.router.clone().call(request).await
+    }
+}
+
+/// Whom the client certificate names, which the handshake has checked.
+fn subject_of(stream: &TlsStream<TcpStream>) -> Option<TlsSubject> {
+    let (_, session) = stream.get_ref();
+    let certificate = session.peer_certificates()?.first()?;
+    Some(TlsSubject::of_certificate(certificate))
+}

@@ -1,0 +1,201 @@
+//! Where agents connect: HTTP/1.1 over TCP, with or without TLS, with bounds on what a connection may
+//! cost.
+
+mod connection;
+mod error;
+mod shutdown;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use toolwarden_warden::settings::Listen;
+
+use connection::Connections;
+
+pub use crate::identity::TlsSubject;
+pub use error::ListenError;
+pub use shutdown::Shutdown;
+pub use tls::Certificates;
+
+/// How many connections may wait to be taken.
+const BACKLOG: u32 = 1024;
+/// How long no connection is taken when the system has no room for one.
+const NO_ROOM: Duration = Duration::from_millis(200);
+
+/// What a connection may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most connections at a time; others wait.
+    pub connections: usize,
+    /// How long a TLS handshake may take.
+    pub handshake: Duration,
+    /// How long a new connection may take to send the head of its first request.
+    pub first_request: Duration,
+    /// How long it may take for each further one, waiting included.
+    pub next_request: Duration,
+    /// The largest head of a request, in bytes.
+    pub head_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 16_384,
+            handshake: Duration::from_secs(10),
+            first_request: Duration::from_secs(10),
+            // Clients keep connections for a minute or more, and do not like to find them closed.
+            next_request: Duration::from_secs(120),
+            head_bytes: 64 * 1024,
+        }
+    }
+}
+
+/// An address that is listened at.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    certificates: Option<Certificates>,
+    limits: Limits,
+}
+
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// The connections that were still busy when their time was over, and were cut.
+    pub cut: usize,
+}
+
+impl Listener {
+    /// Takes the address and reads the certificates. Connections wait until they are served. Needs a
+    /// runtime.
+    ///
+    /// # Errors
+    /// The address cannot be had, or a certificate cannot be used.
+    pub fn bind(listen: &Listen) -> Result<Self, ListenError> {
+        Self::bind_with(listen, Limits::default())
+    }
+
+    /// Like [`Self::bind`], with other bounds.
+    ///
+    /// # Errors
+    /// The address cannot be had, or a certificate cannot be used.
+    pub fn bind_with(listen: &Listen, limits: Limits) -> Result<Self, ListenError> {
+        let certificates = listen.tls.as_ref().map(Certificates::read).transpose()?;
+        let at = listen.address;
+        let socket = socket(at).map_err(|source| ListenError::bind(at, source))?;
+        let address = socket.local_addr();
+        Ok(Self {
+            address: address.map_err(|source| ListenError::bind(at, source))?,
+            socket,
+            certificates,
+            limits,
+        })
+    }
+
+    /// The address with its real port.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The certificates it listens with, to be read again when they change; also while it serves.
+    #[must_use]
+    pub fn certificates(&self) -> Option<Certificates> {
+        self.certificates.clone()
+    }
+
+    /// Serves until the end is announced; then takes no connection any more, and lets requests under way
+    /// end for as long as `drain`. Streams without an end are to watch `shutdown` themselves.
+    ///
+    /// Requests carry [`axum::extract::ConnectInfo`] with the peer's address, and [`TlsSubject`] where
+    /// the peer has a client certificate.
+    pub async fn serve(self, router: Router, shutdown: Shutdown, drain: Duration) -> Served {
+        let Self {
+            socket,
+            certificates,
+            limits,
+            ..
+        } = self;
+        let connections = Arc::new(Connections::new(
+            router,
+            certificates,
+            limits,
+            shutdown.clone(),
+        ));
+        let room = Arc::new(Semaphore::new(limits.connections));
+        let mut open = JoinSet::new();
+        loop {
+            let next = async {
+                // Nobody closes the semaphore.
+                let place = Arc::clone(&room).acquire_owned().await.ok();
+                let (stream, peer) = accept(&socket).await;
+                (place, stream, peer)
+            };
+            tokio::select! {
+                () = shutdown.begun() => break,
+                Some(_ended) = open.join_next() => {}
+                (place, stream, peer) = next => {
+                    let connections = Arc::clone(&connections);
+                    open.spawn(async move {
+                        connections.serve(stream, peer).await;
+                        drop(place);
+                    });
+                }
+            }
+        }
+        drop(socket);
+        let ended = async { while open.join_next().await.is_some() {} };
+        match timeout(drain, ended).await {
+            Ok(()) => Served { cut: 0 },
+            Err(_) => {
+                let cut = open.len();
+                open.shutdown().await;
+                Served { cut }
+            }
+        }
+    }
+}
+
+fn socket(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A gateway that starts again takes its address at once. Elsewhere it means that two may share it.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The next connection. Failures are of one connection, or of the system for a while.
+async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match socket.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_of_connection(&error) => {}
+            Err(_) => sleep(NO_ROOM).await,
+        }
+    }
+}
+
+fn is_of_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+    )
+}

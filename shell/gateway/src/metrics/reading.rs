@@ -1,0 +1,232 @@
+//! What is read where the text is made.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+use toolwarden_warden::guard::LiveGuard;
+
+/// How things are when somebody looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The servers, by the name of the settings.
+    pub servers: BTreeMap<String, ServerReading>,
+    /// Where alerts go, by the name of the settings.
+    pub targets: BTreeMap<String, TargetReading>,
+    /// How many conversations are open.
+    pub conversations: usize,
+    /// Results that were taken in to learn shapes.
+    pub observations: u64,
+    /// Results that were not, because too many waited.
+    pub dropped_observations: u64,
+    /// Alerts that nobody got, because too many waited.
+    pub dropped_alerts: u64,
+}
+
+/// How a server fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerReading {
+    /// Whether it answers.
+    pub up: bool,
+    /// How often a link was opened again.
+    pub restarts: u64,
+    /// Requests under way or waiting.
+    pub in_flight: usize,
+    /// Open links.
+    pub links: usize,
+    /// Whether it is left alone for a while.
+    pub breaker_open: bool,
+    /// How many of its tools are treated how.
+    pub tools: BTreeMap<Treated, usize>,
+}
+
+/// How deliveries to a target go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetReading {
+    /// Alerts it got.
+    pub delivered: u64,
+    /// Alerts that were given up.
+    pub failed: u64,
+    /// Alerts that wait for it.
+    pub pending: usize,
+}
+
+/// How a tool is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Treated {
+    /// It is served.
+    Serve,
+    /// It is hidden.
+    Hide,
+    /// It waits for approval.
+    Quarantine,
+    /// Its server is blocked.
+    Block,
+}
+
+impl Treated {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::Hide => "hide",
+            Self::Quarantine => "quarantine",
+            Self::Block => "block",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ServerLabel {
+    server: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ToolsLabels {
+    server: String,
+    treatment: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TargetLabel {
+    target: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DeliveryLabels {
+    target: String,
+    outcome: &'static str,
+}
+
+impl Reading {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        self.register_servers(registry);
+        self.register_targets(registry);
+        registry.register(
+            "toolwarden_conversations",
+            "Conversations that are open",
+            ConstGauge::new(whole(self.conversations)),
+        );
+        registry.register(
+            "toolwarden_observations",
+            "Results that were taken in to learn shapes",
+            ConstCounter::new(self.observations),
+        );
+        registry.register(
+            "toolwarden_observations_dropped",
+            "Results that were not taken in because too many waited",
+            ConstCounter::new(self.dropped_observations),
+        );
+        registry.register(
+            "toolwarden_alerts_dropped",
+            "Alerts that nobody got because too many waited",
+            ConstCounter::new(self.dropped_alerts),
+        );
+    }
+
+    fn register_servers(&self, registry: &mut Registry) {
+        let gauge = |value: fn(&ServerReading) -> i64| {
+            let family = Family::<ServerLabel, Gauge>::default();
+            for (server, reading) in &self.servers {
+                let server = server.clone();
+                family
+                    .get_or_create(&ServerLabel { server })
+                    .set(value(reading));
+            }
+            family
+        };
+        let up = gauge(|it| i64::from(it.up));
+        registry.register("toolwarden_upstream_up", "Whether a server answers", up);
+        let in_flight = gauge(|it| whole(it.in_flight));
+        registry.register(
+            "toolwarden_upstream_in_flight",
+            "Requests to a server under way or waiting",
+            in_flight,
+        );
+        let links = gauge(|it| whole(it.links));
+        registry.register("toolwarden_upstream_links", "Open links to a server", links);
+        let open = gauge(|it| i64::from(it.breaker_open));
+        registry.register(
+            "toolwarden_upstream_breaker_open",
+            "Whether a server is left alone for a while",
+            open,
+        );
+        let restarts = Family::<ServerLabel, Counter>::default();
+        let tools = Family::<ToolsLabels, Gauge>::default();
+        for (server, reading) in &self.servers {
+            let label = ServerLabel {
+                server: server.clone(),
+            };
+            set(&restarts.get_or_create(&label), reading.restarts);
+            for (treated, count) in &reading.tools {
+                let labels = ToolsLabels {
+                    server: server.clone(),
+                    treatment: treated.as_str(),
+                };
+                tools.get_or_create(&labels).set(whole(*count));
+            }
+        }
+        registry.register(
+            "toolwarden_upstream_restarts",
+            "Links to a server that were opened again",
+            restarts,
+        );
+        registry.register("toolwarden_tools", "Tools of a server by treatment", tools);
+    }
+
+    fn register_targets(&self, registry: &mut Registry) {
+        let deliveries = Family::<DeliveryLabels, Counter>::default();
+        let pending = Family::<TargetLabel, Gauge>::default();
+        for (target, reading) in &self.targets {
+            for (outcome, count) in [("delivered", reading.delivered), ("failed", reading.failed)] {
+                let labels = DeliveryLabels {
+                    target: target.clone(),
+                    outcome,
+                };
+                set(&deliveries.get_or_create(&labels), count);
+            }
+            let target = target.clone();
+            let waiting = whole(reading.pending);
+            pending.get_or_create(&TargetLabel { target }).set(waiting);
+        }
+        registry.register(
+            "toolwarden_alert_deliveries",
+            "Alerts by where they went and whether they arrived",
+            deliveries,
+        );
+        registry.register("toolwarden_alerts_pending", "Alerts that wait", pending);
+    }
+}
+
+/// Adds how the audit log fares; a log in memory has no queue.
+pub(super) fn register_audit(guard: &LiveGuard, registry: &mut Registry) {
+    let Some(health) = guard.log().health() else {
+        return;
+    };
+    registry.register(
+        "toolwarden_audit_queued",
+        "Records that wait to be written",
+        ConstGauge::new(whole(health.queued)),
+    );
+    registry.register(
+        "toolwarden_audit_written",
+        "Records that were written",
+        ConstCounter::new(health.written),
+    );
+    registry.register(
+        "toolwarden_audit_failing",
+        "Whether the last attempt to write a record failed",
+        ConstGauge::new(i64::from(health.failure.is_some())),
+    );
+}
+
+fn set(counter: &Counter, total: u64) {
+    counter.inner().store(total, Ordering::Relaxed);
+}
+
+pub(super) fn whole(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

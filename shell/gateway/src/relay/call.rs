@@ -1,0 +1,399 @@
+//! Calls of tools: decided, recorded, sent, settled.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolwarden_mcp::codes::{HEADER_MISMATCH, INVALID_PARAMS};
+use toolwarden_mcp::{Era, Members};
+use toolwarden_model::json::parse;
+use toolwarden_warden::guard::{Call, OpenCall};
+use toolwarden_warden::inline::strip_hidden;
+use toolwarden_warden::settings::PrefixMode;
+
+use super::asked::{Asked, STATE_KEY};
+use super::denial::{denied, failed, tool_error};
+use super::exchange::{Exchanged, Outgoing, forwarded_members};
+use super::parking::Parking;
+use super::result::{Looked, look, typed};
+use super::traced::trace_header;
+use super::{Gateway, Reply, readable};
+use crate::catalogue::{ListError, Looking, Named, Shelf, collision};
+use crate::metrics::Stage;
+
+/// Where a call goes.
+pub(super) struct Route {
+    pub(super) shelf: Arc<Shelf>,
+    pub(super) looking: Looking,
+    /// What the server calls the tool.
+    pub(super) tool: Arc<str>,
+}
+
+/// A call of a tool as it was asked for.
+pub(super) struct Called<'p> {
+    pub(super) params: &'p RawValue,
+    pub(super) members: Members<'p>,
+    pub(super) name: Cow<'p, str>,
+    pub(super) arguments: Arc<Value>,
+}
+
+impl Gateway {
+    pub(super) async fn call_tool(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
+        let called = match Called::read(params) {
+            Ok(called) => called,
+            Err(reply) => return reply,
+        };
+        if let Some(state) = called.members.text("requestState")
+            && Parking::is_ours(&state)
+        {
+            return self.resume_call(asked, &called, &state).await;
+        }
+        // A list that is stale is looked at before anything is decided by it.
+        let route = self.route(asked, &called.name).await;
+        if let Some(Ok(route)) = &route
+            && let Err(reply) = check_headers(asked, route, &called)
+        {
+            return reply;
+        }
+        let open = match self.decide(asked, &called).await {
+            Ok(open) => open,
+            Err(reply) => return reply,
+        };
+        let form = self.settings().denials;
+        match route {
+            Some(Ok(route)) => self.call_at(asked, &called, route, open).await,
+            Some(Err(error)) => {
+                let settling = open.failed_soon(&error);
+                settling.settled().await.ok();
+                match error {
+                    ListError::Upstream(error) => failed(&error, form),
+                    error => tool_error(&format!("{error}."), &json!({"code": "unchecked"})),
+                }
+            }
+            None => {
+                // A policy may name a tool that no server has.
+                let reason = self.nowhere(&called.name);
+                let settling = open.failed_soon(&reason);
+                settling.settled().await.ok();
+                tool_error(&reason, &json!({"code": "no_server"}))
+            }
+        }
+    }
+
+    /// Where a tool is, its list looked at again where that is due.
+    async fn route(&self, asked: &Asked, name: &str) -> Option<Result<Route, ListError>> {
+        let named = match self.named(name) {
+            Some(named) => named,
+            None => {
+                self.look_at_unknown(name).await;
+                self.named(name)?
+            }
+        };
+        let shelf = self.shelf(&named.server)?;
+        let looked = async {
+            let looking = shelf
+                .sight(&asked.conversation.id, &asked.agent.face)
+                .await?;
+            let oldest = shelf.upstream.settings().watch.before_call;
+            self.tools_of(&shelf, &looking, oldest).await?;
+            Ok(looking)
+        };
+        let looking = match looked.await {
+            Ok(looking) => looking,
+            Err(error) => return Some(Err(error)),
+        };
+        // The look may have changed what the name means.
+        let now = self.named(name)?;
+        if now.server != named.server {
+            return None;
+        }
+        Some(Ok(Route {
+            shelf,
+            looking,
+            tool: now.name,
+        }))
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<Named> {
+        self.shared.directory.load().tools.find(name).cloned()
+    }
+
+    /// Looks at the servers that nobody has looked at yet and that may have a tool of this name: an agent
+    /// need not have listed the tools before it calls one.
+    async fn look_at_unknown(&self, name: &str) {
+        let settings = self.settings();
+        let mut looks = Vec::new();
+        for shelf in self.shelves().iter() {
+            let server = shelf.upstream.name();
+            let prefixed = || {
+                let rest = name.strip_prefix(server);
+                rest.is_some_and(|rest| rest.starts_with(&settings.separator))
+            };
+            // A list that the guard does not decide by yet is waited for.
+            let is_known = shelf.known_tools().iter().any(|it| it.is_in_force());
+            if is_known || settings.prefix == PrefixMode::Always && !prefixed() {
+                continue;
+            }
+            let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
+            let limit = shelf.upstream.settings().timeouts.list;
+            looks.push(tokio::spawn(async move {
+                let look = gateway.look_at(&shelf, None);
+                drop(tokio::time::timeout(limit, look).await);
+            }));
+        }
+        for look in looks {
+            // What goes wrong shows in the health of the server.
+            drop(look.await);
+        }
+    }
+
+    async fn decide(&self, asked: &Asked, called: &Called<'_>) -> Result<OpenCall, Reply> {
+        let meta = called.members.object("_meta");
+        let groups = asked.groups(meta.as_ref())?;
+        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        let call = Call {
+            tool: &called.name,
+            principal: &asked.conversation.principal,
+            session: asked.session(),
+            groups,
+            state: state.as_deref(),
+            arguments: Arc::clone(&called.arguments),
+            attributes: BTreeMap::new(),
+        };
+        let began = self.now();
+        let deciding = self.shared.guard.decide_soon(&call);
+        let decided = deciding.decided().await;
+        self.count_stage(Stage::Decide, self.now().saturating_sub(began));
+        decided.map_err(|denial| {
+            let directory = self.shared.directory.load();
+            match directory.tools.refused(&called.name) {
+                Some(servers) => {
+                    let text = format!("{}.", collision(&called.name, servers));
+                    tool_error(&text, &json!({"code": "collision"}))
+                }
+                None => denied(&denial, self.settings().denials),
+            }
+        })
+    }
+
+    /// Makes a permitted call.
+    async fn call_at(
+        &self,
+        asked: &Arc<Asked>,
+        called: &Called<'_>,
+        route: Route,
+        open: OpenCall,
+    ) -> Reply {
+        let Route {
+            shelf,
+            looking,
+            tool,
+        } = route;
+        let renamed = (*tool != *called.name).then_some(("name", &*tool));
+        let params = forwarded_members(called.params, &called.members, renamed);
+        let params = Some(params.into_owned());
+        let mut headers = self.param_headers(&shelf, &looking, &tool, called);
+        headers.extend(trace_header(asked));
+        let outgoing = Outgoing {
+            shelf: Arc::clone(&shelf),
+            looking,
+            method: "tools/call".to_owned(),
+            params,
+            headers,
+        };
+        let began = self.now();
+        let (open, exchanged) = self.exchange_call(asked, outgoing, open).await;
+        let took = self.now().saturating_sub(began);
+        self.count_stage(Stage::Upstream, took);
+        match (open, exchanged) {
+            (Some(open), exchanged) => self.settle(asked, &shelf, &tool, open, exchanged).await,
+            (None, Exchanged::Parked(reply)) => reply,
+            (None, _) => Reply::Nothing,
+        }
+    }
+
+    /// Tells the guard how a call ended, and makes the answer of it.
+    pub(super) async fn settle(
+        &self,
+        asked: &Arc<Asked>,
+        shelf: &Arc<Shelf>,
+        tool: &str,
+        open: OpenCall,
+        exchanged: Exchanged,
+    ) -> Reply {
+        let began = self.now();
+        let reply = match exchanged {
+            Exchanged::Answered(Ok(result)) => {
+                self.settle_result(asked, shelf, tool, open, result).await
+            }
+            Exchanged::Answered(Err(error)) => {
+                let words = format!("{} ({})", error.message, error.code);
+                open.failed_soon(&words).settled().await.ok();
+                Reply::Error(error)
+            }
+            Exchanged::Failed(error) => {
+                open.failed_soon(&error).settled().await.ok();
+                failed(&error, self.settings().denials)
+            }
+            Exchanged::Parked(reply) => {
+                open.suspended_soon().settled().await.ok();
+                reply
+            }
+        };
+        self.count_stage(Stage::Settle, self.now().saturating_sub(began));
+        match (reply, asked.agent.era) {
+            (Reply::Result(result), Era::Stateless) => Reply::Result(typed(result)),
+            (reply, _) => reply,
+        }
+    }
+
+    async fn settle_result(
+        &self,
+        asked: &Arc<Asked>,
+        shelf: &Arc<Shelf>,
+        tool: &str,
+        open: OpenCall,
+        result: Box<RawValue>,
+    ) -> Reply {
+        let server = shelf.upstream.name();
+        match look(&result) {
+            Looked::ToolError => {
+                // A model reads errors, too.
+                self.shared.watch.observe(server, tool, result.get().into());
+                let words = error_words(&result);
+                open.failed_soon(&words).settled().await.ok();
+            }
+            Looked::InputRequired => {
+                open.suspended_soon().settled().await.ok();
+                return Reply::raw(result);
+            }
+            Looked::Task => {
+                let shown = self.with_shown_task(shelf, Some(&result)).unwrap_or(result);
+                self.keep_task(asked, &shown, open);
+                return Reply::raw(shown);
+            }
+            Looked::Complete => {
+                self.shared.watch.observe(server, tool, result.get().into());
+                let moves = open.leads_to().is_some();
+                let settling = if open.checks_output() {
+                    open.succeeded_soon(&structured(&result))
+                } else {
+                    open.succeeded_unseen_soon()
+                };
+                if let Err(rejected) = settling.settled().await {
+                    let text = format!(
+                        "The answer of `{tool}` was withheld: {rejected}. Go on without it, or tell the person you work for."
+                    );
+                    return tool_error(&text, &json!({"code": "invalid_output"}));
+                }
+                if moves {
+                    self.tell_moved(asked);
+                }
+            }
+        }
+        if shelf.upstream.settings().watch.strip_hidden
+            && let Cow::Owned(stripped) = strip_hidden(result.get())
+        {
+            return Reply::Result(stripped);
+        }
+        Reply::raw(result)
+    }
+
+    /// What is told of a tool that no server has.
+    fn nowhere(&self, name: &str) -> String {
+        format!(
+            "`{name}` is in the policy, but no server behind this gateway offers it. Go on without it."
+        )
+    }
+
+    fn param_headers(
+        &self,
+        shelf: &Shelf,
+        looking: &Looking,
+        tool: &str,
+        called: &Called<'_>,
+    ) -> Vec<(String, String)> {
+        if looking.era == Era::Handshake {
+            return Vec::new();
+        }
+        let list = shelf.last_tools(&looking.sight);
+        let item = list.as_ref().and_then(|list| list.tool(tool));
+        let item = item.filter(|item| !item.headers.is_empty());
+        item.map_or_else(Vec::new, |item| {
+            item.headers.headers(called.raw_arguments().as_deref())
+        })
+    }
+}
+
+impl<'p> Called<'p> {
+    fn raw_arguments(&self) -> Option<Box<RawValue>> {
+        RawValue::from_string(self.members.get("arguments")?.to_owned()).ok()
+    }
+
+    fn read(params: Option<&'p RawValue>) -> Result<Self, Reply> {
+        let invalid = |text: String| Reply::error(INVALID_PARAMS, text);
+        let params = params.ok_or_else(|| invalid("params is missing".to_owned()))?;
+        let members = readable(params)?;
+        let name = match members.text("name") {
+            Some(name) => Cow::Owned(name.into_owned()),
+            None => return Err(invalid("params.name is no string".to_owned())),
+        };
+        let arguments = match members.get("arguments") {
+            None | Some("null") => Value::Object(serde_json::Map::new()),
+            Some(text) => {
+                let parsed = parse(text).map_err(|error| {
+                    invalid(format!("params.arguments cannot be read: {error}"))
+                })?;
+                // Whoever reads the other one would do something else than what was decided.
+                if let Some(twice) = parsed.duplicates.first() {
+                    let place = format!("params.arguments{}", twice.pointer);
+                    return Err(invalid(format!("{place} is written twice")));
+                }
+                parsed.value
+            }
+        };
+        Ok(Self {
+            params,
+            members,
+            name,
+            arguments: Arc::new(arguments),
+        })
+    }
+}
+
+/// Holds the headers of a stateless call to its arguments.
+fn check_headers(asked: &Asked, route: &Route, called: &Called<'_>) -> Result<(), Reply> {
+    if asked.agent.era == Era::Handshake || !asked.headers.are_there() {
+        return Ok(());
+    }
+    let list = route.shelf.last_tools(&route.looking.sight);
+    let item = list.as_ref().and_then(|list| list.tool(&route.tool));
+    let Some(item) = item.filter(|item| !item.headers.is_empty()) else {
+        return Ok(());
+    };
+    let arguments = called.raw_arguments();
+    let held = item
+        .headers
+        .check(arguments.as_deref(), |name| asked.headers.sent(name));
+    held.map_err(|message| Reply::error(HEADER_MISMATCH, message))
+}
+
+/// The text of a tool's error, for the log.
+fn error_words(result: &RawValue) -> String {
+    let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let content = result.get("content").and_then(Value::as_array);
+    let mut texts = content
+        .into_iter()
+        .flatten()
+        .filter_map(|part| part.get("text").and_then(Value::as_str));
+    texts.next().unwrap_or("the tool failed").to_owned()
+}
+
+/// What a result promises to satisfy the output schema.
+fn structured(result: &RawValue) -> Value {
+    let members = Members::of_optional(Some(result));
+    let structured = members.get("structuredContent");
+    serde_json::from_str(structured.unwrap_or("null")).unwrap_or_default()
+}

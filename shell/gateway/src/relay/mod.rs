@@ -1,0 +1,198 @@
+//! What becomes of the messages of agents.
+
+mod asked;
+mod call;
+mod denial;
+mod exchange;
+mod flights;
+mod hearing;
+mod holding;
+mod listen;
+mod lists;
+mod opening;
+mod parking;
+mod pass;
+mod restoring;
+mod result;
+mod task_ids;
+mod tell;
+mod traced;
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolwarden_mcp::codes::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
+use toolwarden_mcp::serve::answer;
+use toolwarden_mcp::{Era, Members, Message, RpcError};
+
+use crate::catalogue::Kind;
+use crate::gateway::Gateway;
+
+pub use asked::{Asked, Headers, NoHeaders};
+pub(crate) use flights::Flights;
+pub use hearing::GatewayHearing;
+pub use opening::Initialized;
+pub use parking::Parking;
+
+/// What an agent gets for a request.
+#[derive(Debug)]
+pub enum Reply {
+    /// The text of the result.
+    Result(String),
+    /// An error.
+    Error(RpcError),
+    /// Nothing: it gave the request up.
+    Nothing,
+}
+
+impl Reply {
+    fn raw(result: Box<RawValue>) -> Self {
+        Self::Result(String::from(Box::<str>::from(result)))
+    }
+
+    pub(crate) fn error(code: i64, message: impl Into<String>) -> Self {
+        Self::Error(RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        })
+    }
+}
+
+/// An empty result.
+const EMPTY: &str = "{}";
+/// Methods that the stateless era took away. A server behind us may still answer them.
+const REMOVED: [&str; 7] = [
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/list",
+    "tasks/result",
+];
+
+impl Gateway {
+    /// Answers a request of an agent.
+    pub async fn handle(
+        &self,
+        asked: &Arc<Asked>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Reply {
+        let began = self.now();
+        // Over HTTP a stateless agent gives up by closing the stream, which drops this work.
+        let under_way = asked.conversation.begin(asked.id.get());
+        let reply = tokio::select! {
+            reply = self.answer(asked, method, params) => reply,
+            () = under_way.cancelled() => Reply::Nothing,
+        };
+        let took = self.now().saturating_sub(began);
+        self.count_answered(method, asked.agent.era, &reply, took);
+        reply
+    }
+
+    async fn answer(&self, asked: &Arc<Asked>, method: &str, params: Option<&RawValue>) -> Reply {
+        // A call reads its parameters itself, and once.
+        if method != "tools/call"
+            && let Some(Err(reply)) = params.map(readable)
+        {
+            return reply;
+        }
+        if asked.agent.era == Era::Stateless && REMOVED.contains(&method) {
+            return unknown_method(method);
+        }
+        match method {
+            "tools/call" => self.traced_call(asked, params).await,
+            "tools/list" => self.list(asked, Kind::Tools, params).await,
+            "prompts/list" => self.list(asked, Kind::Prompts, params).await,
+            "resources/list" => self.list(asked, Kind::Resources, params).await,
+            "resources/templates/list" => self.list(asked, Kind::Templates, params).await,
+            "ping" => Reply::Result(EMPTY.to_owned()),
+            "server/discover" => self.discover(asked).await,
+            "prompts/get" => self.get_prompt(asked, params).await,
+            "resources/read" => self.read_resource(asked, params).await,
+            "resources/subscribe" | "resources/unsubscribe" => {
+                self.subscribe(asked, method, params).await
+            }
+            "completion/complete" => self.complete(asked, params).await,
+            "logging/setLevel" => self.set_level(asked, params).await,
+            "subscriptions/listen" if asked.agent.era == Era::Stateless => {
+                self.listen(asked, params).await
+            }
+            "initialize" => Reply::error(INVALID_REQUEST, "this session is initialized already"),
+            method if method.starts_with("tasks/") => self.task(asked, method, params).await,
+            method => self.pass_unknown(asked, method, params).await,
+        }
+    }
+
+    /// Takes a notification of an agent.
+    pub async fn notified(&self, asked: &Arc<Asked>, method: &str, params: Option<&RawValue>) {
+        match method {
+            "notifications/cancelled" => {
+                let params = Members::of_optional(params);
+                if let Some(id) = params.get("requestId") {
+                    asked.conversation.cancel(id);
+                }
+            }
+            // Servers were told when they were reached.
+            "notifications/initialized" => {}
+            // Cancellation and progress of what servers asked belong to the answers of the agent.
+            method => self.pass_notification(asked, method, params).await,
+        }
+    }
+
+    /// Takes what an agent answers to a request of a server.
+    pub fn answered(&self, asked: &Asked, id: &RawValue, answer: crate::conversation::AgentAnswer) {
+        asked.conversation.answered(id, answer);
+    }
+
+    /// Takes any message of an agent; gives the text of the answer where there is one.
+    pub async fn take(&self, asked: &Arc<Asked>, message: Message) -> Option<String> {
+        match message {
+            Message::Request { id, method, params } => {
+                let reply = self.handle(asked, &method, params.as_deref()).await;
+                reply.text(&id)
+            }
+            Message::Notification { method, params } => {
+                self.notified(asked, &method, params.as_deref()).await;
+                None
+            }
+            Message::Response { id, outcome } => {
+                self.answered(asked, &id, outcome);
+                None
+            }
+        }
+    }
+}
+
+impl Reply {
+    /// The text of the answer to a request.
+    #[must_use]
+    pub fn text(&self, id: &RawValue) -> Option<String> {
+        match self {
+            Self::Result(result) => Some(answer::answer_with(id, result)),
+            Self::Error(error) => Some(answer::outcome(id, Err(error))),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// The members of parameters. Those that are no object are refused, and those that say the same thing
+/// twice: whoever reads the other one would do something else than what was decided.
+fn readable(params: &RawValue) -> Result<Members<'_>, Reply> {
+    let invalid = |text: String| Reply::error(INVALID_PARAMS, text);
+    let members = Members::of(params);
+    let members = members.map_err(|error| invalid(format!("params is no object: {error}")))?;
+    match members.twice() {
+        Some(twice) => Err(invalid(format!("params has `{twice}` twice"))),
+        None => Ok(members),
+    }
+}
+
+fn unknown_method(method: &str) -> Reply {
+    Reply::error(
+        METHOD_NOT_FOUND,
+        format!("no server behind this gateway offers `{method}`"),
+    )
+}

@@ -1,0 +1,320 @@
+//! How agents are greeted: `initialize` and `server/discover`.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use toolwarden_guard::RequestedGroups;
+use toolwarden_mcp::codes::{INTERNAL_ERROR, INVALID_PARAMS};
+use toolwarden_mcp::serve::handshake::{SERVED_VERSIONS, version_for};
+use toolwarden_mcp::{Era, Face, Members, RpcError, ServerDescription};
+use toolwarden_warden::guard::Call;
+
+use super::asked::{Asked, SESSION_KEY};
+use super::denial::denied;
+use super::{Gateway, Reply};
+use crate::agent::{Agent, nothing};
+use crate::catalogue::Shelf;
+use crate::conversation::{Conversation, Opened};
+use crate::upstream::{LinkKey, UpstreamError};
+use toolwarden_warden::settings::DenialForm;
+
+/// A conversation that was begun, and what its agent is told.
+#[derive(Debug)]
+pub struct Initialized {
+    /// The conversation.
+    pub conversation: Arc<Conversation>,
+    /// The text of the result.
+    pub result: String,
+}
+
+impl Gateway {
+    /// Begins a conversation of the handshake era.
+    ///
+    /// # Errors
+    /// The agent says nothing usable of itself, asks for groups that are not its own, or there is no
+    /// room.
+    pub async fn initialize(
+        &self,
+        principal: &Arc<str>,
+        params: Option<&RawValue>,
+        groups: Option<RequestedGroups>,
+    ) -> Result<Initialized, RpcError> {
+        let members = Members::of_optional(params);
+        let agent = Agent::introduced(&members)?;
+        let named = members
+            .object("_meta")
+            .and_then(|meta| meta.text(SESSION_KEY).map(|it| Arc::<str>::from(&*it)));
+        if let Some(shelf) = self.transparent() {
+            // The one server is told who speaks, so that it offers what this agent can use.
+            let reached = self.reach(&shelf, &agent.face).await;
+            reached.map_err(|error| unavailable(&error))?;
+        }
+        let id = new_id()?;
+        let session = named.unwrap_or_else(|| Arc::clone(&id));
+        let with = Opened {
+            principal: Arc::clone(principal),
+            session: Some(session),
+            groups: groups.clone(),
+            agent: agent.clone(),
+        };
+        // Before the conversation begins, so that it is not told of changes it never saw.
+        let descriptions = self.descriptions().await;
+        let conversation = self.open_conversation(id, with)?;
+        let (info, instructions) = self.introduction(&descriptions);
+        let mut result = json!({
+            "protocolVersion": agent.version,
+            "capabilities": capabilities(&descriptions),
+            "serverInfo": info,
+        });
+        if let (Some(text), Value::Object(result)) = (instructions, &mut result) {
+            result.insert("instructions".to_owned(), text.into());
+        }
+        Ok(Initialized {
+            conversation,
+            result: result.to_string(),
+        })
+    }
+
+    /// The conversation of a stateless request: by the name it gives, else the principal's own.
+    ///
+    /// # Errors
+    /// There is no room.
+    pub fn stateless_conversation(
+        &self,
+        principal: &Arc<str>,
+        params: Option<&RawValue>,
+        agent: &Agent,
+    ) -> Result<Arc<Conversation>, RpcError> {
+        let members = Members::of_optional(params);
+        let named = members
+            .object("_meta")
+            .and_then(|meta| meta.text(SESSION_KEY).map(|it| Arc::<str>::from(&*it)));
+        // Capabilities are part of the name: a server's session has those it was opened with.
+        let face = agent.face.capabilities.get();
+        let id = format!(
+            "stateless\u{0}{principal}\u{0}{}\u{0}{face}",
+            named.as_deref().unwrap_or_default()
+        );
+        if let Some(known) = self.shared.conversations.find(&id, self.now()) {
+            return Ok(known);
+        }
+        let with = Opened {
+            principal: Arc::clone(principal),
+            session: named,
+            // Every request of this era asks for its own.
+            groups: None,
+            agent: agent.clone(),
+        };
+        let opened = self.shared.conversations.open(id.into(), with, self.now());
+        opened.map_err(|error| internal(&error.to_string()))
+    }
+
+    fn open_conversation(&self, id: Arc<str>, with: Opened) -> Result<Arc<Conversation>, RpcError> {
+        let call = Call {
+            principal: &with.principal,
+            session: with.session.as_deref(),
+            groups: with.groups.clone(),
+            ..Call::default()
+        };
+        if let Err(denial) = self.shared.guard.open_session(&call) {
+            return Err(match denied(&denial, DenialForm::RpcError) {
+                Reply::Error(error) => error,
+                Reply::Result(_) | Reply::Nothing => internal(&denial.reason),
+            });
+        }
+        let opened = self.shared.conversations.open(id, with, self.now());
+        opened.map_err(|error| internal(&error.to_string()))
+    }
+
+    /// Answers `server/discover`.
+    pub(super) async fn discover(&self, asked: &Asked) -> Reply {
+        if let Some(shelf) = self.transparent()
+            && let Err(error) = self.reach(&shelf, &asked.agent.face).await
+        {
+            return Reply::Error(unavailable(&error));
+        }
+        let descriptions = self.descriptions().await;
+        let (info, instructions) = self.introduction(&descriptions);
+        let mut result = json!({
+            "resultType": "complete",
+            "supportedVersions": SERVED_VERSIONS,
+            "capabilities": capabilities(&descriptions),
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "_meta": {"io.modelcontextprotocol/serverInfo": info},
+        });
+        if let (Some(text), Value::Object(result)) = (instructions, &mut result) {
+            result.insert("instructions".to_owned(), text.into());
+        }
+        Reply::Result(result.to_string())
+    }
+
+    /// Reaches the only server for its only agent.
+    async fn reach(&self, shelf: &Arc<Shelf>, face: &Face) -> Result<(), UpstreamError> {
+        let upstream = &shelf.upstream;
+        if self.shared.alone {
+            upstream.speak_as(face);
+        }
+        let face = upstream.face();
+        upstream.link(&LinkKey::Main, &face).await.map(drop)
+    }
+
+    /// What servers say of themselves, in written order. Those that are starting are waited for as long
+    /// as a list would be.
+    async fn descriptions(&self) -> Vec<(Arc<Shelf>, Arc<ServerDescription>)> {
+        let shelves = self.shelves();
+        let mut found = Vec::with_capacity(shelves.len());
+        let mut waiting = Vec::new();
+        for shelf in shelves.iter() {
+            let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
+            let limit = shelf.upstream.settings().timeouts.list;
+            waiting.push(tokio::spawn(async move {
+                // The first look pins what there is, so that what is said here is checked, too.
+                let looked = tokio::time::timeout(limit, gateway.look_at(&shelf, None)).await;
+                drop(looked);
+                let description = shelf.upstream.description()?;
+                Some((shelf, description))
+            }));
+        }
+        for described in waiting {
+            if let Ok(Some(pair)) = described.await {
+                found.push(pair);
+            }
+        }
+        found
+    }
+
+    /// Who the gateway says it is, and what it tells models: of one server what that server says, of
+    /// several all of it. What drifted is not told.
+    fn introduction(
+        &self,
+        descriptions: &[(Arc<Shelf>, Arc<ServerDescription>)],
+    ) -> (Value, Option<String>) {
+        let ours = json!({"name": "toolwarden", "version": env!("CARGO_PKG_VERSION")});
+        let told = descriptions
+            .iter()
+            .filter(|(shelf, _)| shelf.tells_instructions());
+        if self.transparent().is_some()
+            && let [(_, only)] = descriptions
+        {
+            let info = only.info.as_ref();
+            let info = info.and_then(|it| serde_json::from_str(it.get()).ok());
+            let text = told.filter_map(|(_, it)| it.instructions.clone()).next();
+            return (info.unwrap_or(ours), text);
+        }
+        let texts: Vec<String> = told
+            .filter_map(|(shelf, it)| {
+                let text = it.instructions.as_ref()?;
+                Some(format!("# {}\n\n{text}", shelf.upstream.name()))
+            })
+            .collect();
+        (ours, (!texts.is_empty()).then(|| texts.join("\n\n")))
+    }
+}
+
+impl Agent {
+    /// An agent as `initialize` introduces it.
+    fn introduced(params: &Members<'_>) -> Result<Self, RpcError> {
+        let invalid = |text: &str| RpcError {
+            code: INVALID_PARAMS,
+            message: text.to_owned(),
+            data: None,
+        };
+        let asked = params
+            .text("protocolVersion")
+            .ok_or_else(|| invalid("params.protocolVersion is no string"))?;
+        let member = |key: &str| {
+            let text = params.get(key).filter(|text| text.starts_with('{'))?;
+            RawValue::from_string(text.to_owned()).ok()
+        };
+        Ok(Self {
+            era: Era::Handshake,
+            version: version_for(&asked).to_owned(),
+            face: Face {
+                capabilities: member("capabilities").unwrap_or_else(nothing),
+                info: member("clientInfo")
+                    .ok_or_else(|| invalid("params.clientInfo is missing"))?,
+            },
+            log_level: None,
+        })
+    }
+}
+
+/// What all servers together can do. Tools change with every state, so that agents are told.
+fn capabilities(descriptions: &[(Arc<Shelf>, Arc<ServerDescription>)]) -> Value {
+    let mut all = Map::new();
+    for (_, description) in descriptions {
+        let said = description.capabilities.as_ref();
+        let said = said.and_then(|it| serde_json::from_str::<Value>(it.get()).ok());
+        if let Some(Value::Object(said)) = said {
+            unite(&mut all, said);
+        }
+    }
+    let tools = all.entry("tools").or_insert_with(|| json!({}));
+    if let Value::Object(tools) = tools {
+        tools.insert("listChanged".to_owned(), Value::Bool(true));
+    }
+    Value::Object(all)
+}
+
+fn unite(all: &mut Map<String, Value>, said: Map<String, Value>) {
+    for (key, value) in said {
+        match (all.get_mut(&key), value) {
+            (Some(Value::Object(held)), Value::Object(more)) => unite(held, more),
+            (Some(held @ Value::Bool(false)), value) => *held = value,
+            (Some(_), _) => {}
+            (None, value) => {
+                all.insert(key, value);
+            }
+        }
+    }
+}
+
+fn new_id() -> Result<Arc<str>, RpcError> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).map_err(|error| internal(&error.to_string()))?;
+    let id = bytes.iter().map(|byte| format!("{byte:02x}"));
+    Ok(id.collect::<String>().into())
+}
+
+fn internal(message: &str) -> RpcError {
+    RpcError {
+        code: INTERNAL_ERROR,
+        message: message.to_owned(),
+        data: None,
+    }
+}
+
+fn unavailable(error: &UpstreamError) -> RpcError {
+    match super::denial::unavailable(error) {
+        Reply::Error(error) => error,
+        Reply::Result(_) | Reply::Nothing => internal(&error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_united() {
+        let mut all = Map::new();
+        for said in [
+            json!({"resources": {"subscribe": false}, "prompts": {}}),
+            json!({"resources": {"subscribe": true, "listChanged": true}, "logging": {}}),
+        ] {
+            if let Value::Object(said) = said {
+                unite(&mut all, said);
+            }
+        }
+        assert_eq!(
+            Value::Object(all),
+            json!({
+                "resources": {"subscribe": true, "listChanged": true},
+                "prompts": {},
+                "logging": {},
+            })
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! What a result says of itself, and what each era adds to it.
+
+use serde_json::value::RawValue;
+use toolwarden_mcp::Members;
+
+/// What kind of result it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Looked {
+    /// The answer.
+    Complete,
+    /// The answer: the tool failed.
+    ToolError,
+    /// More is asked for first.
+    InputRequired,
+    /// The answer comes later, from a task.
+    Task,
+}
+
+/// Looks at a result without taking it apart further than one level.
+pub(super) fn look(result: &RawValue) -> Looked {
+    look_at(result.get())
+}
+
+/// As [`look`], at its text.
+pub(super) fn look_at(result: &str) -> Looked {
+    let members: Members<'_> = serde_json::from_str(result).unwrap_or_default();
+    match members.text("resultType").as_deref() {
+        Some("input_required") => return Looked::InputRequired,
+        Some("task") => return Looked::Task,
+        _ => {}
+    }
+    if members.get("isError") == Some("true") {
+        Looked::ToolError
+    } else if members.get("content").is_none() && members.get("task").is_some() {
+        Looked::Task
+    } else {
+        Looked::Complete
+    }
+}
+
+/// A result as the stateless era wants it: it says of which type it is.
+pub(super) fn typed(result: String) -> String {
+    let raw = RawValue::from_string(result);
+    let Ok(raw) = raw else {
+        return String::new();
+    };
+    let has_type = Members::of(&raw).is_ok_and(|it| it.get("resultType").is_some());
+    let result = String::from(Box::<str>::from(raw));
+    if has_type {
+        return result;
+    }
+    with_first(&result, r#""resultType":"complete""#)
+}
+
+/// A list of ours as the stateless era wants it: nobody else's, and to be asked for again.
+pub(super) fn private(result: &str) -> String {
+    with_first(
+        result,
+        r#""resultType":"complete","ttlMs":0,"cacheScope":"private""#,
+    )
+}
+
+/// A result with the cache directives of the stateless era, where it lacks them.
+pub(super) fn cacheable(result: String) -> String {
+    let Ok(raw) = RawValue::from_string(result) else {
+        return String::new();
+    };
+    let mut missing = String::new();
+    if let Ok(members) = Members::of(&raw) {
+        for (key, member) in [
+            ("resultType", r#""resultType":"complete""#),
+            ("ttlMs", r#""ttlMs":0"#),
+            ("cacheScope", r#""cacheScope":"private""#),
+        ] {
+            if members.get(key).is_none() {
+                let comma = if missing.is_empty() { "" } else { "," };
+                missing.push_str(comma);
+                missing.push_str(member);
+            }
+        }
+    }
+    if missing.is_empty() {
+        return String::from(Box::<str>::from(raw));
+    }
+    with_first(raw.get(), &missing)
+}
+
+/// Puts members before all others of an object.
+fn with_first(object: &str, members: &str) -> String {
+    let rest = object.trim_start().strip_prefix('{').unwrap_or("}");
+    let comma = if rest.trim_start().starts_with('}') {
+        ""
+    } else {
+        ","
+    };
+    format!("{{{members}{comma}{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_say_what_they_are() {
+        let looked = |text: &str| look(&RawValue::from_string(text.to_owned()).unwrap());
+        assert_eq!(looked(r#"{"content":[]}"#), Looked::Complete);
+        assert_eq!(
+            looked(r#"{"content":[],"isError":true}"#),
+            Looked::ToolError
+        );
+        assert_eq!(
+            looked(r#"{"resultType":"input_required","inputRequests":{}}"#),
+            Looked::InputRequired
+        );
+        assert_eq!(looked(r#"{"task":{"taskId":"1"}}"#), Looked::Task);
+        assert_eq!(looked("[]"), Looked::Complete);
+    }
+
+    #[test]
+    fn the_stateless_era_wants_types() {
+        assert_eq!(
+            typed(r#"{ "content":[1.00] }"#.to_owned()),
+            r#"{"resultType":"complete", "content":[1.00] }"#
+        );
+        assert_eq!(typed("{}".to_owned()), r#"{"resultType":"complete"}"#);
+        let task = r#"{"resultType":"task"}"#;
+        assert_eq!(typed(task.to_owned()), task);
+        assert_eq!(
+            cacheable(r#"{"ttlMs":5,"contents":[]}"#.to_owned()),
+            r#"{"resultType":"complete","cacheScope":"private","ttlMs":5,"contents":[]}"#
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! Names of tasks: servers make them up, so that two of them may make up the same one. Agents see them
+//! with the name of their server before them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolwarden_mcp::Members;
+use toolwarden_mcp::codes::INVALID_PARAMS;
+use toolwarden_warden::guard::OpenCall;
+
+use super::asked::Asked;
+use super::exchange::{Exchanged, Outgoing, forwarded};
+use super::result::{Looked, look};
+use super::{Gateway, Reply};
+use crate::catalogue::Shelf;
+
+/// The member of `_meta` that names the task a message belongs to.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// What stands between the name of a server and that of its task.
+const SEPARATOR: char = '/';
+
+impl Gateway {
+    /// A result or parameters of a server with the names of tasks as agents see them; none where there
+    /// is nothing to change.
+    pub(super) fn with_shown_task(
+        &self,
+        shelf: &Shelf,
+        object: Option<&RawValue>,
+    ) -> Option<Box<RawValue>> {
+        if self.transparent().is_some() {
+            return None;
+        }
+        let server = shelf.upstream.name();
+        rewritten(object?, &|id| Some(format!("{server}{SEPARATOR}{id}")))
+    }
+
+    /// Answers a request about a task.
+    pub(super) async fn task(
+        &self,
+        asked: &Arc<Asked>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Reply {
+        if method == "tasks/list" {
+            return self.list_tasks(asked, params).await;
+        }
+        let members = Members::of_optional(params);
+        let Some(shown) = members.text("taskId") else {
+            return Reply::error(INVALID_PARAMS, "params.taskId is no string");
+        };
+        let Some((shelf, id)) = self.task_at(&shown) else {
+            let text = format!("no task `{shown}` is known");
+            return Reply::error(INVALID_PARAMS, text);
+        };
+        let change = (*id != *shown).then_some(("taskId", &*id));
+        let Some(params) = forwarded(params, change) else {
+            return Reply::error(INVALID_PARAMS, "params is missing");
+        };
+        let params = params.into_owned();
+        let reply = self
+            .ask_server(asked, Arc::clone(&shelf), method, Some(params))
+            .await;
+        let Reply::Result(result) = reply else {
+            return reply;
+        };
+        let Ok(result) = RawValue::from_string(result) else {
+            return Reply::error(INVALID_PARAMS, "the result is no JSON");
+        };
+        if let Some(open) = asked
+            .conversation
+            .tasks
+            .take_if_over(method, &shown, &result)
+        {
+            match look(&result) {
+                Looked::ToolError => drop(open.failed_soon(&"the task failed").settled().await),
+                _ if Members::of_optional(Some(&result))
+                    .text("status")
+                    .as_deref()
+                    == Some("cancelled") =>
+                {
+                    drop(open.failed_soon(&"the task was cancelled").settled().await);
+                }
+                _ => {
+                    drop(open.succeeded_unseen_soon().settled().await);
+                    self.tell_moved(asked);
+                }
+            }
+        }
+        let shown = self.with_shown_task(&shelf, Some(&result));
+        Reply::raw(shown.unwrap_or(result))
+    }
+
+    async fn list_tasks(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
+        let mut tasks = Vec::new();
+        for shelf in self.shelves().iter() {
+            let outgoing = match self.outgoing(asked, shelf, "tasks/list", params).await {
+                Ok(outgoing) => outgoing,
+                Err(_) => continue,
+            };
+            let Exchanged::Answered(Ok(result)) = self.exchange(asked, outgoing).await else {
+                continue;
+            };
+            let members = Members::of_optional(Some(&result));
+            let list: Vec<Box<RawValue>> = members
+                .get("tasks")
+                .and_then(|text| serde_json::from_str(text).ok())
+                .unwrap_or_default();
+            for task in list {
+                let shown = self.with_shown_task(shelf, Some(&task)).unwrap_or(task);
+                tasks.push(shown.get().to_owned());
+            }
+        }
+        Reply::Result(format!("{{\"tasks\":[{}]}}", tasks.join(",")))
+    }
+
+    /// Keeps a permitted call open until its task is over.
+    pub(super) fn keep_task(&self, asked: &Asked, result: &RawValue, open: OpenCall) {
+        let members = Members::of_optional(Some(result));
+        let id = members
+            .object("task")
+            .and_then(|task| task.text("taskId").map(|it| it.into_owned()))
+            .or_else(|| members.text("taskId").map(|it| it.into_owned()));
+        if let Some(id) = id {
+            asked.conversation.tasks.keep(id, open);
+        }
+    }
+
+    fn task_at(&self, shown: &str) -> Option<(Arc<Shelf>, String)> {
+        if let Some(only) = self.transparent() {
+            return Some((only, shown.to_owned()));
+        }
+        let (server, id) = shown.split_once(SEPARATOR)?;
+        Some((self.shelf(server)?, id.to_owned()))
+    }
+
+    /// A request to one server, ready to be sent.
+    pub(super) async fn outgoing(
+        &self,
+        asked: &Asked,
+        shelf: &Arc<Shelf>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Outgoing, Reply> {
+        let looking = shelf
+            .sight(&asked.conversation.id, &asked.agent.face)
+            .await
+            .map_err(|error| super::pass::unlisted(&error))?;
+        Ok(Outgoing {
+            shelf: Arc::clone(shelf),
+            looking,
+            method: method.to_owned(),
+            params: forwarded(params, None).map(std::borrow::Cow::into_owned),
+            headers: super::traced::trace_header(asked).into_iter().collect(),
+        })
+    }
+}
+
+/// An object whose names of tasks are changed: its own, that of the task in it, and that of the task it
+/// belongs to.
+fn rewritten(object: &RawValue, change: &dyn Fn(&str) -> Option<String>) -> Option<Box<RawValue>> {
+    // Few messages are about tasks, and searching text is cheaper than taking it apart.
+    if !object.get().contains("taskId") {
+        return None;
+    }
+    let mut members = Members::of(object).ok()?;
+    let changed = |members: &Members<'_>| {
+        let id = members.text("taskId")?;
+        Some(Value::from(change(&id)?).to_string())
+    };
+    let mut touched = false;
+    if let Some(id) = changed(&members) {
+        members.set("taskId", id);
+        touched = true;
+    }
+    let task = members.object("task").and_then(|mut task| {
+        let id = changed(&task)?;
+        task.set("taskId", id);
+        Some(task.to_string())
+    });
+    if let Some(task) = task {
+        members.set("task", task);
+        touched = true;
+    }
+    let meta = members.object("_meta").and_then(|mut meta| {
+        let related = {
+            let mut related = meta.object(RELATED)?;
+            let id = changed(&related)?;
+            related.set("taskId", id);
+            related.to_string()
+        };
+        meta.set(RELATED, related);
+        Some(meta.to_string())
+    });
+    if let Some(meta) = meta {
+        members.set("_meta", meta);
+        touched = true;
+    }
+    touched.then(|| members.to_raw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_tasks_are_changed_wherever_they_stand() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let shown = |text: &str| {
+            let changed = rewritten(&raw(text), &|id| Some(format!("a/{id}")));
+            changed.map(|it| it.get().to_owned())
+        };
+        for (text, expected) in [
+            (
+                r#"{"taskId":"1","x":2.0}"#,
+                Some(r#"{"taskId":"a/1","x":2.0}"#),
+            ),
+            (
+                r#"{"task":{"taskId":"1","status":"working"}}"#,
+                Some(r#"{"task":{"taskId":"a/1","status":"working"}}"#),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"1"}}}"#,
+                Some(r#"{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"a/1"}}}"#),
+            ),
+            (r#"{"content":[{"text":"taskId"}]}"#, None),
+        ] {
+            assert_eq!(shown(text).as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What agents are told without having asked.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolwarden_mcp::serve::answer::notification;
+use toolwarden_mcp::{Era, Members};
+
+use super::Gateway;
+use super::asked::Asked;
+use crate::catalogue::{Kind, Shelf};
+use crate::conversation::{Conversation, Listener, Wants};
+
+/// The member of `_meta` that names the stream a notification belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+impl Kind {
+    const fn changed(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Resources | Self::Templates => "notifications/resources/list_changed",
+        }
+    }
+
+    const fn is_wanted(self, wants: &Wants) -> bool {
+        match self {
+            Self::Tools => wants.tools,
+            Self::Prompts => wants.prompts,
+            Self::Resources | Self::Templates => wants.resources,
+        }
+    }
+}
+
+impl Gateway {
+    /// Tells every agent that a list is not what it was.
+    pub(crate) fn tell_all_list_changed(&self, kind: Kind) {
+        for conversation in self.conversations().all() {
+            tell_list_changed(&conversation, kind);
+        }
+    }
+
+    /// Tells an agent that a call of its own changed what it may see.
+    pub(super) fn tell_moved(&self, asked: &Asked) {
+        let text = notification(Kind::Tools.changed(), None);
+        let told = asked.agent.era == Era::Handshake && asked.outlet.send(text);
+        let but = told.then_some(&asked.conversation);
+        self.tell_moved_but(&asked.conversation.principal, asked.session(), but);
+    }
+
+    /// Tells the agents of a session that what they may see changed: the state is the session's,
+    /// whichever of them moved it.
+    pub(crate) fn tell_session_moved(&self, principal: &str, session: Option<&str>) {
+        self.tell_moved_but(principal, session, None);
+    }
+
+    fn tell_moved_but(
+        &self,
+        principal: &str,
+        session: Option<&str>,
+        but: Option<&Arc<Conversation>>,
+    ) {
+        for conversation in self.conversations().all() {
+            let same =
+                *conversation.principal == *principal && conversation.session.as_deref() == session;
+            if same && but.is_none_or(|but| !Arc::ptr_eq(but, &conversation)) {
+                tell_list_changed(&conversation, Kind::Tools);
+            }
+        }
+    }
+
+    /// Tells those who want to hear of a resource that it changed.
+    pub(crate) fn tell_updated(&self, server: &str, params: Option<&RawValue>) {
+        let members = Members::of_optional(params);
+        let Some(uri) = members.text("uri") else {
+            return;
+        };
+        for conversation in self.conversations().all() {
+            if conversation.is_subscribed(&uri, server) {
+                match conversation.era() {
+                    Era::Handshake => {
+                        let params = params.map(without_stream);
+                        let params = params.as_deref();
+                        let text = notification("notifications/resources/updated", params);
+                        conversation.standing.push(text);
+                    }
+                    Era::Stateless => {
+                        for listener in conversation.listeners() {
+                            if listener.wants.updates.contains(&*uri) {
+                                listener.tell("notifications/resources/updated", params);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at a server in the background.
+    pub(crate) fn look_soon(&self, shelf: Arc<Shelf>) {
+        let gateway = self.clone();
+        tokio::spawn(async move {
+            // What goes wrong shows in the health of the server, and the next look tries again.
+            drop(gateway.look_at(&shelf, None).await);
+        });
+    }
+
+    /// The only conversation there is.
+    pub(super) fn only_conversation(&self) -> Option<Arc<Conversation>> {
+        if self.conversations().len() != 1 {
+            return None;
+        }
+        self.conversations().all().pop()
+    }
+}
+
+fn tell_list_changed(conversation: &Conversation, kind: Kind) {
+    match conversation.era() {
+        Era::Handshake => conversation
+            .standing
+            .push(notification(kind.changed(), None)),
+        Era::Stateless => {
+            for listener in conversation.listeners() {
+                if kind.is_wanted(&listener.wants) {
+                    listener.tell(kind.changed(), None);
+                }
+            }
+        }
+    }
+}
+
+/// The parameters without the stream of ours on which they came.
+fn without_stream(params: &RawValue) -> Cow<'_, RawValue> {
+    let mut members = Members::of_optional(Some(params));
+    let meta = members.object("_meta");
+    let Some(mut meta) = meta.filter(|meta| meta.get(SUBSCRIPTION).is_some()) else {
+        return Cow::Borrowed(params);
+    };
+    meta.remove(SUBSCRIPTION);
+    let rest = (!meta.is_empty()).then(|| meta.to_string());
+    match rest {
+        Some(rest) => members.set("_meta", rest),
+        None => members.remove("_meta"),
+    }
+    Cow::Owned(members.to_raw())
+}
+
+impl Listener {
+    /// Sends a notification that names the stream.
+    pub(super) fn tell(&self, method: &str, params: Option<&RawValue>) {
+        let mut members = Members::of_optional(params);
+        let meta = {
+            let mut meta = members.object("_meta").unwrap_or_default();
+            meta.set(SUBSCRIPTION, self.id.as_str());
+            meta.to_string()
+        };
+        members.set("_meta", meta);
+        let params = members.to_raw();
+        self.outlet.send(notification(method, Some(&params)));
+    }
+}

@@ -1,0 +1,72 @@
+//! Why a gateway does not start or does not change.
+
+use thiserror::Error;
+use toolwarden_guard::PolicyError;
+use toolwarden_store::StoreError;
+use toolwarden_warden::guard::PolicyFileError;
+use toolwarden_warden::guard::limiter::NoRandomness;
+use toolwarden_warden::inline::WatchError;
+use toolwarden_warden::notify::NotifyError;
+use toolwarden_warden::settings::SettingsError;
+
+use crate::identity::IdentityError;
+use crate::listener::ListenError;
+use crate::traces::TraceError;
+
+/// Why a gateway does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The policy cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyFileError),
+    /// What a server says of its tools cannot be used.
+    #[error("servers.{server}.tool_defaults{}", told(mistakes))]
+    ToolDefaults {
+        /// The server.
+        server: String,
+        /// Every mistake.
+        mistakes: Vec<PolicyError>,
+    },
+    /// The store cannot be used.
+    #[error("the store cannot be used")]
+    Store(#[from] StoreError),
+    /// The watch cannot be started.
+    #[error("definitions cannot be watched")]
+    Watch(#[from] WatchError),
+    /// Alerts cannot be delivered.
+    #[error("alerts cannot be delivered")]
+    Notify(#[from] NotifyError),
+    /// Callers cannot be told apart.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// Nobody is a caller: everybody would be refused.
+    #[error(
+        "nobody could use the gateway: name callers under `identity` (api_keys, jwt, certificates), or let everybody on this machine in with `identity: {{anonymous: <name>}}`"
+    )]
+    NoCallers,
+    /// Traces cannot be made.
+    #[error(transparent)]
+    Traces(#[from] TraceError),
+    /// The address cannot be had.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The system has no randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+}
+
+/// Why changed settings are not taken over. Those in force stay.
+#[derive(Debug, Error)]
+pub enum ReloadError {
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Something they name cannot be used.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+fn told(mistakes: &[PolicyError]) -> String {
+    let mistakes = mistakes.iter().map(|it| format!("{}: {it}", it.pointer));
+    mistakes.collect::<Vec<_>>().join("; ")
+}

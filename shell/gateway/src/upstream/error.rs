@@ -1,0 +1,225 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolwarden_mcp::McpError;
+
+/// Why a server gave no answer. The texts name the server and are fit for agents: what a program wrote
+/// to its error output is only in the source.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum UpstreamError {
+    /// It cannot be used until somebody changes something: no such program, bad credentials, no common
+    /// version.
+    #[error("server `{server}` cannot be used: {}", Brief(.source))]
+    Permanent {
+        /// The server.
+        server: Arc<str>,
+        /// When it is tried again, should somebody ask.
+        retry_after: Duration,
+        /// What is wrong.
+        #[source]
+        source: Arc<McpError>,
+    },
+    /// It could not be reached or started. The request was not sent, or refused unread.
+    #[error("server `{server}` is down: {}", Brief(.source))]
+    Down {
+        /// The server.
+        server: Arc<str>,
+        /// When it is tried again.
+        retry_after: Duration,
+        /// What is wrong.
+        #[source]
+        source: Arc<McpError>,
+    },
+    /// It ended during the request, which may or may not have been carried out.
+    #[error("server `{server}` was lost during the request, which may have been carried out: {}", Brief(.source))]
+    Lost {
+        /// The server.
+        server: Arc<str>,
+        /// What happened.
+        #[source]
+        source: Arc<McpError>,
+    },
+    /// It did not answer in time. The request may have been carried out.
+    #[error("server `{server}` did not answer within {after:?}")]
+    Timeout {
+        /// The server.
+        server: Arc<str>,
+        /// The time it had.
+        after: Duration,
+    },
+    /// It failed too often in a row and is left alone for a while.
+    #[error("server `{server}` failed too often and is left alone; try again in {} s", .retry_after.as_secs().max(1))]
+    Open {
+        /// The server.
+        server: Arc<str>,
+        /// When it is tried again.
+        retry_after: Duration,
+    },
+    /// Too much is under way. The request was not sent.
+    #[error("server `{server}` is busy: {what}")]
+    Busy {
+        /// The server.
+        server: Arc<str>,
+        /// What there is too much of.
+        what: Busy,
+    },
+    /// It answered, but not as the protocol demands.
+    #[error("server `{server}` broke the protocol: {}", Brief(.source))]
+    Protocol {
+        /// The server.
+        server: Arc<str>,
+        /// What is wrong.
+        #[source]
+        source: Arc<McpError>,
+    },
+    /// A call of a tool was tried without a permit. Nothing was sent.
+    #[error("a call of a tool of server `{server}` needs a permit")]
+    NeedsPermit {
+        /// The server.
+        server: Arc<str>,
+    },
+    /// There is no open link to send a message over that is not worth opening one.
+    #[error("there is no open connection to server `{server}`")]
+    NoLink {
+        /// The server.
+        server: Arc<str>,
+    },
+    /// Its session had expired, so that it did not read the call.
+    #[error("the session with server `{server}` has expired")]
+    Unread {
+        /// The server.
+        server: Arc<str>,
+    },
+    /// It was reached anew, and what is to be called is not what it was. The call was not made.
+    #[error("server `{server}` came back with another tool of that name: {why}")]
+    Withheld {
+        /// The server.
+        server: Arc<str>,
+        /// Why the tool is withheld.
+        why: String,
+    },
+    /// The server was taken away, or the conversation has ended.
+    #[error("the connection to server `{server}` is closed")]
+    Closed {
+        /// The server.
+        server: Arc<str>,
+    },
+}
+
+/// What there is too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// Requests under way.
+    Requests {
+        /// The most there may be.
+        limit: u32,
+    },
+    /// Connections, none of them idle.
+    Links {
+        /// The most there may be.
+        limit: u32,
+    },
+}
+
+/// When somebody may try again who met a busy server.
+const AFTER_BUSY: Duration = Duration::from_secs(1);
+
+impl UpstreamError {
+    /// When it makes sense to try again, where that is known.
+    #[must_use]
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Permanent { retry_after, .. }
+            | Self::Down { retry_after, .. }
+            | Self::Open { retry_after, .. } => Some(*retry_after),
+            Self::Busy { .. } => Some(AFTER_BUSY),
+            Self::Lost { .. }
+            | Self::Timeout { .. }
+            | Self::Protocol { .. }
+            | Self::NeedsPermit { .. }
+            | Self::NoLink { .. }
+            | Self::Unread { .. }
+            | Self::Withheld { .. }
+            | Self::Closed { .. } => None,
+        }
+    }
+
+    /// The server concerned.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        match self {
+            Self::Permanent { server, .. }
+            | Self::Down { server, .. }
+            | Self::Lost { server, .. }
+            | Self::Timeout { server, .. }
+            | Self::Open { server, .. }
+            | Self::Busy { server, .. }
+            | Self::Protocol { server, .. }
+            | Self::NeedsPermit { server }
+            | Self::NoLink { server }
+            | Self::Unread { server }
+            | Self::Withheld { server, .. }
+            | Self::Closed { server } => server,
+        }
+    }
+
+    /// A stable word for metrics.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Permanent { .. } => "permanent",
+            Self::Down { .. } => "down",
+            Self::Lost { .. } => "lost",
+            Self::Timeout { .. } => "timeout",
+            Self::Open { .. } => "open",
+            Self::Busy { .. } => "busy",
+            Self::Protocol { .. } => "protocol",
+            Self::NeedsPermit { .. } => "needs_permit",
+            Self::NoLink { .. } => "no_link",
+            Self::Unread { .. } => "unread",
+            Self::Withheld { .. } => "quarantined",
+            Self::Closed { .. } => "closed",
+        }
+    }
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Requests { limit } => write!(f, "{limit} requests are under way"),
+            Self::Links { limit } => write!(f, "{limit} connections are open and in use"),
+        }
+    }
+}
+
+/// An error without what the program wrote, which may hold secrets.
+struct Brief<'e>(&'e McpError);
+
+impl fmt::Display for Brief<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            McpError::Exited {
+                status: Some(status),
+                method,
+                ..
+            } => write!(f, "it exited ({status}) before answering `{method}`"),
+            McpError::Exited {
+                status: None,
+                method,
+                ..
+            } => write!(f, "it closed its output before answering `{method}`"),
+            McpError::Timeout { method, after, .. } => {
+                write!(f, "no answer to `{method}` within {after:?}")
+            }
+            McpError::Protocol { method, fault, .. } => {
+                write!(f, "the answer to `{method}` breaks the protocol: {fault}")
+            }
+            // The text of the body may repeat what was sent.
+            McpError::Http { method, status, .. } => {
+                write!(f, "HTTP status {status} for `{method}`")
+            }
+            other => other.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Requests on their way to a server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::SemaphorePermit;
+use tokio::time::{Instant, timeout};
+use toolwarden_mcp::{Face, LinkAsking, McpError, RpcError};
+use toolwarden_warden::guard::OpenCall;
+
+use super::breaker::Admission;
+use super::held::{HeldLink, Using};
+use super::{Busy, LinkKey, Upstream, UpstreamAsking, UpstreamCalling, UpstreamError};
+
+// INVARIANT: written to a server only by `Upstream::call`, which has the permit.
+const TOOLS_CALL: &str = "tools/call";
+/// A request that stays open for as long as anybody listens. It takes no turn and proves nothing.
+const LISTEN: &str = "subscriptions/listen";
+/// How long a request waits for its turn, at most.
+const TURN_WAIT: Duration = Duration::from_secs(10);
+
+/// What a server answers to a request: a result or an error of its own.
+type Answer = Result<Box<RawValue>, RpcError>;
+
+impl Upstream {
+    /// Sends a request over the link of a key, opening it where needed. A session that expired is
+    /// opened anew and the request sent once more; a request whose server ends under it is not.
+    ///
+    /// # Errors
+    /// There is no answer. `tools/call` is refused.
+    pub async fn ask(
+        self: &Arc<Self>,
+        key: &LinkKey,
+        face: &Face,
+        asking: UpstreamAsking<'_>,
+    ) -> Result<Answer, UpstreamError> {
+        if asking.method == TOOLS_CALL {
+            return Err(self.needs_permit());
+        }
+        self.send(key, face, asking, true).await
+    }
+
+    /// Calls a tool that the guard permitted to call; else as [`Self::ask`].
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn call(
+        self: &Arc<Self>,
+        _permit: &OpenCall,
+        key: &LinkKey,
+        face: &Face,
+        calling: UpstreamCalling<'_>,
+    ) -> Result<Answer, UpstreamError> {
+        let UpstreamCalling {
+            params,
+            headers,
+            limit,
+            aside,
+            sent,
+            again,
+        } = calling;
+        let asking = UpstreamAsking {
+            method: TOOLS_CALL,
+            params: Some(params),
+            headers,
+            limit,
+            aside,
+            sent,
+        };
+        self.send(key, face, asking, again).await
+    }
+
+    /// Sends a notification over the link of a key, if it is open: what a server does not know of needs
+    /// no news.
+    ///
+    /// # Errors
+    /// There is no open link, or it failed.
+    pub async fn notify(
+        &self,
+        key: &LinkKey,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), UpstreamError> {
+        if method == TOOLS_CALL {
+            return Err(self.needs_permit());
+        }
+        let using = self.open_link(key).ok_or_else(|| self.no_link())?;
+        let outcome = using.held().link().notify(method, params).await;
+        outcome.map_err(|error| self.failed_over(using.held(), error))
+    }
+
+    /// Answers a request of the server that came over the link of a key.
+    ///
+    /// # Errors
+    /// There is no open link, or it failed.
+    pub async fn answer(
+        &self,
+        key: &LinkKey,
+        id: &RawValue,
+        outcome: Result<&RawValue, &RpcError>,
+    ) -> Result<(), UpstreamError> {
+        let using = self.open_link(key).ok_or_else(|| self.no_link())?;
+        let sent = using.held().link().answer(id, outcome).await;
+        sent.map_err(|error| self.failed_over(using.held(), error))
+    }
+
+    /// Starts the wait for the request with this id anew, where only the caller knows which request a
+    /// message of the server is about.
+    pub fn keep_waiting(&self, key: &LinkKey, id: i64) {
+        if let Some(using) = self.open_link(key) {
+            using.held().link().keep_waiting(id);
+        }
+    }
+
+    async fn send(
+        &self,
+        key: &LinkKey,
+        face: &Face,
+        asking: UpstreamAsking<'_>,
+        again: bool,
+    ) -> Result<Answer, UpstreamError> {
+        let stands = asking.method == LISTEN;
+        let trial = self.admit(stands)?;
+        let limit = asking.limit.unwrap_or(self.settings.timeouts.request);
+        let mut using = self.using(key, face).await?;
+        let _turn = if stands {
+            None
+        } else {
+            Some(self.turn(limit).await?)
+        };
+        // It may have ended while the request waited.
+        if using.held().has_ended() {
+            using = self.using(key, face).await?;
+        }
+        let began = Instant::now();
+        let mut outcome = exchange(&using, asking, limit).await;
+        if let Err(error) = &outcome
+            && is_unread(error)
+        {
+            self.expired(using.held());
+            drop(using);
+            if !again {
+                let server = Arc::clone(&self.name);
+                return Err(UpstreamError::Unread { server });
+            }
+            using = self.using(key, face).await?;
+            outcome = exchange(&using, asking, limit).await;
+        }
+        match outcome {
+            Ok(answer) => {
+                if !stands {
+                    self.note_latency(began.elapsed());
+                    trial.succeeded();
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                if !stands && counts(&error) {
+                    trial.failed(using.held(), &error);
+                }
+                Err(self.failed_over(using.held(), error))
+            }
+        }
+    }
+
+    fn admit(&self, stands: bool) -> Result<Trial<'_>, UpstreamError> {
+        let now = Instant::now();
+        let admission = {
+            let mut life = self.life();
+            if stands {
+                life.breaker.admit_standing(now)
+            } else {
+                life.breaker.admit(now)
+            }
+        };
+        match admission {
+            Ok(admission) => Ok(Trial {
+                upstream: self,
+                admission,
+            }),
+            Err(retry_after) => Err(UpstreamError::Open {
+                server: Arc::clone(&self.name),
+                retry_after,
+            }),
+        }
+    }
+
+    async fn turn(&self, limit: Duration) -> Result<SemaphorePermit<'_>, UpstreamError> {
+        match timeout(limit.min(TURN_WAIT), self.turns.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) | Err(_) => Err(UpstreamError::Busy {
+                server: Arc::clone(&self.name),
+                what: Busy::Requests {
+                    limit: self.settings.concurrency.get(),
+                },
+            }),
+        }
+    }
+
+    /// What an error means for whoever asked.
+    fn failed_over(&self, held: &Arc<HeldLink>, error: McpError) -> UpstreamError {
+        if held.has_ended() {
+            self.lost(held);
+        }
+        if matches!(error, McpError::SessionExpired { .. }) {
+            self.expired(held);
+        }
+        let server = Arc::clone(&self.name);
+        let source = Arc::new(error);
+        match &*source {
+            McpError::Timeout { after, .. } => UpstreamError::Timeout {
+                server,
+                after: *after,
+            },
+            McpError::Closed => UpstreamError::Closed { server },
+            error if error.is_permanent() => UpstreamError::Permanent {
+                server,
+                retry_after: Duration::from_secs(60),
+                source,
+            },
+            McpError::Exited { .. }
+            | McpError::Broken { .. }
+            | McpError::TooLarge { .. }
+            | McpError::TooMany { .. } => UpstreamError::Lost { server, source },
+            McpError::Http { status, .. } if !is_overload(*status) => {
+                UpstreamError::Protocol { server, source }
+            }
+            McpError::Protocol { .. } | McpError::Rpc { .. } | McpError::InvalidParams { .. } => {
+                UpstreamError::Protocol { server, source }
+            }
+            _ => self.is_down(source, None),
+        }
+    }
+
+    fn needs_permit(&self) -> UpstreamError {
+        UpstreamError::NeedsPermit {
+            server: Arc::clone(&self.name),
+        }
+    }
+
+    fn no_link(&self) -> UpstreamError {
+        UpstreamError::NoLink {
+            server: Arc::clone(&self.name),
+        }
+    }
+}
+
+/// A request the breaker let through. One that finds nothing out, for it is given up or never sent,
+/// leaves the trial to another.
+struct Trial<'u> {
+    upstream: &'u Upstream,
+    admission: Admission,
+}
+
+impl Trial<'_> {
+    fn succeeded(self) {
+        let news = {
+            let mut life = self.upstream.life();
+            life.troubled = false;
+            life.breaker.succeeded()
+        };
+        if news {
+            self.upstream.moved();
+        }
+    }
+
+    fn failed(self, held: &Arc<HeldLink>, error: &McpError) {
+        let upstream = self.upstream;
+        let trips = {
+            let mut life = upstream.life();
+            life.note_error(error);
+            life.troubled = true;
+            life.breaker.failed(Instant::now())
+        };
+        // A program that hangs does not come back by itself.
+        if trips && held.is_channel() {
+            upstream.abandon(held);
+        }
+        upstream.moved();
+    }
+}
+
+impl Drop for Trial<'_> {
+    fn drop(&mut self) {
+        if self.admission == Admission::Trial {
+            self.upstream.life().breaker.undecided(Instant::now());
+        }
+    }
+}
+
+async fn exchange(
+    using: &Using,
+    asking: UpstreamAsking<'_>,
+    limit: Duration,
+) -> Result<Answer, McpError> {
+    let link = using.held().link();
+    let asking = LinkAsking {
+        method: asking.method,
+        params: asking.params,
+        headers: asking.headers.to_vec(),
+        limit,
+        aside: asking.aside,
+        sent: asking.sent,
+    };
+    link.ask(asking).await
+}
+
+/// Whether the server did not take the request: its session is gone, or the link was closed before the
+/// request was sent, for another request had met the same.
+const fn is_unread(error: &McpError) -> bool {
+    matches!(error, McpError::SessionExpired { .. } | McpError::Closed)
+}
+
+/// Whether an error says that the server, not the request, is at fault.
+fn counts(error: &McpError) -> bool {
+    match error {
+        McpError::Http { status, .. } => is_overload(*status),
+        McpError::Rpc { .. } | McpError::InvalidParams { .. } | McpError::Closed => false,
+        _ => true,
+    }
+}
+
+/// A status that may pass and is not about the request.
+const fn is_overload(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..)
+}

@@ -1,0 +1,135 @@
+//! Whose session a request goes over, and what becomes of it.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+
+use super::hearing::{agent, call, raw, until, upstream};
+use super::settings::{key, settings, shared};
+use super::site::Site;
+use crate::upstream::{LinkKey, UpstreamAsking, UpstreamError};
+
+/// Facts, item 7: an expired session is opened anew, and nobody sees it.
+#[tokio::test]
+async fn an_expired_session_is_opened_anew_and_the_request_sent_once_more() {
+    let site = Site::open().await;
+    let (server, diary) = upstream(shared(site.endpoint()));
+    let first = call(&server, &key("a"), "t").await.unwrap();
+    site.desk.expire();
+    let second = call(&server, &key("a"), "t").await.unwrap();
+    assert_eq!(first, json!({"session": "session-1"}));
+    assert_eq!(second, json!({"session": "session-2"}));
+    assert_eq!(site.desk.count("initialize"), 2);
+    assert_eq!(server.status().restarts, 1);
+    assert_eq!(
+        diary.links(),
+        ["connected main", "lost main", "connected main"]
+    );
+    server.close().await;
+    assert_eq!(site.desk.open_sessions(), 0);
+}
+
+#[tokio::test]
+async fn many_requests_of_an_expired_session_share_the_new_one() {
+    let site = Site::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    call(&server, &LinkKey::Main, "t").await.unwrap();
+    site.desk.expire();
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let server = server.clone();
+        calls.spawn(async move { call(&server, &LinkKey::Main, "t").await.unwrap() });
+    }
+    for answer in calls.join_all().await {
+        assert_eq!(answer, json!({"session": "session-2"}));
+    }
+    assert_eq!(site.desk.count("initialize"), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_always_expires_is_given_up() {
+    let site = Site::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    site.desk.forgets.store(true, Ordering::Release);
+    let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
+    assert!(matches!(error, UpstreamError::Down { .. }), "{error}");
+    assert_eq!(site.desk.count("tools/call"), 2);
+}
+
+/// Facts, item 13: what one conversation does to its session, another never sees.
+#[tokio::test]
+async fn conversations_have_sessions_of_their_own_unless_they_are_shared() {
+    for (is_shared, sessions) in [
+        (false, ["session-2", "session-3", "session-2"]),
+        (true, ["session-1", "session-1", "session-1"]),
+    ] {
+        let site = Site::open().await;
+        let settings = if is_shared {
+            shared(site.endpoint())
+        } else {
+            settings(site.endpoint())
+        };
+        let (server, _) = upstream(settings);
+        let mut seen = Vec::new();
+        for name in ["a", "b", "a"] {
+            let answer = call(&server, &key(name), "t").await.unwrap();
+            seen.push(answer["session"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(seen, sessions);
+        let open = site.desk.open_sessions();
+        server.release(&key("a"));
+        server.release(&key("nobody"));
+        server.release(&LinkKey::Main);
+        let left = open - usize::from(!is_shared);
+        until("the session is deleted", || {
+            site.desk.open_sessions() == left
+        })
+        .await;
+        assert_eq!(server.status().links, left);
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_the_stateless_era_needs_one_link() {
+    let site = Site::open().await;
+    site.desk.stateless.store(true, Ordering::Release);
+    let (server, diary) = upstream(settings(site.endpoint()));
+    for name in ["a", "b"] {
+        let answer = call(&server, &key(name), "t").await.unwrap();
+        assert_eq!(answer, json!({"session": ""}));
+    }
+    assert_eq!(diary.links(), ["connected main"]);
+    assert_eq!(server.description().unwrap().protocol_version, "2026-07-28");
+}
+
+#[tokio::test]
+async fn only_a_permit_calls_a_tool() {
+    let site = Site::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    let params = raw(&json!({"name": "t"}));
+    let asking = UpstreamAsking::new("tools/call", Some(&params));
+    let refused = server.ask(&LinkKey::Main, &agent(), asking).await;
+    assert!(matches!(refused, Err(UpstreamError::NeedsPermit { .. })));
+    let refused = server.notify(&LinkKey::Main, "tools/call", Some(&params));
+    assert!(matches!(
+        refused.await,
+        Err(UpstreamError::NeedsPermit { .. })
+    ));
+    assert_eq!(site.desk.count("tools/call"), 0);
+}
+
+#[tokio::test]
+async fn notifications_open_nothing() {
+    let site = Site::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    let method = "notifications/roots/list_changed";
+    let refused = server.notify(&LinkKey::Main, method, None).await;
+    assert!(matches!(refused, Err(UpstreamError::NoLink { .. })));
+    call(&server, &LinkKey::Main, "t").await.unwrap();
+    server.notify(&LinkKey::Main, method, None).await.unwrap();
+    assert_eq!(site.desk.count(method), 1);
+    let (id, nothing) = (raw(&json!(7)), raw(&json!({})));
+    let answer = server.answer(&LinkKey::Main, &id, Ok(&nothing));
+    answer.await.unwrap();
+    assert_eq!(site.desk.count(""), 1);
+}

@@ -1,0 +1,56 @@
+//! Whether an address fits a template of addresses.
+
+/// Whether a URI may come from a URI template (RFC 6570): its literal parts stand in order, and simple
+/// expressions do not span a `/`. What stands between is left to the server to judge.
+pub(crate) fn fits(template: &str, uri: &str) -> bool {
+    let Some((start, mut rest)) = template.split_once('{') else {
+        return template == uri;
+    };
+    let Some(mut uri) = uri.strip_prefix(start) else {
+        return false;
+    };
+    loop {
+        let Some((expression, after)) = rest.split_once('}') else {
+            return false;
+        };
+        let last = after.split_once('{');
+        let (literal, further) = last.map_or((after, None), |(it, rest)| (it, Some(rest)));
+        let found = match further {
+            // The last literal ends the address.
+            None => uri.strip_suffix(literal).map(|value| (value, "")),
+            Some(_) => uri.split_once(literal),
+        };
+        let Some((value, left)) = found else {
+            return false;
+        };
+        // `{+x}` and `{#x}` take reserved characters, `{/x}` begins with a slash.
+        if value.contains('/') && !expression.starts_with(['+', '#', '/', '?', '&']) {
+            return false;
+        }
+        match further {
+            None => return true,
+            Some(further) => (rest, uri) = (further, left),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn addresses_fit_templates() {
+        for (template, uri, fit) in [
+            ("demo://r/{id}", "demo://r/1", true),
+            ("demo://r/{id}", "demo://r/1/2", false),
+            ("demo://r/{+path}", "demo://r/1/2", true),
+            ("demo://r/{id}/text", "demo://r/1/text", true),
+            ("demo://r/{id}/text", "demo://r/1/blob", false),
+            ("demo://{a}/{b}", "demo://x/y", true),
+            ("demo://fixed", "demo://fixed", true),
+            ("demo://{a", "demo://x", false),
+        ] {
+            assert_eq!(fits(template, uri), fit, "{template} {uri}");
+        }
+    }
+}

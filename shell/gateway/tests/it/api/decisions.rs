@@ -1,0 +1,187 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::site::{Site, Who, client};
+
+const DECIDE: &str = "/api/v1/decide";
+const COMPLETE: &str = "/api/v1/complete";
+
+async fn decide(site: &Site, who: Who, body: Value) -> Value {
+    let (status, answer) = site.post(who, DECIDE, body).await;
+    assert_eq!(status, 200, "{answer}");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workflow_moves_on_when_its_calls_succeed() {
+    let site = Site::start().await;
+    let refund = json!({
+        "tool": "shop__refund_order",
+        "session": "case-1",
+        "groups": ["read", "write"],
+        "arguments": {"order_id": "A-1001", "amount": 5},
+    });
+    let denied = decide(&site, Who::Ann, refund.clone()).await;
+    assert_eq!(
+        (&denied["code"], &denied["gate"], &denied["call"]),
+        (&json!("filtered_by_state"), &json!("state"), &Value::Null)
+    );
+    let advice = "Call `shop__search_orders` successfully first, then call this tool again.";
+    assert_eq!(denied["advice"], advice);
+
+    let search =
+        json!({"tool": "shop__search_orders", "session": "case-1", "groups": ["read", "write"]});
+    let allowed = decide(&site, Who::Ann, search.clone()).await;
+    assert_eq!(
+        (
+            &allowed["allowed"],
+            &allowed["leads_to"],
+            &allowed["checks_result"]
+        ),
+        (&json!(true), &json!("found"), &json!(true))
+    );
+    // A call that failed moves nothing.
+    let failed = json!({"call": allowed["call"], "outcome": "failed", "error": "no network"});
+    let (_, answer) = site.post(Who::Ann, COMPLETE, failed.clone()).await;
+    assert_eq!(
+        (&answer["state"], &answer["moved"]),
+        (&json!("undefined"), &json!(false))
+    );
+    let (status, _) = site.post(Who::Ann, COMPLETE, failed).await;
+    assert_eq!(status, 404, "an end is told once");
+
+    let allowed = decide(&site, Who::Ann, search).await;
+    let told = |result: Option<Value>| {
+        let mut told = json!({"call": allowed["call"], "outcome": "succeeded"});
+        if let Some(result) = result {
+            told["result"] = result;
+        }
+        told
+    };
+    // Nobody else tells how it ended, and what is held to a schema has to be shown.
+    let result = json!({"orders": [], "matches": 0});
+    let (status, _) = site
+        .post(Who::Bob, COMPLETE, told(Some(result.clone())))
+        .await;
+    assert_eq!(status, 404);
+    let (status, answer) = site.post(Who::Ann, COMPLETE, told(None)).await;
+    assert_eq!(status, 400, "{answer}");
+    let (_, answer) = site.post(Who::Ann, COMPLETE, told(Some(result))).await;
+    assert_eq!(
+        (&answer["state"], &answer["moved"]),
+        (&json!("found"), &json!(true))
+    );
+
+    assert_eq!(
+        decide(&site, Who::Ann, refund.clone()).await["allowed"],
+        true
+    );
+    let mut wrong = refund;
+    wrong["arguments"] = json!({"order_id": 7, "amount": 5});
+    let denied = decide(&site, Who::Ann, wrong).await;
+    assert_eq!(
+        (&denied["code"], &denied["pointers"]),
+        (&json!("invalid_input"), &json!(["/order_id"]))
+    );
+
+    let (_, own) = site.get(Who::Bob, "/api/v1/sessions").await;
+    assert_eq!(own["count"], 0, "sessions of others are not Bob's");
+    let (_, session) = site.get(Who::Ann, "/api/v1/sessions/case-1").await;
+    assert_eq!(
+        (&session["principal"], &session["state"]),
+        (&json!("ann"), &json!("found"))
+    );
+    let log = &session["log"];
+    assert_eq!(log["request_id"], "case-1");
+    let step = &log["state_transitions"][0];
+    assert_eq!(
+        (&step["tool"], &step["from"], &step["to"]),
+        (
+            &json!("shop__search_orders"),
+            &json!("undefined"),
+            &json!("found")
+        )
+    );
+    let (status, _) = site
+        .ask(Who::Root, "DELETE", "/api/v1/sessions/case-1", None)
+        .await;
+    assert_eq!(status, 200);
+    let (status, _) = site.get(Who::Ann, "/api/v1/sessions/case-1").await;
+    assert_eq!(status, 404);
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_calls_are_told_when_to_go_on() {
+    let site = Site::start().await;
+    let echo = json!({"tool": "shop__echo", "groups": ["read"]});
+    for _ in 0..2 {
+        assert_eq!(decide(&site, Who::Ann, echo.clone()).await["allowed"], true);
+    }
+    let denied = decide(&site, Who::Ann, echo).await;
+    assert_eq!(denied["code"], "rate_limited");
+    assert!(denied["retryAfter"].as_f64().unwrap() > 0.0);
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_end_nobody_tells_is_abandoned() {
+    let site = Site::start_patiently(json!({}), Duration::from_millis(200)).await;
+    let allowed = decide(&site, Who::Bob, json!({"tool": "shop__list_folders"})).await;
+    let call = allowed["call"].as_str().unwrap();
+    let mut records = json!([]);
+    for _ in 0..200 {
+        tokio::time::sleep(Duration::from_millis(25)).await;
+        let path = "/api/v1/audit?kind=outcome&principal=bob&code=abandoned";
+        records = site.root(path).await["records"].clone();
+        if records[0].is_object() {
+            break;
+        }
+    }
+    assert_eq!(records[0]["body"]["call"], call, "{records}");
+    let told = json!({"call": call, "outcome": "succeeded"});
+    let (status, _) = site.post(Who::Bob, COMPLETE, told).await;
+    assert_eq!(status, 404);
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_of_agents_are_listed_and_ended() {
+    let site = Site::start().await;
+    let post = |session: Option<String>, body: Value| {
+        let request = client(&site.base)
+            .post(format!("{}/mcp", site.base))
+            .header("authorization", "Bearer ann-0123456789-abcdefg")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        let request = match session {
+            Some(session) => request.header("mcp-session-id", session),
+            None => request,
+        };
+        request.body(body.to_string()).send()
+    };
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    let initialize = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    assert_eq!(post(None, initialize).await.unwrap().status(), 200);
+    let sessions = site.root("/api/v1/sessions?principal=ann").await;
+    assert_eq!(sessions["count"], 1);
+    let conversation = &sessions["sessions"][0]["conversations"][0];
+    assert_eq!(
+        (&conversation["era"], &conversation["client"]),
+        (&json!("handshake"), &json!("test"))
+    );
+    let id = conversation["mcp_session_id"].as_str().unwrap();
+    let (status, _) = site
+        .ask(Who::Root, "DELETE", &format!("/api/v1/sessions/{id}"), None)
+        .await;
+    assert_eq!(status, 200);
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let answer = post(Some(id.to_owned()), ping).await.unwrap();
+    assert_eq!(answer.status(), 404, "the agent has to begin anew");
+    site.stop().await;
+}

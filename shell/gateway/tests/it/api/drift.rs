@@ -1,0 +1,129 @@
+use serde_json::json;
+
+use super::site::{Site, Who};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_drifted_waits_until_it_is_approved() {
+    let site = Site::start().await;
+    let alert = site.drift().await;
+    let id = alert["id"].as_str().unwrap();
+    assert_eq!(
+        (&alert["server"], &alert["tool"], &alert["status"]),
+        (&json!("shop"), &json!("refund_order"), &json!("open"))
+    );
+    let changes = site.root("/api/v1/changes?server=shop").await;
+    let waiting = &changes["changes"][0];
+    assert_eq!(
+        (&waiting["kind"], &waiting["alerts"]),
+        (&json!("changed"), &json!([id]))
+    );
+    let narrowed = waiting["changes"].as_array().unwrap().iter();
+    let narrowed = narrowed
+        .filter(|it| it["class"] == "breaking")
+        .collect::<Vec<_>>();
+    assert!(!narrowed.is_empty(), "{waiting:#}");
+    assert!(
+        narrowed[0]["pointer"]
+            .as_str()
+            .unwrap()
+            .starts_with("/inputSchema")
+    );
+    assert!(
+        narrowed[0]["judgement"]["witness"].is_object() || narrowed.len() > 1,
+        "{narrowed:#?}"
+    );
+
+    // Whoever may call it otherwise is told what is the matter.
+    let explained = site
+        .root("/api/v1/explain?tool=shop__refund_order&principal=ann&groups=write")
+        .await;
+    assert_eq!(
+        (
+            &explained["cause"],
+            &explained["visible"],
+            &explained["treatment"]["alert"]
+        ),
+        (&json!("quarantined"), &json!(false), &json!(id))
+    );
+    let sentence = explained["answer"].as_str().unwrap();
+    assert!(
+        sentence.starts_with("`ann` does not see `shop__refund_order`: it is quarantined: "),
+        "{sentence}"
+    );
+    assert!(sentence.contains(id), "{sentence}");
+    let gates = explained["gates"].as_array().unwrap();
+    assert_eq!(
+        gates
+            .iter()
+            .map(|it| it["gate"].as_str().unwrap())
+            .collect::<Vec<_>>(),
+        [
+            "known",
+            "quarantine",
+            "group",
+            "state",
+            "permission",
+            "rate",
+            "input"
+        ]
+    );
+    assert_eq!(gates[1]["code"], "quarantined");
+    let call = json!({"tool": "shop__refund_order", "groups": ["write"]});
+    let (_, denied) = site.post(Who::Ann, "/api/v1/decide", call).await;
+    assert_eq!(denied["code"], "quarantined");
+
+    for (path, found) in [
+        (
+            "/api/v1/alerts?server=shop&tool=refund_order&severity=high,medium&status=open",
+            1,
+        ),
+        ("/api/v1/alerts?server=other", 0),
+        ("/api/v1/alerts?tool=echo", 0),
+        ("/api/v1/alerts?status=approved", 0),
+        ("/api/v1/alerts?since=2999-01-01T00:00:00Z", 0),
+    ] {
+        assert_eq!(site.root(path).await["count"], found, "{path}");
+    }
+    let deliveries = site.root(&format!("/api/v1/alerts/{id}/deliveries")).await;
+    assert_eq!(deliveries["deliveries"], json!([]));
+
+    let (status, answer) = site
+        .post(
+            Who::Root,
+            "/api/v1/approve",
+            json!({"server": "shop", "tools": ["echo"], "reason": "r"}),
+        )
+        .await;
+    assert_eq!(
+        (status, &answer["error"]["message"]),
+        (404, &json!("nothing called `echo` waits for approval"))
+    );
+    let body =
+        json!({"server": "shop", "tools": ["refund_order"], "reason": "agreed with the shop"});
+    let (status, answer) = site.post(Who::Root, "/api/v1/approve", body).await;
+    assert_eq!(status, 200, "{answer}");
+    assert_eq!(
+        answer["approved"],
+        json!([{"server": "shop", "tool": "refund_order", "approved": "tool"}])
+    );
+
+    // It is back with the answer, not some time later.
+    let tool = site.root("/api/v1/tools/shop__refund_order").await;
+    assert_eq!(tool["tool"]["treatment"]["kind"], "serve");
+    assert_eq!(site.root("/api/v1/changes").await["changes"], json!([]));
+    let history = site.root("/api/v1/baselines/shop/refund_order").await;
+    let last = &history["baseline"];
+    assert_eq!(last["approved"]["by"], "root");
+    assert_eq!(last["approved"]["why"], "agreed with the shop");
+    assert_eq!(history["history"].as_array().unwrap().len(), 2);
+    assert_eq!(history["alerts"][0]["status"], "approved");
+    assert!(
+        history["definition"]["description"]
+            .as_str()
+            .unwrap()
+            .contains("<IMPORTANT>")
+    );
+    let baselines = site.root("/api/v1/baselines?server=shop").await;
+    assert!(baselines["baselines"].as_array().unwrap().len() >= 7);
+    site.stop().await;
+}

@@ -1,0 +1,113 @@
+use serde_json::{Value, json};
+
+use super::site::{Site, Who};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_cause_has_a_sentence() {
+    let site = Site::start().await;
+    for (who, query, cause, sentence) in [
+        (
+            Who::Ann,
+            "tool=shop__echo&groups=read",
+            "visible",
+            "`ann` sees `shop__echo` and may call it.",
+        ),
+        (
+            Who::Ann,
+            "tool=echo",
+            "other_name",
+            "`ann` does not see `echo`: no tool goes by this name here. Did you mean `shop__echo`?",
+        ),
+        (
+            Who::Ann,
+            "tool=shop__ehco",
+            "other_name",
+            "`ann` does not see `shop__ehco`: no tool goes by this name here. Did you mean `shop__echo`?",
+        ),
+        (
+            Who::Ann,
+            "tool=shop__teleport",
+            "not_listed",
+            "`ann` does not see `shop__teleport`: server `shop` lists 7 tools, and none is called `teleport`.",
+        ),
+        (
+            Who::Ann,
+            "tool=ghost&groups=read",
+            "no_server",
+            "`ann` does not see `ghost`: it is in the policy, but no server offers it.",
+        ),
+        (
+            Who::Ann,
+            "tool=something%20else",
+            "unknown",
+            "`ann` does not see `something else`: no server behind this gateway lists such a tool.",
+        ),
+    ] {
+        let (status, answer) = site.get(who, &format!("/api/v1/explain?{query}")).await;
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(
+            (&answer["cause"], &answer["answer"]),
+            (&json!(cause), &json!(sentence)),
+            "{query}: {answer:#}"
+        );
+        assert_eq!(answer["visible"], cause == "visible");
+    }
+    let (_, answer) = site.get(Who::Bob, "/api/v1/explain?tool=shop__echo").await;
+    assert_eq!(
+        (&answer["cause"], &answer["callable"]),
+        (&json!("gate"), &json!(false))
+    );
+    let refusing = answer["gates"].as_array().unwrap().iter();
+    let refusing: Vec<&Value> = refusing.filter(|it| it["passes"] == false).collect();
+    assert_eq!(refusing[0]["code"], "filtered_by_group");
+    assert_eq!(answer["server"]["lists_it"], true);
+    assert!(answer["server"]["list_age"].as_f64().unwrap() < 60.0);
+
+    site.shop.die();
+    let mut cause = Value::Null;
+    for _ in 0..200 {
+        // Somebody has to notice.
+        site.post(Who::Root, "/api/v1/servers/shop/retry", json!({}))
+            .await;
+        let answer = site
+            .root("/api/v1/explain?tool=shop__echo&groups=read")
+            .await;
+        cause = answer["cause"].clone();
+        if cause == "server_away" {
+            assert_eq!(
+                answer["answer"],
+                "`root` sees `shop__echo`, but its server `shop` is down, so that calls fail."
+            );
+            assert_eq!(
+                (&answer["visible"], &answer["callable"]),
+                (&json!(true), &json!(false))
+            );
+            assert!(answer["server"]["last_error"].is_string());
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+    }
+    assert_eq!(cause, "server_away");
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_answered_is_told_apart() {
+    let servers = json!({"gone": {"url": "http://127.0.0.1:9/mcp", "timeouts": {"connect": "1s"}}});
+    let site = Site::start_with(json!({"servers": servers})).await;
+    let answer = site.root("/api/v1/explain?tool=gone__search").await;
+    assert_eq!(answer["cause"], "not_listed_yet", "{answer:#}");
+    assert_eq!(
+        answer["answer"],
+        "`root` does not see `gone__search`: server `gone` is down and has not listed its tools yet."
+    );
+    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    assert_eq!(status, 503);
+    assert_eq!(
+        ready["reasons"],
+        json!([{"code": "server", "text": "server `gone` is down"}])
+    );
+    let tools = site.root("/api/v1/tools").await;
+    assert_eq!(tools["servers_away"][0]["server"], "gone");
+    site.stop().await;
+}

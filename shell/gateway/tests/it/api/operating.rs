@@ -1,0 +1,164 @@
+use serde_json::{Value, json};
+
+use super::site::{Site, Who};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_asked_in_pages_and_verified() {
+    let site = Site::start().await;
+    for tool in ["shop__list_folders", "shop__echo", "nothing"] {
+        let body = json!({"tool": tool, "arguments": {"n": 1.50}});
+        site.post(Who::Bob, "/api/v1/decide", body).await;
+    }
+    let path = "/api/v1/audit?principal=bob&kind=decision";
+    let whole = site.root(path).await;
+    let told = |records: &Value| -> Vec<(String, String, bool)> {
+        let records = records["records"].as_array().unwrap().iter();
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        records
+            .map(|it| (text(&it["tool"]), text(&it["code"]), it["allowed"] == true))
+            .collect()
+    };
+    let newest = [
+        ("nothing".to_owned(), "unknown_tool".to_owned(), false),
+        (
+            "shop__echo".to_owned(),
+            "filtered_by_group".to_owned(),
+            false,
+        ),
+        ("shop__list_folders".to_owned(), "allowed".to_owned(), true),
+    ];
+    assert_eq!(told(&whole), newest);
+    let mut gathered = Vec::new();
+    for order in ["newest", "oldest"] {
+        let mut cursor = String::new();
+        for _ in 0..2 {
+            let page = site
+                .root(&format!("{path}&limit=2&order={order}{cursor}"))
+                .await;
+            gathered.extend(told(&page));
+            cursor = match page["next"].as_str() {
+                Some(next) => format!("&cursor={next}"),
+                None => break,
+            };
+        }
+    }
+    let both = newest.iter().chain(newest.iter().rev()).cloned();
+    assert_eq!(gathered, both.collect::<Vec<_>>());
+    for (query, found) in [
+        ("tool=nothing", 1),
+        ("code=filtered_by_group", 1),
+        ("denied=true", 2),
+        ("until=2020-01-01T00:00:00Z", 0),
+        ("since=2020-01-01T00:00:00Z", 3),
+    ] {
+        let records = site.root(&format!("{path}&{query}")).await;
+        assert_eq!(told(&records).len(), found, "{query}");
+    }
+
+    let (_, verified) = site
+        .post(Who::Root, "/api/v1/audit/verify", json!({}))
+        .await;
+    assert_eq!(
+        (&verified["intact"], &verified["fault"]),
+        (&json!(true), &Value::Null)
+    );
+    let head = verified["head"].as_str().unwrap();
+    let (_, again) = site
+        .post(Who::Root, "/api/v1/audit/verify", json!({"head": head}))
+        .await;
+    assert_eq!(again["noted"], json!({"head": head, "status": "confirmed"}));
+    let (status, _) = site
+        .post(Who::Root, "/api/v1/audit/verify", json!({"head": "x"}))
+        .await;
+    assert_eq!(status, 400);
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_tell_secrets_to_nobody_and_details_to_administrators() {
+    let site = Site::start().await;
+    let admins = site.root("/api/v1/servers/shop").await;
+    let server = &admins["server"];
+    assert_eq!(
+        (
+            &server["health"],
+            &server["breaker"],
+            &server["endpoint"]["kind"]
+        ),
+        (
+            &json!("up"),
+            &json!({"status": "closed", "retry_after": null}),
+            &json!("url")
+        )
+    );
+    let tools = &server["tools"];
+    assert_eq!((&tools["listed"], &tools["served"]), (&json!(7), &json!(7)));
+    let (_, agents) = site.get(Who::Ann, "/api/v1/servers/shop").await;
+    let members = agents["server"].as_object().unwrap();
+    for hidden in ["endpoint", "pids", "last_error"] {
+        assert!(
+            !members.contains_key(hidden) && server.get(hidden).is_some(),
+            "{hidden}"
+        );
+    }
+    let config = site.root("/api/v1/config").await.to_string();
+    assert!(
+        config.contains("\"api_keys\"") && !config.contains("0123456789"),
+        "{config}"
+    );
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_and_states_are_those_of_the_caller() {
+    let site = Site::start().await;
+    let names = |answer: &Value, member: &str| -> Vec<String> {
+        let entries = answer[member].as_array().unwrap().iter();
+        entries
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (_, bobs) = site.get(Who::Bob, "/api/v1/groups").await;
+    assert_eq!(names(&bobs, "groups"), ["default"]);
+    let (_, anns) = site.get(Who::Ann, "/api/v1/groups").await;
+    assert_eq!(names(&anns, "groups"), ["default", "read", "write"]);
+    let of_bob = site.root("/api/v1/groups?principal=bob").await;
+    let granted = of_bob["groups"].as_array().unwrap().iter();
+    let granted: Vec<bool> = granted.map(|it| it["granted"] == true).collect();
+    assert_eq!(granted, [true, false, false]);
+
+    let states = site.root("/api/v1/states").await;
+    assert_eq!(names(&states, "states"), ["found", "undefined"]);
+    let leads = json!({"from": null, "to": "found", "tools": ["shop__search_orders"]});
+    assert!(
+        states["transitions"].as_array().unwrap().contains(&leads),
+        "{states:#}"
+    );
+    let (_, bobs) = site.get(Who::Bob, "/api/v1/states").await;
+    assert!(!bobs.to_string().contains("shop__search_orders"));
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readiness_fails_with_the_store() {
+    let site = Site::start().await;
+    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    assert_eq!((status, &ready["ready"]), (200, &json!(true)));
+    let store = site.gateway.settings().store.clone();
+    std::fs::rename(&store, store.with_extension("away")).unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
+    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    assert_eq!(status, 503);
+    let reasons = ready["reasons"].as_array().unwrap();
+    let store_fails = json!({"code": "store", "text": "the store cannot be written"});
+    assert!(reasons.contains(&store_fails), "{reasons:?}");
+    let (status, _) = site.get(Who::Nobody, "/api/v1/health").await;
+    assert_eq!(status, 200);
+    let (status, answer) = site.get(Who::Root, "/api/v1/audit").await;
+    assert_eq!(
+        (status, &answer["error"]["code"]),
+        (503, &json!("unavailable"))
+    );
+    std::fs::rename(store.with_extension("away"), &store).unwrap();
+    site.stop().await;
+}

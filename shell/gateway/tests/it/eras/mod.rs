@@ -1,0 +1,6 @@
+//! Agents and servers of different eras.
+
+mod calls;
+mod envelopes;
+mod news;
+mod questions;

@@ -1,0 +1,202 @@
+//! What the gateway lets through, what it refuses, and what it says and writes down of either.
+
+mod denials;
+mod escalation;
+mod faults;
+mod identity;
+mod measures;
+mod mutations;
+mod records;
+mod reload;
+mod results;
+mod rug_pull;
+mod store;
+mod visibility;
+mod workflow;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use toolwarden_gateway::Gateway;
+use toolwarden_gateway::demo::DemoServer;
+use toolwarden_mcp::Era;
+use toolwarden_store::{RecordFilter, Store};
+use toolwarden_warden::guard::Log;
+use toolwarden_warden::guard::audit::verify;
+use toolwarden_warden::inline::Approving;
+use toolwarden_warden::{Approved, Selection};
+
+use crate::support::{Agent, at};
+
+const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
+
+/// A client of one's own.
+fn client() -> reqwest::Client {
+    // Whoever comes first installs it.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+/// The key of a principal.
+fn key(principal: &str) -> String {
+    format!("{principal}-0123456789abcdef0123456789abcdef")
+}
+
+/// Callers with keys.
+fn identity(principals: &[&str]) -> Value {
+    let keys = principals.iter().map(|principal| {
+        let digest = Sha256::digest(key(principal));
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        json!({"principal": principal, "sha256": digest})
+    });
+    json!({"api_keys": keys.collect::<Vec<_>>()})
+}
+
+/// An agent with the key of a principal, and further headers.
+async fn agent_of(era: Era, url: &str, principal: &str, headers: &[(&str, &str)]) -> Agent {
+    let bearer = format!("Bearer {}", key(principal));
+    let mut all = vec![("authorization", bearer.as_str())];
+    all.extend_from_slice(headers);
+    match era {
+        Era::Handshake => Agent::open_with(url, &json!({}), &all).await,
+        Era::Stateless => Agent::stateless_with(url, &json!({}), &all),
+    }
+}
+
+/// Tools that echo what they are called with.
+fn echoing(names: &[&str]) -> Vec<Value> {
+    let tools = names.iter().map(|name| {
+        json!({"name": name, "description": format!("Does {name}."), "inputSchema": {"type": "object"}})
+    });
+    tools.collect()
+}
+
+/// A server entry with more settings.
+fn at_with(server: &DemoServer, more: Value) -> Value {
+    let mut entry = at(server);
+    if let (Value::Object(members), Value::Object(more)) = (&mut entry, more) {
+        members.extend(more);
+    }
+    entry
+}
+
+/// The code of a refusal that is told as a result of the tool; none where there is none.
+fn code(answer: &Value) -> Option<&str> {
+    let result = &answer["result"];
+    let denial = &result["_meta"]["toolwarden/denial"];
+    assert_eq!(denial.is_object(), result["isError"] == true, "{answer}");
+    denial["code"].as_str()
+}
+
+/// Whether a tool was called and did what it should.
+fn worked(answer: &Value) -> bool {
+    answer["result"].is_object() && answer["result"]["isError"] != true
+}
+
+/// One record of the log.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    kind: String,
+    code: String,
+    principal: String,
+    tool: String,
+    session: String,
+    allowed: Option<bool>,
+    body: Value,
+}
+
+impl Row {
+    fn word(&self) -> String {
+        format!("{} {}", self.kind, self.code)
+    }
+}
+
+/// Everything in the log of a running gateway; its chain holds.
+fn rows(gateway: &Gateway) -> Vec<Row> {
+    if let Log::Kept(writer) = gateway.guard().log() {
+        writer.flush().unwrap();
+    }
+    rows_in(&gateway.settings().store)
+}
+
+fn rows_in(path: &Path) -> Vec<Row> {
+    let store = Store::open(path).unwrap();
+    let verification = verify(&store, None).unwrap();
+    assert!(verification.chain.is_ok(), "{verification:?}");
+    let mut rows = Vec::new();
+    let each = |row: &toolwarden_store::RecordRow<'_>| {
+        let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        rows.push(Row {
+            kind: row.kind.to_owned(),
+            code: row.code.to_owned(),
+            principal: text(row.principal),
+            tool: text(row.tool),
+            session: text(row.session),
+            allowed: row.allowed,
+            body: serde_json::from_str(row.body).unwrap(),
+        });
+        ControlFlow::Continue(())
+    };
+    store.records(&RecordFilter::default(), each).unwrap();
+    rows
+}
+
+/// The records of these kinds, as words.
+fn words(rows: &[Row], kinds: &[&str]) -> Vec<String> {
+    let wanted = rows.iter().filter(|row| kinds.contains(&row.kind.as_str()));
+    wanted.map(Row::word).collect()
+}
+
+/// The value of a counter, none where nothing was counted.
+fn counted(gateway: &Gateway, series: &str) -> Option<u64> {
+    let text = gateway.metrics_text(Default::default(), 0);
+    let line = text.lines().find(|line| line.starts_with(series))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+/// Approves whatever waits.
+async fn approve_all(gateway: &Gateway) -> Vec<Approved> {
+    let approving = Approving {
+        selection: Selection {
+            all: true,
+            ..Selection::default()
+        },
+        by: "ada".to_owned(),
+        ..Approving::default()
+    };
+    gateway.watch().approve(approving).await.unwrap()
+}
+
+/// A webhook that keeps what it is sent.
+#[derive(Clone, Default)]
+struct Hook {
+    got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
+}
+
+impl Hook {
+    async fn start() -> (Self, String) {
+        let hook = Self::default();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        let take = |State(hook): State<Self>, headers: HeaderMap, body: String| async move {
+            let body = serde_json::from_str(&body).unwrap();
+            hook.got.lock().unwrap().push((headers, body));
+        };
+        let router = Router::new().fallback(take).with_state(hook.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        (hook, url)
+    }
+
+    /// What it was sent of a kind.
+    fn of_kind(&self, kind: &str) -> Vec<Value> {
+        let got = self.got.lock().unwrap();
+        let bodies = got.iter().map(|(_, body)| body.clone());
+        bodies.filter(|body| body["kind"] == kind).collect()
+    }
+}

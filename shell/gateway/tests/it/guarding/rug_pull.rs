@@ -1,0 +1,230 @@
+//! A server that changes a tool between the list and the call.
+
+use serde_json::{Value, json};
+use toolwarden_gateway::demo::DemoServer;
+use toolwarden_mcp::Era;
+use toolwarden_store::{Approval, Store};
+use toolwarden_warden::{Selection, approve};
+
+use super::{ERAS, Hook, approve_all, at_with, code, worked};
+use crate::support::{Agent, TestGateway, shop_of, until, until_async};
+
+const REFUND: &str = "shop__refund_order";
+
+fn refund() -> Value {
+    json!({"order_id": "A-1001", "amount": 5, "reason": "broken"})
+}
+
+struct Pulled {
+    server: DemoServer,
+    gateway: TestGateway,
+    agent: Agent,
+    hook: Hook,
+}
+
+/// A gateway before a server that was listed and used.
+async fn start(agents: Era, servers: Era, watch: Value) -> Pulled {
+    let server = shop_of(servers);
+    let (hook, url) = Hook::start().await;
+    let gateway = TestGateway::start(&json!({
+        "servers": {"shop": at_with(&server, json!({"watch": watch, "restart": {"first": "10ms"}}))},
+        "alerts": {"people": {"webhook": url, "secret": "between-us"}},
+    }))
+    .await;
+    let agent = Agent::of(agents, &gateway.url, "{}").await;
+    assert!(agent.tools().await.contains(&REFUND.to_owned()));
+    let answer = agent.call(REFUND, refund()).await;
+    assert!(worked(&answer), "{answer}");
+    Pulled {
+        server,
+        gateway,
+        agent,
+        hook,
+    }
+}
+
+impl Pulled {
+    fn calls(&self) -> u64 {
+        self.server.shop.seen().calls_of("refund_order")
+    }
+
+    /// It is withheld, people were told, and nothing arrived at the server.
+    async fn is_refused(&self) {
+        let calls = self.calls();
+        let answer = self.agent.call(REFUND, refund()).await;
+        assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+        assert_eq!(self.calls(), calls, "the server never saw it");
+        assert!(!self.sees().await);
+        assert!(worked(&self.agent.call("shop__echo", json!({})).await));
+        until("people are told", || !self.hook.of_kind("drift").is_empty()).await;
+        let alerts = self.hook.of_kind("drift");
+        let told: Vec<_> = alerts
+            .iter()
+            .map(|it| [&it["server"], &it["tool"]])
+            .collect();
+        assert_eq!(told, [[&json!("shop"), &json!("refund_order")]], "once");
+        assert_eq!(alerts[0]["severity"], "high");
+        let (headers, _) = self.hook.got.lock().unwrap()[0].clone();
+        assert!(
+            headers["toolwarden-signature"]
+                .to_str()
+                .unwrap()
+                .starts_with("t=")
+        );
+    }
+
+    async fn sees(&self) -> bool {
+        self.agent.tools().await.contains(&REFUND.to_owned())
+    }
+
+    /// It is served again, as it is now.
+    async fn is_restored(&self) {
+        until_async("it is served again", || self.sees()).await;
+        let answer = self.agent.call(REFUND, refund()).await;
+        assert!(worked(&answer), "{answer}");
+        let list = self.agent.result("tools/list", json!({})).await;
+        let tools = list["tools"].as_array().unwrap();
+        let tool = tools.iter().find(|it| it["name"] == REFUND).unwrap();
+        let description = tool["description"].as_str().unwrap();
+        assert!(description.contains("<IMPORTANT>"), "{description}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn told_by_the_server() {
+    for agents in ERAS {
+        for servers in ERAS {
+            let pulled = start(agents, servers, json!({})).await;
+            let shop = &pulled.server.shop;
+            until("the gateway listens", || shop.listeners() > 0).await;
+            shop.drift();
+            shop.notify_list_changed();
+            until_async("it is withheld", async || !pulled.sees().await).await;
+            pulled.is_refused().await;
+            approve_all(&pulled.gateway.gateway).await;
+            pulled.is_restored().await;
+            pulled.gateway.stop().await;
+        }
+    }
+}
+
+/// Nobody says anything, and the very next call is refused. Another process approves.
+#[tokio::test(flavor = "multi_thread")]
+async fn silently_before_a_call() {
+    for agents in ERAS {
+        let pulled = start(agents, Era::Handshake, json!({"before_call": "0s"})).await;
+        pulled.server.shop.drift();
+        let calls = pulled.calls();
+        let answer = pulled.agent.call(REFUND, refund()).await;
+        assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+        assert_eq!(pulled.calls(), calls);
+        pulled.is_refused().await;
+        let store = Store::open(&pulled.gateway.gateway.settings().store).unwrap();
+        let servers = store.servers().unwrap();
+        let all = Selection {
+            all: true,
+            ..Selection::default()
+        };
+        let approval = Approval {
+            by: "ben".to_owned(),
+            at: "2026-11-16T12:00:00Z".parse().unwrap(),
+            why: None,
+        };
+        assert_eq!(approve(&store, &servers, &all, &approval).unwrap().len(), 1);
+        pulled.is_restored().await;
+        // Back to what was pinned first is drift, too.
+        pulled.server.shop.restore();
+        let answer = pulled.agent.call(REFUND, refund()).await;
+        assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+        pulled.gateway.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn by_the_clock() {
+    let pulled = start(Era::Handshake, Era::Handshake, json!({"every": "100ms"})).await;
+    pulled.server.shop.drift();
+    until_async("it is withheld", async || !pulled.sees().await).await;
+    pulled.is_refused().await;
+    approve_all(&pulled.gateway.gateway).await;
+    pulled.is_restored().await;
+    pulled.gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_a_restart_of_the_server() {
+    for servers in ERAS {
+        let pulled = start(Era::Handshake, servers, json!({})).await;
+        pulled.server.die();
+        pulled.server.shop.drift();
+        pulled.server.revive().unwrap();
+        // The call that meets the new server first looks at it before it is made there.
+        let calls = pulled.calls();
+        until_async("it is withheld", async || {
+            let answer = pulled.agent.call(REFUND, refund()).await;
+            assert!(!worked(&answer), "{servers:?}: {answer}");
+            code(&answer) == Some("quarantined")
+        })
+        .await;
+        assert_eq!(pulled.calls(), calls, "{servers:?}");
+        pulled.is_refused().await;
+        approve_all(&pulled.gateway.gateway).await;
+        pulled.is_restored().await;
+        pulled.gateway.stop().await;
+    }
+}
+
+/// A session that expired is renewed unseen where the server is what it was.
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_expire_are_renewed_and_the_server_looked_at() {
+    let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
+    pulled.server.shop.expire_sessions();
+    let answer = pulled.agent.call(REFUND, refund()).await;
+    assert!(worked(&answer), "{answer}");
+    pulled.server.shop.drift();
+    pulled.server.shop.expire_sessions();
+    let calls = pulled.calls();
+    let answer = pulled.agent.call(REFUND, refund()).await;
+    assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+    assert_eq!(pulled.calls(), calls);
+    let rows = super::rows(&pulled.gateway.gateway);
+    assert_eq!(rows.last().unwrap().word(), "outcome failed");
+    pulled.gateway.stop().await;
+}
+
+/// The pins outlive the gateway.
+#[tokio::test(flavor = "multi_thread")]
+async fn over_a_restart_of_the_gateway() {
+    let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
+    let folder = pulled.gateway.stop().await;
+    pulled.server.shop.drift();
+    let settings = json!({"servers": {"shop": at_with(&pulled.server, json!({"start": "lazy"}))}});
+    let gateway = TestGateway::start_in(&settings, folder).await;
+    // Without a list before: the first call looks.
+    let agent = Agent::of(Era::Stateless, &gateway.url, "{}").await;
+    let answer = agent.call(REFUND, refund()).await;
+    assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+    assert!(worked(&agent.call("shop__echo", json!({})).await));
+    gateway.stop().await;
+}
+
+/// However many call at the moment of the change, none is decided by what was before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn under_many_callers() {
+    let pulled = start(Era::Handshake, Era::Stateless, json!({"before_call": "0s"})).await;
+    let agent = std::sync::Arc::new(pulled.agent);
+    pulled.server.shop.drift();
+    let calls = pulled.server.shop.seen().calls_of("refund_order");
+    let mut waiting = Vec::new();
+    for _ in 0..64 {
+        let agent = std::sync::Arc::clone(&agent);
+        waiting.push(tokio::spawn(
+            async move { agent.call(REFUND, refund()).await },
+        ));
+    }
+    for answer in waiting {
+        assert_eq!(code(&answer.await.unwrap()), Some("quarantined"));
+    }
+    assert_eq!(pulled.server.shop.seen().calls_of("refund_order"), calls);
+    pulled.gateway.stop().await;
+}

@@ -1,0 +1,8 @@
+//! What goes over the wire between agents, the gateway and servers.
+
+mod http;
+mod legacy;
+mod programs;
+mod raw;
+mod resume;
+mod streams;

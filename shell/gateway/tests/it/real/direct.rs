@@ -1,0 +1,94 @@
+//! A server asked without a gateway, in the words of an agent.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use toolwarden_mcp::protocol::stamped;
+use toolwarden_mcp::{Audience, Endpoint, Era, Face, FromServer, Limits, Link, LinkAsking};
+
+use crate::support::SOON;
+
+/// A connection to one server.
+pub(super) struct Direct {
+    pub(super) era: Era,
+    link: Link,
+    face: Face,
+}
+
+/// Hears nothing: a server that asks gets no answer.
+#[derive(Debug)]
+struct Deaf;
+
+impl Audience for Deaf {
+    fn hear(&self, _message: FromServer) {}
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    tools: Vec<Box<RawValue>>,
+    next_cursor: Option<String>,
+}
+
+impl Direct {
+    /// Starts a server and says of itself what [`crate::support::Agent`] says.
+    pub(super) async fn open(endpoint: &Endpoint, capabilities: &str) -> Self {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let face = Face {
+            capabilities: raw(capabilities),
+            info: raw(r#"{"name":"test","version":"1"}"#),
+        };
+        let link = Link::open(endpoint, &Limits::default(), &face, Arc::new(Deaf)).await;
+        let link = link.unwrap_or_else(|error| panic!("{endpoint:?}: {error}"));
+        Self {
+            era: link.server().era,
+            link,
+            face,
+        }
+    }
+
+    /// The definitions of all tools, as they were written.
+    pub(super) async fn tools(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let mut params = json!({});
+        loop {
+            let result = self.ask("tools/list", &params).await;
+            let page: Page = serde_json::from_str(result.get()).unwrap();
+            texts.extend(page.tools.iter().map(|tool| tool.get().to_owned()));
+            match page.next_cursor {
+                Some(cursor) => params = json!({"cursor": cursor}),
+                None => return texts,
+            }
+        }
+    }
+
+    /// The result of a call, as it was written.
+    pub(super) async fn call(&self, tool: &str, arguments: &Value) -> String {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask("tools/call", &params).await.get().to_owned()
+    }
+
+    pub(super) async fn close(self) {
+        self.link.close().await;
+    }
+
+    async fn ask(&self, method: &str, params: &Value) -> Box<RawValue> {
+        let params = to_raw_value(params).unwrap();
+        let params = match self.era {
+            Era::Handshake => params,
+            Era::Stateless => stamped(Some(&params), &self.face),
+        };
+        let asking = LinkAsking {
+            method,
+            params: Some(&params),
+            headers: Vec::new(),
+            limit: SOON * 3,
+            aside: None,
+            sent: None,
+        };
+        let outcome = self.link.ask(asking).await.unwrap();
+        outcome.unwrap_or_else(|error| panic!("{method}: {error:?}"))
+    }
+}

@@ -1,0 +1,7 @@
+//! Published servers behind the gateway, and published clients before it.
+
+mod clients;
+mod direct;
+mod inspector;
+mod program;
+mod servers;

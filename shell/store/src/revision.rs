@@ -1,0 +1,44 @@
+use crate::error::StoreError;
+use crate::store::Store;
+
+/// What changes with every pin, approval and seal, and with nothing else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PinsRevision {
+    baselines: i64,
+    changes: i64,
+    servers: i64,
+    sealed: i64,
+}
+
+impl Store {
+    /// A number that changes when others wrote to the file; what was written through this store does
+    /// not count.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn data_version(&self) -> Result<i64, StoreError> {
+        self.sql(|it| it.pragma_query_value(None, "data_version", |row| row.get(0)))
+    }
+
+    /// What pins and approvals there are, in short.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn pins_revision(&self) -> Result<PinsRevision, StoreError> {
+        // Pins and approvals are only ever added, so that the last one tells of all.
+        let query = "
+            SELECT coalesce((SELECT max(id) FROM baseline), 0),
+                coalesce((SELECT max(id) FROM approved_change), 0),
+                (SELECT count(*) FROM server), (SELECT count(*) FROM server WHERE sealed)";
+        self.sql(|it| {
+            it.prepare_cached(query)?.query_row([], |row| {
+                Ok(PinsRevision {
+                    baselines: row.get(0)?,
+                    changes: row.get(1)?,
+                    servers: row.get(2)?,
+                    sealed: row.get(3)?,
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,52 @@
+use std::time::Duration;
+
+use crate::guard::Clock;
+use crate::pool::Gathering;
+
+/// How watching inside the gateway works.
+#[derive(Clone, Debug)]
+pub struct InlineOptions {
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// In whose name tools are pinned that were never seen.
+    pub by: String,
+    /// How long to wait for other processes that hold the store.
+    pub patience: Duration,
+    /// How often the store is asked whether others changed pins.
+    pub poll: Duration,
+    /// How long the answer to a list holds for the same list.
+    pub fresh_for: Duration,
+    /// How many results may wait to be read.
+    pub queue: usize,
+    /// How many bytes of results may wait to be read.
+    pub queue_bytes: usize,
+    /// How long results are gathered before they are kept.
+    pub flush_every: Duration,
+    /// How many results are gathered at most before they are kept.
+    pub flush_results: usize,
+    /// How often the results of one tool are held to their shape at most: each look costs certainty.
+    pub judge_every: Duration,
+    /// How results are gathered before they are held to anything.
+    pub gathering: Gathering,
+    /// How often the same finding in the results of a tool raises an alert at most.
+    pub finding_every: Duration,
+}
+
+impl Default for InlineOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::default(),
+            by: "gateway".to_owned(),
+            patience: Duration::from_secs(10),
+            poll: Duration::from_secs(1),
+            fresh_for: Duration::from_secs(60),
+            queue: 1024,
+            queue_bytes: 32 * 1024 * 1024,
+            flush_every: Duration::from_secs(5),
+            flush_results: 1024,
+            judge_every: Duration::from_secs(60),
+            gathering: Gathering::default(),
+            finding_every: Duration::from_secs(3600),
+        }
+    }
+}

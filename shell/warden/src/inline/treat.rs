@@ -1,0 +1,119 @@
+//! What becomes of what drifted.
+
+use std::collections::BTreeMap;
+
+use toolwarden_drift::text::{Finding, Weight, printable};
+use toolwarden_drift::{Class, ToolDrift};
+
+use super::desk::summarize;
+use super::list::ReadList;
+use super::seen::Treatment;
+use crate::record::Recorded;
+use crate::settings::{OnDrift, WatchSettings};
+
+/// What becomes of each name of a list, and why nothing of the server is served.
+pub(super) fn treatments(
+    read: &ReadList,
+    drift: &[ToolDrift],
+    recorded: &Recorded,
+    settings: &WatchSettings,
+) -> (BTreeMap<String, Treatment>, Option<String>) {
+    let observed = read.listing.observed.iter().map(|it| &it.name);
+    let names = observed.chain(&read.listing.unchanged).cloned();
+    let mut treatments: BTreeMap<String, Treatment> =
+        names.map(|name| (name, Treatment::Serve)).collect();
+    let mut blocked = None;
+    for tool in drift {
+        let measure = measure(settings, tool);
+        let told = summarize(tool, recorded);
+        let why = format!(
+            "it is not as pinned ({}): {}",
+            told.class.as_str(),
+            told.summary
+        );
+        if measure == OnDrift::BlockServer && blocked.is_none() {
+            blocked = Some(format!("`{}`: {why}", printable(tool.tool())));
+        }
+        let treatment = match measure {
+            OnDrift::Serve => continue,
+            OnDrift::Hide => Treatment::Hide { why },
+            OnDrift::Quarantine | OnDrift::BlockServer => Treatment::Quarantine {
+                why,
+                alert: told.alert,
+            },
+        };
+        let known = treatments
+            .entry(tool.tool().to_owned())
+            .or_insert(Treatment::Serve);
+        if !matches!(known, Treatment::Quarantine { .. }) {
+            *known = treatment;
+        }
+    }
+    for name in &read.doubled {
+        let alert = recorded.alerts.iter().find(|it| it.tool == *name);
+        let quarantine = Treatment::Quarantine {
+            why: "two tools of the list have this name".to_owned(),
+            alert: alert.map(|it| it.id.clone()),
+        };
+        treatments.insert(name.clone(), quarantine);
+    }
+    for (name, why) in &read.unreadable {
+        let quarantine = Treatment::Quarantine {
+            why: why.clone(),
+            alert: None,
+        };
+        treatments.insert(name.clone(), quarantine);
+    }
+    (treatments, blocked)
+}
+
+/// Whether a finding counts by itself: honest tools look like the others too.
+pub(super) fn is_suspicious(finding: &Finding) -> bool {
+    finding.weight >= Weight::Medium
+}
+
+/// The strictest measure of all that apply.
+fn measure(settings: &WatchSettings, tool: &ToolDrift) -> OnDrift {
+    let mut measures = Vec::new();
+    match tool {
+        // There is nothing to serve.
+        ToolDrift::Removed { .. } => {}
+        ToolDrift::Added { findings, .. } => {
+            measures.push(settings.on_new);
+            if findings.iter().any(is_suspicious) {
+                measures.push(settings.on_finding);
+            }
+        }
+        ToolDrift::Renamed { drift, .. } | ToolDrift::Changed(drift) => {
+            if matches!(tool, ToolDrift::Renamed { .. }) {
+                measures.push(settings.on_new);
+            }
+            let classes = Class::ALL.into_iter().filter(|class| tool.is(*class));
+            measures.extend(classes.map(|class| on_drift(settings, class)));
+            let mut reasons = drift.changes.iter().flat_map(|change| &change.reasons);
+            if reasons.any(is_suspicious) {
+                measures.push(settings.on_finding);
+            }
+        }
+    }
+    let strictest = measures.into_iter().max_by_key(|it| rank(*it));
+    strictest.unwrap_or(OnDrift::Serve)
+}
+
+/// A class that nobody spoke of is withheld, but for the same contract in other words.
+fn on_drift(settings: &WatchSettings, class: Class) -> OnDrift {
+    let said = settings.on_drift.get(&class).copied();
+    said.unwrap_or(match class {
+        Class::Equivalent => OnDrift::Serve,
+        _ => OnDrift::Quarantine,
+    })
+}
+
+const fn rank(measure: OnDrift) -> u8 {
+    match measure {
+        OnDrift::Serve => 0,
+        OnDrift::Hide => 1,
+        OnDrift::Quarantine => 2,
+        OnDrift::BlockServer => 3,
+    }
+}

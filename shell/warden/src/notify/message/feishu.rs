@@ -1,0 +1,53 @@
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use toolwarden_drift::Severity;
+
+use super::{facts, headline, link};
+use crate::notify::notice::Notice;
+use crate::notify::sign;
+use crate::notify::text::{lines, plain};
+
+/// The most bytes of the text: a whole message has at most twenty thousand.
+const MOST_TEXT: usize = 8_000;
+
+/// A card of plain text. Its signature has time and secret as the key, and nothing as the data.
+pub(super) fn body(secret: Option<&str>, notice: &Notice, now: Timestamp) -> Value {
+    let mut body = json!({"msg_type": "interactive", "card": card(notice)});
+    if let Some(secret) = secret {
+        let time = now.as_second();
+        let key = format!("{time}\n{secret}");
+        if let Some(body) = body.as_object_mut() {
+            body.insert("timestamp".to_owned(), time.to_string().into());
+            body.insert("sign".to_owned(), sign::base64(key.as_bytes(), b"").into());
+        }
+    }
+    body
+}
+
+fn card(notice: &Notice) -> Value {
+    let text = |content: String| json!({"tag": "plain_text", "content": content});
+    let fields: Vec<Value> = facts(notice, plain)
+        .into_iter()
+        .map(|(name, value)| json!({"is_short": true, "text": text(format!("{name}: {value}"))}))
+        .collect();
+    let mut elements = vec![json!({"tag": "div", "fields": fields})];
+    if !notice.text.is_empty() {
+        let shown = lines(&notice.text, MOST_TEXT, plain);
+        elements.push(json!({"tag": "div", "text": text(shown)}));
+    }
+    if let Some(url) = link(notice) {
+        let read_on = json!({
+            "tag": "button", "type": "default", "text": text("Read on".to_owned()), "url": url});
+        elements.push(json!({"tag": "action", "actions": [read_on]}));
+    }
+    let template = match notice.severity {
+        Severity::Low => "blue",
+        Severity::Medium => "orange",
+        Severity::High => "red",
+    };
+    json!({
+        "config": {"wide_screen_mode": true},
+        "header": {"template": template, "title": text(headline(notice, 300, plain))},
+        "elements": elements,
+    })
+}

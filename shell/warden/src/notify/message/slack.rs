@@ -1,0 +1,35 @@
+use serde_json::{Value, json};
+
+use super::{facts, headline, link};
+use crate::notify::notice::Notice;
+use crate::notify::text::{lines, slack};
+
+/// Blocks of plain text, and a text for where blocks are not shown. Only the link is markup.
+pub(super) fn body(notice: &Notice) -> Value {
+    let plain = |text: String| json!({"type": "plain_text", "text": text, "emoji": false});
+    let fields: Vec<Value> = facts(notice, slack)
+        .into_iter()
+        .map(|(name, value)| plain(format!("{name}: {value}")))
+        .collect();
+    let mut blocks = vec![
+        json!({"type": "header", "text": plain(headline(notice, 150, slack))}),
+        json!({"type": "section", "fields": fields}),
+    ];
+    // An empty text is refused.
+    if !notice.text.is_empty() {
+        let text = lines(&notice.text, 3000, slack);
+        blocks.push(json!({"type": "section", "text": plain(text)}));
+    }
+    if let Some(url) = link(notice) {
+        let url = url.replace('&', "&amp;");
+        let read_on = json!({"type": "mrkdwn", "text": format!("<{url}|Read on>")});
+        blocks.push(json!({"type": "context", "elements": [read_on]}));
+    }
+    json!({
+        "text": headline(notice, 400, slack),
+        "mrkdwn": false,
+        "unfurl_links": false,
+        "unfurl_media": false,
+        "blocks": blocks,
+    })
+}

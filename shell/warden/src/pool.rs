@@ -1,0 +1,83 @@
+//! Results of the hours before a check: few at a time, they say little.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use toolwarden_drift::shape::{InvalidShape, Shape};
+use toolwarden_store::{ServerId, Store};
+
+use crate::pins::{Pins, PinsError};
+use crate::results::Results;
+
+/// How results are gathered before they are held to anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gathering {
+    /// How many results make a shape that later results are held to.
+    pub learn_results: u64,
+    /// How far back results are compared with the pinned shape.
+    pub window: Duration,
+}
+
+impl Default for Gathering {
+    fn default() -> Self {
+        Self {
+            learn_results: 30,
+            window: Duration::from_secs(24 * 3600),
+        }
+    }
+}
+
+/// Adds the results of the hours before this check. While too few are known to hold anything to, they
+/// are only gathered.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub fn pool(
+    store: &Store,
+    pins: &Pins<'_>,
+    results: &mut BTreeMap<String, Results>,
+    gathering: Gathering,
+    now: Timestamp,
+) -> Result<(), PinsError> {
+    let Some(server) = &pins.server else {
+        results.clear();
+        return Ok(());
+    };
+    let window = SignedDuration::try_from(gathering.window).unwrap_or(SignedDuration::MAX);
+    let oldest = now.checked_sub(window).unwrap_or(Timestamp::MIN);
+    for (tool, results) in &mut *results {
+        let mut hour = results.shape().clone();
+        for shape in shapes(store, server.id, tool, now)? {
+            hour.merge(&shape);
+        }
+        let text = hour.to_json().to_string();
+        for shape in shapes(store, server.id, tool, oldest)? {
+            results.merge(&shape);
+        }
+        store.keep_observed_shape(server.id, tool, now, &text, oldest)?;
+    }
+    results.retain(|tool, results| {
+        let pinned = pins.tools.get(tool).and_then(|pin| pin.kept_shape());
+        pinned.is_some() || results.shape().results() >= gathering.learn_results
+    });
+    Ok(())
+}
+
+fn shapes(
+    store: &Store,
+    server: ServerId,
+    tool: &str,
+    since: Timestamp,
+) -> Result<Vec<Shape>, PinsError> {
+    let texts = store.observed_shapes(server, tool, since)?;
+    let shapes = texts.iter().map(|text| {
+        let json = serde_json::from_str(text).map_err(|_| InvalidShape::Version);
+        let shape = json.and_then(|json| Shape::from_json(&json));
+        shape.map_err(|source| PinsError::Shape {
+            tool: tool.to_owned(),
+            source,
+        })
+    });
+    shapes.collect()
+}

@@ -1,0 +1,79 @@
+//! What differs between two settings, for a reload.
+
+use super::{ServerSettings, Settings};
+
+/// What differs between two settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingsChanges {
+    /// Servers that are new.
+    pub added: Vec<String>,
+    /// Servers that are gone.
+    pub removed: Vec<String>,
+    /// Servers of which something else is said.
+    pub changed: Vec<String>,
+    /// Other keys that differ and are taken over as they are.
+    pub taken_over: Vec<&'static str>,
+    /// Keys that differ and are taken over when the gateway is started anew.
+    pub need_restart: Vec<&'static str>,
+}
+
+impl SettingsChanges {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Settings {
+    /// What differs in newer settings. A policy file may say something else though its name is the
+    /// same: that is for whoever reads it to see.
+    #[must_use]
+    pub fn changes(&self, new: &Self) -> SettingsChanges {
+        let find = |servers: &[ServerSettings], name: &str| {
+            servers.iter().find(|it| it.name == name).cloned()
+        };
+        let mut changes = SettingsChanges::default();
+        for server in &new.servers {
+            match find(&self.servers, &server.name) {
+                None => changes.added.push(server.name.clone()),
+                Some(old) if old != *server => changes.changed.push(server.name.clone()),
+                Some(_) => {}
+            }
+        }
+        let old = self.servers.iter();
+        let gone = old.filter(|it| find(&new.servers, &it.name).is_none());
+        changes.removed = gone.map(|it| it.name.clone()).collect();
+        changes.need_restart = differing(&[
+            ("listen.address", self.listen.address != new.listen.address),
+            ("listen.tls", self.listen.tls != new.listen.tls),
+            ("store", self.store != new.store),
+            ("traces", self.traces != new.traces),
+        ]);
+        let rest = |it: &Self| {
+            let mut listen = it.listen.clone();
+            listen.address = self.listen.address;
+            listen.tls = None;
+            listen
+        };
+        changes.taken_over = differing(&[
+            ("listen", rest(self) != rest(new)),
+            ("prefix", self.prefix != new.prefix),
+            ("separator", self.separator != new.separator),
+            ("page_size", self.page_size != new.page_size),
+            ("policy", self.policy != new.policy),
+            ("denials", self.denials != new.denials),
+            ("identity", self.identity != new.identity),
+            ("watch", self.watch != new.watch),
+            ("alerts", self.alerts != new.alerts),
+            ("sessions", self.session_idle != new.session_idle),
+            ("drain", self.drain != new.drain),
+        ]);
+        changes
+    }
+}
+
+fn differing(keys: &[(&'static str, bool)]) -> Vec<&'static str> {
+    let differing = keys.iter().filter(|(_, differs)| *differs);
+    differing.map(|(key, _)| *key).collect()
+}

@@ -1,0 +1,252 @@
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toolwarden_guard::Redaction;
+use toolwarden_mcp::{Command, Endpoint, Url};
+use toolwarden_model::json::{Object, Pointer};
+
+use super::super::is_server_name;
+use super::reference::{Inputs, variable};
+use super::{Client, ImportedServer};
+
+/// Keys that say how a server is reached; the others are the client's business.
+const TAKEN: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "serverUrl",
+    "headers",
+    "type",
+    "disabled",
+];
+
+/// Servers that are being taken over.
+pub(super) struct Taking {
+    pub(super) client: Client,
+    pub(super) inputs: Inputs,
+    pub(super) secrets: Redaction,
+    pub(super) servers: Vec<ImportedServer>,
+    pub(super) notes: Vec<(Pointer, String)>,
+}
+
+impl Taking {
+    pub(super) fn take(&mut self, written: &str, server: &Value, at: &Pointer) {
+        let Some(members) = server.as_object() else {
+            self.note(at, "left out: it is no object".to_owned());
+            return;
+        };
+        let name = self.free_name(&usable_name(written));
+        let Some(endpoint) = self.endpoint(&name, members, at) else {
+            return;
+        };
+        let disabled = members.get("disabled").and_then(Value::as_bool) == Some(true);
+        let server = ImportedServer {
+            name: usable_name(written),
+            endpoint,
+            disabled,
+        };
+        if self.servers.contains(&server) {
+            return;
+        }
+        if name != written {
+            self.note(
+                at,
+                format!("the server `{written}` is called `{name}` here"),
+            );
+        }
+        for key in members.keys().filter(|key| !TAKEN.contains(&key.as_str())) {
+            let message = format!("`{key}` is not taken over");
+            self.note(&at.child(key), message);
+        }
+        self.servers.push(ImportedServer { name, ..server });
+    }
+
+    fn endpoint(&mut self, name: &str, members: &Object, at: &Pointer) -> Option<Endpoint> {
+        if let Some(program) = members.get("command").and_then(Value::as_str) {
+            let program = self.text(program, &at.child("command"));
+            let args = self.args(name, members.get("args"), &at.child("args"));
+            let env = self.pairs(members.get("env"), &at.child("env"), |key| key.to_owned());
+            let directory = members.get("cwd").and_then(Value::as_str);
+            let directory = directory.map(|it| PathBuf::from(self.text(it, &at.child("cwd"))));
+            return Some(Endpoint::Command(Command {
+                program,
+                args,
+                env,
+                directory,
+            }));
+        }
+        let addresses = ["url", "serverUrl"];
+        let address = addresses
+            .iter()
+            .find_map(|key| Some((*key, members.get(*key)?.as_str()?)));
+        let Some((key, url)) = address else {
+            let message = "left out: it has neither `command` nor `url`";
+            self.note(at, message.to_owned());
+            return None;
+        };
+        let refers = url.starts_with('$');
+        if !refers && !url.starts_with("http://") && !url.starts_with("https://") {
+            let message = "left out: only http and https addresses can be reached";
+            self.note(&at.child(key), message.to_owned());
+            return None;
+        }
+        let url = self.text(url, &at.child(key));
+        let named = |header: &str| variable(&format!("{name}-{header}"));
+        let headers = self.pairs(members.get("headers"), &at.child("headers"), named);
+        Some(Endpoint::Url(Url { url, headers }))
+    }
+
+    fn args(&mut self, server: &str, args: Option<&Value>, at: &Pointer) -> Vec<String> {
+        let items = args.and_then(Value::as_array).into_iter().flatten();
+        let mut before: Option<String> = None;
+        let mut out = Vec::new();
+        for (index, item) in items.enumerate() {
+            let at = at.index(index);
+            let text = self.text(&plain_text(item), &at);
+            let option = text.strip_prefix("--").map(|it| it.split_once('='));
+            let secret = match (&option, &before) {
+                (Some(Some((key, value))), _) => Some(((*key).to_owned(), (*value).to_owned())),
+                (None, Some(key)) => Some((key.clone(), text.clone())),
+                (Some(None), _) | (None, None) => None,
+            };
+            if let Some((key, value)) = secret {
+                let variable = variable(&format!("{server}-{key}"));
+                self.warn_of_secret(&key, &value, &variable, &at);
+            }
+            before = match option {
+                Some(None) => text.strip_prefix("--").map(ToOwned::to_owned),
+                _ => None,
+            };
+            out.push(text);
+        }
+        out
+    }
+
+    fn pairs(
+        &mut self,
+        pairs: Option<&Value>,
+        at: &Pointer,
+        named: impl Fn(&str) -> String,
+    ) -> Vec<(String, String)> {
+        let members = pairs.and_then(Value::as_object).into_iter().flatten();
+        let mut out = Vec::new();
+        for (key, value) in members {
+            let at = at.child(key);
+            if value.is_null() {
+                self.note(&at, "left out: it takes a variable away".to_owned());
+                continue;
+            }
+            let text = self.text(&plain_text(value), &at);
+            self.warn_of_secret(key, &text, &named(key), &at);
+            out.push((key.clone(), text));
+        }
+        out
+    }
+
+    /// A text in our words.
+    fn text(&mut self, written: &str, at: &Pointer) -> String {
+        let translated = self.inputs.translate(written);
+        for note in translated.notes {
+            self.note(at, note);
+        }
+        if translated.refers && self.client == Client::ClaudeDesktop {
+            let message = "Claude Desktop takes `${…}` as it is; here it is put in";
+            self.note(at, message.to_owned());
+        }
+        translated.text
+    }
+
+    fn warn_of_secret(&mut self, key: &str, text: &str, variable: &str, at: &Pointer) {
+        let (_, is_secret) = self.secrets.kept_place(&Pointer::of([key]));
+        let literal = !text.trim().is_empty() && !text.contains("${");
+        if is_secret && literal {
+            let message = format!(
+                "`{key}` looks like a secret in the clear; write `${{{variable}}}` and set the variable"
+            );
+            self.note(at, message);
+        }
+    }
+
+    fn free_name(&self, name: &str) -> String {
+        let taken = |name: &str| self.servers.iter().any(|it| it.name == name);
+        let numbered = (2..).map(|number| {
+            let end = format!("-{number}");
+            let room = 64_usize.saturating_sub(end.len());
+            let start: String = name.chars().take(room).collect();
+            start + &end
+        });
+        let mut names = std::iter::once(name.to_owned()).chain(numbered);
+        names
+            .find(|it| !taken(it))
+            .unwrap_or_else(|| name.to_owned())
+    }
+
+    fn note(&mut self, at: &Pointer, message: String) {
+        self.notes.push((at.clone(), message));
+    }
+}
+
+impl ImportedServer {
+    /// As the settings have it.
+    pub(super) fn to_value(&self) -> Value {
+        let mut out = Object::new();
+        match &self.endpoint {
+            Endpoint::Command(command) => {
+                out.insert("command".to_owned(), command.program.clone().into());
+                // Without a list a command with blanks would be a whole line.
+                if !command.args.is_empty() || command.program.contains(' ') {
+                    out.insert("args".to_owned(), json!(command.args));
+                }
+                insert_pairs(&mut out, "env", &command.env);
+                if let Some(folder) = &command.directory {
+                    let folder = folder.to_string_lossy().into_owned();
+                    out.insert("cwd".to_owned(), folder.into());
+                }
+            }
+            Endpoint::Url(url) => {
+                out.insert("url".to_owned(), url.url.clone().into());
+                insert_pairs(&mut out, "headers", &url.headers);
+            }
+        }
+        if self.disabled {
+            out.insert("disabled".to_owned(), true.into());
+        }
+        Value::Object(out)
+    }
+}
+
+fn insert_pairs(out: &mut Object, key: &str, pairs: &[(String, String)]) {
+    if !pairs.is_empty() {
+        let pairs = pairs.iter();
+        let pairs: Object = pairs
+            .map(|(key, value)| (key.clone(), value.clone().into()))
+            .collect();
+        out.insert(key.to_owned(), Value::Object(pairs));
+    }
+}
+
+fn plain_text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+/// A name that a server can have, as near to the written one as it can be.
+fn usable_name(written: &str) -> String {
+    if is_server_name(written) {
+        return written.to_owned();
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let name: String = written
+        .chars()
+        .map(|c| if fits(c) { c } else { '-' })
+        .take(64)
+        .collect();
+    let name = name.trim_matches('-');
+    match name.is_empty() {
+        true => "server".to_owned(),
+        false => name.to_owned(),
+    }
+}

@@ -1,0 +1,410 @@
+//! Every key of the settings, with what it holds, what it is for, and what holds without it.
+
+mod server;
+
+use toolwarden_drift::Severity;
+use toolwarden_guard::OutputMode;
+
+use super::table::{Field, Kind, Table, field};
+use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity};
+
+pub(super) use server::{
+    BREAKER, CLIENT_SERVER, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+};
+
+pub(super) const PREFIX: &[(&str, PrefixMode)] = &[
+    ("always", PrefixMode::Always),
+    ("conflict", PrefixMode::Conflict),
+    ("never", PrefixMode::Never),
+];
+pub(super) const DENIALS: &[(&str, DenialForm)] = &[
+    ("tool-error", DenialForm::ToolError),
+    ("rpc-error", DenialForm::RpcError),
+];
+pub(super) const ACTIONS: &[(&str, OnDrift)] = &[
+    ("serve", OnDrift::Serve),
+    ("hide", OnDrift::Hide),
+    ("quarantine", OnDrift::Quarantine),
+    ("block-server", OnDrift::BlockServer),
+];
+pub(super) const OUTPUT: &[(&str, OutputMode)] = &[
+    ("off", OutputMode::Off),
+    ("warn", OutputMode::Warn),
+    ("report", OutputMode::Warn),
+    ("enforce", OutputMode::Enforce),
+];
+pub(super) const SEVERITY: &[(&str, Severity)] = &[
+    ("low", Severity::Low),
+    ("medium", Severity::Medium),
+    ("high", Severity::High),
+];
+pub(super) const SECURITY: &[(&str, SmtpSecurity)] = &[
+    ("none", SmtpSecurity::None),
+    ("starttls", SmtpSecurity::StartTls),
+    ("tls", SmtpSecurity::Tls),
+];
+/// The word for a time that never comes.
+pub(super) const NEVER: &[(&str, ())] = &[("never", ())];
+
+pub(super) static ROOT: Table = Table::new(
+    "settings",
+    "The settings of a Toolwarden gateway. Texts may refer to the environment (`${NAME}`, \
+     `${NAME:-default}`) and to files (`${file:path}`); `$$` is a dollar. Relative paths start at the \
+     folder of the file.",
+    &[
+        field("$schema", Kind::Text, "The JSON Schema of this file, for editors."),
+        field("version", Kind::Version, "The version of the format."),
+        field("listen", Kind::Section(&LISTEN), "Where the gateway listens, and for whom.").default("{}"),
+        field("store", Kind::Text, "The file of pins, alerts and the audit log.").default("\"toolwarden.db\""),
+        field(
+            "servers",
+            Kind::Names(&Kind::Section(&SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
+            "The servers behind the gateway, by name: letters, digits, `-` and `_`.",
+        ),
+        field(
+            "mcp_servers",
+            Kind::Names(&Kind::Section(&CLIENT_SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
+            "Servers as the block of a client has them, pasted whole.",
+        )
+        .or(&["mcpServers"]),
+        field(
+            "prefix",
+            Kind::Word(|| words(PREFIX)),
+            "When names get the name of their server put before them: always, on conflict, or never.",
+        )
+        .default("\"always\""),
+        field("separator", Kind::Text, "What stands between a server's name and a tool's.").default("\"__\""),
+        field("page_size", Kind::Count, "The most tools of one page of a list. Without it lists come whole."),
+        field(
+            "policy",
+            Kind::Either(&[Kind::Text, Kind::Policy]),
+            "The rules of the guard: a policy file, or a policy in place. References are not put in into \
+             a policy. Without it everybody who is somebody may call every tool.",
+        ),
+        field(
+            "denials",
+            Kind::Word(|| words(DENIALS)),
+            "How refusals are told: as a result of the tool, which a model reads, or as an error of the \
+             protocol.",
+        )
+        .default("\"tool-error\""),
+        field("identity", Kind::Section(&IDENTITY), "Who callers are. Without it nobody is let in.").default("{}"),
+        field("watch", Kind::Section(&WATCH), "How definitions and results are watched.").default("{}"),
+        field("alerts", Kind::Names(&Kind::Section(&ALERT), None), "Where alerts go, by name."),
+        field("sessions", Kind::Section(&SESSIONS), "How conversations are kept.").default("{}"),
+        field("drain", Kind::Duration, "How long calls under way may take after SIGTERM.").default("\"10s\""),
+        field("traces", Kind::Section(&TRACES), "Where traces go."),
+    ],
+);
+
+pub(super) static LISTEN: Table = Table::new(
+    "listen",
+    "Where the gateway listens, and for whom.",
+    &[
+        field("address", Kind::Text, "Address and port; port 0 takes a free one.").default("\"127.0.0.1:8700\""),
+        field("tls", Kind::Section(&TLS), "Certificate and key, where the gateway speaks TLS itself."),
+        field("public_url", Kind::Address, "How agents reach it. Without it, by the `Host` they use."),
+        field(
+            "hosts",
+            Kind::Texts,
+            "Further values of `Host` that are answered; loopback names and the address always are.",
+        ),
+        field(
+            "origins",
+            Kind::Texts,
+            "Values of `Origin` that are answered; requests without one always are, and loopback origins \
+             on a loopback address.",
+        ),
+        field("max_body", Kind::Size, "The largest message of an agent.").default("\"8MiB\""),
+    ],
+)
+.or_text("The address alone.");
+
+pub(super) static TLS: Table = Table::new(
+    "tls",
+    "A certificate to listen with.",
+    &[
+        field(
+            "certificate",
+            Kind::Text,
+            "The file of the certificate chain, PEM.",
+        )
+        .required(),
+        field("key", Kind::Text, "The file of its key, PEM.").required(),
+        field(
+            "client_ca",
+            Kind::Text,
+            "The file of authorities whose client certificates name principals, PEM.",
+        ),
+    ],
+);
+
+pub(super) static IDENTITY: Table = Table::new(
+    "identity",
+    "Who callers are.",
+    &[
+        field(
+            "api_keys",
+            Kind::List(&Kind::Section(&API_KEY)),
+            "Callers by key.",
+        ),
+        field(
+            "jwt",
+            Kind::List(&Kind::Section(&JWT)),
+            "Issuers of tokens.",
+        ),
+        field(
+            "certificates",
+            Kind::List(&Kind::Section(&CERTIFICATE)),
+            "Callers by client certificate; needs `listen.tls.client_ca`.",
+        ),
+        field(
+            "anonymous",
+            Kind::Text,
+            "The principal of callers who say nothing. Without it they are refused.",
+        ),
+        field(
+            "admins",
+            Kind::Texts,
+            "The principals who may use the administrative part of the API.",
+        ),
+    ],
+);
+
+pub(super) static API_KEY: Table = Table::new(
+    "api_key",
+    "A caller with a key.",
+    &[
+        field("principal", Kind::Text, "The principal.").required(),
+        field(
+            "sha256",
+            Kind::Text,
+            "The SHA-256 digest of the key, in hexadecimal digits.",
+        ),
+        field(
+            "key",
+            Kind::Secret,
+            "The key itself; refer to it, as in `${CI_KEY}`. Only its digest is kept.",
+        ),
+    ],
+)
+.with_one_of(&["sha256", "key"]);
+
+pub(super) static JWT: Table = Table::new(
+    "jwt",
+    "An issuer of tokens. Without `secret`, `public_key` and `jwks` the issuer's OpenID configuration \
+     names the keys.",
+    &[
+        field("issuer", Kind::Address, "What `iss` has to be."),
+        field("audience", Kind::Text, "What `aud` has to contain.").required(),
+        field(
+            "secret",
+            Kind::Secret,
+            "The shared secret of HS256, HS384 and HS512, at least 32 bytes.",
+        ),
+        field(
+            "public_key",
+            Kind::Text,
+            "The public key, PEM, as in `${file:issuer.pem}`.",
+        ),
+        field("jwks", Kind::Address, "The address of a key set."),
+        field(
+            "principal_claim",
+            Kind::Text,
+            "The claim that names the principal.",
+        )
+        .default("\"sub\""),
+        field(
+            "principal_prefix",
+            Kind::Text,
+            "Put before the claim to make the principal.",
+        )
+        .default("\"\""),
+        field("scopes", Kind::Texts, "Scopes that a token has to have."),
+        field("leeway", Kind::Duration, "How far clocks may be apart.").default("\"60s\""),
+    ],
+);
+
+pub(super) static CERTIFICATE: Table = Table::new(
+    "certificate",
+    "A principal by client certificate.",
+    &[
+        field("subject", Kind::Text, "The common name, or `*` for any.").required(),
+        field(
+            "principal",
+            Kind::Text,
+            "The principal; `*` in it stands for the common name.",
+        )
+        .required(),
+    ],
+);
+
+pub(super) static WATCH: Table = Table::new(
+    "watch",
+    "How definitions and results are watched.",
+    &[
+        field("every", Kind::Duration, "The time between two looks at a list.").default("\"5m\""),
+        field(
+            "on_drift",
+            Kind::Either(&[Kind::Word(|| words(ACTIONS)), Kind::Section(&ON_DRIFT)]),
+            "What becomes of a tool whose definition drifted: by class, or one word for every class but \
+             `equivalent`.",
+        )
+        .default("{}"),
+        field(
+            "on_new",
+            Kind::Word(|| words(ACTIONS)),
+            "What becomes of a tool that a pinned list did not have.",
+        )
+        .default("\"quarantine\""),
+        field(
+            "on_finding",
+            Kind::Word(|| words(ACTIONS)),
+            "What becomes of a tool with findings in its text when it is first seen.",
+        )
+        .default("\"serve\""),
+        field(
+            "before_call",
+            Kind::Either(&[Kind::Duration, Kind::Word(|| words(NEVER))]),
+            "How old a look may be when a tool is called; older, and the list is asked for first. With \
+             `0s` every call looks, with `never` none does.",
+        )
+        .default("\"never\""),
+        field(
+            "output",
+            Kind::Word(|| words(OUTPUT)),
+            "What becomes of results that do not fit the output schema: they are not looked at, reported \
+             (`warn` or `report`), or the call counts as failed.",
+        )
+        .default("\"warn\""),
+        field(
+            "strip_hidden",
+            Kind::Truth,
+            "Whether hidden characters are taken out of results and definitions on their way to the agent.",
+        )
+        .default("false"),
+        field("shapes", Kind::Truth, "Whether results are held to the shape of earlier ones.").default("true"),
+    ],
+);
+
+const fn class(name: &'static str, about: &'static str, default: &'static str) -> Field {
+    field(name, Kind::Word(|| words(ACTIONS)), about).default(default)
+}
+
+pub(super) static ON_DRIFT: Table = Table::new(
+    "on_drift",
+    "What becomes of a tool whose definition drifted, by the gravest class.",
+    &[
+        class(
+            "equivalent",
+            "The same contract in other words.",
+            "\"serve\"",
+        ),
+        class(
+            "behavioural",
+            "The same contract, but a model may act differently.",
+            "\"quarantine\"",
+        )
+        .or(&["behavioral"]),
+        class("widened", "More is accepted than before.", "\"serve\""),
+        class(
+            "structural",
+            "A contract appeared, went or was renamed.",
+            "\"quarantine\"",
+        ),
+        class(
+            "unknown",
+            "It was not established what the change means.",
+            "\"quarantine\"",
+        ),
+        class(
+            "trust",
+            "Less caution is asked for, or the text turned against its reader.",
+            "\"quarantine\"",
+        ),
+        class(
+            "breaking",
+            "Something that worked is rejected now.",
+            "\"quarantine\"",
+        ),
+    ],
+);
+
+pub(super) static ALERT: Table = Table::new(
+    "alert",
+    "Somebody who is told of alerts.",
+    &[
+        field("webhook", Kind::SecretAddress, "Where our JSON is posted."),
+        field("slack", Kind::SecretAddress, "A Slack incoming webhook."),
+        field("feishu", Kind::SecretAddress, "A Feishu bot."),
+        field("dingtalk", Kind::SecretAddress, "A DingTalk robot."),
+        field("wecom", Kind::SecretAddress, "A WeCom robot."),
+        field("smtp", Kind::Section(&SMTP), "E-mail."),
+        field(
+            "secret",
+            Kind::Secret,
+            "What messages to `webhook`, `feishu` or `dingtalk` are signed with.",
+        ),
+        field(
+            "severity",
+            Kind::Word(|| words(SEVERITY)),
+            "The least severity that is told.",
+        )
+        .default("\"low\""),
+    ],
+)
+.with_one_of(&["webhook", "slack", "feishu", "dingtalk", "wecom", "smtp"]);
+
+pub(super) static SMTP: Table = Table::new(
+    "smtp",
+    "A mail server, and who is written to.",
+    &[
+        field(
+            "server",
+            Kind::Text,
+            "Host and port; without a port the usual one.",
+        )
+        .required(),
+        field(
+            "security",
+            Kind::Word(|| words(SECURITY)),
+            "How the connection is secured; `none` only on loopback.",
+        )
+        .default("\"starttls\""),
+        field("user", Kind::Text, "The user to log in as."),
+        field("password", Kind::Secret, "The password of the user."),
+        field("from", Kind::Text, "The sender.").required(),
+        field("to", Kind::Texts, "The recipients.").required(),
+    ],
+);
+
+pub(super) static SESSIONS: Table = Table::new(
+    "sessions",
+    "How conversations are kept.",
+    &[field(
+        "idle",
+        Kind::Duration,
+        "How long a conversation without a message is remembered.",
+    )
+    .default("\"30m\"")],
+);
+
+pub(super) static TRACES: Table = Table::new(
+    "traces",
+    "Where traces go. Needs a build with the feature `otel`.",
+    &[
+        field("otlp", Kind::Address, "The address of OTLP over HTTP.").required(),
+        field(
+            "sample",
+            Kind::Share,
+            "The share of calls that are traced, from 0 to 1.",
+        )
+        .default("1"),
+    ],
+)
+.or_text("The address alone.");
+
+/// The words of a list of words with meanings.
+fn words<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {
+    list.iter().map(|(word, _)| *word).collect()
+}

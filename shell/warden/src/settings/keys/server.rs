@@ -1,0 +1,133 @@
+use super::super::table::{Field, Kind, Table, field};
+use super::super::{SessionSharing, Start};
+use super::{WATCH, words};
+
+/// How a client says that a server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Transport {
+    Command,
+    Url,
+}
+
+pub(in super::super) const TYPE: &[(&str, Transport)] = &[
+    ("stdio", Transport::Command),
+    ("http", Transport::Url),
+    ("sse", Transport::Url),
+    ("streamable-http", Transport::Url),
+    ("streamable_http", Transport::Url),
+    ("streamableHttp", Transport::Url),
+];
+pub(in super::super) const START: &[(&str, Start)] =
+    &[("eager", Start::Eager), ("lazy", Start::Lazy)];
+pub(in super::super) const SHARING: &[(&str, SessionSharing)] = &[
+    ("isolated", SessionSharing::Isolated),
+    ("shared", SessionSharing::Shared),
+];
+
+const FIELDS: &[Field] = &[
+    field("type", Kind::Word(|| words(TYPE)), "How it is reached, as clients write it; `command` and `url` say so by themselves."),
+    field("command", Kind::Text, "The program to start. Without `args` it may be a whole command line; no shell runs it."),
+    field("args", Kind::List(&Kind::Scalar), "The arguments of the program."),
+    field("env", Kind::Names(&Kind::SecretScalar, None), "Variables added to the environment of the program."),
+    field("cwd", Kind::Text, "The folder the program starts in. Without it, that of the gateway."),
+    field("url", Kind::Address, "The address of the server."),
+    field("headers", Kind::Names(&Kind::SecretScalar, None), "Headers of every request to the address."),
+    field("disabled", Kind::Truth, "Whether the server is left out.").default("false"),
+    field("start", Kind::Word(|| words(START)), "Whether it is started with the gateway, or when somebody needs it.").default("\"eager\""),
+    field(
+        "sessions",
+        Kind::Word(|| words(SHARING)),
+        "Whether every conversation has its own connection, or all share one: then the server is declared \
+         stateless.",
+    )
+    .default("\"isolated\""),
+    field("concurrency", Kind::Count, "The most requests under way at a time.").default("64"),
+    field("max_links", Kind::Count, "The most connections or children at a time.").default("256"),
+    field("timeouts", Kind::Section(&TIMEOUTS), "How long it may take.").default("{}"),
+    field("restart", Kind::Section(&RESTART), "How it is tried again after a failure.").default("{}"),
+    field("breaker", Kind::Section(&BREAKER), "When it is left alone for a while.").default("{}"),
+    field("watch", Kind::Section(&WATCH), "How it is watched, where not as all are.").inherits(),
+    field(
+        "tool_defaults",
+        Kind::Policy,
+        "What a tool of it is held to that the policy does not name: the keys of a tool of a policy.",
+    ),
+];
+
+pub(in super::super) static SERVER: Table =
+    Table::new("server", "A server behind the gateway.", FIELDS)
+        .or_text("An address, or a command line.")
+        .with_one_of(&["command", "url"]);
+
+pub(in super::super) static CLIENT_SERVER: Table =
+    Table::new("client_server", "A server as clients write it.", FIELDS)
+        .ignoring(&[
+            client("always_allow", &["alwaysAllow"]),
+            client("auto_approve", &["autoApprove"]),
+            client("description", &[]),
+            client("disabled_tools", &["disabledTools"]),
+            client("env_file", &["envFile"]),
+            client("exclude_tools", &["excludeTools"]),
+            client("gallery", &[]),
+            client("include_tools", &["includeTools"]),
+            client("oauth", &[]),
+            client("timeout", &[]),
+            client("tools", &[]),
+            client("trust", &[]),
+            client("version", &[]),
+        ])
+        .with_one_of(&["command", "url"]);
+
+const fn client(name: &'static str, others: &'static [&'static str]) -> Field {
+    field(name, Kind::Anything, "Left to the client.").or(others)
+}
+
+pub(in super::super) static TIMEOUTS: Table = Table::new(
+    "timeouts",
+    "How long a server may take.",
+    &[
+        field("connect", Kind::Duration, "To open a connection.").default("\"10s\""),
+        field(
+            "start",
+            Kind::Duration,
+            "To start, up to its first answer; `npx` and `uvx` may download it first.",
+        )
+        .default("\"60s\""),
+        field(
+            "request",
+            Kind::Duration,
+            "To answer a request; progress starts the wait anew.",
+        )
+        .default("\"60s\""),
+        field(
+            "idle",
+            Kind::Duration,
+            "How long a connection of a conversation is kept without use.",
+        )
+        .default("\"5m\""),
+        field(
+            "list",
+            Kind::Duration,
+            "How long a list waits for it before it goes out without it.",
+        )
+        .default("\"10s\""),
+    ],
+);
+
+pub(in super::super) static RESTART: Table = Table::new(
+    "restart",
+    "How a server is tried again after a failure: ever later, from the first wait to the longest.",
+    &[
+        field("first", Kind::Duration, "The first wait.").default("\"500ms\""),
+        field("most", Kind::Duration, "The longest wait.").default("\"60s\""),
+    ],
+);
+
+pub(in super::super) static BREAKER: Table = Table::new(
+    "breaker",
+    "When a server is left alone for a while.",
+    &[
+        field("failures", Kind::Count, "After so many failures in a row.").default("5"),
+        field("pause", Kind::Duration, "For so long.").default("\"30s\""),
+    ],
+);

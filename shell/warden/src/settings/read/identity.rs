@@ -1,0 +1,193 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use toolwarden_model::Fingerprint;
+use toolwarden_model::document::{Mistake, Placed};
+
+use super::super::keys::{API_KEY, CERTIFICATE, IDENTITY, JWT};
+use super::super::{
+    ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings, SettingsProblem,
+    TlsSettings,
+};
+use super::Reading;
+
+/// A key that can be guessed is found from its digest.
+const LEAST_KEY: usize = 20;
+
+/// What RFC 7518 asks of a secret for HS256.
+const LEAST_SECRET: usize = 32;
+
+impl Reading<'_> {
+    pub(super) fn identity(
+        &mut self,
+        at: &Placed<'_>,
+        tls: Option<&TlsSettings>,
+    ) -> IdentitySettings {
+        let section = self.section(at, &IDENTITY);
+        let mut identity = IdentitySettings::default();
+        if let Some(at) = section.said("api_keys") {
+            identity.api_keys = self.api_keys(at);
+        }
+        if let Some(at) = section.said("jwt") {
+            let items = self.reader.list(at);
+            identity.jwt = items.iter().filter_map(|at| self.jwt(at)).collect();
+        }
+        if let Some(at) = section.said("certificates") {
+            let items = self.reader.list(at);
+            let read = items.iter().filter_map(|at| self.certificate(at));
+            identity.certificates = read.collect();
+            if tls.is_none_or(|tls| tls.client_ca.is_none()) {
+                let (key, other) = ("certificates", "listen.tls.client_ca");
+                self.reader
+                    .error(&at.pointer, SettingsProblem::Needs { key, other });
+            }
+        }
+        if let Some(at) = section.said("anonymous") {
+            identity.anonymous = self.line(at, "a principal");
+        }
+        if let Some(at) = section.said("admins") {
+            identity.admins = self.lines(at, "a principal");
+        }
+        identity
+    }
+
+    fn api_keys(&mut self, at: &Placed<'_>) -> Vec<ApiKeySettings> {
+        let mut keys = Vec::new();
+        let mut owners: BTreeMap<String, String> = BTreeMap::new();
+        for at in self.reader.list(at) {
+            let Some(key) = self.api_key(&at) else {
+                continue;
+            };
+            let before = owners.insert(key.sha256.clone(), key.principal.clone());
+            if before.is_some_and(|principal| principal != key.principal) {
+                let message = "two principals have the same key";
+                self.reader
+                    .error(&at.pointer, SettingsProblem::Value { message });
+            }
+            keys.push(key);
+        }
+        keys
+    }
+
+    fn api_key(&mut self, at: &Placed<'_>) -> Option<ApiKeySettings> {
+        let section = self.section(at, &API_KEY);
+        let principal = section
+            .said("principal")
+            .and_then(|at| self.line(at, "a principal"));
+        if !at.value.is_object() {
+            return None;
+        }
+        let (key, at) = self.exactly_one(&section, &API_KEY)?;
+        let text = self.line(at, "a key")?;
+        let sha256 = if key == "sha256" {
+            let digest = text.strip_prefix("sha256:").unwrap_or(&text);
+            if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                let message = "a SHA-256 digest has 64 hexadecimal digits";
+                self.reader
+                    .error(&at.pointer, SettingsProblem::Value { message });
+                return None;
+            }
+            digest.to_ascii_lowercase()
+        } else {
+            if text.len() < LEAST_KEY {
+                let message = format!("a key of less than {LEAST_KEY} characters can be guessed");
+                self.warn(&at.pointer, &message);
+            }
+            // The digest of the bytes of the text, as `sha256sum` gives it.
+            Fingerprint::of_canonical(&text).to_string()
+        };
+        Some(ApiKeySettings {
+            principal: principal?,
+            sha256,
+        })
+    }
+
+    fn jwt(&mut self, at: &Placed<'_>) -> Option<JwtSettings> {
+        let section = self.section(at, &JWT);
+        if !at.value.is_object() {
+            return None;
+        }
+        let issuer = section
+            .said("issuer")
+            .and_then(|at| self.line(at, "an issuer"));
+        let audience = section
+            .said("audience")
+            .and_then(|at| self.line(at, "an audience"));
+        let mut line = |key: &str, default: &str| {
+            let text = section.said(key).and_then(|at| self.reader.text(at));
+            text.unwrap_or(default).to_owned()
+        };
+        let principal_claim = line("principal_claim", "sub");
+        let principal_prefix = line("principal_prefix", "");
+        let scopes = section.said("scopes").map(|at| self.lines(at, "a scope"));
+        let leeway = section.said("leeway");
+        let leeway = leeway.and_then(|at| self.reader.duration(at));
+        let keys = self.jwt_keys(&section);
+        if matches!(keys, Some(JwtKeys::Discovery)) {
+            match section.said("issuer") {
+                Some(at) => self.address(at).map(drop),
+                None => {
+                    let keys = "`issuer`, `secret`, `public_key`, `jwks`".to_owned();
+                    self.reader
+                        .error(&at.pointer, SettingsProblem::NoneOf { keys });
+                    None
+                }
+            };
+        }
+        Some(JwtSettings {
+            issuer,
+            audience: audience?,
+            keys: keys?,
+            principal_claim,
+            principal_prefix,
+            scopes: scopes.unwrap_or_default(),
+            leeway: leeway.unwrap_or(Duration::from_secs(60)),
+        })
+    }
+
+    fn jwt_keys(&mut self, section: &toolwarden_model::document::Section<'_>) -> Option<JwtKeys> {
+        let kinds = ["secret", "public_key", "jwks"];
+        let mut given = kinds
+            .into_iter()
+            .filter_map(|key| Some((key, section.said(key)?)));
+        let Some((one, at)) = given.next() else {
+            return Some(JwtKeys::Discovery);
+        };
+        if let Some((other, second)) = given.next() {
+            self.reader
+                .error(&second.pointer, Mistake::Exclusive { one, other });
+            return None;
+        }
+        if one == "jwks" {
+            return self.address(at).map(JwtKeys::Jwks);
+        }
+        let text = self.line(at, "a key")?;
+        let message = match one {
+            "secret" if text.len() < LEAST_SECRET => {
+                "a secret for tokens has at least 32 bytes (RFC 7518)"
+            }
+            "public_key" if !text.starts_with("-----BEGIN ") => {
+                "a public key is PEM text; `${file:path}` puts in that of a file"
+            }
+            "secret" => return Some(JwtKeys::Secret(text)),
+            _ => return Some(JwtKeys::PublicKey(text)),
+        };
+        self.reader
+            .error(&at.pointer, SettingsProblem::Value { message });
+        None
+    }
+
+    fn certificate(&mut self, at: &Placed<'_>) -> Option<CertificateSettings> {
+        let section = self.section(at, &CERTIFICATE);
+        let mut line =
+            |key: &str, what: &'static str| section.said(key).and_then(|at| self.line(at, what));
+        let (subject, principal) = (
+            line("subject", "a subject"),
+            line("principal", "a principal"),
+        );
+        Some(CertificateSettings {
+            subject: subject?,
+            principal: principal?,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use toolwarden_model::document::{Placed, Section, duration};
+
+use super::super::keys::{
+    ACTIONS, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, SESSIONS, TLS, TRACES, WATCH,
+};
+use super::super::{
+    Listen, OnDrift, PolicySource, Settings, SettingsProblem, TlsSettings, TraceSettings,
+    WatchSettings,
+};
+use super::Reading;
+use toolwarden_drift::Class;
+
+impl Reading<'_> {
+    pub(super) fn settings(&mut self, at: &Placed<'_>) -> Settings {
+        let root = self.section(at, &ROOT);
+        let mut settings = Settings::default();
+        if let Some(at) = root.said("$schema") {
+            self.reader.text(at);
+        }
+        if let Some(at) = root.said("version")
+            && at.value != &Value::from(1)
+        {
+            self.reader.error(&at.pointer, SettingsProblem::Version);
+        }
+        if let Some(at) = root.said("listen") {
+            settings.listen = self.listen(at);
+        }
+        settings.store = self.folder.join(&settings.store);
+        if let Some(at) = root.said("store") {
+            settings.store = self.path(at).unwrap_or(settings.store);
+        }
+        self.names(&root, &mut settings);
+        if let Some(at) = root.said("policy") {
+            settings.policy = self.policy(at).unwrap_or(PolicySource::Open);
+        }
+        if let Some(at) = root.said("denials") {
+            settings.denials = self.reader.word(at, DENIALS).unwrap_or_default();
+        }
+        if let Some(at) = root.said("watch") {
+            settings.watch = self.watch(at, &settings.watch);
+        }
+        settings.servers = self.servers(&root, &settings.watch);
+        if let Some(at) = root.said("identity") {
+            settings.identity = self.identity(at, settings.listen.tls.as_ref());
+        }
+        if let Some(at) = root.said("alerts") {
+            settings.alerts = self.alerts(at);
+        }
+        if let Some(at) = root.said("sessions") {
+            let section = self.section(at, &SESSIONS);
+            if let Some(at) = section.said("idle") {
+                let idle = self.reader.duration(at);
+                settings.session_idle = idle.unwrap_or(settings.session_idle);
+            }
+        }
+        if let Some(at) = root.said("drain") {
+            settings.drain = self.reader.duration(at).unwrap_or(settings.drain);
+        }
+        if let Some(at) = root.said("traces") {
+            settings.traces = self.traces(at);
+        }
+        self.judge(&root, &settings);
+        settings
+    }
+
+    /// How things are called and listed.
+    fn names(&mut self, root: &Section<'_>, settings: &mut Settings) {
+        if let Some(at) = root.said("prefix") {
+            settings.prefix = self.reader.word(at, PREFIX).unwrap_or_default();
+        }
+        if let Some(at) = root.said("separator")
+            && let Some(text) = self.line(at, "the separator")
+        {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+            if text.len() > 8 || !text.bytes().all(fits) {
+                let message = "a separator has at most 8 letters, digits, `_`, `-` and `.`";
+                self.reader
+                    .error(&at.pointer, SettingsProblem::Value { message });
+            }
+            settings.separator = text;
+        }
+        if let Some(at) = root.said("page_size") {
+            settings.page_size = self.count(at);
+        }
+    }
+
+    fn listen(&mut self, at: &Placed<'_>) -> Listen {
+        let section = self.section(at, &LISTEN);
+        let mut listen = Listen::default();
+        if let Some(at) = section.said("address")
+            && let Some(text) = self.line(at, "an address")
+        {
+            // The loopback address by its name; other names may have several addresses.
+            let numeric = text.strip_prefix("localhost:");
+            let numeric = numeric.map_or(text.clone(), |port| format!("127.0.0.1:{port}"));
+            match numeric.parse::<SocketAddr>() {
+                Ok(address) => listen.address = address,
+                Err(_) => self
+                    .reader
+                    .error(&at.pointer, SettingsProblem::Listen { text }),
+            }
+        }
+        if let Some(at) = section.said("tls") {
+            listen.tls = self.tls(at);
+        }
+        if let Some(at) = section.said("public_url") {
+            listen.public_url = self.address(at);
+        }
+        if let Some(at) = section.said("hosts") {
+            listen.hosts = self.lines(at, "a host");
+        }
+        if let Some(at) = section.said("origins") {
+            listen.origins = self.lines(at, "an origin");
+        }
+        if let Some(at) = section.said("max_body") {
+            listen.body_bytes = self.size(at).unwrap_or(listen.body_bytes);
+        }
+        listen
+    }
+
+    fn tls(&mut self, at: &Placed<'_>) -> Option<TlsSettings> {
+        let section = self.section(at, &TLS);
+        let mut path = |key: &str| section.said(key).and_then(|at| self.path(at));
+        let (certificate, key, client_ca) = (path("certificate"), path("key"), path("client_ca"));
+        Some(TlsSettings {
+            certificate: certificate?,
+            key: key?,
+            client_ca,
+        })
+    }
+
+    /// How things are watched, where nothing is said as in `base`.
+    pub(super) fn watch(&mut self, at: &Placed<'_>, base: &WatchSettings) -> WatchSettings {
+        let section = self.section(at, &WATCH);
+        let mut watch = base.clone();
+        if let Some(at) = section.said("every") {
+            watch.every = self.reader.duration(at).unwrap_or(watch.every);
+        }
+        if let Some(at) = section.said("on_drift") {
+            self.on_drift(at, &mut watch);
+        }
+        if let Some(at) = section.said("on_new") {
+            watch.on_new = self.action(at).unwrap_or(watch.on_new);
+        }
+        if let Some(at) = section.said("on_finding") {
+            watch.on_finding = self.action(at).unwrap_or(watch.on_finding);
+        }
+        if let Some(at) = section.said("before_call") {
+            let [(never, ())] = *NEVER else {
+                return watch;
+            };
+            watch.before_call = match at.value.as_str() {
+                Some(word) if word == never => None,
+                // Every call looks.
+                Some(text) if duration(text).is_ok_and(|it| it.is_zero()) => Some(Duration::ZERO),
+                _ => self.reader.duration(at),
+            };
+        }
+        if let Some(at) = section.said("output") {
+            watch.output = self.reader.word(at, OUTPUT).unwrap_or(watch.output);
+        }
+        if let Some(at) = section.said("strip_hidden") {
+            watch.strip_hidden = self.truth(at).unwrap_or(watch.strip_hidden);
+        }
+        if let Some(at) = section.said("shapes") {
+            watch.shapes = self.truth(at).unwrap_or(watch.shapes);
+        }
+        watch
+    }
+
+    fn on_drift(&mut self, at: &Placed<'_>, watch: &mut WatchSettings) {
+        if !at.value.is_object() {
+            if let Some(action) = self.action(at) {
+                let classes = Class::ALL.into_iter();
+                let drifted = classes.filter(|class| *class != Class::Equivalent);
+                watch.on_drift.extend(drifted.map(|class| (class, action)));
+            }
+            return;
+        }
+        let section = self.section(at, &ON_DRIFT);
+        for class in Class::ALL {
+            let said = section.said(class.as_str());
+            if let Some(action) = said.and_then(|at| self.action(at)) {
+                watch.on_drift.insert(class, action);
+            }
+        }
+    }
+
+    fn action(&mut self, at: &Placed<'_>) -> Option<OnDrift> {
+        self.reader.word(at, ACTIONS)
+    }
+
+    fn traces(&mut self, at: &Placed<'_>) -> Option<TraceSettings> {
+        let section = self.section(at, &TRACES);
+        let endpoint = section.said("otlp").and_then(|at| self.address(at));
+        let sample = section.said("sample");
+        let permille = sample.map_or(Some(1000), |at| self.share(at));
+        Some(TraceSettings {
+            endpoint: endpoint?,
+            permille: permille?,
+        })
+    }
+
+    /// Warns of what is legal and seldom meant.
+    fn judge(&mut self, root: &Section<'_>, settings: &Settings) {
+        let place = |key: &str| {
+            let at = root.get(key);
+            at.map_or_else(|| root.pointer.clone(), |at| at.pointer.clone())
+        };
+        if settings.servers.is_empty() {
+            self.warn(
+                &place("servers"),
+                "there are no servers, so that nothing is offered",
+            );
+        }
+        if !settings.identity.knows_somebody() {
+            let message = "nobody can call: name `api_keys`, `jwt`, `certificates` or `anonymous` \
+                           under `identity`";
+            self.warn(&place("identity"), message);
+        }
+        let exposed = !settings.listen.address.ip().is_loopback();
+        if exposed && settings.listen.tls.is_none() {
+            let message = "others can reach this address, and nothing is encrypted: give `tls`, or \
+                           put something before it that speaks TLS";
+            self.warn(&place("listen"), message);
+        }
+        if exposed && settings.identity.anonymous.is_some() {
+            let message = "others can reach this address, and callers need not say who they are";
+            self.warn(&place("identity"), message);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+use toolwarden_mcp::{Command, Endpoint, InvalidEndpoint, Url};
+use toolwarden_model::document::{Mistake, Placed, Section};
+
+use super::super::keys::{
+    BREAKER, CLIENT_SERVER, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+};
+use super::super::{
+    Breaker, Restart, ServerSettings, SettingsProblem, Timeouts, WatchSettings, is_server_name,
+};
+use super::Reading;
+
+/// Whose words a server is described in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Us,
+    Client,
+}
+
+impl Reading<'_> {
+    pub(super) fn servers(
+        &mut self,
+        root: &Section<'_>,
+        watch: &WatchSettings,
+    ) -> Vec<ServerSettings> {
+        let mut servers: Vec<ServerSettings> = Vec::new();
+        let lists = [("servers", Writer::Us), ("mcp_servers", Writer::Client)];
+        for (key, writer) in lists {
+            let Some(at) = root.said(key) else { continue };
+            for (name, at) in self.reader.named(at, "a server's name") {
+                if !is_server_name(name) {
+                    self.reader.error(&at.pointer, SettingsProblem::ServerName);
+                }
+                if servers.iter().any(|server| server.name == name) {
+                    let name = name.to_owned();
+                    self.reader
+                        .error(&at.pointer, SettingsProblem::TwoServers { name });
+                }
+                servers.extend(self.server(name, &at, writer, watch));
+            }
+        }
+        servers
+    }
+
+    fn server(
+        &mut self,
+        name: &str,
+        at: &Placed<'_>,
+        writer: Writer,
+        watch: &WatchSettings,
+    ) -> Option<ServerSettings> {
+        let table = match writer {
+            Writer::Us => &SERVER,
+            Writer::Client => &CLIENT_SERVER,
+        };
+        let section = self.section(at, table);
+        for field in table.ignored {
+            if let Some(at) = section.get(field.name) {
+                self.warn(&at.pointer, "this key of a client is not taken over");
+            }
+        }
+        if !at.value.is_object() {
+            return None;
+        }
+        let disabled = section.said("disabled").and_then(|at| self.truth(at));
+        if disabled == Some(true) {
+            return None;
+        }
+        let endpoint = self.endpoint(&section, writer);
+        // Read also where the endpoint is wrong, so that every mistake is told.
+        let unreachable = || {
+            Endpoint::Url(Url {
+                url: String::new(),
+                headers: Vec::new(),
+            })
+        };
+        let mut server = ServerSettings::new(name, endpoint.clone().unwrap_or_else(unreachable));
+        server.watch = watch.clone();
+        self.life(&section, &mut server);
+        if let Some(at) = section.said("watch") {
+            server.watch = self.watch(at, watch);
+        }
+        if let Some(at) = section.said("tool_defaults") {
+            server.tool_defaults = self.tool_rules(at);
+        }
+        endpoint.map(|_| server)
+    }
+
+    fn endpoint(&mut self, section: &Section<'_>, writer: Writer) -> Option<Endpoint> {
+        let (key, at) = self.exactly_one(section, &SERVER)?;
+        let (transport, others): (_, &[_]) = match key {
+            "command" => (Transport::Command, &["headers"]),
+            _ => (Transport::Url, &["args", "env", "cwd"]),
+        };
+        self.check_type(section, key, transport);
+        for other in others {
+            let Some(at) = section.said(other) else {
+                continue;
+            };
+            match writer {
+                Writer::Us => {
+                    let mistake = Mistake::Exclusive { one: key, other };
+                    self.reader.error(&at.pointer, mistake);
+                }
+                Writer::Client => self.warn(&at.pointer, &format!("not used beside `{key}`")),
+            }
+        }
+        match transport {
+            Transport::Command => self.command(section, at, writer),
+            Transport::Url => self.remote(section, at),
+        }
+    }
+
+    fn check_type(&mut self, section: &Section<'_>, key: &'static str, transport: Transport) {
+        let Some(at) = section.said("type") else {
+            return;
+        };
+        if self.reader.word(at, TYPE).is_some_and(|it| it != transport) {
+            let word = at.value.as_str().unwrap_or_default().to_owned();
+            self.reader
+                .error(&at.pointer, SettingsProblem::ServerType { word, key });
+        }
+    }
+
+    fn command(
+        &mut self,
+        section: &Section<'_>,
+        at: &Placed<'_>,
+        writer: Writer,
+    ) -> Option<Endpoint> {
+        let program = self.line(at, "a command")?;
+        let args = section.said("args").map(|at| {
+            let items = self.reader.list(at);
+            let args = items.iter().filter_map(|item| self.scalar(item));
+            args.collect::<Vec<_>>()
+        });
+        let env = section.said("env");
+        let env = env.map(|at| self.pairs(at, "a variable's name"));
+        let env = env.unwrap_or_default();
+        let directory = section.said("cwd").and_then(|at| self.path(at));
+        let mut command = Command {
+            program,
+            args: args.clone().unwrap_or_default(),
+            env,
+            directory,
+        };
+        let shown = self.shown.get(&at.pointer);
+        let written = shown.unwrap_or(&command.program);
+        // One line with everything in it, as it would be typed. Clients start programs by their name.
+        if writer == Writer::Us && args.is_none() && written.contains(' ') {
+            if shown.is_some() {
+                let message = "write the arguments under `args`, so that what is put in stays one";
+                self.reader
+                    .error(&at.pointer, SettingsProblem::Value { message });
+                return None;
+            }
+            let line = self.usable(at, Endpoint::command_line(&command.program))?;
+            if let Endpoint::Command(line) = line {
+                (command.program, command.args) = (line.program, line.args);
+            }
+        }
+        Some(Endpoint::Command(command))
+    }
+
+    fn remote(&mut self, section: &Section<'_>, at: &Placed<'_>) -> Option<Endpoint> {
+        let written = section.said("headers");
+        let headers = written.map(|at| self.pairs(at, "a header's name"));
+        let url = self.address(at)?;
+        let headers = headers.unwrap_or_default();
+        let endpoint = Endpoint::Url(Url { url, headers });
+        // The address is one, so that only a header can be none.
+        let checked = endpoint.validate();
+        self.usable(written.unwrap_or(at), checked)?;
+        Some(endpoint)
+    }
+
+    fn usable<T>(&mut self, at: &Placed<'_>, read: Result<T, InvalidEndpoint>) -> Option<T> {
+        read.map_err(|invalid| {
+            let message = invalid.to_string();
+            self.reader
+                .error(&at.pointer, SettingsProblem::Unusable { message });
+        })
+        .ok()
+    }
+
+    /// When it is started, how much it is asked, and what happens when it fails.
+    fn life(&mut self, section: &Section<'_>, server: &mut ServerSettings) {
+        if let Some(at) = section.said("start") {
+            server.start = self.reader.word(at, START).unwrap_or_default();
+        }
+        if let Some(at) = section.said("sessions") {
+            server.sessions = self.reader.word(at, SHARING).unwrap_or_default();
+        }
+        if let Some(at) = section.said("concurrency") {
+            server.concurrency = self.count(at).unwrap_or(server.concurrency);
+        }
+        if let Some(at) = section.said("max_links") {
+            server.max_links = self.count(at).unwrap_or(server.max_links);
+        }
+        if let Some(at) = section.said("timeouts") {
+            server.timeouts = self.timeouts(at);
+        }
+        if let Some(at) = section.said("restart") {
+            server.restart = self.restart(at);
+        }
+        if let Some(at) = section.said("breaker") {
+            server.breaker = self.breaker(at);
+        }
+    }
+
+    fn timeouts(&mut self, at: &Placed<'_>) -> Timeouts {
+        let section = self.section(at, &TIMEOUTS);
+        let mut timeouts = Timeouts::default();
+        let Timeouts {
+            connect,
+            start,
+            request,
+            idle,
+            list,
+        } = &mut timeouts;
+        let times = [
+            ("connect", connect),
+            ("start", start),
+            ("request", request),
+            ("idle", idle),
+            ("list", list),
+        ];
+        for (key, time) in times {
+            if let Some(at) = section.said(key) {
+                *time = self.reader.duration(at).unwrap_or(*time);
+            }
+        }
+        timeouts
+    }
+
+    fn restart(&mut self, at: &Placed<'_>) -> Restart {
+        let section = self.section(at, &RESTART);
+        let mut restart = Restart::default();
+        if let Some(at) = section.said("first") {
+            restart.first = self.reader.duration(at).unwrap_or(restart.first);
+        }
+        if let Some(at) = section.said("most") {
+            restart.most = self.reader.duration(at).unwrap_or(restart.most);
+        }
+        if restart.most < restart.first {
+            let message = "`most` is shorter than `first`";
+            self.reader
+                .error(&at.pointer, SettingsProblem::Value { message });
+        }
+        restart
+    }
+
+    fn breaker(&mut self, at: &Placed<'_>) -> Breaker {
+        let section = self.section(at, &BREAKER);
+        let mut breaker = Breaker::default();
+        if let Some(at) = section.said("failures") {
+            breaker.failures = self.count(at).unwrap_or(breaker.failures);
+        }
+        if let Some(at) = section.said("pause") {
+            breaker.pause = self.reader.duration(at).unwrap_or(breaker.pause);
+        }
+        breaker
+    }
+}

@@ -1,0 +1,70 @@
+/// An address without user, password, query and fragment, which may hold secrets.
+#[must_use]
+pub fn bare_url(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (Some(scheme), rest),
+        None => (None, url),
+    };
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let (authority, path) = match rest.split_once('/') {
+        Some((authority, path)) => (authority, Some(path)),
+        None => (rest, None),
+    };
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let scheme = scheme.map_or_else(String::new, |scheme| format!("{scheme}://"));
+    let path = path.map_or_else(String::new, |path| format!("/{path}"));
+    format!("{scheme}{host}{path}")
+}
+
+/// The scheme and host of an address whose path is a secret, as those of chat webhooks are.
+#[must_use]
+pub fn origin_of(url: &str) -> String {
+    let bare = bare_url(url);
+    match bare.split_once("://") {
+        Some((scheme, rest)) => {
+            let host = rest.split('/').next().unwrap_or_default();
+            format!("{scheme}://{host}/***")
+        }
+        None => "***".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_secret_is_left_of_an_address() {
+        let cases = [
+            (
+                "https://u:p@host:8/a/b?key=s#f",
+                "https://host:8/a/b",
+                "https://host:8/***",
+            ),
+            ("http://host", "http://host", "http://host/***"),
+            ("http://host?token=s", "http://host", "http://host/***"),
+            (
+                "https://hooks.slack.com/services/T0/B0/secret",
+                "https://hooks.slack.com/services/T0/B0/secret",
+                "https://hooks.slack.com/***",
+            ),
+            ("a@b/c?d", "b/c", "***"),
+            // The host ends at the first slash, so that an @ behind it is part of the path.
+            (
+                "https://host/@scope",
+                "https://host/@scope",
+                "https://host/***",
+            ),
+            ("", "", "***"),
+        ];
+        for (url, bare, origin) in cases {
+            assert_eq!(
+                (bare_url(url).as_str(), origin_of(url).as_str()),
+                (bare, origin),
+                "{url}"
+            );
+        }
+    }
+}

@@ -1,0 +1,278 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolwarden_drift::{ChangeType, Class};
+use toolwarden_store::{AlertFilter, Origin};
+use toolwarden_warden::Gathering;
+use toolwarden_warden::guard::{Clock, SetClock};
+use toolwarden_warden::inline::{InlineOptions, Treatment};
+use toolwarden_warden::settings::WatchSettings;
+
+use super::{Gate, quick, run, tool};
+
+fn result(value: &Value) -> Arc<str> {
+    json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value})
+        .to_string()
+        .into()
+}
+
+fn learning() -> InlineOptions {
+    InlineOptions {
+        gathering: Gathering {
+            learn_results: 10,
+            ..Gathering::default()
+        },
+        ..quick()
+    }
+}
+
+#[test]
+fn results_are_learned_and_drift_of_them_raises_an_alert() {
+    run(async {
+        let gate = Gate::with(learning(), WatchSettings::default());
+        let tools = [tool("send", "Sends.")];
+        gate.check(&tools).await;
+        for index in 0..40 {
+            gate.watch
+                .observe("mail", "send", result(&json!({"id": index, "sent": true})));
+        }
+        gate.watch.flush().await.unwrap();
+        let baselines = gate.watch.baselines("mail".to_owned()).await.unwrap();
+        let origins: Vec<_> = baselines
+            .iter()
+            .map(|it| (it.origin, it.shape.is_some()))
+            .collect();
+        assert_eq!(origins, [(Origin::Learned, true)]);
+        assert_eq!(gate.watch.figures().taken(), 40);
+
+        let mut notices = gate.watch.subscribe_alerts();
+        for index in 0..40 {
+            gate.watch.observe(
+                "mail",
+                "send",
+                result(&json!({"id": format!("m{index}"), "sent": "yes"})),
+            );
+        }
+        gate.watch.flush().await.unwrap();
+        let notice = notices.try_recv().unwrap();
+        assert_eq!(
+            (notice.tool.as_str(), notice.change_type),
+            ("send", ChangeType::Response)
+        );
+        // Results are no reason to withhold a tool, and wait for approval by themselves.
+        assert_eq!(
+            gate.check(&tools).await.treatments["send"],
+            Treatment::Serve
+        );
+        let waiting = gate.watch.changes(None).await.unwrap();
+        let told: Vec<_> = waiting
+            .iter()
+            .map(|it| (it.sighting.tool.as_str(), it.results.is_empty()))
+            .collect();
+        assert_eq!(told, [("send", false)]);
+        assert_eq!(gate.watch.figures().failures(), 0);
+    });
+}
+
+#[test]
+fn results_of_a_drifted_tool_leave_its_alert_open() {
+    run(async {
+        let mut settings = WatchSettings::default();
+        for class in Class::ALL {
+            settings
+                .on_drift
+                .insert(class, toolwarden_warden::settings::OnDrift::Serve);
+        }
+        let gate = Gate::with(learning(), settings);
+        gate.check(&[tool("send", "Sends.")]).await;
+        let changed = [tool("send", "Sends to all.")];
+        assert_eq!(
+            gate.check(&changed).await.treatments["send"],
+            Treatment::Serve
+        );
+        for index in 0..20 {
+            gate.watch
+                .observe("mail", "send", result(&json!({"id": index})));
+        }
+        gate.watch.flush().await.unwrap();
+        let waiting = gate.watch.changes(None).await.unwrap();
+        assert_eq!(
+            waiting
+                .iter()
+                .map(|it| it.changes.len())
+                .collect::<Vec<_>>(),
+            [1]
+        );
+        let servers = gate.watch.servers().await.unwrap();
+        assert_eq!(servers[0].open_alerts, 1);
+    });
+}
+
+#[test]
+fn what_breaks_a_promise_raises_an_alert() {
+    run(async {
+        let gate = Gate::with(learning(), WatchSettings::default());
+        let mut promising = tool("send", "Sends.");
+        promising["outputSchema"] = json!({"type": "object", "properties": {"id": {"type": "integer"}},
+            "required": ["id"]});
+        gate.check(&[promising]).await;
+        for _ in 0..20 {
+            gate.watch
+                .observe("mail", "send", result(&json!({"else": true})));
+        }
+        gate.watch.flush().await.unwrap();
+        let alerts = gate.watch.alerts(AlertFilter::default()).await.unwrap();
+        let told: Vec<_> = alerts
+            .iter()
+            .map(|it| (it.tool.as_str(), it.change_type.as_str()))
+            .collect();
+        assert_eq!(told, [("send", "response_change")]);
+    });
+}
+
+#[test]
+fn results_nobody_holds_to_anything_are_not_kept() {
+    run(async {
+        let settings = WatchSettings {
+            shapes: false,
+            ..WatchSettings::default()
+        };
+        let gate = Gate::with(learning(), settings);
+        gate.check(&[tool("send", "Sends.")]).await;
+        for index in 0..20 {
+            gate.watch
+                .observe("mail", "send", result(&json!({"id": index})));
+            gate.watch
+                .observe("mail", "unknown", result(&json!({"id": index})));
+            gate.watch
+                .observe("unknown", "send", result(&json!({"id": index})));
+        }
+        gate.watch.observe("mail", "send", "no JSON".into());
+        gate.watch.flush().await.unwrap();
+        let baselines = gate.watch.baselines("mail".to_owned()).await.unwrap();
+        assert_eq!(
+            baselines
+                .iter()
+                .map(|it| it.shape.is_some())
+                .collect::<Vec<_>>(),
+            [false]
+        );
+        let figures = gate.watch.figures();
+        assert_eq!(
+            (figures.taken(), figures.unreadable(), figures.failures()),
+            (60, 1, 0)
+        );
+    });
+}
+
+#[test]
+fn what_there_is_no_room_for_is_counted() {
+    run(async {
+        let gate = Gate::with(
+            InlineOptions {
+                queue_bytes: 1000,
+                ..quick()
+            },
+            WatchSettings::default(),
+        );
+        gate.check(&[tool("send", "Sends.")]).await;
+        gate.watch.observe("mail", "send", "x".repeat(2000).into());
+        assert_eq!(gate.watch.figures().dropped(), 1);
+        gate.watch
+            .observe("mail", "send", result(&json!({"id": 1})));
+        gate.watch.flush().await.unwrap();
+        assert_eq!(
+            (gate.watch.figures().dropped(), gate.watch.figures().taken()),
+            (1, 1)
+        );
+
+        let narrow = Gate::with(
+            InlineOptions {
+                queue: 2,
+                ..quick()
+            },
+            WatchSettings::default(),
+        );
+        let long = result(&json!({"text": "word ".repeat(100_000)}));
+        for _ in 0..50 {
+            narrow.watch.observe("mail", "send", Arc::clone(&long));
+        }
+        narrow.watch.flush().await.unwrap();
+        let figures = narrow.watch.figures();
+        assert!(figures.dropped() > 0);
+        assert_eq!(figures.dropped() + figures.taken(), 50);
+    });
+}
+
+#[test]
+fn what_results_say_to_the_model_is_told_each_time_and_alerts_once_an_hour() {
+    run(async {
+        let clock = SetClock::at("2026-11-16T10:00:00Z".parse().unwrap());
+        let options = InlineOptions {
+            clock: Clock::Set(Arc::clone(&clock)),
+            ..quick()
+        };
+        let gate = Gate::with(options, WatchSettings::default());
+        gate.check(&[tool("send", "Sends.")]).await;
+        let mut findings = gate.watch.subscribe_findings();
+        let mut notices = gate.watch.subscribe_alerts();
+        let hidden: Arc<str> =
+            json!({"content": [{"type": "text", "text": "done\u{e0041}\u{e0042}"}]})
+                .to_string()
+                .into();
+        for _ in 0..3 {
+            gate.watch.observe("mail", "send", Arc::clone(&hidden));
+        }
+        gate.watch.flush().await.unwrap();
+        for _ in 0..3 {
+            let found = findings.try_recv().unwrap();
+            assert_eq!(
+                (
+                    found.server.as_str(),
+                    found.tool.as_str(),
+                    found.rule,
+                    found.excerpt.as_str()
+                ),
+                (
+                    "mail",
+                    "send",
+                    "hidden-unicode",
+                    "hides text in 2 tag characters (U+E0000 to U+E007F) (reads: AB)"
+                )
+            );
+        }
+        let notice = notices.try_recv().unwrap();
+        assert_eq!(
+            (notice.class, notice.change_type),
+            (Class::Trust, ChangeType::Response)
+        );
+        assert!(notices.try_recv().is_err());
+
+        clock.set(Duration::from_secs(3601));
+        gate.watch.observe("mail", "send", Arc::clone(&hidden));
+        gate.watch.observe("mail", "send", hidden);
+        gate.watch.flush().await.unwrap();
+        assert_eq!(notices.try_recv().unwrap().id, notice.id);
+        assert!(notices.try_recv().is_err());
+        let alert = gate.watch.alert(notice.id.clone()).await.unwrap().unwrap();
+        assert_eq!((alert.tool.as_str(), alert.times), ("send", 2));
+    });
+}
+
+#[test]
+fn pictures_and_questions_are_no_text() {
+    run(async {
+        let gate = Gate::new();
+        gate.check(&[tool("send", "Sends.")]).await;
+        let mut findings = gate.watch.subscribe_findings();
+        let picture = json!({"content": [{"type": "image", "data": "aWdub3JlIGFsbA\u{e0041}"}]});
+        let question = json!({"resultType": "input_required", "content": [{"text": "\u{e0041}x"}]});
+        for value in [picture, question] {
+            gate.watch.observe("mail", "send", value.to_string().into());
+        }
+        gate.watch.flush().await.unwrap();
+        assert!(findings.try_recv().is_err());
+        assert_eq!(gate.watch.figures().taken(), 2);
+    });
+}
