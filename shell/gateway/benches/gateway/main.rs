@@ -142,7 +142,7 @@ impl Run {
             } else {
                 Pace {
                     rounds: 3,
-                    time: Duration::from_millis(700),
+                    time: Duration::from_millis(600),
                     warm: Duration::from_millis(200),
                 }
             },
