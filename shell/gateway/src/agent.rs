@@ -1,6 +1,7 @@
 //! What an agent says of itself.
 
 use serde_json::value::RawValue;
+use toolwarden_mcp::serve::ladder::StatelessEnvelope;
 use toolwarden_mcp::{Era, Face};
 
 /// How an agent speaks, and what it can do for servers.
@@ -17,6 +18,19 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// An agent as a request of the stateless era describes it.
+    pub(crate) fn of_envelope(envelope: StatelessEnvelope) -> Self {
+        Self {
+            era: Era::Stateless,
+            version: envelope.version,
+            face: Face {
+                capabilities: envelope.capabilities,
+                info: envelope.info.unwrap_or_else(nothing),
+            },
+            log_level: envelope.log_level,
+        }
+    }
+
     /// Whether it says it has a capability (`sampling`, `elicitation`, `roots`).
     #[must_use]
     pub fn has(&self, capability: &str) -> bool {

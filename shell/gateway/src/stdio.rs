@@ -11,9 +11,9 @@ use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::PROTOCOL_VERSION;
 use toolwarden_mcp::serve::answer::{self, on_one_line};
 use toolwarden_mcp::serve::ladder::check_without_headers;
-use toolwarden_mcp::{Era, Face, Message, RpcError};
+use toolwarden_mcp::{Message, RpcError};
 
-use crate::agent::{Agent, nothing};
+use crate::agent::Agent;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::outlet::Outlet;
@@ -223,15 +223,7 @@ impl Serving {
                 data: None,
             }
         })?;
-        let agent = Agent {
-            era: Era::Stateless,
-            version: envelope.version,
-            face: Face {
-                capabilities: envelope.capabilities,
-                info: envelope.info.unwrap_or_else(nothing),
-            },
-            log_level: envelope.log_level,
-        };
+        let agent = Agent::of_envelope(envelope);
         let gateway = &self.gateway;
         let conversation = gateway.stateless_conversation(&self.principal, params, &agent)?;
         let found = (conversation, Arc::new(agent));

@@ -104,12 +104,6 @@ impl<'t> Members<'t> {
         self.list.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// The object as text.
-    #[must_use]
-    pub fn text_of_all(&self) -> String {
-        self.to_string()
-    }
-
     /// The object as a value of its own.
     #[must_use]
     pub fn to_raw(&self) -> Box<RawValue> {

@@ -1,6 +1,7 @@
 //! The gateway as its operator and its agents meet it.
 
 mod demo;
+mod documents;
 mod explaining;
 mod kills;
 mod serving;

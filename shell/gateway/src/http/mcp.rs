@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -14,32 +14,31 @@ use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::{SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER};
 use toolwarden_mcp::serve::handshake::INITIALIZED_VERSIONS;
-use toolwarden_mcp::serve::ladder::{self, http_status};
-use toolwarden_mcp::serve::{Sent, answer, events::comment};
-use toolwarden_mcp::{Era, Face, InvalidMessage, Message, RpcError};
+use toolwarden_mcp::serve::{Sent, answer};
+use toolwarden_mcp::{Era, InvalidMessage, Message, RpcError};
 
 use super::body::Pieces;
 use super::front::{Front, json, text};
 use super::groups::requested;
-use super::stream::{self, ALIVE, Place, events, follow, message, priming};
-use crate::agent::{Agent, nothing};
+use super::stateless;
+use super::stream::{self, ALIVE, Place, events, follow, priming};
+use crate::agent::Agent;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
 use crate::outlet::Outlet;
 use crate::relay::{Asked, Headers, Reply};
+use crate::traces::TRACEPARENT;
 
 /// The first version whose agents understand a stream that begins with an empty event.
 const PRIMED_SINCE: &str = "2025-11-25";
 /// The last version with batches.
 const BATCHES_UNTIL: &str = "2025-03-26";
-/// The header with the W3C trace context.
-const TRACE: &str = "traceparent";
 
 /// What came with a message.
-struct Came {
-    principal: Principal,
-    headers: Arc<HeaderMap>,
+pub(super) struct Came {
+    pub(super) principal: Principal,
+    pub(super) headers: Arc<HeaderMap>,
     groups: Option<RequestedGroups>,
 }
 
@@ -155,7 +154,7 @@ fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
 
 async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
     if is_stateless(&came.headers, &message) {
-        return stateless(gateway, came, message).await;
+        return stateless::answer_to(gateway, came, message).await;
     }
     if let Message::Request { id, method, params } = &message
         && method == "initialize"
@@ -234,7 +233,7 @@ fn conversation(gateway: &Gateway, came: &Came) -> Result<Arc<Conversation>, Res
         })
 }
 
-fn asked(
+pub(super) fn asked(
     came: &Came,
     conversation: &Arc<Conversation>,
     agent: Arc<Agent>,
@@ -248,7 +247,7 @@ fn asked(
         outlet,
         id,
         headers: Arc::new(HttpHeaders(Arc::clone(&came.headers))),
-        trace: text(&came.headers, TRACE).map(str::to_owned),
+        trace: text(&came.headers, TRACEPARENT).map(str::to_owned),
     })
 }
 
@@ -329,7 +328,7 @@ async fn request(
     events(body)
 }
 
-fn answered(reply: &Reply, id: &RawValue) -> Response {
+pub(super) fn answered(reply: &Reply, id: &RawValue) -> Response {
     match reply.text(id) {
         Some(text) => json(StatusCode::OK, text),
         // The agent gave the request up, and waits for nothing.
@@ -368,116 +367,6 @@ async fn many(gateway: &Gateway, came: &Came, messages: Vec<Message>) -> Respons
         return StatusCode::ACCEPTED.into_response();
     }
     json(StatusCode::OK, format!("[{}]", answers.join(",")))
-}
-
-/// Answers a message of the stateless era. An agent that closes the stream gives the request up.
-async fn stateless(gateway: &Gateway, came: Came, received: Message) -> Response {
-    let (id, method, params) = match received {
-        Message::Request { id, method, params } => (id, method, params),
-        Message::Notification { .. } => {
-            let version = text(&came.headers, VERSION_HEADER).unwrap_or_default();
-            return match ladder::unsupported(version) {
-                Some(refusal) => refused_by_ladder(&null(), refusal),
-                None => StatusCode::ACCEPTED.into_response(),
-            };
-        }
-        Message::Response { .. } => {
-            let words = "this version has no requests of servers, and so no answers to them";
-            return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
-        }
-    };
-    let headers = Arc::clone(&came.headers);
-    let checked = ladder::check(&method, params.as_deref(), |name| Sent::of(&headers, name));
-    let envelope = match checked {
-        Ok(envelope) => envelope,
-        Err(refusal) => return refused_by_ladder(&id, refusal),
-    };
-    let agent = Agent {
-        era: Era::Stateless,
-        version: envelope.version,
-        face: Face {
-            capabilities: envelope.capabilities,
-            info: envelope.info.unwrap_or_else(nothing),
-        },
-        log_level: envelope.log_level,
-    };
-    let begun = gateway.stateless_conversation(&came.principal.name, params.as_deref(), &agent);
-    let conversation = match begun {
-        Ok(conversation) => conversation,
-        Err(error) => return stateless_error(&id, &error),
-    };
-    let (outlet, mut interim) = Outlet::channel();
-    let asked = asked(&came, &conversation, Arc::new(agent), outlet, id);
-    let mut work = Box::pin({
-        let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
-        async move { gateway.handle(&asked, &method, params.as_deref()).await }
-    });
-    let (first, done) = tokio::select! {
-        biased;
-        reply = &mut work => match interim.try_recv() {
-            Ok(first) => (Some(first), Some(reply)),
-            Err(_) => return stateless_answer(&reply, &asked.id),
-        },
-        first = interim.recv() => (first, None),
-        () = sleep_until(Instant::now() + ALIVE) => (None, None),
-    };
-    let mut work = Box::pin(async move {
-        match done {
-            Some(reply) => reply,
-            None => work.await,
-        }
-    });
-    let (pieces, body) = Pieces::channel();
-    tokio::spawn(async move {
-        let sent = pour(&pieces, first, &mut interim, &mut work).await;
-        if let Some(text) = sent.and_then(|reply| reply.text(&asked.id)) {
-            drop(pieces.send(message(None, &text)).await);
-        }
-    });
-    events(body)
-}
-
-/// Sends what comes before the answer; gives the answer, unless the agent is gone.
-async fn pour(
-    pieces: &mpsc::Sender<Bytes>,
-    first: Option<String>,
-    interim: &mut mpsc::Receiver<String>,
-    work: &mut (impl Future<Output = Reply> + Unpin),
-) -> Option<Reply> {
-    let opening = first.map_or_else(|| comment("").into(), |text| message(None, &text));
-    pieces.send(opening).await.ok()?;
-    loop {
-        let piece = tokio::select! {
-            biased;
-            Some(text) = interim.recv() => message(None, &text),
-            reply = &mut *work => {
-                while let Ok(text) = interim.try_recv() {
-                    pieces.send(message(None, &text)).await.ok()?;
-                }
-                return Some(reply);
-            }
-            () = sleep_until(Instant::now() + ALIVE) => comment("").into(),
-            () = pieces.closed() => return None,
-        };
-        pieces.send(piece).await.ok()?;
-    }
-}
-
-fn stateless_answer(reply: &Reply, id: &RawValue) -> Response {
-    match reply {
-        Reply::Error(error) => stateless_error(id, error),
-        reply => answered(reply, id),
-    }
-}
-
-fn stateless_error(id: &RawValue, error: &RpcError) -> Response {
-    let status = StatusCode::from_u16(http_status(error.code)).unwrap_or(StatusCode::OK);
-    json(status, answer::outcome(id, Err(error)))
-}
-
-fn refused_by_ladder(id: &RawValue, refusal: ladder::Refusal) -> Response {
-    let status = StatusCode::from_u16(refusal.http_status).unwrap_or(StatusCode::BAD_REQUEST);
-    json(status, answer::outcome(id, Err(&refusal.into())))
 }
 
 /// The stream of what is sent without having been asked for, or one that was lost.
@@ -552,7 +441,7 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
         .any(|range| range == wanted || range == "*/*" || range == any_of_family)
 }
 
-fn refuse(status: StatusCode, code: i64, words: &str) -> Response {
+pub(super) fn refuse(status: StatusCode, code: i64, words: &str) -> Response {
     let error = RpcError {
         code,
         message: words.to_owned(),
@@ -561,7 +450,7 @@ fn refuse(status: StatusCode, code: i64, words: &str) -> Response {
     json(status, answer::outcome(&null(), Err(&error)))
 }
 
-fn null() -> Box<RawValue> {
+pub(super) fn null() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 

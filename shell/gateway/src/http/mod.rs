@@ -5,6 +5,7 @@ mod front;
 mod groups;
 mod legacy;
 mod mcp;
+mod stateless;
 mod stream;
 
 pub(crate) use front::json;

@@ -33,7 +33,7 @@ impl Gateway {
                 principal: &asked.conversation.principal,
                 error: error_of(&reply),
             };
-            tracer.end(span, &ended);
+            tracer.end(&span, &ended);
         }
         reply
     }

@@ -87,7 +87,7 @@ impl Exporter {
         })
     }
 
-    pub(super) fn end(&self, open: Open, ended: &Ended<'_>) {
+    pub(super) fn end(&self, open: &Open, ended: &Ended<'_>) {
         let mut attributes = vec![
             attribute("mcp.method.name", "tools/call"),
             attribute("gen_ai.tool.name", ended.tool),
@@ -152,4 +152,87 @@ fn attribute(key: &str, value: &str) -> Value {
 fn nanoseconds(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_nanos().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use super::super::Tracer;
+    use super::*;
+
+    /// Takes one request, and gives its head and body.
+    fn take(listener: &TcpListener) -> (String, Value) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut text = String::new();
+        let mut buffer = [0; 4096];
+        loop {
+            let read = stream.read(&mut buffer).unwrap();
+            text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+            if let Some((head, body)) = text.split_once("\r\n\r\n")
+                && let Ok(body) = serde_json::from_str(body)
+            {
+                stream
+                    .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    .unwrap();
+                return (head.to_owned(), body);
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_call_becomes_a_span_of_its_agents_trace() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let settings = TraceSettings {
+            endpoint: format!("http://{}", listener.local_addr().unwrap()),
+            permille: 0,
+        };
+        let tracer = Tracer::new(Some(&settings)).unwrap();
+        let came = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        // Without a trace of its agent a call is traced by chance, here never.
+        assert_eq!(tracer.begin(None).header(), None);
+        let span = tracer.begin(Some(came));
+        let (name, header) = span.header().unwrap();
+        let sent = TraceContext::read(&header).unwrap();
+        let parent = TraceContext::read(came).unwrap();
+        assert_eq!((name.as_str(), sent.trace), ("traceparent", parent.trace));
+        assert_ne!(sent.span, parent.span);
+        let ended = Ended {
+            tool: "shop__echo",
+            server: Some("shop"),
+            principal: "ada",
+            error: Some("refused".into()),
+        };
+        tracer.end(&span, &ended);
+        let (head, mut body) = tokio::task::spawn_blocking(move || take(&listener))
+            .await
+            .unwrap();
+        assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+        let span = &mut body["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+        let times = ["startTimeUnixNano", "endTimeUnixNano"].map(|key| span[key].take());
+        let times = times.map(|time| time.as_str().unwrap().parse::<u64>().unwrap());
+        assert!(times[0] > 0 && times[0] <= times[1], "{times:?}");
+        let attribute =
+            |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+        assert_eq!(
+            *span,
+            json!({
+                "traceId": "0af7651916cd43dd8448eb211c80319c",
+                "spanId": format!("{:016x}", sent.span),
+                "parentSpanId": "b7ad6b7169203331",
+                "name": "tools/call shop__echo",
+                "kind": 2,
+                "startTimeUnixNano": null,
+                "endTimeUnixNano": null,
+                "attributes": [
+                    attribute("mcp.method.name", "tools/call"),
+                    attribute("gen_ai.tool.name", "shop__echo"),
+                    attribute("enduser.id", "ada"),
+                    attribute("toolwarden.server", "shop"),
+                ],
+                "status": {"code": 2, "message": "refused"},
+            })
+        );
+    }
 }

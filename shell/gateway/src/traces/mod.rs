@@ -84,9 +84,9 @@ impl Tracer {
     }
 
     /// Ends a span.
-    pub fn end(&self, span: Span, ended: &Ended<'_>) {
+    pub fn end(&self, span: &Span, ended: &Ended<'_>) {
         #[cfg(feature = "otel")]
-        if let (Some(exporter), Some(open)) = (&self.exporter, span.open) {
+        if let (Some(exporter), Some(open)) = (&self.exporter, &span.open) {
             exporter.end(open, ended);
         }
         #[cfg(not(feature = "otel"))]
