@@ -16,6 +16,10 @@ use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::Verdict;
 
+/// The gateway frees on one thread what it made on another, for each call, which this one is made for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse_from(args::with_alias(std::env::args_os()));
     cli.color.apply();

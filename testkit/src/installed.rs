@@ -21,11 +21,7 @@ pub enum Registry {
 /// # Panics
 /// The cache cannot be written, or the environment demands that tests are not skipped.
 #[must_use]
-#[expect(
-    clippy::expect_used,
-    clippy::print_stderr,
-    reason = "a test without its cache cannot go on, and a skipped test must say so"
-)]
+#[expect(clippy::expect_used, reason = "a test without its cache cannot go on")]
 pub fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf> {
     let key: String = packages
         .join("+")
@@ -61,21 +57,35 @@ pub fn installed(registry: Registry, packages: &[&str]) -> Option<PathBuf> {
             Some(programs)
         }
         Err(reason) => {
-            // For continuous integration, where a skipped test would go unnoticed.
-            let required = std::env::var_os("TOOLWARDEN_TEST_REQUIRE_SERVERS").is_some();
-            assert!(!required, "{packages:?} cannot be installed: {reason}");
-            let line = format!("SKIPPED: {packages:?} cannot be installed: {reason}");
-            eprintln!("{line}");
-            // Test runners hide what passing tests print; `./test` shows this at its end.
-            let told = File::options()
-                .append(true)
-                .create(true)
-                .open(cache().join("skipped"));
-            let told = told.and_then(|mut file| writeln!(file, "{line}"));
-            told.expect("the cache of servers is writable");
+            skipped(&format!("{packages:?} cannot be installed: {reason}"));
             None
         }
     }
+}
+
+/// Says that a test does not run here, and why. What is said is shown at the end of `./test`.
+///
+/// # Panics
+/// The cache cannot be written, or the environment demands that tests are not skipped.
+#[expect(
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a skipped test must say so"
+)]
+pub fn skipped(reason: &str) {
+    // For continuous integration, where a skipped test would go unnoticed.
+    let required = std::env::var_os("TOOLWARDEN_TEST_REQUIRE_SERVERS").is_some();
+    assert!(!required, "{reason}");
+    let line = format!("SKIPPED: {reason}");
+    eprintln!("{line}");
+    // Test runners hide what passing tests print; `./test` shows this at its end.
+    fs::create_dir_all(cache()).expect("the cache of servers is writable");
+    let told = File::options()
+        .append(true)
+        .create(true)
+        .open(cache().join("skipped"));
+    let told = told.and_then(|mut file| writeln!(file, "{line}"));
+    told.expect("the cache of servers is writable");
 }
 
 fn cache() -> PathBuf {

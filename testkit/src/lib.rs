@@ -13,7 +13,7 @@ mod shared;
 mod versions;
 
 pub use corpus::{Sample, definitions, mcp_servers};
-pub use installed::{Registry, installed};
+pub use installed::{Registry, installed, skipped};
 pub use schemas::schemas;
 pub use shared::{shared, vectors};
 pub use versions::{Release, consecutive_releases};

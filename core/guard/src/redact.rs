@@ -1,4 +1,6 @@
-//! Keeps secrets out of records.
+//! Keeps secrets out of records, and records short.
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 use toolwarden_model::Fingerprint;
@@ -13,6 +15,13 @@ pub const REDACTED: &str = "[redacted]";
 
 /// What stands in a record in place of arguments nested beyond every limit.
 const TOO_DEEP: &str = "[nested too deeply]";
+
+/// The longest text of arguments that is kept whole, in bytes. A file that is written or sent would
+/// otherwise be kept once more in the log.
+const LONGEST_TEXT: usize = 4_096;
+
+/// How much of a longer one is kept.
+const BEGINNING: usize = 1_024;
 
 /// What is kept of arguments.
 #[derive(Clone, Debug)]
@@ -56,25 +65,42 @@ impl Redaction {
         self.arguments != Arguments::Digest
     }
 
-    /// What a record keeps of arguments: themselves, themselves without secrets, or their digest.
+    /// What a record keeps of arguments: themselves, themselves without secrets and long texts, or
+    /// their digest.
     #[must_use]
-    pub fn kept(&self, arguments: &Value) -> Value {
+    pub fn kept<'v>(&self, arguments: &'v Value) -> Cow<'v, Value> {
         if !shallow(arguments, MAX_DEPTH) {
             // Nobody's arguments, and whoever walks through them runs out of stack.
-            return TOO_DEEP.into();
+            return Cow::Owned(TOO_DEEP.into());
         }
         match self.arguments {
-            Arguments::Full => arguments.clone(),
+            Arguments::Full => Cow::Borrowed(arguments),
             // Without a name there is no telling what it is.
-            Arguments::Redacted if !arguments.is_object() => REDACTED.into(),
+            Arguments::Redacted if !arguments.is_object() => Cow::Owned(REDACTED.into()),
+            Arguments::Redacted if self.places.is_empty() && self.is_harmless(arguments) => {
+                Cow::Borrowed(arguments)
+            }
             Arguments::Redacted => {
                 let places: Vec<&[String]> = self.places.iter().map(Vec::as_slice).collect();
-                self.without_secrets(arguments, &places)
+                Cow::Owned(self.without_secrets(arguments, &places))
             }
             Arguments::Digest => {
                 let digest = format!("sha256:{}", Fingerprint::of(arguments));
-                Value::Object(Object::from_iter([("digest".to_owned(), digest.into())]))
+                let told = Object::from_iter([("digest".to_owned(), digest.into())]);
+                Cow::Owned(Value::Object(told))
             }
+        }
+    }
+
+    /// Whether no name looks like a secret's and no text is long.
+    fn is_harmless(&self, value: &Value) -> bool {
+        match value {
+            Value::Object(members) => members
+                .iter()
+                .all(|(key, value)| !self.is_secret(key) && self.is_harmless(value)),
+            Value::Array(items) => items.iter().all(|item| self.is_harmless(item)),
+            Value::String(text) => text.len() <= LONGEST_TEXT,
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
         }
     }
 
@@ -123,9 +149,18 @@ impl Redaction {
                 });
                 Value::Array(kept.collect())
             }
+            Value::String(text) if text.len() > LONGEST_TEXT => shortened(text).into(),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
         }
     }
+}
+
+/// The beginning of a text, and what the whole can be recognised by.
+fn shortened(text: &str) -> String {
+    let end = text.floor_char_boundary(BEGINNING);
+    let beginning = text.get(..end).unwrap_or_default();
+    let digest = Fingerprint::of_bytes(text.as_bytes());
+    format!("{beginning}… [{} bytes, sha256:{digest}]", text.len())
 }
 
 /// The rest of every place that leads through a member.
@@ -196,10 +231,11 @@ mod tests {
             redact_keys: keys.iter().map(|it| (*it).to_owned()).collect(),
             ..AuditRules::default()
         };
-        Redaction::new(&rules).kept(&json!({
+        let arguments = json!({
             "query": "q", "API_Key": "k", "card": {"number": 4, "name": "n"},
             "rows": [{"ssn": 1, "id": 2}, {"ssn": 3}], "auth": {"deep": {"token_value": "t"}},
-        }))
+        });
+        Redaction::new(&rules).kept(&arguments).into_owned()
     }
 
     #[test]
@@ -244,6 +280,32 @@ mod tests {
         assert_eq!(kept("/rows/3/ssn/1234"), ("/rows/3/ssn".to_owned(), true));
         assert_eq!(kept("/auth/token/abc"), ("/auth/token".to_owned(), true));
         assert_eq!(kept("/rows/3/id"), ("/rows/3/id".to_owned(), false));
+    }
+
+    #[test]
+    fn long_texts_are_kept_by_their_beginning_and_digest() {
+        let redaction = |arguments| {
+            Redaction::new(&AuditRules {
+                arguments,
+                ..AuditRules::default()
+            })
+        };
+        let whole = json!({"a": ["x".repeat(LONGEST_TEXT)], "b": 1});
+        let kept = redaction(Arguments::Redacted);
+        assert!(matches!(kept.kept(&whole), Cow::Borrowed(_)));
+        let long = "é".repeat(LONGEST_TEXT);
+        let long = json!({"a": [format!("x{long}")], "password": "p"});
+        let shown = kept.kept(&long);
+        let text = shown["a"][0].as_str().unwrap();
+        // The digest of the bytes, as `sha256sum` tells it.
+        let digest = Fingerprint::of_bytes(long["a"][0].as_str().unwrap().as_bytes());
+        let beginning = format!("x{}", "é".repeat(BEGINNING / 2 - 1));
+        assert_eq!(text, format!("{beginning}… [8193 bytes, sha256:{digest}]"));
+        assert_eq!(shown["password"], REDACTED);
+        assert!(matches!(
+            redaction(Arguments::Full).kept(&long),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]

@@ -21,7 +21,13 @@ impl Fingerprint {
     /// The fingerprint of a text that is canonical JSON already.
     #[must_use]
     pub fn of_canonical(text: &str) -> Self {
-        Self(Sha256::digest(text.as_bytes()).into())
+        Self::of_bytes(text.as_bytes())
+    }
+
+    /// The plain SHA-256 of any bytes, as other programs tell it.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
     }
 
     /// The fingerprint of parts that mean something only together, told apart from every other use

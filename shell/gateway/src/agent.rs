@@ -24,8 +24,8 @@ impl Agent {
             era: Era::Stateless,
             version: envelope.version,
             face: Face {
-                capabilities: envelope.capabilities,
-                info: envelope.info.unwrap_or_else(nothing),
+                capabilities: envelope.capabilities.into(),
+                info: envelope.info.unwrap_or_else(nothing).into(),
             },
             log_level: envelope.log_level,
         }

@@ -26,6 +26,8 @@ use crate::upstream::{LinkKey, Upstream};
 
 /// How many request logs a listener may be behind.
 const CLOSED: usize = 1024;
+/// How many changes of health a listener may be behind.
+const FARED: usize = 256;
 
 /// A running gateway. Cheap to clone; clones are the same gateway.
 #[derive(Clone, Debug)]
@@ -49,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) alone: bool,
     ending: watch::Sender<bool>,
     closed: broadcast::Sender<Arc<RequestLog>>,
+    fared: broadcast::Sender<Arc<Upstream>>,
     /// Held while the directory is made anew, so that the newest lists win.
     rebuilding: Mutex<()>,
 }
@@ -84,6 +87,7 @@ impl Gateway {
                 alone,
                 ending: watch::Sender::new(false),
                 closed: broadcast::Sender::new(CLOSED),
+                fared: broadcast::Sender::new(FARED),
                 rebuilding: Mutex::default(),
             }),
         }
@@ -173,7 +177,11 @@ impl Gateway {
         looking: &Looking,
         oldest: Option<Duration>,
     ) -> Result<Arc<ToolList>, ListError> {
-        let look = shelf.tools(looking, &self.shared.watch, oldest).await?;
+        if let Some(known) = shelf.fresh(looking, oldest) {
+            return Ok(known);
+        }
+        // Looking is rare beside calls; on the heap it does not make their future larger.
+        let look = Box::pin(shelf.tools(looking, &self.shared.watch, oldest)).await?;
         let list = Arc::clone(&look.list);
         if let Some(checked) = &look.checked {
             self.note_check(shelf, checked);
@@ -259,6 +267,17 @@ impl Gateway {
     #[must_use]
     pub fn subscribe_closed(&self) -> broadcast::Receiver<Arc<RequestLog>> {
         self.shared.closed.subscribe()
+    }
+
+    /// Every server whose health is another from now on.
+    #[must_use]
+    pub fn subscribe_health(&self) -> broadcast::Receiver<Arc<Upstream>> {
+        self.shared.fared.subscribe()
+    }
+
+    pub(crate) fn fares_otherwise(&self, upstream: &Arc<Upstream>) {
+        // Nobody need be listening.
+        drop(self.shared.fared.send(Arc::clone(upstream)));
     }
 
     /// Resolves when the gateway is about to end.

@@ -1,20 +1,40 @@
 //! What reaches an agent before the answer to its request.
 
-use tokio::sync::mpsc;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The most messages that wait for an agent to read them.
+use tokio::sync::Notify;
+
+/// The most messages that wait for an agent to read them, and the most bytes of more than one.
 const WAITING: usize = 256;
+const WAITING_BYTES: usize = 4 << 20;
 
 /// Where messages for an agent go while it waits for an answer. Each is the text of one JSON-RPC message.
-#[derive(Clone, Debug)]
-pub struct Outlet(Option<mpsc::Sender<String>>);
+#[derive(Debug)]
+pub struct Outlet(Option<Arc<Pipe>>);
+
+/// What comes out of an outlet.
+#[derive(Debug)]
+pub struct Interim(Arc<Pipe>);
+
+/// Every request has one, and nearly none uses it, so that it costs nothing until it is used. The
+/// channels of the runtime make room for the first messages beforehand.
+#[derive(Debug, Default)]
+struct Pipe {
+    messages: Mutex<VecDeque<String>>,
+    outlets: AtomicUsize,
+    unread: AtomicBool,
+    news: Notify,
+}
 
 impl Outlet {
     /// An outlet and what comes out of it.
     #[must_use]
-    pub fn channel() -> (Self, mpsc::Receiver<String>) {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        (Self(Some(sender)), receiver)
+    pub fn channel() -> (Self, Interim) {
+        let pipe = Arc::<Pipe>::default();
+        pipe.outlets.store(1, Ordering::Relaxed);
+        (Self(Some(Arc::clone(&pipe))), Interim(pipe))
     }
 
     /// Of an agent that takes nothing but the answer.
@@ -23,16 +43,145 @@ impl Outlet {
         Self(None)
     }
 
-    /// Sends a message, unless nobody reads or too many wait. Says whether it was taken.
+    /// Sends a message, unless nobody reads or too much waits. Says whether it was taken.
     pub fn send(&self, message: String) -> bool {
-        self.0
-            .as_ref()
-            .is_some_and(|sender| sender.try_send(message).is_ok())
+        self.put(message, has_room)
+    }
+
+    /// Sends an answer, unless nobody reads. There is one for each request and nothing in its place, so
+    /// that it is taken whatever waits.
+    pub fn answer(&self, message: String) -> bool {
+        self.put(message, |_, _| true)
+    }
+
+    fn put(&self, message: String, fits: fn(&VecDeque<String>, &str) -> bool) -> bool {
+        let Some(pipe) = self.0.as_ref().filter(|_| self.is_open()) else {
+            return false;
+        };
+        let mut messages = pipe.messages();
+        if !fits(&messages, &message) {
+            return false;
+        }
+        messages.push_back(message);
+        drop(messages);
+        pipe.news.notify_one();
+        true
     }
 
     /// Whether somebody reads.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.0.as_ref().is_some_and(|sender| !sender.is_closed())
+        let pipe = self.0.as_ref();
+        pipe.is_some_and(|pipe| !pipe.unread.load(Ordering::Acquire))
+    }
+}
+
+impl Clone for Outlet {
+    fn clone(&self) -> Self {
+        if let Some(pipe) = &self.0 {
+            pipe.outlets.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(self.0.clone())
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        if let Some(pipe) = &self.0
+            && pipe.outlets.fetch_sub(1, Ordering::AcqRel) == 1
+        {
+            pipe.news.notify_one();
+        }
+    }
+}
+
+impl Interim {
+    /// Of an agent that takes nothing but the answer.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Arc::default())
+    }
+
+    /// The next message; none when nobody can send any more.
+    pub async fn recv(&mut self) -> Option<String> {
+        loop {
+            // Read before the messages: whoever sends the last one leaves after it.
+            let is_over = self.0.outlets.load(Ordering::Acquire) == 0;
+            if let Some(message) = self.try_recv() {
+                return Some(message);
+            }
+            if is_over {
+                return None;
+            }
+            self.0.news.notified().await;
+        }
+    }
+
+    /// The next message, if there is one.
+    pub fn try_recv(&mut self) -> Option<String> {
+        self.0.messages().pop_front()
+    }
+}
+
+impl Drop for Interim {
+    fn drop(&mut self) {
+        self.0.unread.store(true, Ordering::Release);
+    }
+}
+
+impl Pipe {
+    fn messages(&self) -> MutexGuard<'_, VecDeque<String>> {
+        // A message is added or taken in one step, so what a panic leaves behind is whole.
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether one more message may wait. Where none does, it may have any size.
+fn has_room(waiting: &VecDeque<String>, message: &str) -> bool {
+    let bytes: usize = waiting.iter().map(String::len).sum();
+    let is_small = waiting.is_empty() || bytes + message.len() <= WAITING_BYTES;
+    is_small && waiting.len() < WAITING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_come_in_order_until_nobody_can_send() {
+        let (outlet, mut interim) = Outlet::channel();
+        assert!(outlet.send("1".to_owned()));
+        let other = outlet.clone();
+        let late = tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            assert!(other.send("2".to_owned()));
+            drop(outlet);
+        });
+        assert_eq!(interim.recv().await.as_deref(), Some("1"));
+        assert_eq!(interim.try_recv(), None);
+        assert_eq!(interim.recv().await.as_deref(), Some("2"));
+        assert_eq!(interim.recv().await, None);
+        late.await.unwrap();
+        assert_eq!(Interim::nothing().recv().await, None);
+    }
+
+    #[test]
+    fn what_nobody_reads_is_not_taken() {
+        let (outlet, mut interim) = Outlet::channel();
+        for number in 0..WAITING {
+            assert!(outlet.send(number.to_string()));
+        }
+        assert!(!outlet.send("too many".to_owned()));
+        assert!(outlet.answer("an answer".to_owned()));
+        while interim.try_recv().is_some() {}
+        let large = "x".repeat(WAITING_BYTES);
+        assert!(outlet.send(large.clone() + "any size, while none waits"));
+        assert!(!outlet.send("too large".to_owned()));
+        assert!(outlet.answer("an answer".to_owned()));
+        while interim.try_recv().is_some() {}
+        assert!(outlet.send(large));
+        drop(interim);
+        assert!(!outlet.is_open() && !outlet.send(String::new()) && !outlet.answer(String::new()));
+        assert!(!Outlet::closed().send(String::new()));
     }
 }

@@ -192,7 +192,7 @@ impl Serving {
                     answer = &mut work => break answer,
                 }
             };
-            while let Ok(text) = interim.try_recv() {
+            while let Some(text) = interim.try_recv() {
                 drop(lines.send(text).await);
             }
             if let Some(text) = answer {

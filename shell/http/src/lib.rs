@@ -1,14 +1,21 @@
 //! One way to make HTTP clients, so that all of them trust, route and tell the same.
 
+mod exchange;
 mod tls;
 
 use std::error::Error;
 use std::io;
 use std::net::IpAddr;
 
+use reqwest::header::HeaderValue;
 use reqwest::{ClientBuilder, Url};
 
+pub use exchange::{Address, Answer, ExchangeError, Exchanger};
 pub use tls::NoCertificates;
+
+/// What all clients call themselves.
+const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("toolwarden/", env!("CARGO_PKG_VERSION")));
 
 /// The beginning of a client for one address. The certificate store is read only where it is needed:
 /// some containers have none.
@@ -16,8 +23,7 @@ pub use tls::NoCertificates;
 /// # Errors
 /// The address needs TLS, and the system has no certificates.
 pub fn client(url: &Url) -> Result<ClientBuilder, NoCertificates> {
-    let mut builder =
-        ClientBuilder::new().user_agent(concat!("toolwarden/", env!("CARGO_PKG_VERSION")));
+    let mut builder = ClientBuilder::new().user_agent(USER_AGENT);
     if is_loopback(url) {
         // A proxy's loopback is not ours.
         builder = builder.no_proxy();

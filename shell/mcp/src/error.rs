@@ -123,7 +123,7 @@ pub enum McpError {
         url: String,
         /// The HTTP client's reason.
         #[source]
-        source: reqwest::Error,
+        source: toolwarden_http::ExchangeError,
     },
     /// The server's certificate or TLS handshake was not accepted.
     #[error("no secure connection to `{url}`: {}", root_cause(.source))]
@@ -132,7 +132,7 @@ pub enum McpError {
         url: String,
         /// The HTTP client's reason.
         #[source]
-        source: reqwest::Error,
+        source: toolwarden_http::ExchangeError,
     },
     /// The machine's certificate store could not be read.
     #[error("the certificate store of this machine could not be read")]
@@ -148,7 +148,7 @@ pub enum McpError {
         method: String,
         /// The HTTP client's reason.
         #[source]
-        source: reqwest::Error,
+        source: toolwarden_http::ExchangeError,
     },
     /// The server answered with a JSON-RPC error.
     #[error("the server refused `{method}` with error {code}: {message}")]
@@ -342,7 +342,7 @@ fn excerpt_text(excerpt: &str) -> String {
 }
 
 /// The innermost reason: the HTTP client's own texts say only which step failed.
-fn root_cause(error: &reqwest::Error) -> String {
+fn root_cause(error: &toolwarden_http::ExchangeError) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

@@ -1,14 +1,16 @@
 //! What a client says of itself.
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 /// What a client tells servers of itself: its own words, or those of the agent it speaks for.
 #[derive(Debug, Clone)]
 pub struct Face {
     /// What it can do for a server, an object.
-    pub capabilities: Box<RawValue>,
+    pub capabilities: Arc<RawValue>,
     /// Its name and version, an object.
-    pub info: Box<RawValue>,
+    pub info: Arc<RawValue>,
 }
 
 impl Default for Face {
@@ -20,8 +22,8 @@ impl Default for Face {
             r#""}"#
         );
         Self {
-            capabilities: raw("{}"),
-            info: raw(info),
+            capabilities: raw("{}").into(),
+            info: raw(info).into(),
         }
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::ser::{Error as _, Serialize, SerializeMap as _, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 
 /// So many keys are sooner compared with each other than sorted.
 const FEW: usize = 8;
@@ -15,7 +16,25 @@ const FEW: usize = 8;
 /// twice; [`Members::get`] takes the last, as every reader of JSON does.
 #[derive(Clone, Debug, Default)]
 pub struct Members<'t> {
-    list: Vec<(Cow<'t, str>, Cow<'t, str>)>,
+    list: Vec<(Cow<'t, str>, Text<'t>)>,
+}
+
+/// The text of a member.
+#[derive(Clone, Debug)]
+enum Text<'t> {
+    /// As it was read, so that it is known to be JSON.
+    Read(&'t RawValue),
+    /// As somebody set it.
+    Set(Cow<'t, str>),
+}
+
+impl Text<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Read(raw) => raw.get(),
+            Self::Set(text) => text,
+        }
+    }
 }
 
 impl<'t> Members<'t> {
@@ -39,7 +58,7 @@ impl<'t> Members<'t> {
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut from_last = self.list.iter().rev();
         let (_, value) = from_last.find(|(name, _)| name == key)?;
-        Some(value)
+        Some(value.as_str())
     }
 
     /// A member that is a string.
@@ -61,7 +80,7 @@ impl<'t> Members<'t> {
 
     /// Puts the text of a JSON value in the place of a member, or at the end.
     pub fn set(&mut self, key: &'t str, value: impl Into<Cow<'t, str>>) {
-        let value = value.into();
+        let value = Text::Set(value.into());
         match self.list.iter_mut().rev().find(|(name, _)| name == key) {
             Some((_, held)) => *held = value,
             None => self.list.push((Cow::Borrowed(key), value)),
@@ -101,21 +120,23 @@ impl<'t> Members<'t> {
 
     /// Keys and texts in written order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.list.iter().map(|(name, value)| (&**name, &**value))
+        self.list
+            .iter()
+            .map(|(name, value)| (&**name, value.as_str()))
     }
 
     /// The object as a value of its own.
     #[must_use]
     pub fn to_raw(&self) -> Box<RawValue> {
-        // Every part is JSON, so the whole is.
-        RawValue::from_string(self.to_string()).unwrap_or_else(|_| RawValue::NULL.to_owned())
+        // Every part is JSON, so the whole is. Parts that were read are not read again.
+        to_raw_value(self).unwrap_or_else(|_| RawValue::NULL.to_owned())
     }
 }
 
 impl fmt::Display for Members<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('{')?;
-        for (at, (name, value)) in self.list.iter().enumerate() {
+        for (at, (name, value)) in self.iter().enumerate() {
             if at > 0 {
                 f.write_char(',')?;
             }
@@ -125,11 +146,27 @@ impl fmt::Display for Members<'_> {
             if plain {
                 write!(f, "\"{name}\":{value}")?;
             } else {
-                let name = serde_json::Value::from(&**name);
+                let name = serde_json::Value::from(name);
                 write!(f, "{name}:{value}")?;
             }
         }
         f.write_char('}')
+    }
+}
+
+impl Serialize for Members<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(Some(self.list.len()))?;
+        for (name, value) in &self.list {
+            match value {
+                Text::Read(raw) => members.serialize_entry(&**name, raw)?,
+                Text::Set(text) => {
+                    let raw: &RawValue = serde_json::from_str(text).map_err(S::Error::custom)?;
+                    members.serialize_entry(&**name, raw)?;
+                }
+            }
+        }
+        members.end()
     }
 }
 
@@ -147,7 +184,7 @@ impl<'de: 't, 't> Deserialize<'de> for Members<'t> {
                 let mut list = Vec::with_capacity(members.size_hint().unwrap_or(4));
                 while let Some(Name(name)) = members.next_key()? {
                     let value: &'de RawValue = members.next_value()?;
-                    list.push((name, Cow::Borrowed(value.get())));
+                    list.push((name, Text::Read(value)));
                 }
                 Ok(Members { list })
             }

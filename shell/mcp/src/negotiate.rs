@@ -71,7 +71,7 @@ async fn open_command(
 
 fn start(command: &Command, limits: &Limits, ear: &Arc<Ear>) -> Result<Wire, McpError> {
     let stdio = Stdio::start(command, limits, ear)?;
-    Ok(Wire::new(Transport::Stdio(stdio), limits))
+    Ok(Wire::new(Transport::Stdio(Box::new(stdio)), limits))
 }
 
 async fn open_url(
@@ -100,7 +100,7 @@ async fn open_url(
     let Ok(Ok(sse)) = timeout(limits.connect, LegacySse::open(base, ear)).await else {
         return Err(refusal);
     };
-    let wire = Wire::new(Transport::LegacySse(sse), limits);
+    let wire = Wire::new(Transport::LegacySse(Box::new(sse)), limits);
     let opening = initialize(&wire, face, limits.request).await?;
     Ok((wire, opening))
 }

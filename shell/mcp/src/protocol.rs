@@ -163,8 +163,8 @@ mod tests {
     #[test]
     fn stamps_come_and_go() {
         let face = Face {
-            capabilities: raw(r#"{ "roots":{}}"#),
-            info: raw(r#"{"name":"a"}"#),
+            capabilities: raw(r#"{ "roots":{}}"#).into(),
+            info: raw(r#"{"name":"a"}"#).into(),
         };
         let stamp = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a"},"io.modelcontextprotocol/clientCapabilities":{ "roots":{}}"#;
         let check = |params: &str, stamped_text: String, back: &str| {

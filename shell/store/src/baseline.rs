@@ -154,6 +154,20 @@ impl Store {
         self.rows(&query, [server.0], baseline)
     }
 
+    /// What a tool is held to now; none for one that was let go.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn baseline(&self, server: ServerId, tool: &str) -> Result<Option<Baseline>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM baseline
+             WHERE id = (SELECT max(id) FROM baseline WHERE server = ?1 AND tool = ?2)
+               AND origin <> 'retired'"
+        );
+        let mut found = self.rows(&query, (server.0, tool), baseline)?;
+        Ok(found.pop())
+    }
+
     /// The last baseline of a tool, also of one that was let go.
     ///
     /// # Errors

@@ -153,5 +153,7 @@ CREATE TABLE delivery (
 ) STRICT;
 CREATE INDEX delivery_of_notice ON delivery (notice);
 CREATE INDEX delivery_in_status ON delivery (status, id);
+
+CREATE INDEX baseline_of_definition ON baseline (id) WHERE origin <> 'learned';
 ",
 ];

@@ -1,7 +1,8 @@
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// What changes with every pin, approval and seal, and with nothing else.
+/// What changes with every pin of a definition, approval and seal, and with nothing else: a shape that was
+/// learned says nothing of what a server lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PinsRevision {
     baselines: i64,
@@ -27,7 +28,7 @@ impl Store {
     pub fn pins_revision(&self) -> Result<PinsRevision, StoreError> {
         // Pins and approvals are only ever added, so that the last one tells of all.
         let query = "
-            SELECT coalesce((SELECT max(id) FROM baseline), 0),
+            SELECT coalesce((SELECT max(id) FROM baseline WHERE origin <> 'learned'), 0),
                 coalesce((SELECT max(id) FROM approved_change), 0),
                 (SELECT count(*) FROM server), (SELECT count(*) FROM server WHERE sealed)";
         self.sql(|it| {

@@ -281,6 +281,7 @@ fn still_holds(
 
 /// Holds results to the pinned shape and to what the tool promises.
 fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Result<(), PinsError> {
+    let mut drifted = BTreeSet::new();
     for (tool, results) in &listing.results {
         let Some(pin) = pins.tools.get(tool) else {
             continue;
@@ -314,10 +315,13 @@ fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Resu
         }
         let drift = Drift::of_results(tool, compared, changes);
         if !drift.changes.is_empty() {
-            judged.unchanged.retain(|name| name != tool);
+            drifted.insert(tool.as_str());
         }
         judged.drift.add(drift);
     }
+    judged
+        .unchanged
+        .retain(|name| !drifted.contains(name.as_str()));
     Ok(())
 }
 

@@ -1,14 +1,14 @@
 //! What the tools of one server are held to, wherever that is kept.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use thiserror::Error;
 use toolwarden_drift::shape::{InvalidShape, Shape};
 use toolwarden_model::Fingerprint;
-use toolwarden_store::{Kept, OldHashes, Server, ServerKey, Store, StoreError};
+use toolwarden_store::{Baseline, Kept, OldHashes, Server, ServerId, ServerKey, Store, StoreError};
 
 use crate::lock::LockFile;
 use crate::observation::{Observation, UnreadableDefinition};
@@ -83,9 +83,33 @@ impl<'k> Pins<'k> {
     /// # Errors
     /// The store cannot be read.
     pub fn of_store(store: &'k Store, key: &ServerKey) -> Result<Self, StoreError> {
+        Self::read_from(store, key, |server| store.baselines(server))
+    }
+
+    /// What the store holds some tools of a server to, however many others there are.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn of_tools<'n>(
+        store: &'k Store,
+        key: &ServerKey,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Self, StoreError> {
+        Self::read_from(store, key, |server| {
+            let names = names.into_iter();
+            let found = names.map(|name| store.baseline(server, name));
+            found.filter_map(Result::transpose).collect()
+        })
+    }
+
+    fn read_from(
+        store: &'k Store,
+        key: &ServerKey,
+        baselines: impl FnOnce(ServerId) -> Result<Vec<Baseline>, StoreError>,
+    ) -> Result<Self, StoreError> {
         let server = store.server(key)?;
         let baselines = match &server {
-            Some(server) => store.baselines(server.id)?,
+            Some(server) => baselines(server.id)?,
             None => Vec::new(),
         };
         let pins = baselines.into_iter().map(|baseline| {
@@ -137,6 +161,7 @@ impl<'k> Pins<'k> {
 
     /// Keeps the pins of some tools only.
     pub fn retain(&mut self, names: &[String]) {
+        let names: BTreeSet<&String> = names.iter().collect();
         self.tools.retain(|name, _| names.contains(name));
     }
 

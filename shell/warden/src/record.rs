@@ -72,10 +72,12 @@ pub fn check(
     recording: &Recording<'_>,
 ) -> Result<(Judged, Recorded), PinsError> {
     loop {
-        let mut pins = Pins::of_store(store, key)?;
-        if !recording.wanted.is_empty() {
-            pins.retain(recording.wanted);
-        }
+        let wanted = recording.wanted.iter().map(String::as_str);
+        let pins = if recording.wanted.is_empty() {
+            Pins::of_store(store, key)?
+        } else {
+            Pins::of_tools(store, key, wanted)?
+        };
         let judged = judge(&pins, listing, options, calls)?;
         let recorded = record(store, &pins, listing, &judged, recording)?;
         // What another process pinned while this one looked is what tools are held to.
@@ -156,17 +158,20 @@ pub fn record(
 
 /// Whether what tools are held to is not what they were judged by any more.
 fn is_overtaken(store: &Store, pins: &Pins<'_>, judged: &Judged) -> Result<bool, PinsError> {
-    let known = match store.server(&pins.key)? {
-        Some(server) => store.baselines(server.id)?,
-        None => Vec::new(),
+    let Some(server) = store.server(&pins.key)? else {
+        return Ok(!pins.tools.is_empty());
     };
-    let known: BTreeMap<&str, i64> = known.iter().map(|it| (it.tool.as_str(), it.id)).collect();
-    let replaced = pins
-        .tools
-        .iter()
-        .any(|(name, pin)| known.get(name.as_str()).copied() != pin.baseline);
-    let mut newcomers = judged.newcomers.iter();
-    Ok(replaced || newcomers.any(|name| known.contains_key(name.as_str())))
+    for (name, pin) in &pins.tools {
+        if store.last_baseline(server.id, name)? != pin.baseline {
+            return Ok(true);
+        }
+    }
+    for name in &judged.newcomers {
+        if store.baseline(server.id, name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 struct Keeper<'k> {

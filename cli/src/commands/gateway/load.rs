@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_warden::guard::LoadedPolicy;
@@ -42,6 +42,17 @@ pub(super) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
 }
 
 impl Read {
+    /// Every file that says something: when one of them is another, all are read again.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.loaded.files.clone();
+        files.extend(self.policy.files.iter().cloned());
+        if let Some(tls) = &self.loaded.settings.listen.tls {
+            files.extend([tls.certificate.clone(), tls.key.clone()]);
+            files.extend(tls.client_ca.clone());
+        }
+        files
+    }
+
     /// What is legal and surprising, as lines with their places.
     pub(super) fn warnings(&self) -> Vec<String> {
         let path = self.loaded.path.display();

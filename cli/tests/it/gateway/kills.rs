@@ -103,7 +103,7 @@ fn no_answered_call_is_without_its_records() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-fn run(sandbox: &Sandbox, args: &[&str]) -> std::process::Output {
+pub(super) fn run(sandbox: &Sandbox, args: &[&str]) -> std::process::Output {
     sandbox.command().args(args).output().unwrap()
 }
 
@@ -125,7 +125,7 @@ fn gone(children: &[u32]) {
 }
 
 /// The answered calls that lack their decision or their outcome.
-fn without_records(sandbox: &Sandbox, answered: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn without_records(sandbox: &Sandbox, answered: &BTreeSet<String>) -> Vec<String> {
     let wanted = [
         "--store",
         "toolwarden.db",

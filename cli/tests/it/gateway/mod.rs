@@ -1,9 +1,11 @@
 //! The gateway as its operator and its agents meet it.
 
+mod clock;
 mod demo;
 mod documents;
 mod explaining;
 mod kills;
+mod memory;
 mod serving;
 mod settings;
 mod wrapping;
@@ -99,7 +101,11 @@ pub(super) struct Served {
 impl Served {
     /// Runs `serve` with the settings of a place, and opens a session.
     pub(super) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
-        let mut command = sandbox.command();
+        Self::start_as(sandbox.command(), args)
+    }
+
+    /// As [`Self::start`], with a `toolwarden` that something was done to.
+    fn start_as(mut command: Command, args: &[&str]) -> Self {
         command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(args);
@@ -112,15 +118,21 @@ impl Served {
             address,
             session: String::new(),
         };
+        served.session = served.open();
+        served
+    }
+
+    /// Opens a session.
+    fn open(&self) -> String {
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let answer = served.post("initialize", &params);
-        served.session = answer.session;
-        assert!(!served.session.is_empty());
-        served
+        let message = request("initialize", &params);
+        let session = post(&self.address, "", &message).session;
+        assert!(!session.is_empty());
+        session
     }
 
     pub(super) fn session(&self) -> &str {
@@ -142,14 +154,23 @@ impl Served {
 
     /// The result of a call.
     pub(super) fn call(&self, tool: &str, arguments: &Value) -> Value {
+        self.call_in(&self.session, tool, arguments)
+    }
+
+    /// The result of a call in a session.
+    fn call_in(&self, session: &str, tool: &str, arguments: &Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        self.post("tools/call", &params).body["result"].take()
+        let message = request("tools/call", &params);
+        post(&self.address, session, &message).body["result"].take()
     }
 
     fn post(&self, method: &str, params: &Value) -> Answer {
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        post(&self.address, &self.session, &message.to_string())
+        post(&self.address, &self.session, &request(method, params))
     }
+}
+
+fn request(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
 pub(super) struct Answer {

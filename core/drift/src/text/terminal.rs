@@ -4,10 +4,16 @@ use super::character::{describe, escape, quote};
 use super::finding::{Detector, Finding, Weight};
 use super::notes::Notes;
 
+/// How many bytes are looked at together.
+const CHUNK: usize = 256;
+
 pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
     // The bytes of other characters than ASCII may be of a control character.
-    let is_plain = |byte: u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    if text.bytes().all(is_plain) || !text.chars().any(is_obeyed) {
+    let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+    // A whole chunk at a time can be looked at with one instruction for many bytes.
+    let mut chunks = text.as_bytes().chunks(CHUNK);
+    let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));
+    if chunks.all(all_plain) || !text.chars().any(is_obeyed) {
         return;
     }
     let mut notes = Notes::new(Detector::TerminalEscape, pointer);

@@ -269,16 +269,25 @@ impl Client {
     }
 
     async fn post(&mut self, headers: HeaderMap, text: String) -> (StatusCode, HeaderMap, Bytes) {
-        let mut request = Request::new(Whole::new(text));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_static("/mcp");
-        *request.headers_mut() = headers;
+        let request = || {
+            let mut request = Request::new(Whole::new(text.clone()));
+            *request.method_mut() = Method::POST;
+            *request.uri_mut() = Uri::from_static("/mcp");
+            *request.headers_mut() = headers.clone();
+            request
+        };
         let answered = async {
-            // Some programs close what was not used for five seconds.
+            // Some programs close what was not used for five seconds, maybe just now.
             if self.sender.ready().await.is_err() {
                 self.sender = connected(&self.path).await;
             }
-            let response = self.sender.send_request(request).await.unwrap();
+            let response = match self.sender.send_request(request()).await {
+                Err(error) if error.is_canceled() => {
+                    self.sender = connected(&self.path).await;
+                    self.sender.send_request(request()).await.unwrap()
+                }
+                sent => sent.unwrap(),
+            };
             let (parts, body) = response.into_parts();
             (parts.status, parts.headers, read(body).await.unwrap())
         };

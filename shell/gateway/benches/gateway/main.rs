@@ -50,6 +50,10 @@ const HOP: &str = "bare hyper hop";
 const ASYNC: &str = "gateway, audit async";
 const GROUP: &str = "gateway, audit group";
 
+/// The one of the `toolwarden` program. The hop has it, too.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -408,7 +408,12 @@ impl Shelf {
         self.tools_changed();
     }
 
-    fn fresh(&self, looking: &Looking, oldest: Option<Duration>) -> Option<Arc<ToolList>> {
+    /// The tools as they are known, unless that is stale or older than allowed.
+    pub(crate) fn fresh(
+        &self,
+        looking: &Looking,
+        oldest: Option<Duration>,
+    ) -> Option<Arc<ToolList>> {
         let known = lock(&self.tools).get(&looking.sight).cloned()?;
         let age = known.fetched.elapsed();
         let oldest = oldest.or(known.ttl);

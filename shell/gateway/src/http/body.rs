@@ -8,8 +8,8 @@ use axum::body::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::mpsc;
 
-/// The most pieces that wait to be read.
-const WAITING: usize = 16;
+/// The most pieces that wait to be read. One may be as large as a message of a server.
+const WAITING: usize = 4;
 
 /// A body whose pieces come from elsewhere; it ends when nobody can send any more.
 #[derive(Debug)]

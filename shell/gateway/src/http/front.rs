@@ -14,6 +14,7 @@ use axum::routing::{any, get};
 use super::{legacy, mcp};
 use crate::gateway::Gateway;
 use crate::identity::{Identities, Principal, Site, TlsSubject, metadata_url, protected_resource};
+use crate::listener::Answers;
 
 /// What the endpoints need.
 #[derive(Clone, Debug)]
@@ -26,6 +27,24 @@ pub struct Front {
     pub site: Arc<ArcSwap<Site>>,
     /// Sessions of the older transport.
     pub(super) legacy: Arc<legacy::Sessions>,
+}
+
+/// Everything a gateway answers over HTTP. Most of it are messages at one path, which need no router.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// Answers messages.
+    pub front: Front,
+    /// Answers all else.
+    pub others: Router,
+}
+
+impl Answers for Endpoints {
+    async fn answer(&self, request: Request) -> Response {
+        if request.uri().path() == MCP_PATH {
+            return mcp::endpoint(State(self.front.clone()), request).await;
+        }
+        self.others.answer(request).await
+    }
 }
 
 /// Where agents speak MCP.

@@ -21,7 +21,7 @@ use super::front::{Front, json};
 use super::groups::requested;
 use super::stream::{ALIVE, events, message};
 use crate::conversation::Conversation;
-use crate::outlet::Outlet;
+use crate::outlet::{Interim, Outlet};
 use crate::relay::{Asked, NoHeaders};
 
 /// The most open streams.
@@ -92,7 +92,7 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
 async fn speak(
     front: &Front,
     session: &Session,
-    mut interim: mpsc::Receiver<String>,
+    mut interim: Interim,
     pieces: &mpsc::Sender<axum::body::Bytes>,
 ) {
     let mut after = 0;
@@ -197,7 +197,7 @@ async fn respond(front: &Front, session: &Session, message: Message) {
         (_, None) => None,
     };
     if let Some(text) = text {
-        session.outlet.send(text);
+        session.outlet.answer(text);
     }
 }
 

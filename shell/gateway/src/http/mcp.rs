@@ -8,7 +8,6 @@ use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
@@ -26,7 +25,7 @@ use crate::agent::Agent;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
-use crate::outlet::Outlet;
+use crate::outlet::{Interim, Outlet};
 use crate::relay::{Asked, Headers, Reply};
 use crate::traces::TRACEPARENT;
 
@@ -117,7 +116,7 @@ async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
         (Some(message), true, false) => one(gateway, came, message).await,
         (Some(last), _, true) => {
             messages.push(last);
-            many(gateway, &came, messages).await
+            Box::pin(many(gateway, &came, messages)).await
         }
         _ => refuse(
             StatusCode::BAD_REQUEST,
@@ -154,12 +153,12 @@ fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
 
 async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
     if is_stateless(&came.headers, &message) {
-        return stateless::answer_to(gateway, came, message).await;
+        return Box::pin(stateless::answer_to(gateway, came, message)).await;
     }
     if let Message::Request { id, method, params } = &message
         && method == "initialize"
     {
-        return initialize(gateway, &came, id, params.as_deref()).await;
+        return Box::pin(initialize(gateway, &came, id, params.as_deref())).await;
     }
     let conversation = match conversation(gateway, &came) {
         Ok(conversation) => conversation,
@@ -172,7 +171,7 @@ async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
         other => {
             let agent = conversation.agent.load_full();
             let asked = asked(&came, &conversation, agent, Outlet::closed(), null());
-            gateway.take(&asked, other).await;
+            Box::pin(gateway.take(&asked, other)).await;
             StatusCode::ACCEPTED.into_response()
         }
     }
@@ -265,8 +264,7 @@ async fn request(
     let (outlet, mut interim) = if streams {
         Outlet::channel()
     } else {
-        let (_, nothing) = mpsc::channel(1);
-        (Outlet::closed(), nothing)
+        (Outlet::closed(), Interim::nothing())
     };
     let agent = conversation.agent.load_full();
     let asked = asked(came, &conversation, agent, outlet, id);
@@ -277,8 +275,8 @@ async fn request(
     let (first, done) = tokio::select! {
         biased;
         reply = &mut work => match interim.try_recv() {
-            Ok(first) => (Some(first), Some(reply)),
-            Err(_) => return answered(&reply, &asked.id),
+            Some(first) => (Some(first), Some(reply)),
+            None => return answered(&reply, &asked.id),
         },
         first = interim.recv(), if streams => (first, None),
         () = sleep_until(Instant::now() + ALIVE), if streams => (None, None),
@@ -304,7 +302,7 @@ async fn request(
                 reply = &mut work => break reply,
             }
         };
-        while let Ok(text) = interim.try_recv() {
+        while let Some(text) = interim.try_recv() {
             written.push(text);
         }
         written.extend(reply.text(&asked.id));

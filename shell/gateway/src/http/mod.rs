@@ -9,4 +9,4 @@ mod stateless;
 mod stream;
 
 pub(crate) use front::json;
-pub use front::{Front, router};
+pub use front::{Endpoints, Front, router};

@@ -20,7 +20,7 @@ use super::mcp::{Came, answered, asked, null, refuse};
 use super::stream::{ALIVE, events, message};
 use crate::agent::Agent;
 use crate::gateway::Gateway;
-use crate::outlet::Outlet;
+use crate::outlet::{Interim, Outlet};
 use crate::relay::Reply;
 
 /// Answers a message of the stateless era. An agent that closes the stream gives the request up.
@@ -60,8 +60,8 @@ pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) 
     let (first, done) = tokio::select! {
         biased;
         reply = &mut work => match interim.try_recv() {
-            Ok(first) => (Some(first), Some(reply)),
-            Err(_) => return answered_with(&reply, &asked.id),
+            Some(first) => (Some(first), Some(reply)),
+            None => return answered_with(&reply, &asked.id),
         },
         first = interim.recv() => (first, None),
         () = sleep_until(Instant::now() + ALIVE) => (None, None),
@@ -86,7 +86,7 @@ pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) 
 async fn pour(
     pieces: &mpsc::Sender<Bytes>,
     first: Option<String>,
-    interim: &mut mpsc::Receiver<String>,
+    interim: &mut Interim,
     work: &mut (impl Future<Output = Reply> + Unpin),
 ) -> Option<Reply> {
     let opening = first.map_or_else(|| comment("").into(), |text| message(None, &text));
@@ -96,7 +96,7 @@ async fn pour(
             biased;
             Some(text) = interim.recv() => message(None, &text),
             reply = &mut *work => {
-                while let Ok(text) = interim.try_recv() {
+                while let Some(text) = interim.try_recv() {
                     pieces.send(message(None, &text)).await.ok()?;
                 }
                 return Some(reply);

@@ -21,9 +21,24 @@ use tower_service::Service as _;
 
 use super::{Certificates, Limits, Shutdown, TlsSubject};
 
+/// Who answers requests.
+pub trait Answers: Clone + Send + Sync + 'static {
+    /// Answers one.
+    fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
+}
+
+impl Answers for Router {
+    async fn answer(&self, request: Request) -> Response {
+        match self.clone().call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
 /// How connections are served.
-pub(super) struct Connections {
-    router: Router,
+pub(super) struct Connections<A> {
+    answers: A,
     certificates: Option<Certificates>,
     limits: Limits,
     shutdown: Shutdown,
@@ -36,9 +51,9 @@ struct Peer {
     subject: Option<TlsSubject>,
 }
 
-impl Connections {
+impl<A: Answers> Connections<A> {
     pub(super) fn new(
-        router: Router,
+        answers: A,
         certificates: Option<Certificates>,
         limits: Limits,
         shutdown: Shutdown,
@@ -48,7 +63,7 @@ impl Connections {
             .header_read_timeout(limits.next_request)
             .max_header_size(limits.head_bytes);
         Self {
-            router,
+            answers,
             certificates,
             limits,
             shutdown,
@@ -110,7 +125,7 @@ impl Connections {
         if let Some(subject) = &peer.subject {
             extensions.insert(subject.clone());
         }
-        self.router.clone().call(request).await
+        Ok(self.answers.answer(request).await)
     }
 }
 

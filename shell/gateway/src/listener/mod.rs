@@ -14,7 +14,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -24,6 +23,7 @@ use toolwarden_warden::settings::Listen;
 use connection::Connections;
 
 pub use crate::identity::TlsSubject;
+pub use connection::Answers;
 pub use error::ListenError;
 pub use shutdown::Shutdown;
 pub use tls::Certificates;
@@ -121,7 +121,7 @@ impl Listener {
     ///
     /// Requests carry [`axum::extract::ConnectInfo`] with the peer's address, and [`TlsSubject`] where
     /// the peer has a client certificate.
-    pub async fn serve(self, router: Router, shutdown: Shutdown, drain: Duration) -> Served {
+    pub async fn serve(self, answers: impl Answers, shutdown: Shutdown, drain: Duration) -> Served {
         let Self {
             socket,
             certificates,
@@ -129,7 +129,7 @@ impl Listener {
             ..
         } = self;
         let connections = Arc::new(Connections::new(
-            router,
+            answers,
             certificates,
             limits,
             shutdown.clone(),

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use toolwarden_mcp::codes::{HEADER_MISMATCH, INVALID_PARAMS};
 use toolwarden_mcp::{Era, Members};
 use toolwarden_model::json::parse;
@@ -14,7 +14,7 @@ use toolwarden_warden::inline::strip_hidden;
 use toolwarden_warden::settings::PrefixMode;
 
 use super::asked::{Asked, STATE_KEY};
-use super::denial::{denied, failed, tool_error};
+use super::denial::{denied, failed, hindered};
 use super::exchange::{Exchanged, Outgoing, forwarded_members};
 use super::parking::Parking;
 use super::result::{Looked, look, typed};
@@ -48,7 +48,7 @@ impl Gateway {
         if let Some(state) = called.members.text("requestState")
             && Parking::is_ours(&state)
         {
-            return self.resume_call(asked, &called, &state).await;
+            return Box::pin(self.resume_call(asked, &called, &state)).await;
         }
         // A list that is stale is looked at before anything is decided by it.
         let route = self.route(asked, &called.name).await;
@@ -69,7 +69,7 @@ impl Gateway {
                 settling.settled().await.ok();
                 match error {
                     ListError::Upstream(error) => failed(&error, form),
-                    error => tool_error(&format!("{error}."), &json!({"code": "unchecked"})),
+                    error => hindered(&format!("{error}."), "unchecked", form),
                 }
             }
             None => {
@@ -77,7 +77,7 @@ impl Gateway {
                 let reason = self.nowhere(&called.name);
                 let settling = open.failed_soon(&reason);
                 settling.settled().await.ok();
-                tool_error(&reason, &json!({"code": "no_server"}))
+                hindered(&reason, "no_server", form)
             }
         }
     }
@@ -87,7 +87,7 @@ impl Gateway {
         let named = match self.named(name) {
             Some(named) => named,
             None => {
-                self.look_at_unknown(name).await;
+                Box::pin(self.look_at_unknown(name)).await;
                 self.named(name)?
             }
         };
@@ -171,7 +171,7 @@ impl Gateway {
             match directory.tools.refused(&called.name) {
                 Some(servers) => {
                     let text = format!("{}.", collision(&called.name, servers));
-                    tool_error(&text, &json!({"code": "collision"}))
+                    hindered(&text, "collision", self.settings().denials)
                 }
                 None => denied(&denial, self.settings().denials),
             }
@@ -286,7 +286,7 @@ impl Gateway {
                     let text = format!(
                         "The answer of `{tool}` was withheld: {rejected}. Go on without it, or tell the person you work for."
                     );
-                    return tool_error(&text, &json!({"code": "invalid_output"}));
+                    return hindered(&text, "invalid_output", self.settings().denials);
                 }
                 if moves {
                     self.tell_moved(asked);

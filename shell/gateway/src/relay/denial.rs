@@ -53,8 +53,13 @@ pub(super) fn unavailable(error: &UpstreamError) -> Reply {
     failed(error, DenialForm::RpcError)
 }
 
+/// Tells an agent of something else that keeps a call from going on.
+pub(super) fn hindered(text: &str, code: &str, form: DenialForm) -> Reply {
+    told(text, UNAVAILABLE, json!({"code": code}), form)
+}
+
 /// A result of a tool that says it failed.
-pub(super) fn tool_error(text: &str, data: &Value) -> Reply {
+fn tool_error(text: &str, data: &Value) -> Reply {
     let mut data = data.clone();
     if let Value::Object(members) = &mut data {
         members.retain(|_, value| !value.is_null());

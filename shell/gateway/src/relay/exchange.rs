@@ -47,7 +47,9 @@ impl Gateway {
     pub(super) async fn exchange(&self, asked: &Arc<Asked>, outgoing: Outgoing) -> Exchanged {
         let server_asks = outgoing.looking.era == Era::Handshake;
         if asked.agent.era == Era::Stateless && server_asks && can_be_asked(asked) {
-            return self.exchange_parked(asked, outgoing, None).await.1;
+            return Box::pin(self.exchange_parked(asked, outgoing, None))
+                .await
+                .1;
         }
         match self.exchange_direct(asked, &outgoing, None).await {
             Ok(outcome) => Exchanged::Answered(outcome),
@@ -64,7 +66,7 @@ impl Gateway {
     ) -> (Option<OpenCall>, Exchanged) {
         let server_asks = outgoing.looking.era == Era::Handshake;
         if asked.agent.era == Era::Stateless && server_asks && can_be_asked(asked) {
-            return self.exchange_parked(asked, outgoing, Some(open)).await;
+            return Box::pin(self.exchange_parked(asked, outgoing, Some(open))).await;
         }
         let exchanged = match self.exchange_direct(asked, &outgoing, Some(&open)).await {
             Ok(outcome) => Exchanged::Answered(outcome),
@@ -105,7 +107,7 @@ impl Gateway {
             if !translated {
                 return Ok(outcome);
             }
-            match self.gather(asked, result).await {
+            match Box::pin(self.gather(asked, result)).await {
                 Ok(gathered) => {
                     params = Some(Cow::Owned(gathered.into_params(params.as_deref())));
                 }
@@ -147,7 +149,7 @@ impl Gateway {
                 if !matches!(outcome, Err(UpstreamError::Unread { .. })) {
                     return outcome;
                 }
-                self.still_serves(outgoing, open.tool()).await?;
+                Box::pin(self.still_serves(outgoing, open.tool())).await?;
                 let again = UpstreamCalling {
                     again: true,
                     ..calling

@@ -146,7 +146,8 @@ impl Hearing for GatewayHearing {
                 shelf.tools_changed();
                 shelf.drop_flights(&key);
             }
-            UpstreamChange::Connected { .. } | UpstreamChange::Health => {}
+            UpstreamChange::Health => gateway.fares_otherwise(upstream),
+            UpstreamChange::Connected { .. } => {}
         }
     }
 }

@@ -102,8 +102,20 @@ impl Gateway {
         if asked.agent.era == Era::Stateless && REMOVED.contains(&method) {
             return unknown_method(method);
         }
+        if method == "tools/call" {
+            return self.traced_call(asked, params).await;
+        }
+        // All else is rare beside calls; on the heap it does not make their future larger.
+        Box::pin(self.answer_other(asked, method, params)).await
+    }
+
+    async fn answer_other(
+        &self,
+        asked: &Arc<Asked>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Reply {
         match method {
-            "tools/call" => self.traced_call(asked, params).await,
             "tools/list" => self.list(asked, Kind::Tools, params).await,
             "prompts/list" => self.list(asked, Kind::Prompts, params).await,
             "resources/list" => self.list(asked, Kind::Resources, params).await,

@@ -232,9 +232,10 @@ impl Agent {
             era: Era::Handshake,
             version: version_for(&asked).to_owned(),
             face: Face {
-                capabilities: member("capabilities").unwrap_or_else(nothing),
+                capabilities: member("capabilities").unwrap_or_else(nothing).into(),
                 info: member("clientInfo")
-                    .ok_or_else(|| invalid("params.clientInfo is missing"))?,
+                    .ok_or_else(|| invalid("params.clientInfo is missing"))?
+                    .into(),
             },
             log_level: None,
         })

@@ -153,10 +153,9 @@ impl Gateway {
         // The name is not part of what the state is bound to, for the server has its own.
         let named = self.named(&called.name);
         let is_same = |parked: &Parked| {
-            let named = named.as_ref();
-            named.is_some_and(|it| {
-                *it.server == *parked.shelf.upstream.name() && it.name == parked.tool
-            })
+            let shelf = named.as_ref().and_then(|it| self.shelf(&it.server));
+            let named = shelf.zip(named.as_ref());
+            named.is_some_and(|(shelf, it)| parked.is_at(&shelf, &it.name))
         };
         let resumed = self.resume(asked, "tools/call", Some(called.params), state, is_same);
         match resumed.await {
@@ -284,6 +283,11 @@ impl Gateway {
 }
 
 impl Parked {
+    /// Whether it is a request for something of a server.
+    pub(super) fn is_at(&self, shelf: &Shelf, name: &str) -> bool {
+        self.shelf.upstream.name() == shelf.upstream.name() && *self.tool == *name
+    }
+
     fn take(&mut self, ask: ServerAsk) {
         let name = self.next.to_string();
         self.next += 1;

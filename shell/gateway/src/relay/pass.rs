@@ -10,7 +10,7 @@ use toolwarden_mcp::{Era, Members, RpcError};
 use super::asked::Asked;
 use super::denial::unavailable;
 use super::exchange::{Exchanged, Outgoing, forwarded};
-use super::parking::Parking;
+use super::parking::{Parked, Parking};
 use super::result::{cacheable, typed};
 use super::{EMPTY, Gateway, Reply, unknown_method};
 use crate::catalogue::{Kind, ListError, Shelf, collision};
@@ -54,37 +54,40 @@ impl Gateway {
         }
     }
 
-    /// Goes on with a request for which the agent was asked, where it says that it is one.
+    /// Goes on with a request for which the agent was asked, where it says that it is one and what waits
+    /// fits.
     async fn resumed(
         &self,
         asked: &Arc<Asked>,
         method: &str,
         params: Option<&RawValue>,
+        is_same: impl Fn(&Parked) -> bool,
     ) -> Option<Reply> {
         let members = Members::of_optional(params);
         let state = members.text("requestState")?;
         if !Parking::is_ours(&state) {
             return None;
         }
-        Some(
-            match self.resume(asked, method, params, &state, |_| true).await {
-                Ok(resumed) => self.fitting(asked, method, resumed.exchanged),
-                Err(reply) => reply,
-            },
-        )
+        let resumed = self.resume(asked, method, params, &state, is_same).await;
+        Some(match resumed {
+            Ok(resumed) => self.fitting(asked, method, resumed.exchanged),
+            Err(reply) => reply,
+        })
     }
 
     pub(super) async fn get_prompt(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
         const METHOD: &str = "prompts/get";
-        if let Some(reply) = self.resumed(asked, METHOD, params).await {
-            return reply;
-        }
         let members = Members::of_optional(params);
         let Some(shown) = members.text("name") else {
             return Reply::error(INVALID_PARAMS, "params.name is no string");
         };
         match self.prompt_at(asked, &shown).await {
             Ok((shelf, name)) => {
+                // The name is not part of what the state is bound to, for the server has its own.
+                let is_same = |parked: &Parked| parked.is_at(&shelf, &name);
+                if let Some(reply) = self.resumed(asked, METHOD, params, is_same).await {
+                    return reply;
+                }
                 let change = (*name != *shown).then_some(("name", &*name));
                 let params = forwarded(params, change).map(Cow::into_owned);
                 self.ask_server(asked, shelf, METHOD, params).await
@@ -118,7 +121,7 @@ impl Gateway {
         params: Option<&RawValue>,
     ) -> Reply {
         const METHOD: &str = "resources/read";
-        if let Some(reply) = self.resumed(asked, METHOD, params).await {
+        if let Some(reply) = self.resumed(asked, METHOD, params, |_| true).await {
             return reply;
         }
         let members = Members::of_optional(params);

@@ -1,5 +1,6 @@
 //! What a result says of itself, and what each era adds to it.
 
+use memchr::memmem;
 use serde_json::value::RawValue;
 use toolwarden_mcp::Members;
 
@@ -23,6 +24,9 @@ pub(super) fn look(result: &RawValue) -> Looked {
 
 /// As [`look`], at its text.
 pub(super) fn look_at(result: &str) -> Looked {
+    if !may_say_more(result.as_bytes()) {
+        return Looked::Complete;
+    }
     let members: Members<'_> = serde_json::from_str(result).unwrap_or_default();
     match members.text("resultType").as_deref() {
         Some("input_required") => return Looked::InputRequired,
@@ -38,15 +42,18 @@ pub(super) fn look_at(result: &str) -> Looked {
     }
 }
 
+/// Whether a result may have a member that says more of it. Searching text is cheaper than taking it apart,
+/// and most results are plain answers. A name may be written with escapes.
+fn may_say_more(result: &[u8]) -> bool {
+    [&b"resultType"[..], b"isError", b"\"task\"", b"\\u"]
+        .iter()
+        .any(|word| memmem::find(result, word).is_some())
+}
+
 /// A result as the stateless era wants it: it says of which type it is.
 pub(super) fn typed(result: String) -> String {
-    let raw = RawValue::from_string(result);
-    let Ok(raw) = raw else {
-        return String::new();
-    };
-    let has_type = Members::of(&raw).is_ok_and(|it| it.get("resultType").is_some());
-    let result = String::from(Box::<str>::from(raw));
-    if has_type {
+    let members: Members<'_> = serde_json::from_str(&result).unwrap_or_default();
+    if members.get("resultType").is_some() {
         return result;
     }
     with_first(&result, r#""resultType":"complete""#)
@@ -62,11 +69,8 @@ pub(super) fn private(result: &str) -> String {
 
 /// A result with the cache directives of the stateless era, where it lacks them.
 pub(super) fn cacheable(result: String) -> String {
-    let Ok(raw) = RawValue::from_string(result) else {
-        return String::new();
-    };
     let mut missing = String::new();
-    if let Ok(members) = Members::of(&raw) {
+    if let Ok(members) = serde_json::from_str::<Members<'_>>(&result) {
         for (key, member) in [
             ("resultType", r#""resultType":"complete""#),
             ("ttlMs", r#""ttlMs":0"#),
@@ -80,9 +84,9 @@ pub(super) fn cacheable(result: String) -> String {
         }
     }
     if missing.is_empty() {
-        return String::from(Box::<str>::from(raw));
+        return result;
     }
-    with_first(raw.get(), &missing)
+    with_first(&result, &missing)
 }
 
 /// Puts members before all others of an object.
@@ -113,6 +117,10 @@ mod tests {
             Looked::InputRequired
         );
         assert_eq!(looked(r#"{"task":{"taskId":"1"}}"#), Looked::Task);
+        assert_eq!(
+            looked(r#"{"content":[],"is\u0045rror":true}"#),
+            Looked::ToolError
+        );
         assert_eq!(looked("[]"), Looked::Complete);
     }
 

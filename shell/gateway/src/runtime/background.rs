@@ -9,6 +9,7 @@ use toolwarden_drift::ChangeType;
 use toolwarden_warden::inline::RaisedNotice;
 use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
 
+use super::health;
 use crate::catalogue::Shelf;
 use crate::gateway::{Gateway, Shared};
 
@@ -20,6 +21,7 @@ pub(super) fn start(gateway: &Gateway, notifier: &Notifier) {
     tidy(gateway);
     follow_approvals(gateway);
     tell_alerts(gateway, notifier.clone());
+    health::tell(gateway, notifier.clone());
 }
 
 fn tidy(gateway: &Gateway) {

@@ -2,6 +2,7 @@
 
 mod background;
 mod error;
+mod health;
 mod reload;
 mod start;
 
@@ -16,8 +17,8 @@ use toolwarden_warden::settings::{PolicySource, Settings};
 
 use crate::api::{ApiParts, CALL_PATIENCE};
 use crate::gateway::Gateway;
-use crate::http::Front;
-use crate::listener::{Listener, Served, Shutdown};
+use crate::http::{Endpoints, Front};
+use crate::listener::{Certificates, Listener, Served, Shutdown};
 
 pub use error::{ReloadError, StartError};
 pub use start::Alone;
@@ -35,6 +36,7 @@ pub struct Running {
     pub(crate) masked: Arc<Mutex<Value>>,
     shutdown: Shutdown,
     listener: Mutex<Option<Listener>>,
+    certificates: Option<Certificates>,
     address: SocketAddr,
 }
 
@@ -75,7 +77,13 @@ impl Running {
             shutdown.begun().await;
             gateway.end();
         });
-        let served = listener.serve(router, self.shutdown.clone(), drain).await;
+        let endpoints = Endpoints {
+            front: self.front.clone(),
+            others: router,
+        };
+        let served = listener
+            .serve(endpoints, self.shutdown.clone(), drain)
+            .await;
         ending.abort();
         self.close().await;
         served

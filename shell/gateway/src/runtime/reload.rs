@@ -32,12 +32,17 @@ impl Running {
             return Err(StartError::NoCallers);
         }
         settings.listen.address = before.listen.address;
-        settings.listen.tls.clone_from(&before.listen.tls);
+        if settings.listen.tls.is_some() != before.listen.tls.is_some() {
+            settings.listen.tls.clone_from(&before.listen.tls);
+        }
         settings.store.clone_from(&before.store);
         settings.traces.clone_from(&before.traces);
         let identities = self.front.identities.load();
         let identities = identities.reload(&settings.identity).await?;
         let site = Site::new(&settings.listen, self.address())?;
+        if let (Some(certificates), Some(tls)) = (&self.certificates, &settings.listen.tls) {
+            certificates.reload(tls)?;
+        }
         self.notifier.set_targets(settings.alerts.clone()).await?;
         // From here on nothing fails.
         self.front.identities.store(Arc::new(identities));

@@ -56,6 +56,7 @@ impl Running {
             notifier,
             masked: Arc::new(Mutex::new(masked)),
             shutdown: Shutdown::new(),
+            certificates: listener.certificates(),
             listener: Mutex::new(Some(listener)),
             address,
         })

@@ -9,8 +9,8 @@ pub fn main_face() -> Face {
     let capabilities = json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}});
     let info = json!({"name": "toolwarden", "version": env!("CARGO_PKG_VERSION")});
     Face {
-        capabilities: raw(&capabilities),
-        info: raw(&info),
+        capabilities: raw(&capabilities).into(),
+        info: raw(&info).into(),
     }
 }
 

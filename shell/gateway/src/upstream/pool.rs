@@ -184,7 +184,7 @@ impl Upstream {
         for _ in 0..ROUNDS {
             match self.find(key, face, Room::Make)? {
                 Found::Open(using) => return Ok(using),
-                Found::Opening(outcome) => match outcome.known().await {
+                Found::Opening(outcome) => match Box::pin(outcome.known()).await {
                     Some(outcome) => outcome?,
                     None => return Err(self.is_closed()),
                 },

@@ -3,10 +3,11 @@
 use std::mem;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
+use toolwarden_http::Answer;
 
 use super::http_base::{HttpBase, Outgoing, Refusal, content_type, fault};
 use super::http_listen::listen;
@@ -127,7 +128,7 @@ impl Http {
         if core.with_session(|session| session.id.is_some()) {
             let delete = Outgoing {
                 verb: Method::DELETE,
-                url: core.base.url(),
+                address: core.base.address(),
                 headers: core.in_session(core.base.message_headers()).0,
                 body: None,
             };
@@ -143,18 +144,18 @@ impl Core {
         let headers = headers_of(&call);
         let response = self.post(call.method, Some(call.id), headers, body).await?;
         if call.method == "initialize" {
-            let id = response.headers().get(SESSION_HEADER).cloned();
+            let id = response.headers.get(SESSION_HEADER).cloned();
             self.with_session(|session| session.id = id);
         }
         let content_type = content_type(&response);
         let reading = Reading::new(self, &call);
         match content_type.as_str() {
             "application/json" => reading.json(response).await,
-            "text/event-stream" => reading.events(response).await,
+            "text/event-stream" => Box::pin(reading.events(response)).await,
             "" => Err(fault(
                 call.method,
                 ProtocolFault::NoBody {
-                    status: response.status().as_u16(),
+                    status: response.status.as_u16(),
                 },
             )),
             _ => Err(fault(
@@ -171,20 +172,20 @@ impl Core {
         id: Option<i64>,
         more: HeaderMap,
         body: String,
-    ) -> Result<Response, McpError> {
+    ) -> Result<Answer, McpError> {
         let (mut headers, has_session) = self.in_session(self.base.message_headers());
         headers.extend(more);
         let post = Outgoing {
             verb: Method::POST,
-            url: self.base.url(),
+            address: self.base.address(),
             headers,
             body: Some(body),
         };
         let response = self.base.execute(step, post).await?;
-        if response.status().is_success() {
+        if response.status.is_success() {
             return Ok(response);
         }
-        let refusal = self.base.refusal(step, response).await;
+        let refusal = Box::pin(self.base.refusal(step, response)).await;
         if has_session && means_expired(&refusal, id) {
             // Some servers refuse a notification though they go on.
             if id.is_some() {
@@ -198,14 +199,14 @@ impl Core {
     }
 
     /// Opens an event stream that goes on after an event.
-    pub(super) async fn get(&self, after: Option<&str>) -> Result<Response, McpError> {
+    pub(super) async fn get(&self, after: Option<&str>) -> Result<Answer, McpError> {
         let (mut headers, _) = self.in_session(self.base.stream_headers());
         if let Some(Ok(after)) = after.map(HeaderValue::try_from) {
             headers.insert("last-event-id", after);
         }
         let get = Outgoing {
             verb: Method::GET,
-            url: self.base.url(),
+            address: self.base.address(),
             headers,
             body: None,
         };

@@ -1,10 +1,10 @@
 //! HTTP requests with bounds, and what their failures mean.
 
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
-use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Method, Response, StatusCode};
+use reqwest::{Method, StatusCode};
 use serde_json::value::RawValue;
-use toolwarden_http::{is_tls, shown};
+use toolwarden_http::{Address, Answer, ExchangeError, Exchanger, is_tls, shown};
 
 use crate::endpoint::Url;
 use crate::error::{Evidence, McpError, ProtocolFault};
@@ -21,8 +21,8 @@ const EXCERPT_CHARS: usize = 300;
 /// The HTTP client for one server.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpBase {
-    client: reqwest::Client,
-    url: reqwest::Url,
+    exchanger: Exchanger,
+    address: Address,
     message_headers: HeaderMap,
     pub(super) limits: Limits,
 }
@@ -31,7 +31,7 @@ pub(crate) struct HttpBase {
 #[derive(Debug)]
 pub(super) struct Outgoing<'a> {
     pub(super) verb: Method,
-    pub(super) url: &'a reqwest::Url,
+    pub(super) address: &'a Address,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<String>,
 }
@@ -54,24 +54,25 @@ impl HttpBase {
         message_headers.insert(ACCEPT, both);
         let json = HeaderValue::from_static("application/json");
         message_headers.insert(CONTENT_TYPE, json);
-        let builder = toolwarden_http::client(&url)
-            .map_err(|source| McpError::CertificateStore { source })?
-            .connect_timeout(limits.connect)
-            .redirect(Policy::custom(follow));
-        let client = builder.build().map_err(|source| McpError::Connect {
-            url: endpoint.url.clone(),
-            source,
+        let address = Address::new(url);
+        let made = Exchanger::new(&address, limits.connect);
+        let exchanger = made.map_err(|error| match error {
+            ExchangeError::Certificates(source) => McpError::CertificateStore { source },
+            source => McpError::Connect {
+                url: endpoint.url.clone(),
+                source,
+            },
         })?;
         Ok(Self {
-            client,
-            url,
+            exchanger,
+            address,
             message_headers,
             limits: limits.clone(),
         })
     }
 
-    pub(super) fn url(&self) -> &reqwest::Url {
-        &self.url
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
     }
 
     /// The headers of a POST.
@@ -92,30 +93,42 @@ impl HttpBase {
         &self,
         step: &str,
         outgoing: Outgoing<'_>,
-    ) -> Result<Response, McpError> {
+    ) -> Result<Answer, McpError> {
         let response = self.execute(step, outgoing).await?;
-        if response.status().is_success() {
+        if response.status.is_success() {
             return Ok(response);
         }
         Err(self.refusal(step, response).await.error)
     }
 
-    /// Sends a request and returns the answer, whatever its status.
+    /// Sends a request and returns the answer, whatever its status. A redirect is followed only within the
+    /// origin and only if it keeps method and body: credentials and messages go nowhere else.
     pub(super) async fn execute(
         &self,
         step: &str,
         outgoing: Outgoing<'_>,
-    ) -> Result<Response, McpError> {
+    ) -> Result<Answer, McpError> {
         let Outgoing {
             verb,
-            url,
+            address,
             headers,
             body,
         } = outgoing;
-        let mut request = reqwest::Request::new(verb, url.clone());
-        *request.headers_mut() = headers;
-        *request.body_mut() = body.map(Into::into);
-        let sent = self.client.execute(request).await;
+        let body = body.map(Bytes::from);
+        let mut moved: Option<Address> = None;
+        for _ in 0..REDIRECTS {
+            let at = moved.as_ref().unwrap_or(address);
+            let sent = self
+                .exchanger
+                .send(verb.clone(), at, headers.clone(), body.clone());
+            let answer = sent.await.map_err(|error| self.broken(step, error))?;
+            match near(&answer, at) {
+                Some(next) => moved = Some(next),
+                None => return Ok(answer),
+            }
+        }
+        let at = moved.as_ref().unwrap_or(address);
+        let sent = self.exchanger.send(verb, at, headers, body).await;
         sent.map_err(|error| self.broken(step, error))
     }
 
@@ -123,7 +136,7 @@ impl HttpBase {
     pub(super) async fn read<T>(
         &self,
         step: &str,
-        mut response: Response,
+        mut response: Answer,
         work: impl FnOnce(&[u8]) -> T,
     ) -> Result<T, McpError> {
         let limit = self.limits.message_bytes;
@@ -149,10 +162,8 @@ impl HttpBase {
     }
 
     /// What a failure of the HTTP client means.
-    pub(super) fn broken(&self, method: &str, error: reqwest::Error) -> McpError {
-        let url = shown(&self.url);
-        // The address may carry a secret in its query.
-        let source = error.without_url();
+    pub(super) fn broken(&self, method: &str, source: ExchangeError) -> McpError {
+        let url = shown(self.address.url());
         if is_tls(&source) {
             McpError::Tls { url, source }
         } else if source.is_connect() {
@@ -166,10 +177,10 @@ impl HttpBase {
     }
 
     /// What an error status means: the JSON-RPC error in its body, or the status itself.
-    pub(super) async fn refusal(&self, step: &str, mut response: Response) -> Refusal {
-        let status = response.status();
+    pub(super) async fn refusal(&self, step: &str, mut response: Answer) -> Refusal {
+        let status = response.status;
         if let Some(location) = response
-            .headers()
+            .headers
             .get(LOCATION)
             .filter(|_| status.is_redirection())
         {
@@ -234,8 +245,8 @@ pub(super) fn fault(method: &str, fault: ProtocolFault) -> McpError {
 }
 
 /// The content type without its parameters, in lower case.
-pub(super) fn content_type(response: &Response) -> String {
-    let header = response.headers().get(CONTENT_TYPE);
+pub(super) fn content_type(response: &Answer) -> String {
+    let header = response.headers.get(CONTENT_TYPE);
     let text = header
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
@@ -249,22 +260,15 @@ pub(super) fn same_origin(one: &reqwest::Url, other: &reqwest::Url) -> bool {
         && one.port_or_known_default() == other.port_or_known_default()
 }
 
-/// Follows a redirect only within the origin and only if it keeps method and body: credentials
-/// and messages go nowhere else.
-fn follow(attempt: Attempt<'_>) -> Action {
+/// Where an answer says to ask instead, if that may be followed.
+fn near(answer: &Answer, asked: &Address) -> Option<Address> {
     let keeps = matches!(
-        attempt.status(),
+        answer.status,
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
     );
-    let near = attempt
-        .previous()
-        .last()
-        .is_some_and(|from| same_origin(from, attempt.url()));
-    if keeps && near && attempt.previous().len() <= REDIRECTS {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
+    let location = answer.headers.get(LOCATION).filter(|_| keeps)?;
+    let next = asked.url().join(location.to_str().ok()?).ok()?;
+    same_origin(asked.url(), &next).then(|| Address::new(next))
 }
 
 fn excerpt(body: &[u8]) -> String {

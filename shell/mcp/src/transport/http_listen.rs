@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Response;
 use tokio::time::{sleep, timeout};
+use toolwarden_http::Answer;
 use toolwarden_model::event_stream::EventReader;
 
 use super::http::Core;
@@ -45,7 +45,7 @@ pub(super) async fn listen(core: Arc<Core>) {
 }
 
 /// Hears one stream until its end; tells whether anything came.
-async fn hear(core: &Core, mut response: Response, place: &mut Place) -> bool {
+async fn hear(core: &Core, mut response: Answer, place: &mut Place) -> bool {
     let mut reader = EventReader::new(core.base.limits.message_bytes);
     let mut heard = false;
     while let Ok(Some(chunk)) = response.chunk().await {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
 use reqwest::header::HeaderMap;
 use tokio::time::sleep;
+use toolwarden_http::Answer;
 use toolwarden_model::event_stream::{Event, EventReader};
 
 use super::http::Core;
@@ -45,8 +45,8 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads an answer that is one JSON text.
-    pub(super) async fn json(mut self, response: Response) -> Result<Outcome, McpError> {
-        let status = response.status().as_u16();
+    pub(super) async fn json(mut self, response: Answer) -> Result<Outcome, McpError> {
+        let status = response.status.as_u16();
         let read = |body: &[u8]| {
             let is_empty = body.trim_ascii().is_empty();
             (!is_empty).then(|| Message::parse_all(body))
@@ -62,7 +62,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads an answer that comes on an event stream, resumed as often as the server lets it.
-    pub(super) async fn events(mut self, response: Response) -> Result<Outcome, McpError> {
+    pub(super) async fn events(mut self, response: Answer) -> Result<Outcome, McpError> {
         let mut place = Place::default();
         let mut stream = Some(response);
         while let Some(response) = stream.take() {
@@ -80,7 +80,7 @@ impl<'a> Reading<'a> {
     /// Reads one stream until the answer or its end.
     async fn follow(
         &mut self,
-        mut response: Response,
+        mut response: Answer,
         place: &mut Place,
     ) -> Result<Option<Outcome>, McpError> {
         let limit = self.core.base.limits.message_bytes;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use reqwest::{Method, Response};
+use reqwest::Method;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
+use toolwarden_http::{Address, Answer};
 use toolwarden_model::event_stream::{Event, EventReader};
 
 use super::http_base::{HttpBase, Outgoing, content_type, fault, same_origin};
@@ -26,12 +27,12 @@ pub(crate) struct LegacySse {
 #[derive(Debug, Clone)]
 struct Outward {
     base: HttpBase,
-    address: reqwest::Url,
+    address: Address,
 }
 
 /// An open stream with events read but not yet used.
 struct Stream {
-    response: Response,
+    response: Answer,
     reader: EventReader,
     events: std::vec::IntoIter<Event>,
 }
@@ -42,7 +43,7 @@ impl LegacySse {
         const STEP: &str = "GET";
         let get = Outgoing {
             verb: Method::GET,
-            url: base.url(),
+            address: base.address(),
             headers: base.stream_headers(),
             body: None,
         };
@@ -58,7 +59,7 @@ impl LegacySse {
         };
         let address = loop {
             match stream.next().await {
-                Ok(event) if event.name == "endpoint" => break join(base.url(), &event.data)?,
+                Ok(event) if event.name == "endpoint" => break join(base.address(), &event.data)?,
                 Ok(_other) => {}
                 Err(_ended) => return Err(fault(STEP, ProtocolFault::NoAnswer)),
             }
@@ -151,7 +152,7 @@ impl Outward {
     async fn post(&self, step: &str, body: String) -> Result<(), McpError> {
         let post = Outgoing {
             verb: Method::POST,
-            url: &self.address,
+            address: &self.address,
             headers: self.base.message_headers(),
             body: Some(body),
         };
@@ -186,10 +187,10 @@ async fn read(mut stream: Stream, outward: Outward, requests: Arc<Correlator>, e
 }
 
 /// The address for messages, which must not lead credentials to another origin.
-fn join(url: &reqwest::Url, address: &[u8]) -> Result<reqwest::Url, McpError> {
+fn join(from: &Address, address: &[u8]) -> Result<Address, McpError> {
     let text = String::from_utf8_lossy(address);
-    match url.join(text.trim()) {
-        Ok(joined) if same_origin(url, &joined) => Ok(joined),
+    match from.url().join(text.trim()) {
+        Ok(joined) if same_origin(from.url(), &joined) => Ok(Address::new(joined)),
         Ok(_) | Err(_) => Err(fault(
             "GET",
             ProtocolFault::ForeignAddress {

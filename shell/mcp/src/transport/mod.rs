@@ -59,11 +59,11 @@ pub(crate) struct Cancellation {
 #[derive(Debug)]
 pub(crate) enum Transport {
     /// A program's standard streams.
-    Stdio(Stdio),
+    Stdio(Box<Stdio>),
     /// Streamable HTTP.
     Http(Http),
     /// The HTTP+SSE transport of 2024-11-05.
-    LegacySse(LegacySse),
+    LegacySse(Box<LegacySse>),
 }
 
 impl Transport {

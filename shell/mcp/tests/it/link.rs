@@ -65,8 +65,8 @@ pub(crate) fn raw(text: &str) -> Box<RawValue> {
 
 pub(crate) fn face() -> Face {
     Face {
-        capabilities: raw(r#"{"elicitation":{ }}"#),
-        info: raw(r#"{"name":"agent","version":"7"}"#),
+        capabilities: raw(r#"{"elicitation":{ }}"#).into(),
+        info: raw(r#"{"name":"agent","version":"7"}"#).into(),
     }
 }
 

@@ -13,6 +13,7 @@ use toolwarden_guard::{Denial, Fault, INITIAL_STATE, NameRef, Redaction, millise
 
 use toolwarden_model::json::{Object, to_canonical_string};
 
+use super::body::Body;
 use super::live::Under;
 
 /// One thing that happened, to be put down in the log.
@@ -232,8 +233,7 @@ impl Entry {
     /// What a record says of it.
     #[must_use]
     pub fn content(&self) -> Content {
-        let (kind, code, allowed, mut body) = self.event.told(&self.under.redaction);
-        body.insert("id".to_owned(), self.id.to_string().into());
+        let (kind, code, allowed, body) = self.event.told(self.id, &self.under.redaction);
         Content {
             at_ms: self.at_ms,
             kind: Cow::Borrowed(kind),
@@ -242,13 +242,16 @@ impl Entry {
             session: told(self.session()),
             code: Cow::Borrowed(code),
             allowed,
-            body: to_canonical_string(&Value::Object(body)),
+            body,
         }
     }
 }
 
+/// Kind, code, whether something was allowed, and the body of a record.
+type Told = (&'static str, &'static str, Option<bool>, String);
+
 impl Event {
-    fn told(&self, redaction: &Redaction) -> (&'static str, &'static str, Option<bool>, Object) {
+    fn told(&self, id: EntryId, redaction: &Redaction) -> Told {
         match self {
             Self::Decision {
                 denial,
@@ -258,39 +261,33 @@ impl Event {
                 attributes,
                 latency,
             } => {
-                let mut body = object(json!({
-                    "arguments": redaction.kept(arguments),
-                    "latency_ms": milliseconds(*latency),
-                    "state": state.as_deref().unwrap_or(INITIAL_STATE),
-                }));
-                if let Some(groups) = groups {
-                    let names = groups.iter().map(|it| Value::from(&**it)).collect();
-                    body.insert("groups".to_owned(), names);
-                }
+                let mut body = Body::new();
+                body.value("arguments", &redaction.kept(arguments));
                 if let Some(attributes) = attributes {
                     let told = Value::Object(Object::from_iter((**attributes).clone()));
-                    body.insert("attributes".to_owned(), redaction.kept(&told));
+                    body.value("attributes", &redaction.kept(&told));
                 }
-                let Some(denial) = denial else {
-                    let reason = toolwarden_guard::ALL_PASSED;
-                    body.insert("reason".to_owned(), reason.into());
-                    return ("decision", "allowed", Some(true), body);
-                };
-                let hidden = denial.faults.first();
-                let hidden = hidden.is_some_and(|fault| redaction.kept_place(&fault.pointer).1);
-                let reason = if hidden {
-                    "input validation failed: in a place that is not kept".to_owned()
-                } else if redaction.quotes_values() {
-                    denial.reason.clone()
-                } else {
-                    denial.masked_reason()
-                };
-                body.insert("reason".to_owned(), reason.into());
-                insert_faults(&mut body, &denial.faults, redaction);
-                if let Some(wait) = denial.retry_after {
-                    body.insert("retry_after".to_owned(), wait.as_secs_f64().into());
+                if let Some(groups) = groups {
+                    let names = groups.iter().map(|it| Value::from(&**it));
+                    body.value("groups", &names.collect());
                 }
-                ("decision", denial.code.as_str(), Some(false), body)
+                body.plain("id", &id.to_string());
+                body.value("latency_ms", &milliseconds(*latency).into());
+                let denial = denial.as_deref();
+                if let Some(denial) = denial {
+                    body.faults(&denial.faults, redaction);
+                }
+                match denial {
+                    None => body.plain("reason", toolwarden_guard::ALL_PASSED),
+                    Some(denial) => body.value("reason", &reason(denial, redaction).into()),
+                }
+                if let Some(wait) = denial.and_then(|it| it.retry_after) {
+                    body.value("retry_after", &wait.as_secs_f64().into());
+                }
+                let state = state.as_deref().unwrap_or(INITIAL_STATE);
+                body.value("state", &state.into());
+                let code = denial.map_or("allowed", |it| it.code.as_str());
+                ("decision", code, Some(denial.is_none()), body.finish())
             }
             Self::Outcome {
                 call,
@@ -298,50 +295,59 @@ impl Event {
                 latency,
                 faults,
             } => {
-                let mut body = object(json!({
-                    "call": call.to_string(),
-                    "latency_ms": milliseconds(*latency),
-                }));
-                insert_faults(&mut body, faults, redaction);
+                let mut body = Body::new();
+                body.plain("call", &call.to_string());
                 let code = match ending {
                     Ending::Succeeded => "succeeded",
                     Ending::Failed { error } => {
                         if redaction.keeps_texts() {
-                            body.insert("error".to_owned(), error.clone().into());
+                            body.value("error", &error.as_str().into());
                         }
                         "failed"
                     }
                     Ending::Suspended => "suspended",
                     Ending::Abandoned => "abandoned",
                 };
-                ("outcome", code, None, body)
+                body.plain("id", &id.to_string());
+                body.value("latency_ms", &milliseconds(*latency).into());
+                body.faults(faults, redaction);
+                ("outcome", code, None, body.finish())
             }
             Self::Transition { from, to, code } => {
                 let body = object(json!({"from": **from, "to": **to}));
-                ("transition", code, None, body)
+                ("transition", code, None, named(body, id))
             }
-            Self::Session { code, detail } => ("session", code, None, detail.clone()),
-            Self::Escalation { code, detail } => ("escalation", code, None, detail.clone()),
-            Self::Policy { code, detail } => ("policy", code, None, detail.clone()),
+            Self::Session { code, detail } => ("session", code, None, named(detail.clone(), id)),
+            Self::Escalation { code, detail } => {
+                ("escalation", code, None, named(detail.clone(), id))
+            }
+            Self::Policy { code, detail } => ("policy", code, None, named(detail.clone(), id)),
         }
     }
+}
+
+/// Why a call was refused, without what is not kept.
+fn reason(denial: &Denial, redaction: &Redaction) -> String {
+    let hidden = denial.faults.first();
+    let hidden = hidden.is_some_and(|fault| redaction.kept_place(&fault.pointer).1);
+    if hidden {
+        "input validation failed: in a place that is not kept".to_owned()
+    } else if redaction.quotes_values() {
+        denial.reason.clone()
+    } else {
+        denial.masked_reason()
+    }
+}
+
+/// A body with the name of its entry.
+fn named(mut body: Object, id: EntryId) -> String {
+    body.insert("id".to_owned(), id.to_string().into());
+    to_canonical_string(&Value::Object(body))
 }
 
 /// A name, unless it is empty and says nothing.
 fn told(name: &str) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.into())
-}
-
-fn insert_faults(body: &mut Object, faults: &[Fault], redaction: &Redaction) {
-    if !faults.is_empty() {
-        let places = faults
-            .iter()
-            .map(|fault| redaction.kept_place(&fault.pointer));
-        let places = places
-            .map(|(place, _)| Value::from(place.as_str()))
-            .collect();
-        body.insert("pointers".to_owned(), places);
-    }
 }
 
 /// The members of an object that is written as a literal.

@@ -32,6 +32,8 @@ pub struct LoadedPolicy {
     pub fingerprint: Fingerprint,
     /// The file.
     pub path: PathBuf,
+    /// The files it refers to.
+    pub files: Vec<PathBuf>,
 }
 
 /// Why a policy file cannot be used.
@@ -140,6 +142,7 @@ impl LoadedPolicy {
                 document,
                 fingerprint: definitions.fingerprint(text),
                 path: path.to_owned(),
+                files: definitions.files(),
             });
         }
         for mistake in &mut mistakes {
@@ -202,6 +205,10 @@ impl<'f> Definitions<'f> {
             }
         }
         mistakes
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.read.keys().map(|it| self.folder.join(it)).collect()
     }
 
     fn fingerprint(&self, policy: &str) -> Fingerprint {

@@ -24,6 +24,7 @@
 pub mod audit;
 pub mod limiter;
 
+mod body;
 mod clock;
 mod conversation;
 mod deciding;

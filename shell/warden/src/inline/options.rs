@@ -20,10 +20,12 @@ pub struct InlineOptions {
     pub queue: usize,
     /// How many bytes of results may wait to be read.
     pub queue_bytes: usize,
-    /// How long results are gathered before they are kept.
+    /// How long results of a few tools are gathered before they are kept.
     pub flush_every: Duration,
-    /// How many results are gathered at most before they are kept.
-    pub flush_results: usize,
+    /// For each so many tools more they are gathered as long again: to keep them costs by the tool.
+    pub flush_tools: usize,
+    /// The results of how many tools are gathered at most.
+    pub most_tools: usize,
     /// How often the results of one tool are held to their shape at most: each look costs certainty.
     pub judge_every: Duration,
     /// How results are gathered before they are held to anything.
@@ -43,7 +45,8 @@ impl Default for InlineOptions {
             queue: 1024,
             queue_bytes: 32 * 1024 * 1024,
             flush_every: Duration::from_secs(5),
-            flush_results: 1024,
+            flush_tools: 1024,
+            most_tools: 16 * 1024,
             judge_every: Duration::from_secs(60),
             gathering: Gathering::default(),
             finding_every: Duration::from_secs(3600),

@@ -48,7 +48,8 @@ pub(super) struct Worker {
     pub(super) findings: broadcast::Sender<Arc<ResultFinding>>,
     /// What was gathered; nothing for a tool whose results are not held to anything.
     gathered: BTreeMap<String, BTreeMap<String, Option<Results>>>,
-    count: usize,
+    /// How many tools that are.
+    tools: usize,
     since: Instant,
     /// When an alert about a server, a tool and a rule was raised last.
     told: BTreeMap<(String, String, &'static str), u64>,
@@ -71,7 +72,7 @@ impl Worker {
             waiting,
             findings,
             gathered: BTreeMap::new(),
-            count: 0,
+            tools: 0,
             since: Instant::now(),
             told: BTreeMap::new(),
         }
@@ -90,11 +91,7 @@ impl Worker {
             } else if self.gathered.is_empty() {
                 told.recv().map_err(|_| RecvTimeoutError::Disconnected)
             } else {
-                let left = self
-                    .options
-                    .flush_every
-                    .saturating_sub(self.since.elapsed());
-                told.recv_timeout(left)
+                told.recv_timeout(self.patience().saturating_sub(self.since.elapsed()))
             };
             rested = false;
             match next {
@@ -103,11 +100,18 @@ impl Worker {
                 Err(RecvTimeoutError::Timeout) => self.flush(None),
                 Err(RecvTimeoutError::Disconnected) => return self.flush(None),
             }
-            let is_due = self.since.elapsed() >= self.options.flush_every;
-            if self.count >= self.options.flush_results || (is_due && !self.gathered.is_empty()) {
+            let is_due = self.since.elapsed() >= self.patience();
+            if self.tools >= self.options.most_tools || (is_due && !self.gathered.is_empty()) {
                 self.flush(None);
             }
         }
+    }
+
+    /// How long results are gathered.
+    fn patience(&self) -> Duration {
+        let more = self.tools / self.options.flush_tools.max(1);
+        let times = u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1);
+        self.options.flush_every.saturating_mul(times)
     }
 
     /// Reads one result. One that makes a reader panic is one that nobody can read.
@@ -146,11 +150,11 @@ impl Worker {
             let results = results.map(|it| Results::new(&self.key, it.schema.as_ref()));
             let of_server = self.gathered.entry(server.clone()).or_default();
             of_server.insert(tool.clone(), results);
+            self.tools += 1;
         }
         let of_server = self.gathered.get_mut(server);
         if let Some(Some(results)) = of_server.and_then(|it| it.get_mut(tool)) {
             results.observe(&result, &self.key);
-            self.count += 1;
         }
         true
     }
@@ -199,7 +203,7 @@ impl Worker {
 
     /// Hands over what was gathered.
     fn flush(&mut self, done: Option<oneshot::Sender<()>>) {
-        self.count = 0;
+        self.tools = 0;
         let mut batch = BTreeMap::new();
         for (server, tools) in std::mem::take(&mut self.gathered) {
             let tools = tools.into_iter();

@@ -46,14 +46,19 @@ impl Settings {
         changes.removed = gone.map(|it| it.name.clone()).collect();
         changes.need_restart = differing(&[
             ("listen.address", self.listen.address != new.listen.address),
-            ("listen.tls", self.listen.tls != new.listen.tls),
+            // Other certificates are taken over; another protocol is not.
+            (
+                "listen.tls",
+                self.listen.tls.is_some() != new.listen.tls.is_some(),
+            ),
             ("store", self.store != new.store),
             ("traces", self.traces != new.traces),
         ]);
+        let both_tls = self.listen.tls.is_some() && new.listen.tls.is_some();
         let rest = |it: &Self| {
             let mut listen = it.listen.clone();
             listen.address = self.listen.address;
-            listen.tls = None;
+            listen.tls = listen.tls.filter(|_| both_tls);
             listen
         };
         changes.taken_over = differing(&[

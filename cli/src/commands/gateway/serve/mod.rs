@@ -35,7 +35,7 @@ async fn serve(args: &ServeArgs, read: Read) -> Result<Verdict, CliError> {
     for warning in read.warnings() {
         log.warn(&warning);
     }
-    let mut reloads = Reloads::new(args.settings.config.clone(), args.listen, &read.loaded);
+    let mut reloads = Reloads::new(args.settings.config.clone(), args.listen, &read);
     let about = about(&read.loaded);
     let masked = read.loaded.masked();
     let running = Running::start(read.loaded.settings, read.policy, masked).await;

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use toolwarden_gateway::runtime::Running;
 use toolwarden_model::Fingerprint;
-use toolwarden_warden::settings::Loaded;
 
 use super::log::Log;
 use crate::commands::gateway::error::GatewayCommandError;
@@ -27,8 +26,8 @@ pub(super) struct Reloads {
 type Digests = Vec<Option<Fingerprint>>;
 
 impl Reloads {
-    pub(super) fn new(path: PathBuf, listen: Option<SocketAddr>, loaded: &Loaded) -> Self {
-        let files = loaded.files.clone();
+    pub(super) fn new(path: PathBuf, listen: Option<SocketAddr>, read: &Read) -> Self {
+        let files = read.files();
         let known = digests(&files);
         Self {
             path,
@@ -77,7 +76,7 @@ impl Reloads {
         log: &Log,
     ) -> Result<(), GatewayCommandError> {
         let warnings = read.warnings();
-        let files = read.loaded.files.clone();
+        let files = read.files();
         let masked = read.loaded.masked();
         let changes = running
             .reload(read.loaded.settings, read.policy, masked)

@@ -11,11 +11,7 @@ const SHORTEST: usize = 40;
 /// Every long run that stands for text, or that looks like nothing but base64.
 pub(super) fn blobs(text: &str) -> impl Iterator<Item = Blob<'_>> {
     // Most texts have no run that is long enough.
-    let bytes = text.as_bytes().split(|byte| !is_digit(*byte));
-    let searched = match bytes.map(<[u8]>::len).max() {
-        Some(longest) if longest >= SHORTEST => text,
-        _ => "",
-    };
+    let searched = if has_run(text.as_bytes()) { text } else { "" };
     searched
         .split(|c: char| sextet(c).is_none())
         .filter(|run| run.len() >= SHORTEST)
@@ -24,6 +20,19 @@ pub(super) fn blobs(text: &str) -> impl Iterator<Item = Blob<'_>> {
             let decoded = decode(run).and_then(readable);
             (decoded.is_some() || looks_random(run)).then_some(Blob { text: run, decoded })
         })
+}
+
+/// Whether so many bytes in a row are digits that base64 is looked for. Every such run has a digit where
+/// this looks first, and most other stretches have something else soon before it.
+fn has_run(bytes: &[u8]) -> bool {
+    let mut start = 0;
+    while let Some(window) = bytes.get(start..start + SHORTEST) {
+        match window.iter().rposition(|byte| !is_digit(*byte)) {
+            Some(at) => start += at + 1,
+            None => return true,
+        }
+    }
+    false
 }
 
 const fn is_digit(byte: u8) -> bool {

@@ -81,7 +81,7 @@ fn matches<'t>(
     };
     match &rule.pattern {
         Pattern::Phrase(steps) => words.phrases(at, steps).map(plain).collect(),
-        Pattern::Shout(shouted) => words.shouts(shouted).map(plain).collect(),
+        Pattern::Shout(shouted) => words.shouts(at, shouted).map(plain).collect(),
         Pattern::Tag(tags) => literal::tags(text, tags).map(plain).collect(),
         Pattern::Literal(literals) => literal::literals(text, lower, literals)
             .map(plain)

@@ -2,9 +2,6 @@
 
 use super::starts;
 
-/// The bytes of a usual word and the space after it.
-const USUAL_LENGTH: usize = 6;
-
 /// One step of a phrase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -16,61 +13,47 @@ pub(super) enum Step {
     Near(usize, &'static [&'static str]),
 }
 
-/// The words of a text with their places.
+/// The words of a text that can start a phrase or a shout; the rest of it is only looked at beside them.
 pub(super) struct Words<'t> {
     text: &'t str,
-    words: Vec<Word<'t>>,
-    /// The words that can start a phrase, and the rules it is of.
-    starts: Vec<(usize, u64)>,
+    lower: &'t str,
+    starts: Vec<Start>,
     /// The rules of all of them.
     rules: u64,
 }
 
-struct Word<'t> {
-    lower: &'t str,
+/// A word that can start something.
+struct Start {
+    word: Word,
+    /// Where the word before it ended.
+    gap: usize,
+    /// The rules it can be of.
+    rules: u64,
+}
+
+/// Where a word stands.
+#[derive(Clone, Copy)]
+struct Word {
     start: usize,
     end: usize,
-    sentence: usize,
-    starts_sentence: bool,
 }
 
 impl<'t> Words<'t> {
     /// `lower` is `text` in ASCII lower case, byte for byte.
     pub(super) fn of(text: &'t str, lower: &'t str) -> Self {
-        let mut words = Vec::with_capacity(lower.len() / USUAL_LENGTH);
         let mut starts = Vec::new();
-        let mut sentence = 0;
-        let mut starts_sentence = true;
-        let mut rest = lower;
-        loop {
-            let (gap, from) = split(rest, false);
-            if from.is_empty() {
-                break;
-            }
-            if ends_sentence(gap) {
-                sentence += 1;
-                starts_sentence = true;
-            }
-            let (word, after) = split(from, true);
-            let rules = starts::of(word);
+        let mut gap = 0;
+        while let Some(word) = next_word(lower, gap) {
+            let rules = starts::of(word.of(lower));
             if rules != 0 {
-                starts.push((words.len(), rules));
+                starts.push(Start { word, gap, rules });
             }
-            let start = lower.len() - from.len();
-            words.push(Word {
-                lower: word,
-                start,
-                end: start + word.len(),
-                sentence,
-                starts_sentence,
-            });
-            starts_sentence = false;
-            rest = after;
+            gap = word.end;
         }
         Self {
             text,
-            words,
-            rules: starts.iter().fold(0, |all, (_, rules)| all | rules),
+            lower,
+            rules: starts.iter().fold(0, |all, it| all | it.rules),
             starts,
         }
     }
@@ -81,71 +64,127 @@ impl<'t> Words<'t> {
         rule: usize,
         steps: &'static [Step],
     ) -> impl Iterator<Item = &'t str> {
-        let can_start = move |rules: u64| rules & starts::bit(rule) != 0;
-        let places = if can_start(self.rules) {
-            self.starts.as_slice()
-        } else {
-            &[]
-        };
-        let places = places.iter().filter(move |(_, rules)| can_start(*rules));
-        places.filter_map(move |(at, _)| {
-            let last = self.phrase_end(*at, steps)?;
-            self.between(*at, last)
+        self.starts_of(rule).filter_map(move |start| {
+            let end = self.phrase_end(start.word, steps)?;
+            self.text.get(start.word.start..end)
         })
     }
 
     /// Every sentence that starts with one of these words in capitals.
-    pub(super) fn shouts(&self, shouted: &'static [&'static str]) -> impl Iterator<Item = &'t str> {
-        self.words
-            .iter()
-            .filter(|word| word.starts_sentence)
-            .filter_map(|word| self.text.get(word.start..word.end))
-            .filter(move |word| shouted.contains(word))
+    pub(super) fn shouts(
+        &self,
+        rule: usize,
+        shouted: &'static [&'static str],
+    ) -> impl Iterator<Item = &'t str> {
+        self.starts_of(rule).filter_map(move |start| {
+            let Start { word, gap, .. } = start;
+            let before = self.lower.get(*gap..word.start)?;
+            let starts_sentence = *gap == 0 || ends_sentence(before);
+            let word = word.of(self.text);
+            (starts_sentence && shouted.contains(&word)).then_some(word)
+        })
     }
 
-    /// The last word of the phrase that starts at this one. Takes the first word that fits at
-    /// each step and never goes back, so that the time is bounded by the steps.
-    fn phrase_end(&self, at: usize, steps: &[Step]) -> Option<usize> {
-        let sentence = self.words.get(at)?.sentence;
-        let is_one_of = |at: usize, choices: &[&str]| {
-            self.words
-                .get(at)
-                .is_some_and(|word| word.sentence == sentence && choices.contains(&word.lower))
+    fn starts_of(&self, rule: usize) -> impl Iterator<Item = &Start> {
+        let can_start = move |rules: u64| rules & starts::bit(rule) != 0;
+        let starts = if can_start(self.rules) {
+            self.starts.as_slice()
+        } else {
+            &[]
         };
-        let mut next = at;
+        starts.iter().filter(move |it| can_start(it.rules))
+    }
+
+    /// Where the phrase that starts at a word ends. Takes the first word that fits at each step and
+    /// never goes back, so that the time is bounded by the steps.
+    fn phrase_end(&self, first: Word, steps: &[Step]) -> Option<usize> {
+        // The next word, and the end of the one before it.
+        let mut next = Some(first);
+        let mut end = first.start;
         for step in steps {
+            let is_one_of = |word: Option<Word>, choices: &[&str]| {
+                word.is_some_and(|word| choices.contains(&word.of(self.lower)))
+            };
             match step {
-                Step::Then(choices) if is_one_of(next, choices) => next += 1,
+                Step::Then(choices) if is_one_of(next, choices) => {}
                 Step::Then(_) => return None,
-                Step::Maybe(choices) => next += usize::from(is_one_of(next, choices)),
+                Step::Maybe(choices) if is_one_of(next, choices) => {}
+                Step::Maybe(_) => continue,
                 Step::Near(reach, choices) => {
-                    next = (next..next + reach).find(|at| is_one_of(*at, choices))? + 1;
+                    for _ in 1..*reach {
+                        if is_one_of(next, choices) {
+                            break;
+                        }
+                        next = self.after(next?);
+                    }
+                    if !is_one_of(next, choices) {
+                        return None;
+                    }
                 }
             }
+            end = next?.end;
+            next = self.after(next?);
         }
-        next.checked_sub(1)
+        Some(end)
     }
 
-    fn between(&self, first: usize, last: usize) -> Option<&'t str> {
-        let (first, last) = (self.words.get(first)?, self.words.get(last)?);
-        self.text.get(first.start..last.end)
+    /// The next word of the same sentence.
+    fn after(&self, word: Word) -> Option<Word> {
+        let next = next_word(self.lower, word.end)?;
+        let gap = self.lower.get(word.end..next.start)?;
+        (!ends_sentence(gap)).then_some(next)
     }
 }
 
-/// Splits a text where words begin, or end if it starts with one.
-fn split(text: &str, is_in_word: bool) -> (&str, &str) {
-    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'\'';
-    let goes_on = |byte: &u8| byte.is_ascii() && is_of_word(*byte) == is_in_word;
-    let plain = text.bytes().take_while(goes_on).count();
-    let rest = text.get(plain..).unwrap_or_default();
-    // Nearly all of most texts is ASCII.
-    let length = if rest.bytes().next().is_none_or(|byte| byte.is_ascii()) {
-        plain
+impl Word {
+    fn of<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// The first word at a place or after it.
+fn next_word(text: &str, from: usize) -> Option<Word> {
+    let rest = text.get(from..)?;
+    let start = from + run(rest, false);
+    let word = text.get(start..).filter(|it| !it.is_empty())?;
+    let end = start + run(word, true);
+    Some(Word { start, end })
+}
+
+/// How many bytes from the start are of words, or are not.
+fn run(text: &str, of_word: bool) -> usize {
+    let wanted = if of_word {
+        Class::InWord
     } else {
-        let more = rest.find(|c| is_word(c) != is_in_word);
-        plain + more.unwrap_or(rest.len())
+        Class::Between
     };
-    text.split_at_checked(length).unwrap_or((text, ""))
+    let goes_on = |byte: &&u8| class(**byte) == wanted;
+    let plain = text.as_bytes().iter().take_while(goes_on).count();
+    // Nearly all of most texts is ASCII.
+    match text.as_bytes().get(plain) {
+        Some(byte) if !byte.is_ascii() => {
+            let rest = text.get(plain..).unwrap_or_default();
+            let more = rest.find(|c| is_word(c) != of_word);
+            plain + more.unwrap_or(rest.len())
+        }
+        _ => plain,
+    }
+}
+
+/// What a byte is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Between,
+    InWord,
+    BeyondAscii,
+}
+
+const fn class(byte: u8) -> Class {
+    match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'\'' => Class::InWord,
+        0x80.. => Class::BeyondAscii,
+        _ => Class::Between,
+    }
 }
 
 /// An apostrophe is a part of the word, an underscore parts words.

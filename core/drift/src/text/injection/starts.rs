@@ -1,5 +1,6 @@
-//! Which phrases a word can start: of most words none, so that most of a text is passed over.
+//! Which phrases and shouts a word can start: of most words none, so that most of a text is passed over.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,8 +14,8 @@ const _: () = assert!(RULES.len() <= 64);
 static STARTS: LazyLock<Starts> = LazyLock::new(Starts::of_rules);
 
 struct Starts {
-    /// The rules whose phrase starts with a word.
-    by_word: BTreeMap<&'static str, u64>,
+    /// The rules of what starts with a word.
+    by_word: BTreeMap<Cow<'static, str>, u64>,
     /// The marks of these words; few other words share one.
     marks: [u64; MARKS / 64],
     /// The rules whose phrase may start with any word.
@@ -26,7 +27,7 @@ pub(super) const fn bit(rule: usize) -> u64 {
     1 << rule
 }
 
-/// The rules whose phrase may start with a word.
+/// The rules of what may start with a word.
 pub(super) fn of(word: &str) -> u64 {
     let starts = &*STARTS;
     let (at, mark) = mark(word);
@@ -58,7 +59,12 @@ impl Starts {
             match &rule.pattern {
                 Pattern::Phrase([Step::Then(words), ..]) => {
                     for word in *words {
-                        starts.add(word, bit(at));
+                        starts.add(Cow::Borrowed(word), bit(at));
+                    }
+                }
+                Pattern::Shout(words) => {
+                    for word in *words {
+                        starts.add(Cow::Owned(word.to_ascii_lowercase()), bit(at));
                     }
                 }
                 Pattern::Phrase(_) => starts.anywhere |= bit(at),
@@ -68,9 +74,9 @@ impl Starts {
         starts
     }
 
-    fn add(&mut self, word: &'static str, rule: u64) {
+    fn add(&mut self, word: Cow<'static, str>, rule: u64) {
+        let (at, mark) = mark(&word);
         *self.by_word.entry(word).or_default() |= rule;
-        let (at, mark) = mark(word);
         if let Some(marks) = self.marks.get_mut(at) {
             *marks |= mark;
         }

@@ -107,7 +107,7 @@ pub(super) async fn call_within(
 /// What the agent says of itself.
 pub(super) fn agent() -> Face {
     Face {
-        capabilities: raw(&json!({"roots": {}})),
+        capabilities: raw(&json!({"roots": {}})).into(),
         ..main_face()
     }
 }

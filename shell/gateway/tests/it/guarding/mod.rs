@@ -3,6 +3,7 @@
 mod denials;
 mod escalation;
 mod faults;
+mod health;
 mod identity;
 mod measures;
 mod mutations;

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
 use toolwarden_gateway::listener::Served;
 use toolwarden_gateway::runtime::{Running, StartError, load_policy};
 use toolwarden_mcp::Era;
@@ -220,4 +224,58 @@ async fn the_end_waits_for_calls_under_way() {
             .any(|row| row.word() == "outcome succeeded")
     })
     .await;
+}
+
+/// Whether the gateway shows a certificate, which is its own authority.
+async fn shows(live: &Live, certificate: &CertificateDer<'static>) -> bool {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(live.running.address()).await.unwrap();
+    let name = "localhost".try_into().unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    connector.connect(name, stream).await.is_ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renewed_certificates_are_taken_over() {
+    let certificates = TempDir::new().unwrap();
+    let renew = || {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let file = |name: &str, text: String| {
+            let path = certificates.path().join(name);
+            std::fs::write(path, text).unwrap();
+        };
+        file("gateway.pem", made.cert.pem());
+        file("gateway.key", made.signing_key.serialize_pem());
+        made.cert.der().clone()
+    };
+    let first = renew();
+    let settings = json!({
+        "servers": {},
+        "identity": identity(&["ada"]),
+        "listen": {"address": "127.0.0.1:0", "tls": {
+            "certificate": certificates.path().join("gateway.pem"),
+            "key": certificates.path().join("gateway.key"),
+        }},
+    });
+    let live = Live::start(&settings).await;
+    assert!(shows(&live, &first).await);
+    let second = renew();
+    assert!(shows(&live, &first).await, "nobody said so yet");
+    let changes = live.reload(&settings).await.unwrap();
+    assert!(changes.need_restart.is_empty(), "{changes:?}");
+    assert!(shows(&live, &second).await);
+    assert!(!shows(&live, &first).await);
+
+    // What cannot be used changes nothing.
+    std::fs::write(certificates.path().join("gateway.pem"), "broken").unwrap();
+    live.reload(&settings).await.unwrap_err();
+    assert!(shows(&live, &second).await);
+    live.stop().await;
 }

@@ -37,8 +37,8 @@ impl Direct {
     pub(super) async fn open(endpoint: &Endpoint, capabilities: &str) -> Self {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         let face = Face {
-            capabilities: raw(capabilities),
-            info: raw(r#"{"name":"test","version":"1"}"#),
+            capabilities: raw(capabilities).into(),
+            info: raw(r#"{"name":"test","version":"1"}"#).into(),
         };
         let link = Link::open(endpoint, &Limits::default(), &face, Arc::new(Deaf)).await;
         let link = link.unwrap_or_else(|error| panic!("{endpoint:?}: {error}"));

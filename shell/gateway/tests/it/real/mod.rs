@@ -4,4 +4,5 @@ mod clients;
 mod direct;
 mod inspector;
 mod program;
+mod rmcp;
 mod servers;
