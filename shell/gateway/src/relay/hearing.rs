@@ -214,7 +214,8 @@ impl Hearer<'_> {
 
     fn notified(&self, flight: Option<&Flight>, method: &str, params: Option<&RawValue>) {
         match method {
-            "notifications/tools/list_changed" => {
+            // From here on the server tells; what changed before is seen by looking.
+            "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
                 self.shelf.tools_changed();
                 self.gateway.look_soon(Arc::clone(self.shelf));
             }
@@ -227,8 +228,6 @@ impl Hearer<'_> {
             }
             "notifications/progress" => self.progressed(params),
             "notifications/cancelled" => self.cancelled(params),
-            // They answer a request of ours, which hears them itself.
-            "notifications/subscriptions/acknowledged" => {}
             method => self.forward(flight, method, params),
         }
     }

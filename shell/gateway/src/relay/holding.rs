@@ -138,7 +138,7 @@ async fn listen_once(shared: &Weak<crate::gateway::Shared>, shelf: &Weak<Shelf>)
         () = gateway.ending() => false,
     };
     shelf.end_listening();
-    // What changed while nobody listened is seen by looking.
+    // It may have ended with the server, and whatever comes in its place may be a new version of it.
     shelf.tools_changed();
     Some(again)
 }

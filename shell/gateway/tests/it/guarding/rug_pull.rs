@@ -151,27 +151,67 @@ async fn by_the_clock() {
     pulled.gateway.stop().await;
 }
 
+/// The session of before is unknown to the new server: the call that meets it first looks at it before
+/// it is made there.
 #[tokio::test(flavor = "multi_thread")]
 async fn over_a_restart_of_the_server() {
-    for servers in ERAS {
-        let pulled = start(Era::Handshake, servers, json!({})).await;
-        pulled.server.die();
-        pulled.server.shop.drift();
-        pulled.server.revive().unwrap();
-        // The call that meets the new server first looks at it before it is made there.
-        let calls = pulled.calls();
-        until_async("it is withheld", async || {
-            let answer = pulled.agent.call(REFUND, refund()).await;
-            assert!(!worked(&answer), "{servers:?}: {answer}");
-            code(&answer) == Some("quarantined")
-        })
-        .await;
-        assert_eq!(pulled.calls(), calls, "{servers:?}");
-        pulled.is_refused().await;
-        approve_all(&pulled.gateway.gateway).await;
-        pulled.is_restored().await;
-        pulled.gateway.stop().await;
-    }
+    let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
+    pulled.server.die();
+    pulled.server.shop.drift();
+    pulled.server.revive().unwrap();
+    let calls = pulled.calls();
+    until_async("it is withheld", async || {
+        let answer = pulled.agent.call(REFUND, refund()).await;
+        assert!(!worked(&answer), "{answer}");
+        code(&answer) == Some("quarantined")
+    })
+    .await;
+    assert_eq!(pulled.calls(), calls);
+    pulled.is_refused().await;
+    approve_all(&pulled.gateway.gateway).await;
+    pulled.is_restored().await;
+    pulled.gateway.stop().await;
+}
+
+/// Without sessions a restart shows by the end of the stream on which the server tells of changes.
+#[tokio::test(flavor = "multi_thread")]
+async fn over_a_restart_of_a_stateless_server() {
+    let pulled = start(Era::Handshake, Era::Stateless, json!({})).await;
+    let shop = &pulled.server.shop;
+    until("the gateway listens", || shop.listeners() > 0).await;
+    pulled.server.die();
+    shop.drift();
+    pulled.server.revive().unwrap();
+    until_async("it is withheld", async || !pulled.sees().await).await;
+    pulled.is_refused().await;
+    approve_all(&pulled.gateway.gateway).await;
+    pulled.is_restored().await;
+    pulled.gateway.stop().await;
+}
+
+/// What a server changes while its stream is away is seen when the stream is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nobody_listens() {
+    let pulled = start(Era::Handshake, Era::Stateless, json!({})).await;
+    let shop = &pulled.server.shop;
+    until("the gateway listens", || shop.listeners() > 0).await;
+    shop.close_streams();
+    until("the stream is away", || shop.listeners() == 0).await;
+    // Looked at once more, so that the end of the stream is no reason to look.
+    let looks = || shop.seen().lists;
+    let before = looks();
+    until_async("it was looked at", async || {
+        pulled.agent.tools().await;
+        looks() > before
+    })
+    .await;
+    shop.drift();
+    until("people are told", || {
+        !pulled.hook.of_kind("drift").is_empty()
+    })
+    .await;
+    pulled.is_refused().await;
+    pulled.gateway.stop().await;
 }
 
 /// A session that expired is renewed unseen where the server is what it was.
