@@ -1,11 +1,10 @@
 //! The files people write for a probe, and what may be wrong with them.
 
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use toolwarden_model::document::{Document, DocumentError, Mistake, MistakeAt, Reader};
-use toolwarden_model::json::{JsonError, decode_utf8};
+use toolwarden_files::{FileError, read_text};
+use toolwarden_model::document::{Document, Mistake, MistakeAt, Reader};
 
 use crate::provider::InvalidBaseUrl;
 
@@ -15,36 +14,9 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Why a suite or a contract cannot be used.
 #[derive(Debug, Error)]
 pub enum ProbeFileError {
-    /// It cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is too large.
-    #[error("{} is larger than {} MiB", path.display(), MAX_BYTES >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is no UTF-8 text.
-    #[error("{}: {source}", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: JsonError,
-    },
-    /// It is no YAML and no JSON.
-    #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: DocumentError,
-    },
+    /// It says nothing.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There are mistakes in it.
     #[error("{}", listed(path, mistakes))]
     Invalid {
@@ -155,34 +127,8 @@ pub enum Problem {
 }
 
 /// The text of a file.
-pub(crate) fn read(path: &Path) -> Result<String, ProbeFileError> {
-    let failed = |source| ProbeFileError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    let limited = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
-    let length = limited.map_err(failed)?;
-    if u64::try_from(length).is_ok_and(|length| length > MAX_BYTES) {
-        let path = path.to_owned();
-        return Err(ProbeFileError::TooLarge { path });
-    }
-    match decode_utf8(&bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(source) => Err(ProbeFileError::NotText {
-            path: path.to_owned(),
-            source,
-        }),
-    }
-}
-
-/// What a text says, with its places.
-pub(crate) fn document(text: &str, path: &Path) -> Result<Document, ProbeFileError> {
-    Document::read(text).map_err(|source| ProbeFileError::Document {
-        path: path.to_owned(),
-        source,
-    })
+pub(crate) fn read(path: &Path) -> Result<String, FileError> {
+    read_text(path, MAX_BYTES)
 }
 
 /// What was read, unless there are mistakes.

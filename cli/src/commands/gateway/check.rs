@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_guard::{PolicyError, ToolPolicy};
 use toolwarden_mcp::{Client, Endpoint, McpError};
@@ -10,12 +11,12 @@ use toolwarden_model::json::{Pointer, Position};
 use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_warden::settings::{Loaded, ServerSettings, SettingsError};
 
-use super::error::{GatewayCommandError, with_causes};
+use super::error::GatewayCommandError;
 use super::load;
 use super::process::{install_reaper, run as run_async};
 use crate::args::{ConfigCheckArgs, ReportFormat};
 use crate::commands::talk::say;
-use crate::error::CliError;
+use crate::error::{CliError, with_causes};
 use crate::output::{Verdict, print};
 use crate::report::{Check, Finding, Level, Report};
 use crate::style::{self, visible};
@@ -79,7 +80,10 @@ impl Found {
                 }
                 Ok(None)
             }
-            Err(GatewayCommandError::Settings(SettingsError::Document { source, .. })) => {
+            Err(GatewayCommandError::Settings(SettingsError::File(FileError::Document {
+                source,
+                ..
+            }))) => {
                 let message = source.kind.to_string();
                 let root = Pointer::root();
                 self.note("settings", Level::Error, &root, source.position, message);

@@ -8,6 +8,8 @@ use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::notify::NotifyError;
 use toolwarden_warden::settings::{ClientFileError, SettingsError};
 
+use crate::error::with_causes;
+
 /// Why a command of the gateway could not do its work.
 #[derive(Debug, Error)]
 pub(crate) enum GatewayCommandError {
@@ -148,14 +150,12 @@ impl GatewayCommandError {
 
     /// Whether the cause is part of the message already.
     pub(crate) const fn tells_its_cause(&self) -> bool {
-        matches!(
-            self,
-            Self::Start(_)
-                | Self::Notify(_)
-                | Self::ClientFile(_)
-                | Self::Settings(SettingsError::Document { .. } | SettingsError::NotText { .. })
-                | Self::Policy(PolicyFileError::Document { .. } | PolicyFileError::NotText { .. })
-        )
+        match self {
+            Self::Settings(SettingsError::File(error))
+            | Self::Policy(PolicyFileError::File(error)) => error.tells_its_cause(),
+            Self::Start(_) | Self::Notify(_) | Self::ClientFile(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -186,18 +186,4 @@ fn counted(mistakes: usize) -> String {
         1 => "1 mistake".to_owned(),
         count => format!("{count} mistakes"),
     }
-}
-
-/// An error with everything behind it in one line.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let told = error.to_string();
-        if !text.contains(&told) {
-            text.push_str(&format!(": {told}"));
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -1,6 +1,5 @@
 //! Reads the settings and the policy they name.
 
-use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -32,9 +31,10 @@ pub(super) fn read(path: &Path, listen: Option<SocketAddr>) -> Result<Read, Gate
 /// Reads settings. Where the usual file is not there, nobody has mistyped anything.
 pub(super) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
     match Settings::read(path) {
-        Err(SettingsError::Read { path, source })
-            if source.kind() == io::ErrorKind::NotFound && path == Path::new(Settings::FILE) =>
+        Err(SettingsError::File(error))
+            if error.is_not_found() && path == Path::new(Settings::FILE) =>
         {
+            let path = path.to_owned();
             Err(GatewayCommandError::NoSettings { path })
         }
         read => Ok(read?),

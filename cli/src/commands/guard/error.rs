@@ -90,9 +90,7 @@ impl GuardError {
 
     pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
-            Self::Policy(PolicyFileError::Read { source, .. })
-                if source.kind() == std::io::ErrorKind::NotFound =>
-            {
+            Self::Policy(PolicyFileError::File(error)) if error.is_not_found() => {
                 Some("name the policy with --policy; docs/guard.md shows how to write one")
             }
             Self::Policy(PolicyFileError::Invalid { .. }) => {

@@ -32,7 +32,7 @@ struct Found {
 }
 
 impl Discovered {
-    /// Takes tools, the first of each name, and the tools that may not be called for now with the
+    /// Takes tools, the first of each name, and the tools that are quarantined with the
     /// reason. What `before` has compiled is not compiled again; tools that it shares are not even
     /// looked at.
     #[must_use]
@@ -83,7 +83,7 @@ impl Discovered {
         self.tools.iter().map(|it| it.policy.name.as_str())
     }
 
-    /// Which tools may not be called for now, and why.
+    /// Which tools are quarantined, and why.
     #[must_use]
     pub const fn quarantine(&self) -> &BTreeMap<String, Arc<str>> {
         &self.quarantine

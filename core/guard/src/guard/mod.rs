@@ -97,7 +97,7 @@ pub(crate) struct Tool {
     pub(crate) gone: bool,
 }
 
-/// That a tool may not be called for now.
+/// That a tool may not be called until somebody lets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Quarantine {
     /// Why, where that is known.

@@ -46,7 +46,7 @@ pub struct Policy {
     pub principals: BTreeMap<String, PrincipalPolicy>,
     /// What everybody else is granted.
     pub anyone: Grants,
-    /// Tools that may not be called for now.
+    /// Tools that may not be called until somebody lets them.
     pub quarantine: BTreeSet<String>,
     /// How requests for groups are taken.
     pub requests: RequestRules,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolwarden_drift::contract::Pinned;
+use toolwarden_files::as_document;
 use toolwarden_model::closest;
 use toolwarden_model::document::{Key, Mistake, Placed, Reader};
 use toolwarden_model::json::Pointer;
@@ -49,7 +50,7 @@ impl Contract {
     /// # Errors
     /// The text or the suite it names cannot be used; every mistake is told.
     pub fn of_text(text: &str, path: &Path) -> Result<Self, ProbeFileError> {
-        let document = file::document(text, path)?;
+        let document = as_document(text, path)?;
         let mut reader = Reader::default();
         let read = read(&mut reader, &document.root(), path);
         let contract = file::finish(reader, &document, path, read)?;

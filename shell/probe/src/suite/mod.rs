@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolwarden_drift::contract::{self, Expect, ExpectedCall, SuiteCase, SuiteTool};
+use toolwarden_files::as_document;
 use toolwarden_model::json::Object;
 use toolwarden_model::reply::Mode;
 use toolwarden_model::{Fingerprint, Tool};
@@ -89,7 +90,7 @@ impl Suite {
     /// # Errors
     /// The text cannot be used; every mistake in it is told.
     pub fn of_text(text: &str, path: &Path) -> Result<Self, ProbeFileError> {
-        read::suite(&file::document(text, path)?, path)
+        read::suite(&as_document(text, path)?, path)
     }
 
     /// The suite that comes with the program: two tools, one question about the weather.

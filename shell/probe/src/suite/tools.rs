@@ -5,6 +5,7 @@ use std::path::Path;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 use toolwarden_canon::{CanonicalizedTool, Source, Warning, canonicalize, definition_pointer};
+use toolwarden_files::as_document;
 use toolwarden_model::document::{Mistake, Placed, Reader};
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Tool, closest};
@@ -182,8 +183,8 @@ fn unfit(found: &CanonicalizedTool) -> Option<String> {
 
 /// What a file of definitions says.
 fn other_file(path: &Path) -> Result<Value, String> {
-    let text = file::read(path).map_err(|error| error.to_string())?;
-    let document = file::document(&text, path).map_err(|error| error.to_string())?;
+    let text = file::read(path).map_err(|error| error.whole())?;
+    let document = as_document(&text, path).map_err(|error| error.whole())?;
     Ok(document.value)
 }
 

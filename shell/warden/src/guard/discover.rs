@@ -21,7 +21,7 @@ impl LiveGuard {
     ///
     /// Tools the policy names keep its rules and get the schemas and the version it does not give. The
     /// others are added as they are given, the first of each name, unless the policy hides them
-    /// (`unlisted: hide`). `quarantine` says which tools may not be called for now, and why; what the
+    /// (`unlisted: hide`). `quarantine` says which tools may not be called, and why; what the
     /// policy quarantines stays so. All this outlives a change of the policy.
     ///
     /// Tools that are shared with the last call are taken over unseen, and schemas that were there

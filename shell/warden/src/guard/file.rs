@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use thiserror::Error;
 use toolwarden_canon::{Source, canonicalize};
+use toolwarden_files::{FileError, as_document, as_text, read_text};
 use toolwarden_guard::{
     DefinitionRef, Guard, Policy, PolicyError, PolicyWarning, Problem, ReadPolicy, ToolPolicy,
 };
-use toolwarden_model::document::{Document, DocumentError};
-use toolwarden_model::json::{JsonError, Object, decode_utf8, parse};
+use toolwarden_model::document::Document;
+use toolwarden_model::json::{Object, parse};
 use toolwarden_model::{Fingerprint, Tool, closest};
 
 use super::entry::object;
@@ -39,36 +39,9 @@ pub struct LoadedPolicy {
 /// Why a policy file cannot be used.
 #[derive(Debug, Error)]
 pub enum PolicyFileError {
-    /// It cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is too large.
-    #[error("{} is larger than {} MiB", path.display(), MAX_BYTES >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is no UTF-8 text.
-    #[error("{}: {source}", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: JsonError,
-    },
-    /// It is no YAML and no JSON.
-    #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: DocumentError,
-    },
+    /// It says nothing.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There are mistakes in it.
     #[error("{}", listed(path, errors))]
     Invalid {
@@ -97,9 +70,9 @@ impl LoadedPolicy {
     /// # Errors
     /// The file cannot be used; every mistake in it is told.
     pub fn read(path: &Path) -> Result<Self, PolicyFileError> {
-        let text = read(path)?;
+        let text = read_text(path, MAX_BYTES)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::of_text(&text, path, folder)
+        Self::of_text(text.as_bytes(), path, folder)
     }
 
     /// As [`Self::read`], from a text; references start from the folder.
@@ -111,15 +84,8 @@ impl LoadedPolicy {
             path: path.to_owned(),
             errors,
         };
-        let not_text = |source| PolicyFileError::Document {
-            path: path.to_owned(),
-            source,
-        };
-        let text = decode_utf8(text).map_err(|error| PolicyFileError::NotText {
-            path: path.to_owned(),
-            source: error,
-        })?;
-        let document = Document::read(text).map_err(not_text)?;
+        let text = as_text(text, path)?;
+        let document = as_document(text, path)?;
         let ReadPolicy {
             mut policy,
             warnings,
@@ -241,38 +207,17 @@ impl<'f> Definitions<'f> {
 
 fn definitions(path: &Path) -> Result<Definition, String> {
     let told = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let bytes = read(path).map_err(|error| match std::error::Error::source(&error) {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    })?;
-    let text = decode_utf8(&bytes).map_err(|error| told(&error))?;
-    let parsed = parse(text).map_err(|error| told(&error))?;
+    let text = read_text(path, MAX_BYTES).map_err(|error| error.whole())?;
+    let parsed = parse(&text).map_err(|error| told(&error))?;
     if let Some(twice) = parsed.duplicates.first() {
         // Whoever reads the other one validates other calls.
         return Err(told(&format!("{} is written twice", twice.pointer)));
     }
     let read = canonicalize(parsed.value, Source::Detect).map_err(|error| told(&error))?;
     Ok(Definition {
-        text: text.to_owned(),
+        text,
         tools: read.tools.into_iter().map(|found| found.tool).collect(),
     })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, PolicyFileError> {
-    let failed = |source| PolicyFileError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let path = path.to_owned();
-        return Err(PolicyFileError::TooLarge { path });
-    }
-    Ok(bytes)
 }
 
 fn listed(path: &Path, errors: &[PolicyError]) -> String {

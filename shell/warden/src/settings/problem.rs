@@ -1,10 +1,10 @@
-use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+use toolwarden_files::FileError;
 use toolwarden_guard::Problem;
-use toolwarden_model::document::{DocumentError, InvalidDuration, Mistake, MistakeAt};
-use toolwarden_model::json::{JsonError, Pointer, Position};
+use toolwarden_model::document::{InvalidDuration, Mistake, MistakeAt};
+use toolwarden_model::json::{Pointer, Position};
 
 use super::interpolate::InvalidReference;
 use super::size::InvalidSize;
@@ -18,36 +18,9 @@ pub(super) const MASK: &str = "***";
 /// Why settings cannot be used.
 #[derive(Debug, Error)]
 pub enum SettingsError {
-    /// The file cannot be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It is too large.
-    #[error("{} is larger than {} MiB", path.display(), MAX_BYTES >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It is no UTF-8 text.
-    #[error("{}: {source}", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: JsonError,
-    },
-    /// It is no YAML and no JSON.
-    #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
-    Document {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit, and where.
-        source: DocumentError,
-    },
+    /// The file says nothing.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// There are mistakes in it.
     #[error("{}", listed(path, mistakes))]
     Invalid {

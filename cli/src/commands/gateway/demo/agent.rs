@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolwarden_mcp::{Client, Endpoint, Limits, McpError, Url};
 
 use super::astray;
-use crate::error::CliError;
+use crate::error::{CliError, with_causes};
 
 /// Where a refusal stands in the `_meta` of a tool error.
 const DENIAL: &str = "toolwarden/denial";
@@ -82,6 +82,6 @@ impl Agent {
 }
 
 fn failed(what: &str, error: &McpError) -> CliError {
-    let why = crate::commands::gateway::error::with_causes(error);
+    let why = with_causes(error);
     astray(format!("the agent could not {what}: {why}"))
 }

@@ -4,9 +4,9 @@ use reqwest::Url;
 use serde_json::Value;
 
 use crate::args::WhyArgs;
-use crate::commands::gateway::error::{GatewayCommandError, with_causes};
+use crate::commands::gateway::error::GatewayCommandError;
 use crate::commands::watch::live::runtime;
-use crate::error::CliError;
+use crate::error::{CliError, with_causes};
 
 /// How long a gateway may take.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! Servers that do not start: for good, or for now.
+//! Servers that do not start: for good, or for a while.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -8,12 +8,12 @@ mod server;
 mod values;
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use toolwarden_files::{as_document, read_text};
 use toolwarden_model::document::{Document, Mistake, Reader};
-use toolwarden_model::json::{Pointer, decode_utf8};
+use toolwarden_model::json::Pointer;
 
 use super::interpolate::{Interpolated, Surroundings, interpolate};
 use super::problem::MAX_BYTES;
@@ -43,24 +43,8 @@ impl Settings {
     /// # Errors
     /// The file cannot be used; every mistake in it is told.
     pub fn read(path: &Path) -> Result<Loaded, SettingsError> {
-        let failed = |source| SettingsError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let file = std::fs::File::open(path).map_err(failed)?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(failed)?;
-        if bytes.len() as u64 > MAX_BYTES {
-            let path = path.to_owned();
-            return Err(SettingsError::TooLarge { path });
-        }
-        let text = decode_utf8(&bytes).map_err(|source| SettingsError::NotText {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::of_text(text, path, &|name| std::env::var(name).ok())
+        let text = read_text(path, MAX_BYTES)?;
+        Self::of_text(&text, path, &|name| std::env::var(name).ok())
     }
 
     /// As [`Self::read`], from a text and with variables of one's own. Relative paths start at the
@@ -73,10 +57,7 @@ impl Settings {
         path: &Path,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Loaded, SettingsError> {
-        let mut document = Document::read(text).map_err(|source| SettingsError::Document {
-            path: path.to_owned(),
-            source,
-        })?;
+        let mut document = as_document(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let surroundings = Surroundings {
             variable: env,

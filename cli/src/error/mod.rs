@@ -1,3 +1,5 @@
+mod help;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,6 @@ use toolwarden_drift::shape::InvalidShape;
 use toolwarden_drift::toolwatch::InvalidFile;
 use toolwarden_mcp::{InvalidEndpoint, McpError};
 use toolwarden_model::InvalidTool;
-use toolwarden_model::document::DocumentErrorKind;
 use toolwarden_model::json::{JsonErrorKind, Position};
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
@@ -261,26 +262,23 @@ impl CliError {
 
     /// Whether the cause is part of the message already.
     const fn tells_its_cause(&self) -> bool {
-        if let Self::Gateway(error) = self {
-            return error.tells_its_cause();
-        }
-        matches!(
-            self,
+        match self {
+            Self::Gateway(error) => error.tells_its_cause(),
+            Self::Guard(GuardError::Policy(PolicyFileError::File(error)))
+            | Self::Probe(ProbeError::File(ProbeFileError::File(error))) => error.tells_its_cause(),
             Self::Canonical { .. }
-                | Self::Call { .. }
-                | Self::Config { .. }
-                | Self::Endpoint(_)
-                | Self::Live { .. }
-                | Self::Kept { .. }
-                | Self::Shape { .. }
-                | Self::Result { .. }
-                | Self::OldFile { .. }
-                | Self::Lock { .. }
-                | Self::Guard(GuardError::Policy(
-                    PolicyFileError::Document { .. } | PolicyFileError::NotText { .. }
-                ))
-                | Self::Probe(ProbeError::File(_) | ProbeError::Capture(_))
-        )
+            | Self::Call { .. }
+            | Self::Config { .. }
+            | Self::Endpoint(_)
+            | Self::Live { .. }
+            | Self::Kept { .. }
+            | Self::Shape { .. }
+            | Self::Result { .. }
+            | Self::OldFile { .. }
+            | Self::Lock { .. }
+            | Self::Probe(ProbeError::Capture(_)) => true,
+            _ => false,
+        }
     }
 
     pub(crate) fn live(source: &Source, error: McpError) -> Self {
@@ -291,130 +289,6 @@ impl CliError {
             server: source.key.name.clone(),
             source: Box::new(error),
             secrets: source.secrets(),
-        }
-    }
-
-    fn help(&self) -> Option<&'static str> {
-        match self {
-            Self::Guard(GuardError::Policy(PolicyFileError::Document { source, .. })) => {
-                document_help(&source.kind)
-            }
-            Self::Gateway(error) => error.help(),
-            Self::Guard(error) => error.help(),
-            Self::Probe(ProbeError::File(ProbeFileError::Document { source, .. })) => {
-                document_help(&source.kind)
-            }
-            Self::Probe(error) => error.help(),
-            Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
-            Self::Audit(error) => Some(error.help()),
-            Self::Lock { source, .. } => Some(match source {
-                LockError::Conflict { .. }
-                | LockError::Twice { .. }
-                | LockError::ServerTwice { .. } => {
-                    "take one side (git checkout --ours on the file), then run `toolwarden watch lock` as before"
-                }
-                LockError::Newer { .. } => "install that version of toolwarden or a newer one",
-                LockError::Read(_) => "write it with `toolwarden watch lock`, and commit it",
-                LockError::NotALock
-                | LockError::Json(_)
-                | LockError::Missing { .. }
-                | LockError::Unknown { .. } => {
-                    "restore it from git, or remove it and run `toolwarden watch lock`"
-                }
-            }),
-            Self::Config { source, .. } => Some(match **source {
-                ConfigError::Unset { .. } => "set it, or write the value into the file",
-                _ => "`toolwarden watch daemon --help` shows a configuration",
-            }),
-            Self::Live { source, .. } => match **source {
-                McpError::Exited { .. } | McpError::Timeout { .. } => Some(
-                    "start the server by hand to see what it says, or give it time with --timeout",
-                ),
-                _ => None,
-            },
-            Self::NoSource => Some("give files, --schema, --mcp-command, --mcp-url or --config"),
-            Self::OneTool => Some("name it with one --tool"),
-            Self::SameServer { .. } => Some("name them apart in a file for --config"),
-            Self::SameTool { .. } => Some(
-                "tools of one server have one name each: give --per-file, or --server for each file",
-            ),
-            Self::NotPinned { lock: Some(_), .. } => {
-                Some("review it, run `toolwarden watch lock`, and commit the file")
-            }
-            Self::NotPinned { lock: None, .. } => {
-                Some("review it and run `toolwarden watch baseline`, or leave out --frozen")
-            }
-            Self::NoShape { .. } => Some("run `toolwarden watch baseline` with --responses"),
-            Self::NothingPinned { .. } => {
-                Some("run `toolwarden watch baseline`, or name the store with --store")
-            }
-            Self::NoSuchServer { .. } => Some("`toolwarden watch list` shows every server"),
-            Self::NoSuchVersion { .. } => {
-                Some("`toolwarden watch history TOOL` shows every version")
-            }
-            Self::SeveralServers { .. } => Some("say which with --server and --scope"),
-            Self::HashOnly { .. } => Some("run `toolwarden watch check` once, which adopts it"),
-            Self::Unnamed { .. } => Some(
-                "write `{\"tool\": \"name\", …}` per entry, give --tool, or name the file after the tool",
-            ),
-            Self::OldFile { .. } | Self::NothingToImport { .. } => {
-                Some("give the directory in which toolwatch keeps baselines.json and alerts.json")
-            }
-            Self::Approve(ApproveError::SeveralServers { .. }) => {
-                Some("say which with --server and --scope")
-            }
-            Self::DoubledTool { .. } => Some(
-                "calls of that name reach either of them: have the server mended before it is pinned",
-            ),
-            Self::HeaderForMany => Some(
-                "what one server may read is not for others: write them into a file for --config",
-            ),
-            Self::NobodyToCall => Some("give --mcp-command, --mcp-url or --config too"),
-            Self::Approve(ApproveError::NotWaiting { .. }) => {
-                Some("`toolwarden watch approve` shows what waits")
-            }
-            Self::NoHome => Some("name the store with --store"),
-            Self::StrangeResults { .. } => {
-                Some("a check of nothing must not pass: name the tool as it is listed")
-            }
-            Self::Result { .. } => Some("results are JSON, or one JSON value per line"),
-            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                Some("check the path, or give `-` to read standard input")
-            }
-            Self::Read { source, .. } if source.kind() == io::ErrorKind::IsADirectory => {
-                Some("give the files in it, for example with a glob: 'folder/*.json'")
-            }
-            Self::NoMatch { .. } => {
-                Some("check the pattern; quote it so that the shell leaves it alone")
-            }
-            Self::Json { kind, .. } => Some(match kind {
-                JsonErrorKind::Truncated => "the file ends too early: is it complete?",
-                JsonErrorKind::TooDeep => "no provider takes schemas nested like this",
-                JsonErrorKind::InvalidUtf8 { .. } | JsonErrorKind::Utf16 => {
-                    "save the file as UTF-8"
-                }
-                JsonErrorKind::Syntax { .. } => "the input must be JSON or JSON Lines",
-            }),
-            Self::Canonical { .. } => {
-                Some("correct the file, or canonicalize the original definition again")
-            }
-            Self::NoSuchTool { .. } => Some("leave out --tool to see every tool"),
-            Self::NoTools { .. } => Some("a check of nothing must not pass: give it definitions"),
-            Self::Write { .. } => Some("check that the directory exists and may be written to"),
-            Self::Call { .. } => Some("write one call per line, with the name of its tool"),
-            Self::TwiceStdin => Some("give a file for one of them"),
-            Self::Read { .. }
-            | Self::BadGlob { .. }
-            | Self::Pins(_)
-            | Self::Approve(_)
-            | Self::Import(_)
-            | Self::Endpoint(_)
-            | Self::Header
-            | Self::Unasked { .. }
-            | Self::Kept { .. }
-            | Self::Shape { .. }
-            | Self::Runtime(_)
-            | Self::Interrupted { .. } => None,
         }
     }
 }
@@ -434,48 +308,6 @@ impl From<ImportError> for CliError {
             ImportError::Store(error) => Self::Store(error),
             other @ ImportError::Time { .. } => Self::Import(other),
         }
-    }
-}
-
-/// What helps where a text is no document.
-const fn document_help(kind: &DocumentErrorKind) -> Option<&'static str> {
-    match kind {
-        DocumentErrorKind::Syntax { .. } | DocumentErrorKind::UnknownTag { .. } => {
-            Some("names that begin with `*`, `&`, `!` or `@` have to stand in quotes")
-        }
-        DocumentErrorKind::Empty => Some("check that this is the file that was meant"),
-        DocumentErrorKind::SeveralDocuments => Some("a line `---` begins another document"),
-        DocumentErrorKind::DuplicateKey { .. } => Some("keep one of the two"),
-        // The message says what to write.
-        DocumentErrorKind::KeyNotText
-        | DocumentErrorKind::MergeKey
-        | DocumentErrorKind::TagMismatch { .. }
-        | DocumentErrorKind::NotFinite
-        | DocumentErrorKind::NumberTooLarge
-        | DocumentErrorKind::AliasInsideAnchor
-        | DocumentErrorKind::TooDeep
-        | DocumentErrorKind::TooLarge => None,
-    }
-}
-
-const fn store_help(error: &StoreError) -> Option<&'static str> {
-    match error {
-        StoreError::NotAStore { .. } => {
-            Some("name another file with --store; this one is left as it is")
-        }
-        StoreError::Newer { .. } => {
-            Some("install that version of toolwarden or a newer one; the store is left as it is")
-        }
-        StoreError::Damaged { .. } => Some(
-            "restore the file from a backup, or name another with --store; it is left as it is",
-        ),
-        StoreError::Busy { .. } => Some("try again, or look for a process that holds it"),
-        StoreError::Gone { .. } => Some("put it back, or start again with the file that is there"),
-        StoreError::Open { .. } => {
-            Some("check the path and its permissions, or name another with --store")
-        }
-        StoreError::NoAuditHead { .. } => Some("`toolwarden audit verify` says more"),
-        StoreError::Sqlite { .. } => None,
     }
 }
 
@@ -503,7 +335,7 @@ fn without(secrets: &[String], mut text: String) -> String {
 }
 
 /// An error with everything behind it in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
