@@ -98,6 +98,10 @@ impl Gateway {
                 .await?;
             let oldest = shelf.upstream.settings().watch.before_call;
             self.tools_of(&shelf, &looking, oldest).await?;
+            if !looking.whole && self.shared.directory.load().withheld.contains_key(name) {
+                // What the gateway saw itself withholds it, too, and may be as old.
+                self.look_at(&shelf, oldest).await?;
+            }
             Ok(looking)
         };
         let looking = match looked.await {

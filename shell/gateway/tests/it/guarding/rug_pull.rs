@@ -214,6 +214,27 @@ async fn while_nobody_listens() {
     pulled.gateway.stop().await;
 }
 
+/// The gateway saw the change itself, the agent's call that it is undone.
+#[tokio::test(flavor = "multi_thread")]
+async fn put_back_in_silence() {
+    for servers in ERAS {
+        let pulled = start(Era::Handshake, servers, json!({"before_call": "0s"})).await;
+        let shop = &pulled.server.shop;
+        until("the gateway listens", || shop.listeners() > 0).await;
+        shop.drift();
+        shop.notify_list_changed();
+        until("people are told", || {
+            !pulled.hook.of_kind("drift").is_empty()
+        })
+        .await;
+        pulled.is_refused().await;
+        shop.restore();
+        let answer = pulled.agent.call(REFUND, refund()).await;
+        assert!(worked(&answer), "{servers:?}: {answer}");
+        pulled.gateway.stop().await;
+    }
+}
+
 /// A session that expired is renewed unseen where the server is what it was.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_that_expire_are_renewed_and_the_server_looked_at() {

@@ -72,12 +72,12 @@ async fn the_standing_stream_goes_on() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
-    let before = shop.shop.listeners();
+    until("the gateway listens", || shop.shop.listeners() == 1).await;
     let uri = "orders://today";
     agent
         .result("resources/subscribe", json!({"uri": uri}))
         .await;
-    until("the link listens", || shop.shop.listeners() > before).await;
+    until("the link listens", || shop.shop.listeners() == 2).await;
     let mut stream = agent.listen(None).await;
     shop.shop.notify_resource_updated(uri);
     assert_eq!(stream.message().await["params"]["uri"], uri);
