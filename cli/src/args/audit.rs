@@ -6,13 +6,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::{PlainFormat, Since, StoreArgs, since};
 
 /// The kinds of records the guard writes.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "decision",
     "outcome",
     "transition",
     "session",
     "escalation",
     "policy",
+    "administration",
     "checkpoint",
 ];
 

@@ -26,8 +26,9 @@ const OF_CALLS: u64 = 16 * MIB;
 const FLOODS: u64 = 2;
 
 /// A flood is held up to the limit of a message. While the buffer it is in grows, there are the old one
-/// and a copy of it, both below the limit. What was given up is gone before the next flood.
-const OF_LINES: u64 = OF_CALLS + FLOODS * 2 * MESSAGE;
+/// and a copy of it, both below the limit. On a busy machine the next flood may begin before the buffer of
+/// the one that was given up is gone.
+const OF_LINES: u64 = OF_CALLS + FLOODS * 3 * MESSAGE;
 
 /// The messages of these floods have 1 MB at most. Each of the eight streams is kept for an agent that
 /// comes back, up to 4 MiB. Of the two that are under way another 4 MiB wait for the agent, four pieces

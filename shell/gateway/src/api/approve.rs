@@ -28,6 +28,10 @@ pub(super) async fn approve(asking: Asking) -> Handled {
     let approved = approved.await?;
     take_effect(asking.gateway(), &approved).await;
     let entries: Vec<Value> = approved.iter().map(document::approved).collect();
+    for entry in &entries {
+        let detail = json!({"approved": entry, "reason": reason});
+        asking.did("approved", detail).await?;
+    }
     Ok(Answer::document(
         "approved",
         json!({"approved": entries, "by": by, "reason": reason}),

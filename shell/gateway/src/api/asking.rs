@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolwarden_guard::RequestedGroups;
 
 use super::Api;
@@ -28,6 +29,14 @@ impl Asking {
     pub(super) fn caller(&self) -> Result<&Principal, ApiError> {
         let unknown = || ApiError::internal("nobody knows who asks");
         self.principal.as_ref().ok_or_else(unknown)
+    }
+
+    /// Puts down in the log what the caller did as an administrator.
+    pub(super) async fn did(&self, code: &'static str, detail: Value) -> Result<(), ApiError> {
+        let by = &self.caller()?.name;
+        let guard = self.gateway().guard();
+        guard.administered(by, code, detail).await;
+        Ok(())
     }
 
     pub(super) fn is_admin(&self) -> bool {

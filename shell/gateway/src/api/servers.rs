@@ -40,6 +40,8 @@ pub(super) async fn retry(asking: Asking) -> Handled {
     let shelf = named(&asking)?;
     shelf.upstream.retry();
     asking.gateway().look_soon(Arc::clone(&shelf));
+    let server = json!({"server": shelf.upstream.name()});
+    asking.did("retried", server).await?;
     Ok(told(&asking, &shelf))
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolwarden_guard::INITIAL_STATE;
 use toolwarden_mcp::{Era, Members};
-use toolwarden_warden::guard::SessionSummary;
+use toolwarden_warden::guard::{RequestLog, SessionSummary};
 
 use super::answer::Answer;
 use super::asking::Asking;
@@ -47,11 +47,7 @@ pub(super) async fn one(asking: Asking) -> Handled {
     let guard = asking.gateway().guard();
     let log = guard.request_log(&session.principal, &session.session);
     let log = log.ok_or_else(|| unknown(id(&session.session)))?;
-    let state = &*log.session.state;
-    Ok(Answer::document(
-        "session",
-        json!({"principal": session.principal, "state": state, "log": log.document()}),
-    ))
+    Ok(told(&session, &log))
 }
 
 /// `DELETE /sessions/{id}`
@@ -67,11 +63,17 @@ pub(super) async fn end(asking: Asking) -> Handled {
             gateway.close_conversation(&conversation.id);
         }
     }
+    let whose = json!({"principal": session.principal, "session": id(&session.session)});
+    asking.did("session_ended", whose).await?;
+    Ok(told(&session, &log))
+}
+
+fn told(session: &SessionSummary, log: &RequestLog) -> Answer {
     let state = &*log.session.state;
-    Ok(Answer::document(
+    Answer::document(
         "session",
         json!({"principal": session.principal, "state": state, "log": log.document()}),
-    ))
+    )
 }
 
 /// The state a session is in.

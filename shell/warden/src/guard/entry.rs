@@ -93,6 +93,13 @@ pub enum Event {
         /// The policy, or the mistakes in it.
         detail: Object,
     },
+    /// Somebody did what only administrators may do.
+    Administration {
+        /// What.
+        code: &'static str,
+        /// To what.
+        detail: Object,
+    },
 }
 
 /// How a permitted call ended.
@@ -322,6 +329,9 @@ impl Event {
                 ("escalation", code, None, named(detail.clone(), id))
             }
             Self::Policy { code, detail } => ("policy", code, None, named(detail.clone(), id)),
+            Self::Administration { code, detail } => {
+                ("administration", code, None, named(detail.clone(), id))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use toolwarden_guard::{Denial, OnFailure};
 
 use super::audit::Ticket;
 use super::deciding::{Weighed, code_of};
-use super::entry::Ending;
+use super::entry::{Ending, Event, object};
 use super::live::{Call, LiveGuard};
 use super::open_call::{OpenCall, OutputRejected, Tickets};
 
@@ -63,6 +63,22 @@ impl LiveGuard {
             ticket,
             guard: self.clone(),
             on_failure,
+        }
+    }
+
+    /// Puts down what an administrator did, and waits until that is as durable as the policy asks for.
+    /// A record that cannot be written is counted; the thing was done.
+    pub async fn administered(&self, by: &str, code: &'static str, detail: Value) {
+        let shared = &self.shared;
+        shared.log.never_block();
+        let call = Call {
+            principal: by,
+            ..Call::default()
+        };
+        let detail = object(detail);
+        let event = Event::Administration { code, detail };
+        if shared.begin(&shared.current(), &call, event).await.is_err() {
+            shared.metrics.unrecorded();
         }
     }
 }

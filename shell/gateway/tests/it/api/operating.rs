@@ -75,6 +75,54 @@ async fn the_log_is_asked_in_pages_and_verified() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_administrators_do_is_in_the_log() {
+    let site = Site::start().await;
+    site.drift().await;
+    let body = json!({"server": "shop", "tools": ["refund_order"], "reason": "agreed"});
+    site.post(Who::Root, "/api/v1/approve", body).await;
+    site.post(Who::Root, "/api/v1/servers/shop/retry", json!({}))
+        .await;
+    let call = json!({"tool": "shop__search_orders", "session": "case-1", "groups": ["read"]});
+    let (_, allowed) = site.post(Who::Ann, "/api/v1/decide", call).await;
+    let result = json!({"orders": [], "matches": 0});
+    let ended = json!({"call": allowed["call"], "outcome": "succeeded", "result": result});
+    site.post(Who::Ann, "/api/v1/complete", ended).await;
+    let path = "/api/v1/sessions/case-1";
+    let (status, _) = site.ask(Who::Bob, "DELETE", path, None).await;
+    assert_eq!(status, 403);
+    let (status, answer) = site.ask(Who::Root, "DELETE", path, None).await;
+    assert_eq!(status, 200, "{answer}");
+
+    let log = site
+        .root("/api/v1/audit?kind=administration&order=oldest")
+        .await;
+    let records = log["records"].as_array().unwrap().iter();
+    let mut told = Vec::new();
+    for record in records {
+        assert_eq!(record["principal"], "root");
+        let mut body = record["body"].clone();
+        body.as_object_mut().unwrap().remove("id");
+        told.push((record["code"].clone(), body));
+    }
+    let approved = json!({
+        "approved": {"server": "shop", "tool": "refund_order", "approved": "tool"},
+        "reason": "agreed",
+    });
+    assert_eq!(
+        told,
+        [
+            (json!("approved"), approved),
+            (json!("retried"), json!({"server": "shop"})),
+            (
+                json!("session_ended"),
+                json!({"principal": "ann", "session": "case-1"})
+            ),
+        ]
+    );
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn servers_tell_secrets_to_nobody_and_details_to_administrators() {
     let site = Site::start().await;
     let admins = site.root("/api/v1/servers/shop").await;
