@@ -292,6 +292,14 @@ impl Gateway {
         self.shared.ending.send_replace(true);
     }
 
+    /// Whether who comes with a session is its owner. That somebody else did is put down.
+    pub(crate) fn is_of(&self, principal: &str, owner: &str) -> bool {
+        if principal != owner {
+            self.shared.guard.note_foreign_session(principal, owner);
+        }
+        principal == owner
+    }
+
     /// What the monotonic clock says.
     pub(crate) fn now(&self) -> u64 {
         self.shared.clock.monotonic()

@@ -86,12 +86,16 @@ impl Conversations {
         Ok(made)
     }
 
-    /// A conversation that is open.
+    /// A conversation that is open, which is in use now.
     #[must_use]
     pub fn find(&self, id: &str, now: u64) -> Option<Arc<Conversation>> {
-        let found = lock(self.shard(id)?).get(id).cloned()?;
-        found.touch(now);
-        Some(found)
+        self.peek(id).inspect(|found| found.touch(now))
+    }
+
+    /// A conversation that is open. Whoever asks need not be its owner.
+    #[must_use]
+    pub fn peek(&self, id: &str) -> Option<Arc<Conversation>> {
+        lock(self.shard(id)?).get(id).cloned()
     }
 
     /// Ends a conversation; gives it where there was one.

@@ -134,7 +134,7 @@ pub(super) async fn take(
         Err(refused) => return refused,
     };
     let session = front.legacy.lock().get(&named.session).cloned();
-    let session = session.filter(|session| session.principal == principal.name);
+    let session = session.filter(|it| front.gateway.is_of(&principal.name, &it.principal));
     let Some(session) = session else {
         let text = "this session is not known or has ended; open `/sse` again";
         return json(StatusCode::NOT_FOUND, text.to_owned());

@@ -220,16 +220,18 @@ fn conversation(gateway: &Gateway, came: &Came) -> Result<Arc<Conversation>, Res
             &format!("the protocol version `{version}` is not spoken in a session"),
         ));
     }
-    let found = gateway.conversations().find(id, gateway.now());
-    found
-        .filter(|it| it.principal == came.principal.name && it.era() == Era::Handshake)
-        .ok_or_else(|| {
-            refuse(
-                StatusCode::NOT_FOUND,
-                INVALID_REQUEST,
-                "this session is not known or has ended; send `initialize` again",
-            )
-        })
+    let found = gateway.conversations().peek(id);
+    match found.filter(|it| it.era() == Era::Handshake) {
+        Some(found) if gateway.is_of(&came.principal.name, &found.principal) => {
+            gateway.keep_alive(&found);
+            Ok(found)
+        }
+        _ => Err(refuse(
+            StatusCode::NOT_FOUND,
+            INVALID_REQUEST,
+            "this session is not known or has ended; send `initialize` again",
+        )),
+    }
 }
 
 pub(super) fn asked(

@@ -414,6 +414,19 @@ impl LiveGuard {
         self.shared.limiter.reset(key(tool, principal));
     }
 
+    /// Counts and puts down that somebody came with the session of somebody else.
+    pub fn note_foreign_session(&self, principal: &str, owner: &str) {
+        let shared = &self.shared;
+        let code = "foreign_session";
+        shared.metrics.escalation(code);
+        let call = Call {
+            principal,
+            ..Call::default()
+        };
+        let detail = object(json!({"owner": owner}));
+        shared.note(&shared.current(), &call, Event::Escalation { code, detail });
+    }
+
     pub(super) fn note_policy(&self, code: &'static str, detail: Object) {
         let shared = &self.shared;
         let nobody = Call {

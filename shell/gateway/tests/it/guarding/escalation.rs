@@ -143,6 +143,21 @@ async fn sessions_of_others_are_nobodys() {
     );
     assert_eq!(thief.listen(None).await.status, 404);
     assert_eq!(thief.end().await, 404);
+    let series = r#"agent_privilege_escalation_attempts_total{reason="foreign_session""#;
+    assert_eq!(counted(&gateway.gateway, series), Some(3));
+    let rows = rows(&gateway.gateway);
+    let thefts = rows
+        .iter()
+        .filter(|row| row.word() == "escalation foreign_session");
+    let thefts = thefts.map(|row| (row.principal.as_str(), row.body["owner"].clone()));
+    assert_eq!(
+        thefts.collect::<Vec<_>>(),
+        [
+            ("ben", json!("ada")),
+            ("ben", json!("ada")),
+            ("ben", json!("ada"))
+        ]
+    );
     // By its name it is another session, which is where every session starts.
     let mut thief = agent_of(Era::Stateless, &gateway.url, "cyn", &[]).await;
     let id = ada.session.as_ref().unwrap();
