@@ -90,22 +90,29 @@ async fn pour(
     work: &mut (impl Future<Output = Reply> + Unpin),
 ) -> Option<Reply> {
     let opening = first.map_or_else(|| comment("").into(), |text| message(None, &text));
-    pieces.send(opening).await.ok()?;
-    loop {
-        let piece = tokio::select! {
+    let mut waiting = Some(opening);
+    let reply = loop {
+        let is_sent = waiting.is_none();
+        tokio::select! {
             biased;
-            Some(text) = interim.recv() => message(None, &text),
-            reply = &mut *work => {
-                while let Some(text) = interim.try_recv() {
-                    pieces.send(message(None, &text)).await.ok()?;
+            place = pieces.reserve(), if !is_sent => {
+                let place = place.ok()?;
+                if let Some(piece) = waiting.take() {
+                    place.send(piece);
                 }
-                return Some(reply);
             }
-            () = sleep_until(Instant::now() + ALIVE) => comment("").into(),
+            Some(text) = interim.recv(), if is_sent => waiting = Some(message(None, &text)),
+            // Its time passes whether the agent reads or not.
+            reply = &mut *work => break reply,
+            () = sleep_until(Instant::now() + ALIVE), if is_sent => waiting = Some(comment("").into()),
             () = pieces.closed() => return None,
-        };
+        }
+    };
+    let left = std::iter::from_fn(|| interim.try_recv()).map(|text| message(None, &text));
+    for piece in waiting.into_iter().chain(left) {
         pieces.send(piece).await.ok()?;
     }
+    Some(reply)
 }
 
 fn answered_with(reply: &Reply, id: &RawValue) -> Response {
@@ -123,4 +130,29 @@ fn error(id: &RawValue, told: &RpcError) -> Response {
 fn refused_by_ladder(id: &RawValue, refusal: ladder::Refusal) -> Response {
     let status = StatusCode::from_u16(refusal.http_status).unwrap_or(StatusCode::BAD_REQUEST);
     json(status, answer::outcome(id, Err(&refusal.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_ends_while_its_agent_does_not_read() {
+        let (pieces, _unread) = Pieces::channel();
+        let (outlet, mut interim) = Outlet::channel();
+        while outlet.send("{}".to_owned()) {}
+        let (ends, ended) = oneshot::channel();
+        let mut work = Box::pin(async move {
+            tokio::task::yield_now().await;
+            ends.send(()).unwrap();
+            Reply::Nothing
+        });
+        tokio::select! {
+            biased;
+            ended = ended => ended.unwrap(),
+            _ = pour(&pieces, None, &mut interim, &mut work) => panic!("nobody reads"),
+        }
+    }
 }
