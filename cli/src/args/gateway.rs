@@ -48,7 +48,12 @@ pub(crate) struct WrapArgs {
     pub(crate) url: Option<String>,
 
     /// A header for the address, `Name: value`; may be given several times
-    #[arg(long = "header", value_name = "HEADER", requires = "url")]
+    #[arg(
+        long = "header",
+        value_name = "HEADER",
+        requires = "url",
+        conflicts_with = "command"
+    )]
     pub(crate) headers: Vec<String>,
 
     /// What the server is called in the store, in alerts and in records

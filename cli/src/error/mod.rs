@@ -7,7 +7,7 @@ use thiserror::Error;
 use toolwarden_drift::InvalidCall;
 use toolwarden_drift::shape::InvalidShape;
 use toolwarden_drift::toolwatch::InvalidFile;
-use toolwarden_mcp::{InvalidEndpoint, McpError};
+use toolwarden_mcp::{InvalidEndpoint, McpError, Secrets};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonErrorKind, Position};
 use toolwarden_probe::ProbeFileError;
@@ -79,13 +79,13 @@ pub(crate) enum CliError {
     Endpoint(#[from] InvalidEndpoint),
     #[error(
         "server `{server}` could not be asked: {}",
-        without(secrets, with_causes(source))
+        secrets.hidden(with_causes(source))
     )]
     Live {
         server: String,
         source: Box<McpError>,
         /// What a server may have sent back and nobody else may read.
-        secrets: Vec<String>,
+        secrets: Secrets,
     },
     #[error("server `{server}` has two tools called `{name}`")]
     DoubledTool { name: String, server: String },
@@ -324,14 +324,6 @@ fn unpinned(lock: Option<&Path>) -> String {
         Some(path) => format!("not in {}", path.display()),
         None => "not pinned".to_owned(),
     }
-}
-
-/// A text without the secrets that stand in it.
-fn without(secrets: &[String], mut text: String) -> String {
-    for secret in secrets {
-        text = text.replace(secret, "***");
-    }
-    text
 }
 
 /// An error with everything behind it in one line.

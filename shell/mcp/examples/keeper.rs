@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         args: args.collect(),
         env: Vec::new(),
         directory: None,
+        shows_errors: false,
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

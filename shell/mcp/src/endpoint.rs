@@ -25,6 +25,8 @@ pub struct Command {
     pub env: Vec<(String, String)>,
     /// Working directory; the client's own when absent.
     pub directory: Option<PathBuf>,
+    /// Whether its error output is also the client's, as if it had been started by hand.
+    pub shows_errors: bool,
 }
 
 /// An HTTP address with the headers every request to it carries.
@@ -88,6 +90,7 @@ impl Endpoint {
             args: words.collect(),
             env: Vec::new(),
             directory: None,
+            shows_errors: false,
         }))
     }
 

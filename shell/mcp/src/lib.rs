@@ -24,6 +24,7 @@ mod audience;
 mod correlate;
 mod ending;
 pub mod reaper;
+mod secrets;
 mod transport;
 
 mod negotiate;
@@ -46,4 +47,5 @@ pub use members::Members;
 pub use message::{InvalidMessage, Message, RpcError};
 pub use param_headers::ParamHeaders;
 pub use protocol::Era;
+pub use secrets::Secrets;
 pub use server::ServerDescription;

@@ -298,6 +298,7 @@ impl Reader<'_> {
                         return Ok(Reached::Live(Endpoint::Command(Command {
                             env,
                             directory,
+                            shows_errors: false,
                             ..line
                         })));
                     }
@@ -307,6 +308,7 @@ impl Reader<'_> {
                     args,
                     env,
                     directory,
+                    shows_errors: false,
                 })))
             }
             (None, Some(url), None) => {

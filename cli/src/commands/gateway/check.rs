@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_guard::{PolicyError, ToolPolicy};
-use toolwarden_mcp::{Client, Endpoint, McpError};
+use toolwarden_mcp::{Client, McpError, Secrets};
 use toolwarden_model::json::{Pointer, Position};
 use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_warden::settings::{Loaded, ServerSettings, SettingsError};
@@ -246,8 +246,9 @@ async fn reach(servers: Vec<ServerSettings>) -> Vec<Reached> {
     for (index, server) in servers.into_iter().enumerate() {
         tasks.spawn(async move {
             let tools = tools(&server).await;
+            let secrets = Secrets::of(&server.endpoint);
             let reached = Reached {
-                outcome: tools.map_err(|error| without_secrets(with_causes(&error), &server)),
+                outcome: tools.map_err(|error| secrets.hidden(with_causes(&error))),
                 server: server.name,
             };
             (index, reached)
@@ -256,18 +257,6 @@ async fn reach(servers: Vec<ServerSettings>) -> Vec<Reached> {
     let mut reached = tasks.join_all().await;
     reached.sort_by_key(|(index, _)| *index);
     reached.into_iter().map(|(_, reached)| reached).collect()
-}
-
-/// What is said of a server without what it was told and others may not read.
-fn without_secrets(mut text: String, server: &ServerSettings) -> String {
-    let secrets = match &server.endpoint {
-        Endpoint::Command(command) => &command.env,
-        Endpoint::Url(url) => &url.headers,
-    };
-    for (_, secret) in secrets.iter().filter(|(_, it)| it.len() >= 4) {
-        text = text.replace(secret.as_str(), "***");
-    }
-    text
 }
 
 async fn tools(server: &ServerSettings) -> Result<usize, McpError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 use toolwarden_gateway::runtime::{Alone, load_policy};
 use toolwarden_gateway::stdio;
+use toolwarden_gateway::upstream::{Health, UpstreamStatus};
 use toolwarden_mcp::{Command, Endpoint, Url};
 use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::inline::RaisedNotice;
@@ -40,6 +41,7 @@ async fn wrap(
     let store = settings.store.clone();
     let alone = Alone::start(settings, policy).map_err(GatewayCommandError::Start)?;
     let mut alerts = alone.gateway.watch().subscribe_alerts();
+    let mut health = alone.gateway.subscribe_health();
     let serving = stdio::serve(
         &alone.gateway,
         &principal,
@@ -53,11 +55,19 @@ async fn wrap(
             // A client that hangs up wants the same as one that terminates.
             Wish::End(_) | Wish::Reload = wishes.next() => break Ok(()),
             Ok(alert) = alerts.recv() => warn(&told(&alert, &store)),
+            Ok(server) = health.recv() => fares(&server.status()),
         }
     };
     alone.close().await;
     ended?;
     Ok(Verdict::Fine)
+}
+
+/// Says what is the matter with a server that is none.
+fn fares(status: &UpstreamStatus) {
+    if let (Health::Down | Health::Failed, Some(error)) = (status.health, &status.last_error) {
+        warn(&error.text);
+    }
 }
 
 /// What changed, and how to accept it.
@@ -145,6 +155,7 @@ fn endpoint(args: &WrapArgs) -> Result<Option<Endpoint>, CliError> {
             args: arguments.to_vec(),
             env: Vec::new(),
             directory: None,
+            shows_errors: true,
         }),
         (None, None) => return Ok(None),
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_drift::ChangeType;
-use toolwarden_mcp::{Endpoint, Url};
+use toolwarden_mcp::{Endpoint, Secrets, Url};
 use toolwarden_store::ServerKey;
 use toolwarden_warden::{LOCAL, Reached, WatchConfig, WatchedCall, server_name};
 
@@ -39,18 +39,11 @@ pub(super) enum From {
 
 impl Source {
     /// What it is told that nobody else may read.
-    pub(crate) fn secrets(&self) -> Vec<String> {
-        let pairs = match &self.from {
-            From::Live(Endpoint::Url(url)) => &url.headers,
-            From::Live(Endpoint::Command(command)) => &command.env,
-            From::Files(_) | From::Schema(..) => return Vec::new(),
-        };
-        let words = pairs.iter().flat_map(|(_, value)| value.split_whitespace());
-        // A short word would be found everywhere.
-        words
-            .filter(|word| word.len() >= 6)
-            .map(ToOwned::to_owned)
-            .collect()
+    pub(crate) fn secrets(&self) -> Secrets {
+        match &self.from {
+            From::Live(endpoint) => Secrets::of(endpoint),
+            From::Files(_) | From::Schema(..) => Secrets::default(),
+        }
     }
 
     /// The tools that are wanted of it: those of the command line, else those of the configuration.

@@ -121,7 +121,12 @@ impl Listener {
     ///
     /// Requests carry [`axum::extract::ConnectInfo`] with the peer's address, and [`TlsSubject`] where
     /// the peer has a client certificate.
-    pub async fn serve(self, answers: impl Answers, shutdown: Shutdown, drain: Duration) -> Served {
+    pub async fn serve(
+        self,
+        answers: impl Answers,
+        shutdown: Shutdown,
+        drain: impl Fn() -> Duration,
+    ) -> Served {
         let Self {
             socket,
             certificates,
@@ -157,7 +162,7 @@ impl Listener {
         }
         drop(socket);
         let ended = async { while open.join_next().await.is_some() {} };
-        match timeout(drain, ended).await {
+        match timeout(drain(), ended).await {
             Ok(()) => Served { cut: 0 },
             Err(_) => {
                 let cut = open.len();

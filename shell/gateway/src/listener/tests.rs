@@ -96,7 +96,7 @@ fn start(listener: Listener, drain: Duration) -> Running {
     let shutdown = Shutdown::new();
     let address = listener.local_addr();
     let router = router(&shutdown);
-    let served = tokio::spawn(listener.serve(router, shutdown.clone(), drain));
+    let served = tokio::spawn(listener.serve(router, shutdown.clone(), move || drain));
     Running {
         address,
         shutdown,

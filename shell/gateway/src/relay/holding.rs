@@ -40,7 +40,7 @@ impl Gateway {
                 others: gateway.audience_of(&shelf, &looking.key),
             });
             loop {
-                let held = gateway.hold_listening(&shelf, &looking, &wanted, &audience);
+                let held = gateway.hold_listening(&shelf, &looking, &wanted, (&audience, true));
                 tokio::select! {
                     held = held => if let Ok(false) = held { return },
                     () = gateway.ending() => return,
@@ -72,7 +72,7 @@ impl Gateway {
         shelf: &Arc<Shelf>,
         looking: &Looking,
         wanted: &Value,
-        audience: &Arc<dyn Audience>,
+        (audience, keeps): (&Arc<dyn Audience>, bool),
     ) -> Result<bool, ListError> {
         let wanted = json!({"notifications": wanted});
         let Ok(wanted) = serde_json::value::to_raw_value(&wanted) else {
@@ -82,6 +82,7 @@ impl Gateway {
         let asking = UpstreamAsking {
             limit: Some(FOREVER),
             aside: Some(&**audience),
+            keeps,
             ..UpstreamAsking::new("subscriptions/listen", Some(&params))
         };
         let answer = shelf
@@ -130,13 +131,15 @@ async fn listen_once(shared: &Weak<crate::gateway::Shared>, shelf: &Weak<Shelf>)
         });
         let audience = gateway.audience_of(&shelf, &looking.key);
         gateway
-            .hold_listening(&shelf, &looking, &wanted, &audience)
+            .hold_listening(&shelf, &looking, &wanted, (&audience, false))
             .await
     };
-    let again = tokio::select! {
+    let tells = tokio::select! {
         listened = listened => listened.unwrap_or(true),
         () = gateway.ending() => false,
     };
+    // A link that is gone is not opened for this; whoever opens it begins to listen.
+    let again = tells && shelf.upstream.status().links > 0;
     shelf.end_listening();
     // It may have ended with the server, and whatever comes in its place may be a new version of it.
     shelf.tools_changed();

@@ -17,7 +17,8 @@ use super::asked::{Asked, STATE_KEY};
 use super::denial::denied;
 use super::result::private;
 use super::{Gateway, Reply};
-use crate::catalogue::{Kind, List, ListError, Names, Naming, Shelf, ToolList};
+use crate::catalogue::{Kind, List, ListError, Names, Naming, Shelf, ToolList, collision};
+use crate::gateway::Directory;
 use toolwarden_warden::settings::DenialForm;
 
 /// Where an empty list says why it is empty.
@@ -119,7 +120,7 @@ impl Gateway {
         }
         let why = texts
             .is_empty()
-            .then(|| why_empty(&available, &away, &directory.withheld));
+            .then(|| why_empty(&available, &away, &directory));
         Ok((texts, why))
     }
 
@@ -266,27 +267,26 @@ fn offset(params: &Members<'_>) -> Result<usize, Reply> {
 }
 
 /// Why an agent sees no tool at all.
-fn why_empty(
-    available: &Availability,
-    away: &[String],
-    withheld: &BTreeMap<String, String>,
-) -> Value {
+fn why_empty(available: &Availability, away: &[String], directory: &Directory) -> Value {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for left_out in &available.left_out {
         *reasons.entry(left_out.code.as_str()).or_default() += 1;
     }
     let known = available.available.len() + available.left_out.len();
+    let collisions = directory.tools.collisions();
+    let collisions: Vec<String> = collisions.map(|(name, of)| collision(name, of)).collect();
     json!({
-        "text": if known == 0 {
-            "no server behind this gateway has listed a tool yet"
-        } else {
-            "none of the tools behind this gateway is visible to you in this session"
+        "text": match (known, collisions.as_slice()) {
+            (0, []) => "no server behind this gateway has listed a tool yet",
+            (0, _) => "every tool behind this gateway has the name of another",
+            _ => "none of the tools behind this gateway is visible to you in this session",
         },
         "tools_known": known,
         "left_out": reasons,
         "unknown_groups": available.unknown_groups,
         "groups_not_granted": available.narrowed,
-        "withheld": withheld.len(),
+        "withheld": directory.withheld.len(),
+        "collisions": collisions,
         "servers_away": away,
     })
 }

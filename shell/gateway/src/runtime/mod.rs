@@ -70,7 +70,6 @@ impl Running {
         let Some(listener) = listener else {
             return Served { cut: 0 };
         };
-        let drain = self.gateway.settings().drain;
         let gateway = self.gateway.clone();
         let shutdown = self.shutdown.clone();
         let ending = tokio::spawn(async move {
@@ -82,7 +81,9 @@ impl Running {
             others: router,
         };
         let served = listener
-            .serve(endpoints, self.shutdown.clone(), drain)
+            .serve(endpoints, self.shutdown.clone(), || {
+                self.gateway.settings().drain
+            })
             .await;
         ending.abort();
         self.close().await;

@@ -19,6 +19,8 @@ pub struct UpstreamAsking<'a> {
     /// Told the JSON-RPC id just before the request is sent; again where it is sent once more over a
     /// new session.
     pub sent: Option<&'a (dyn Fn(i64) + Sync)>,
+    /// Whether a request that stays open keeps the link open with it.
+    pub keeps: bool,
 }
 
 /// One permitted call of a tool; the members are those of [`UpstreamAsking`].
@@ -50,6 +52,7 @@ impl<'a> UpstreamAsking<'a> {
             limit: None,
             aside: None,
             sent: None,
+            keeps: true,
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct HeldLink {
     link: Link,
     opened: Instant,
     in_flight: AtomicUsize,
+    /// Requests that stay open for as long as anybody listens.
+    standing: AtomicUsize,
     /// Milliseconds from its opening to its last use.
     used: AtomicU64,
     /// Its place among the links of the server, given back when it is closed.
@@ -24,9 +26,20 @@ pub struct HeldLink {
     watcher: OnceLock<OwnedTask>,
 }
 
-/// A link that is in use, and is not taken for idle.
+/// A link that is in use.
 #[derive(Debug)]
-pub(super) struct Using(Arc<HeldLink>);
+pub(super) struct Using {
+    held: Arc<HeldLink>,
+    counted: Counted,
+}
+
+/// Among what a use of a link is counted.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
+    InFlight,
+    Standing,
+    Nowhere,
+}
 
 impl HeldLink {
     /// Whose it is.
@@ -65,6 +78,7 @@ impl HeldLink {
             link,
             opened: Instant::now(),
             in_flight: AtomicUsize::new(0),
+            standing: AtomicUsize::new(0),
             used: AtomicU64::new(0),
             place: Mutex::new(Some(place)),
             watcher: OnceLock::new(),
@@ -87,6 +101,19 @@ impl HeldLink {
 
     pub(super) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// Whether nobody would miss it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight() == 0 && self.standing.load(Ordering::Acquire) == 0
+    }
+
+    fn count(&self, counted: Counted) -> Option<&AtomicUsize> {
+        match counted {
+            Counted::InFlight => Some(&self.in_flight),
+            Counted::Standing => Some(&self.standing),
+            Counted::Nowhere => None,
+        }
     }
 
     pub(super) fn last_used(&self) -> Instant {
@@ -114,17 +141,41 @@ impl HeldLink {
 impl Using {
     pub(super) fn of(held: &Arc<HeldLink>) -> Self {
         held.in_flight.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(held))
+        Self {
+            held: Arc::clone(held),
+            counted: Counted::InFlight,
+        }
+    }
+
+    /// Stays for as long as anybody listens: it is no longer among what is under way. Where it does not
+    /// keep the link, that is closed as if nobody used it.
+    pub(super) fn stand(&mut self, keeps: bool) {
+        let counted = if keeps {
+            Counted::Standing
+        } else {
+            Counted::Nowhere
+        };
+        if let Some(count) = self.held.count(counted) {
+            count.fetch_add(1, Ordering::AcqRel);
+        }
+        let before = std::mem::replace(&mut self.counted, counted);
+        self.uncount(before);
+    }
+
+    fn uncount(&self, counted: Counted) {
+        if let Some(count) = self.held.count(counted) {
+            count.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 
     pub(super) const fn held(&self) -> &Arc<HeldLink> {
-        &self.0
+        &self.held
     }
 }
 
 impl Drop for Using {
     fn drop(&mut self) {
-        self.0.touch();
-        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        self.held.touch();
+        self.uncount(self.counted);
     }
 }

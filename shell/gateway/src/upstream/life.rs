@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use toolwarden_mcp::{McpError, ServerDescription};
+use toolwarden_mcp::{McpError, Secrets, ServerDescription};
 use toolwarden_warden::settings::ServerSettings;
 
 use super::backoff::Backoff;
@@ -33,6 +33,8 @@ pub(super) struct Life {
     pub(super) troubled: bool,
     pub(super) restarts: u64,
     pub(super) last_error: Option<LastError>,
+    /// What no error may tell.
+    secrets: Secrets,
     pub(super) health: Health,
     pub(super) since: Timestamp,
     pub(super) closed: bool,
@@ -60,6 +62,7 @@ impl Life {
             troubled: false,
             restarts: 0,
             last_error: None,
+            secrets: Secrets::of(&settings.endpoint),
             health: Health::Idle,
             since: Timestamp::now(),
             closed: false,
@@ -88,7 +91,7 @@ impl Life {
     /// The idle link that was not used for the longest time. The main link comes last, whatever its age.
     pub(super) fn oldest_idle(&self, but: &LinkKey) -> Option<Arc<HeldLink>> {
         self.open_links()
-            .filter(|held| held.key() != but && held.in_flight() == 0)
+            .filter(|held| held.key() != but && held.is_idle())
             .min_by_key(|held| (*held.key() == LinkKey::Main, held.last_used()))
             .cloned()
     }
@@ -101,7 +104,7 @@ impl Life {
     pub(super) fn note_error(&mut self, error: &dyn fmt::Display) {
         self.last_error = Some(LastError {
             at: Timestamp::now(),
-            text: error.to_string(),
+            text: self.secrets.hidden(error.to_string()),
         });
     }
 

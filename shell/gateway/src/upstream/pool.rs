@@ -225,7 +225,7 @@ impl Upstream {
             if !life.has(held) {
                 return true;
             }
-            if held.in_flight() > 0 || held.last_used().elapsed() < idle {
+            if !held.is_idle() || held.last_used().elapsed() < idle {
                 return false;
             }
             life.slots.remove(held.key());
@@ -250,7 +250,7 @@ async fn watch(upstream: Weak<Upstream>, held: Weak<HeldLink>, link: Link, idle:
         let due = match (idle, held.upgrade()) {
             (_, None) => return,
             (None, Some(_)) => None,
-            (Some(idle), Some(held)) if held.in_flight() > 0 => Some(Instant::now() + idle),
+            (Some(idle), Some(held)) if !held.is_idle() => Some(Instant::now() + idle),
             (Some(idle), Some(held)) => Some(held.last_used() + idle),
         };
         let passed = async {

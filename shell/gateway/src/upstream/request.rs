@@ -67,6 +67,7 @@ impl Upstream {
             limit,
             aside,
             sent,
+            keeps: true,
         };
         self.send(key, face, asking, again).await
     }
@@ -133,6 +134,9 @@ impl Upstream {
         if using.held().has_ended() {
             using = self.using(key, face).await?;
         }
+        if stands {
+            using.stand(asking.keeps);
+        }
         let began = Instant::now();
         let mut outcome = exchange(&using, asking, limit).await;
         if let Err(error) = &outcome
@@ -145,6 +149,9 @@ impl Upstream {
                 return Err(UpstreamError::Unread { server });
             }
             using = self.using(key, face).await?;
+            if stands {
+                using.stand(asking.keeps);
+            }
             outcome = exchange(&using, asking, limit).await;
         }
         match outcome {

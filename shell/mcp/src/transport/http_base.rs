@@ -10,6 +10,7 @@ use crate::endpoint::Url;
 use crate::error::{Evidence, McpError, ProtocolFault};
 use crate::limits::Limits;
 use crate::message::Message;
+use crate::secrets::Secrets;
 
 /// Redirects followed in a row.
 const REDIRECTS: usize = 5;
@@ -25,6 +26,7 @@ pub(crate) struct HttpBase {
     address: Address,
     message_headers: HeaderMap,
     pub(super) limits: Limits,
+    secrets: Secrets,
 }
 
 /// One HTTP request.
@@ -68,6 +70,7 @@ impl HttpBase {
             address,
             message_headers,
             limits: limits.clone(),
+            secrets: Secrets::of_pairs(&endpoint.headers),
         })
     }
 
@@ -223,13 +226,14 @@ impl HttpBase {
                 }
             }
         }
+        let text = String::from_utf8_lossy(&body).into_owned();
         Refusal {
             status: status.as_u16(),
             id: None,
             error: McpError::Http {
                 method: step.to_owned(),
                 status: status.as_u16(),
-                excerpt: excerpt(&body),
+                excerpt: excerpt(self.secrets.hidden(text).as_bytes()),
             },
         }
     }

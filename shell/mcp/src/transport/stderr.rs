@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 /// How much is kept: enough for a stack trace.
 const KEPT_BYTES: usize = 8 * 1024;
@@ -15,11 +15,16 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads until the end so that the program never blocks on its error output.
-    pub(super) async fn drain<R: AsyncRead + Unpin>(self, mut from: R) {
+    /// Reads until the end so that the program never blocks on its error output, and shows it where that
+    /// is wanted.
+    pub(super) async fn drain<R: AsyncRead + Unpin>(self, mut from: R, shows: bool) {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             let (read, _rest) = buffer.split_at(count);
+            if shows {
+                // Where nobody sees it, it is still kept.
+                let _shown = tokio::io::stderr().write_all(read).await;
+            }
             let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
             bytes.extend(read);
             let excess = bytes.len().saturating_sub(KEPT_BYTES);

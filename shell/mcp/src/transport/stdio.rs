@@ -18,6 +18,7 @@ use crate::endpoint::Command;
 use crate::error::{Counted, Evidence, McpError};
 use crate::limits::Limits;
 use crate::message::Message;
+use crate::secrets::Secrets;
 use crate::serve::answer;
 
 /// Messages waiting to be written; more of them make the sender wait.
@@ -37,6 +38,7 @@ pub(crate) struct Stdio {
     writer: OwnedTask,
     errors: OwnedTask,
     limits: Limits,
+    secrets: Secrets,
 }
 
 #[derive(Debug, Default)]
@@ -84,9 +86,12 @@ impl Stdio {
                 limits.clone(),
             ))),
             writer: OwnedTask(tokio::spawn(write(input, queued, Arc::clone(&shared)))),
-            errors: OwnedTask(tokio::spawn(shared.stderr.clone().drain(errors))),
+            errors: OwnedTask(tokio::spawn(
+                shared.stderr.clone().drain(errors, command.shows_errors),
+            )),
             shared,
             limits: limits.clone(),
+            secrets: Secrets::of_pairs(&command.env),
         })
     }
 
@@ -127,9 +132,9 @@ impl Stdio {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         Box::new(Evidence {
-            stderr: self.shared.stderr.text(),
+            stderr: self.secrets.hidden(self.shared.stderr.text()),
             skipped_lines: noise.lines,
-            last_skipped: noise.last.clone(),
+            last_skipped: self.secrets.hidden(noise.last.clone()),
         })
     }
 
@@ -143,6 +148,7 @@ impl Stdio {
             writer,
             errors,
             limits,
+            secrets: _,
         } = self;
         shared.requests.end(Ended::Closed);
         shared.closing.notify_one();

@@ -16,6 +16,7 @@ fn program(path: &Path, args: &[&str]) -> Endpoint {
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         env: Vec::new(),
         directory: None,
+        shows_errors: false,
     })
 }
 
@@ -247,6 +248,7 @@ async fn npx_and_what_it_starts_end() {
             format!("npx-{}", std::process::id()),
         )],
         directory: Some(project),
+        shows_errors: false,
     });
     let mark = format!("TOOLWARDEN_MARK=npx-{}\0", std::process::id());
     let client = Client::connect(&endpoint, &Limits::default())

@@ -148,6 +148,7 @@ async fn missing_programs_and_directories() {
     };
     let lost = Command {
         directory: Some("/no/such".into()),
+        shows_errors: false,
         ..command
     };
     let error = refusal(&Endpoint::Command(lost), &short()).await;

@@ -67,6 +67,7 @@ pub(crate) fn stdio_fixture(mode: &str, more: &[&str]) -> Endpoint {
         args,
         env: Vec::new(),
         directory: None,
+        shows_errors: false,
     })
 }
 

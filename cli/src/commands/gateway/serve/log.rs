@@ -109,7 +109,8 @@ impl Log {
             parts.push(changes.taken_over.join(", "));
         }
         let what = if parts.is_empty() {
-            "policy and secrets".to_owned()
+            "nothing that the settings themselves say; policy and other files were read again"
+                .to_owned()
         } else {
             parts.join("; ")
         };

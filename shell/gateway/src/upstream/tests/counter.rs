@@ -21,6 +21,7 @@ pub(super) fn command(program: &str, args: Vec<String>) -> Endpoint {
         args,
         env: Vec::new(),
         directory: None,
+        shows_errors: false,
     })
 }
 

@@ -183,6 +183,7 @@ impl Published {
                 .map(|(key, value)| ((*key).to_owned(), text(value)))
                 .collect(),
             directory: Some(folder.to_owned()),
+            shows_errors: false,
         })
     }
 

@@ -75,6 +75,7 @@ impl Taking {
                 args,
                 env,
                 directory,
+                shows_errors: false,
             }));
         }
         let addresses = ["url", "serverUrl"];

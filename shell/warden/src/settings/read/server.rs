@@ -142,6 +142,7 @@ impl Reading<'_> {
             args: args.clone().unwrap_or_default(),
             env,
             directory,
+            shows_errors: false,
         };
         let shown = self.shown.get(&at.pointer);
         let written = shown.unwrap_or(&command.program);

@@ -48,6 +48,7 @@ fn command(program: &str, args: &[&str]) -> Endpoint {
         args: args.iter().map(|&it| it.to_owned()).collect(),
         env: Vec::new(),
         directory: None,
+        shows_errors: false,
     })
 }
 
@@ -60,6 +61,7 @@ fn servers() -> Vec<ServerSettings> {
             ("DEBUG".to_owned(), "true".to_owned()),
         ],
         directory: Some(PathBuf::from("etc/work")),
+        shows_errors: false,
     });
     let docs = Endpoint::Url(Url {
         url: "https://user:pass@docs.example.com/mcp?key=s".to_owned(),
