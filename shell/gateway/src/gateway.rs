@@ -1,7 +1,7 @@
 //! The gateway: what it is made of, and what keeps going while it runs.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use toolwarden_warden::settings::Settings;
 use crate::catalogue::{
     Kind, ListError, Looking, Names, Naming, Shelf, ToolItem, ToolList, collision,
 };
-use crate::conversation::{Conversation, Conversations};
+use crate::conversation::{Conversation, Conversations, TaskOwners};
 use crate::metrics::GatewayMetrics;
 use crate::relay::Parking;
 use crate::traces::Tracer;
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) shelves: ArcSwap<Vec<Arc<Shelf>>>,
     pub(crate) directory: ArcSwap<Directory>,
     pub(crate) parking: Parking,
+    pub(crate) task_owners: TaskOwners,
     /// Whether there is one agent for one server, which is told of that agent.
     pub(crate) alone: bool,
     ending: watch::Sender<bool>,
@@ -84,6 +85,7 @@ impl Gateway {
                 shelves: ArcSwap::default(),
                 directory: ArcSwap::default(),
                 parking: Parking::default(),
+                task_owners: TaskOwners::default(),
                 alone,
                 ending: watch::Sender::new(false),
                 closed: broadcast::Sender::new(CLOSED),
@@ -229,9 +231,11 @@ impl Gateway {
             mode: settings.prefix,
             separator: settings.separator.clone(),
         };
-        let offered = known
-            .iter()
-            .map(|(server, tools)| (server, tools.keys().cloned().collect::<BTreeSet<_>>()));
+        let offered = known.iter().map(|(server, tools)| {
+            let tools = tools.iter();
+            let tools = tools.map(|(name, it)| (Arc::clone(name), it.withheld().is_none()));
+            (server, tools.collect())
+        });
         let names = naming.assign(offered);
         let mut withheld = BTreeMap::new();
         let mut tools = Vec::new();
@@ -247,7 +251,8 @@ impl Gateway {
                     continue;
                 };
                 let unread = matches!(&defaults, Some(Err(_))).then(|| UNREAD_DEFAULTS.to_owned());
-                if let Some(why) = tool.withheld().or(unread) {
+                let renamed = || naming.out_of_policy(name, shown, &self.shared.guard);
+                if let Some(why) = tool.withheld().or(unread).or_else(renamed) {
                     withheld.insert(shown.to_string(), why);
                 }
                 let defaults = defaults.as_ref().and_then(|read| read.as_ref().ok());

@@ -9,6 +9,8 @@ use tokio::sync::Notify;
 /// The most messages that wait for an agent to read them, and the most bytes of more than one.
 const WAITING: usize = 256;
 const WAITING_BYTES: usize = 4 << 20;
+/// The most bytes of answers that wait for an agent that does not read.
+const ANSWER_BYTES: usize = 64 << 20;
 
 /// Where messages for an agent go while it waits for an answer. Each is the text of one JSON-RPC message.
 #[derive(Debug)]
@@ -49,9 +51,12 @@ impl Outlet {
     }
 
     /// Sends an answer, unless nobody reads. There is one for each request and nothing in its place, so
-    /// that it is taken whatever waits.
+    /// that much may wait.
     pub fn answer(&self, message: String) -> bool {
-        self.put(message, |_, _| true)
+        self.put(message, |waiting, message| {
+            let bytes: usize = waiting.iter().map(String::len).sum();
+            waiting.is_empty() || bytes + message.len() <= ANSWER_BYTES
+        })
     }
 
     fn put(&self, message: String, fits: fn(&VecDeque<String>, &str) -> bool) -> bool {

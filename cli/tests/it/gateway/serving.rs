@@ -223,3 +223,46 @@ fn a_server_that_cannot_be_started_is_told_of() {
     let told = process.wait_for("failed gone: ");
     assert!(told.contains("no-such-program"), "{told}");
 }
+
+/// A server that goes is ended, also one that is listened to all the time.
+#[test]
+fn servers_that_are_exchanged_leave_no_process_behind() {
+    let sandbox = Sandbox::new();
+    let settings = |value: u32| {
+        let text = shop_settings("").replace("drain: 5s", "drain: 100ms");
+        text.replace("sessions: shared", &format!("env: {{X: \"{value}\"}}"))
+    };
+    sandbox.write("toolwarden.yaml", &settings(0));
+    let served = Served::start(&sandbox, &[]);
+    let ours = || servers_of(served.process.id());
+    assert_eq!(served.tools().len(), 7);
+    let mut before = ours();
+    for value in 1..4 {
+        sandbox.write("toolwarden.yaml", &settings(value));
+        until(|| {
+            let now = ours();
+            (now.len() == 1 && now != before).then(|| before = now)
+        })
+        .unwrap_or_else(|| panic!("{value}: {:?} run", ours()));
+    }
+    assert_eq!(served.tools().len(), 7);
+}
+
+/// What a server says when it fails may have its secrets in it.
+#[test]
+fn secrets_of_servers_are_in_no_error() {
+    let sandbox = Sandbox::new();
+    let failing = r#"{command: sh, args: [-c, 'echo "no entry for $TOK" >&2; exit 3'], env: {TOK: "${TOK}"}}"#;
+    let text =
+        format!("servers: {{bad: {failing}}}\nidentity: {{anonymous: ada, admins: [ada]}}\n");
+    sandbox.write("toolwarden.yaml", &text);
+    let mut command = sandbox.command();
+    command.env("TOK", "hunter2-and-more");
+    let served = Served::start_as(command, &[]);
+    let told = served.process.wait_for("no entry for ***");
+    assert!(!told.contains("hunter2"), "{told}");
+    let answer = served.call("bad__x", &json!({})).to_string();
+    assert!(!answer.contains("hunter2"), "{answer}");
+    let store = std::fs::read(sandbox.path("toolwarden.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&store).contains("hunter2"));
+}

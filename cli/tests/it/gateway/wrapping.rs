@@ -190,3 +190,19 @@ fn a_server_that_cannot_be_started_is_an_answer() {
             .contains("no-such-program")
     );
 }
+
+/// A desktop client shows what its servers write there.
+#[test]
+fn what_the_server_says_on_standard_error_is_seen() {
+    let sandbox = Sandbox::new();
+    let program = cargo_bin!("toolwarden").to_str().unwrap();
+    let script = format!("echo hello from the server >&2; exec '{program}' __demo-server");
+    let (answers, said) = wrap(&sandbox, &["--name", "shop", "--", "sh", "-c", &script]);
+    assert_eq!(names(&answers[1]).len(), 7);
+    assert_eq!(said.err, "hello from the server\n");
+    let (_, said) = wrap(&sandbox, &["--name", "x", "--", "./no-such-program"]);
+    assert!(said.err.contains("no-such-program"), "{}", said.err);
+    let header = ["--header", "A: b", "--", "cat"];
+    let (_, said) = wrap(&sandbox, &header);
+    assert_eq!(said.code, 2, "{}", said.err);
+}

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use toolwarden_guard::{ALL_PASSED, Code, Denial, Gate};
-use toolwarden_warden::guard::Call;
+use toolwarden_warden::guard::{Call, OpenCall};
 
 use super::answer::{Answer, seconds, time};
 use super::asking::Asking;
@@ -93,6 +93,14 @@ pub(super) async fn complete(asking: Asking) -> Handled {
         ));
     }
     let gateway = asking.gateway();
+    if outcome == "succeeded" && !caller.admin && gateway.sees_the_end_of(&held.open) {
+        pending.hold(id, held);
+        return Err(ApiError::new(
+            ErrorKind::Forbidden,
+            "the tool is of a server behind this gateway, and its success moves a workflow on",
+            "Call it at `/mcp`, where its end is seen, or have an administrator tell it.",
+        ));
+    }
     let Held {
         open,
         by: _,
@@ -148,6 +156,11 @@ impl Gateway {
         };
         let oldest = shelf.upstream.settings().watch.before_call;
         self.look_at(&shelf, oldest).await.map(drop)
+    }
+
+    /// Whether the end of a call moves a workflow and need not be told by whoever has to follow it.
+    fn sees_the_end_of(&self, open: &OpenCall) -> bool {
+        open.leads_to().is_some() && self.named(open.tool()).is_some()
     }
 }
 

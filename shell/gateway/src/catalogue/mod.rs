@@ -7,5 +7,5 @@ mod shelf;
 
 pub use kind::Kind;
 pub use list::{Item, List, ListError};
-pub use names::{Named, Names, Naming, collision};
+pub use names::{Named, Names, Naming, Offered, collision};
 pub use shelf::{Look, Looking, Shelf, ToolItem, ToolList};

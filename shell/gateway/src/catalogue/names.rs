@@ -1,9 +1,10 @@
 //! Names as agents see them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use toolwarden_warden::guard::LiveGuard;
 use toolwarden_warden::settings::PrefixMode;
 
 /// How names are made.
@@ -14,6 +15,9 @@ pub struct Naming {
     /// What stands between the two.
     pub separator: String,
 }
+
+/// What a server has, and whether it is served.
+pub type Offered = BTreeMap<Arc<str>, bool>;
 
 /// What agents call things, and what those are.
 #[derive(Debug, Default)]
@@ -34,30 +38,41 @@ pub struct Named {
 }
 
 impl Naming {
-    /// Names what servers have. What two of them would share is refused to both.
+    /// Names what servers have. What two of them would share is refused to both, unless just one of
+    /// them serves it: nobody takes a name from somebody by offering what is withheld.
     #[must_use]
-    pub fn assign<'n>(
-        &self,
-        offered: impl IntoIterator<Item = (&'n Arc<str>, BTreeSet<Arc<str>>)>,
-    ) -> Names {
+    pub fn assign<'n>(&self, offered: impl IntoIterator<Item = (&'n Arc<str>, Offered)>) -> Names {
         let offered: Vec<_> = offered.into_iter().collect();
-        let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
-        for name in offered.iter().flat_map(|(_, names)| names) {
-            *holders.entry(name).or_default() += 1;
+        let mut holders: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        for (name, is_served) in offered.iter().flat_map(|(_, names)| names) {
+            let (all, serving) = holders.entry(name).or_default();
+            *all += 1;
+            *serving += usize::from(*is_served);
         }
-        let mut wanted: BTreeMap<Arc<str>, Vec<Named>> = BTreeMap::new();
+        let mut wanted: BTreeMap<Arc<str>, Vec<(Named, bool)>> = BTreeMap::new();
         for (server, names) in &offered {
-            for name in names {
-                let alone = holders.get(&**name) == Some(&1);
+            for (name, is_served) in names {
+                let alone = match holders.get(&**name) {
+                    Some((1, _)) => true,
+                    Some((_, 1)) => *is_served,
+                    _ => false,
+                };
                 let shown = self.shown(server, name, alone);
-                wanted.entry(shown).or_default().push(Named {
+                let named = Named {
                     server: Arc::clone(server),
                     name: Arc::clone(name),
-                });
+                };
+                wanted.entry(shown).or_default().push((named, *is_served));
             }
         }
         let mut names = Names::default();
-        for (shown, mut wanting) in wanted {
+        for (shown, wanting) in wanted {
+            let serving = wanting.iter().filter(|(_, is_served)| *is_served).count();
+            let wanting = wanting.into_iter();
+            let mut wanting: Vec<Named> = wanting
+                .filter(|(_, is_served)| serving != 1 || *is_served)
+                .map(|(named, _)| named)
+                .collect();
             match (wanting.pop(), wanting.is_empty()) {
                 (Some(named), true) => {
                     let of_server = names.shown.entry(Arc::clone(&named.server)).or_default();
@@ -72,6 +87,21 @@ impl Naming {
             }
         }
         names
+    }
+
+    /// Why a tool whose name was changed by that of another may not be called: the policy has rules for
+    /// it by the name it had.
+    #[must_use]
+    pub fn out_of_policy(&self, name: &str, shown: &str, guard: &LiveGuard) -> Option<String> {
+        let lost = self.mode == PrefixMode::Conflict
+            && name != shown
+            && guard.names_tool(name)
+            && !guard.names_tool(shown);
+        lost.then(|| {
+            format!(
+                "the policy has rules for `{name}`, which several servers have now; write them for `{shown}`"
+            )
+        })
     }
 
     fn shown(&self, server: &Arc<str>, name: &Arc<str>, alone: bool) -> Arc<str> {
@@ -128,12 +158,15 @@ mod tests {
     use super::*;
 
     fn names(mode: PrefixMode, servers: &[(&str, &[&str])]) -> Names {
-        let servers: Vec<(Arc<str>, BTreeSet<Arc<str>>)> = servers
+        let servers: Vec<(Arc<str>, Offered)> = servers
             .iter()
             .map(|(server, names)| {
                 (
                     (*server).into(),
-                    names.iter().map(|it| (*it).into()).collect(),
+                    names
+                        .iter()
+                        .map(|it| (it.trim_end_matches('?').into(), !it.ends_with('?')))
+                        .collect(),
                 )
             })
             .collect();
@@ -155,6 +188,19 @@ mod tests {
             Some(shown)
         );
         Some(format!("{} of {}", named.name, named.server))
+    }
+
+    /// `?` marks what is withheld.
+    #[test]
+    fn what_is_withheld_takes_no_name_away() {
+        let servers: [(&str, &[&str]); 2] = [("bank", &["pay"]), ("evil", &["pay?"])];
+        let conflict = names(PrefixMode::Conflict, &servers);
+        assert_eq!(means(&conflict, "pay").unwrap(), "pay of bank");
+        assert_eq!(means(&conflict, "evil__pay").unwrap(), "pay of evil");
+        let never = names(PrefixMode::Never, &servers);
+        assert_eq!(means(&never, "pay").unwrap(), "pay of bank");
+        let both: [(&str, &[&str]); 2] = [("a", &["x?"]), ("b", &["x?"])];
+        assert!(names(PrefixMode::Never, &both).refused("x").is_some());
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::upstream::{LinkKey, Upstream};
 /// The most lists of one server that are kept, one for each face.
 const MOST_FACES: usize = 16;
 
+/// The most other lists: of prompts, resources and templates.
+const MOST_OTHERS: usize = 3 * MOST_FACES;
+
 /// How long lists that are not watched are kept.
 const UNWATCHED: Duration = Duration::from_secs(60);
 
@@ -443,7 +446,12 @@ impl Shelf {
         let fetch = List::fetch(&self.upstream, kind, &looking.key, &looking.face, stateless);
         // Servers that have resources need not have templates.
         let list = Arc::new(fetch.await.or_else(ListError::unless_unknown)?);
-        lock(&self.others).insert(place, (fetched, Arc::clone(&list)));
+        let mut others = lock(&self.others);
+        others.retain(|_, (fetched, _)| fetched.elapsed() < UNWATCHED);
+        if others.len() < MOST_OTHERS || *place.1 == *OWN {
+            others.insert(place, (fetched, Arc::clone(&list)));
+        }
+        drop(others);
         Ok(list)
     }
 

@@ -3,6 +3,7 @@
 mod asks;
 mod event_log;
 mod table;
+mod task_owners;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use crate::outlet::Outlet;
 pub use asks::{AgentAnswer, PendingAnswer};
 pub use event_log::{Event, EventLog};
 pub use table::{Conversations, Opened, TooMany};
+pub use task_owners::TaskOwners;
 pub use tasks::OpenTasks;
 
 /// What the gateway remembers of one agent between its requests.

@@ -13,6 +13,8 @@ use crate::agent::Agent;
 
 /// The most conversations at a time.
 const MOST: usize = 100_000;
+/// Which part of them one principal may have, so that none locks the others out.
+const SHARE: usize = 4;
 const SHARDS: usize = 64;
 
 /// All conversations by name.
@@ -20,6 +22,7 @@ const SHARDS: usize = 64;
 pub struct Conversations {
     shards: Vec<Mutex<HashMap<Arc<str>, Arc<Conversation>>>>,
     held: AtomicUsize,
+    by_principal: Mutex<HashMap<Arc<str>, usize>>,
     most: usize,
 }
 
@@ -38,8 +41,9 @@ pub struct Opened {
 
 /// There is no room for one more conversation.
 #[derive(Debug, Error)]
-#[error("the gateway holds {most} conversations already; end some, or shorten `sessions.idle`")]
+#[error("{whose} {most} conversations already; end some, or shorten `sessions.idle`")]
 pub struct TooMany {
+    whose: &'static str,
     most: usize,
 }
 
@@ -58,6 +62,7 @@ impl Conversations {
                 .take(SHARDS)
                 .collect(),
             held: AtomicUsize::new(0),
+            by_principal: Mutex::default(),
             most,
         }
     }
@@ -74,14 +79,26 @@ impl Conversations {
             agent,
         } = with;
         if self.held.load(Ordering::Acquire) >= self.most {
-            return Err(TooMany { most: self.most });
+            let whose = "the gateway holds";
+            let most = self.most;
+            return Err(TooMany { whose, most });
         }
+        let most = (self.most / SHARE).max(1);
+        if lock(&self.by_principal)
+            .get(&principal)
+            .is_some_and(|held| *held >= most)
+        {
+            let whose = "you have";
+            return Err(TooMany { whose, most });
+        }
+        let owner = Arc::clone(&principal);
         let made = Conversation::new(Arc::clone(&id), principal, session, groups, agent, now);
         let made = Arc::new(made);
         if let Some(shard) = self.shard(&id)
             && lock(shard).insert(id, Arc::clone(&made)).is_none()
         {
             self.held.fetch_add(1, Ordering::AcqRel);
+            *lock(&self.by_principal).entry(owner).or_default() += 1;
         }
         Ok(made)
     }
@@ -101,8 +118,7 @@ impl Conversations {
     /// Ends a conversation; gives it where there was one.
     pub fn close(&self, id: &str) -> Option<Arc<Conversation>> {
         let gone = lock(self.shard(id)?).remove(id)?;
-        self.held.fetch_sub(1, Ordering::AcqRel);
-        gone.end();
+        self.gone(&gone);
         Some(gone)
     }
 
@@ -116,11 +132,23 @@ impl Conversations {
             let expired = shard.extract_if(|_, it| unused(it));
             gone.extend(expired.map(|(_, it)| it));
         }
-        self.held.fetch_sub(gone.len(), Ordering::AcqRel);
         for conversation in &gone {
-            conversation.end();
+            self.gone(conversation);
         }
         gone
+    }
+
+    fn gone(&self, conversation: &Conversation) {
+        self.held.fetch_sub(1, Ordering::AcqRel);
+        let mut held = lock(&self.by_principal);
+        if let Some(count) = held.get_mut(&conversation.principal) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                held.remove(&conversation.principal);
+            }
+        }
+        drop(held);
+        conversation.end();
     }
 
     /// Every conversation.
@@ -155,5 +183,47 @@ impl Conversations {
             sum.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
         self.shards.get(at % SHARDS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwarden_mcp::{Era, Face};
+
+    use super::*;
+    use crate::agent::nothing;
+
+    #[test]
+    fn nobody_has_more_than_a_part() {
+        let all = Conversations::holding(8);
+        let agent = Agent {
+            era: Era::Handshake,
+            version: String::new(),
+            face: Face {
+                capabilities: nothing().into(),
+                info: nothing().into(),
+            },
+            log_level: None,
+        };
+        let open = |id: &str, principal: &str| {
+            let with = Opened {
+                principal: principal.into(),
+                session: None,
+                groups: None,
+                agent: agent.clone(),
+            };
+            all.open(id.into(), with, 0)
+                .map(drop)
+                .map_err(|it| it.to_string())
+        };
+        for id in ["1", "2"] {
+            open(id, "ada").unwrap();
+        }
+        assert!(open("3", "ada").unwrap_err().starts_with("you have 2 "));
+        open("3", "ben").unwrap();
+        all.close("1").unwrap();
+        open("4", "ada").unwrap();
+        all.expire(u64::MAX, Duration::ZERO);
+        assert!(all.is_empty() && lock(&all.by_principal).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Permitted calls whose answers come later, from tasks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use serde_json::value::RawValue;
@@ -14,9 +14,23 @@ const MOST: usize = 256;
 
 /// Calls that are open until their tasks are over, by the names agents know.
 #[derive(Debug, Default)]
-pub struct OpenTasks(Mutex<BTreeMap<String, OpenCall>>);
+pub struct OpenTasks(Mutex<BTreeMap<String, OpenCall>>, Mutex<BTreeSet<String>>);
 
 impl OpenTasks {
+    /// Remembers that the answer of a task is not for the agent.
+    pub(crate) fn withhold(&self, task: &str) {
+        let mut withheld = lock(&self.1);
+        if withheld.len() >= MOST {
+            withheld.pop_first();
+        }
+        withheld.insert(task.to_owned());
+    }
+
+    /// Whether the answer of a task was withheld.
+    pub(crate) fn is_withheld(&self, task: &str) -> bool {
+        lock(&self.1).contains(task)
+    }
+
     /// Keeps a call open. The oldest makes room, and counts as abandoned.
     pub(crate) fn keep(&self, task: String, open: OpenCall) {
         let mut tasks = lock(&self.0);
@@ -46,7 +60,7 @@ impl OpenTasks {
             ),
         };
         // The answer itself is fetched with another request in the handshake era, which settles the call.
-        let fetched_later = method == "tasks/get"
+        let fetched_later = method != "tasks/result"
             && members.text("status").as_deref() == Some("completed")
             && members.get("result").is_none();
         if over && !fetched_later {

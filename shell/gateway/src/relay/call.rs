@@ -120,7 +120,7 @@ impl Gateway {
         }))
     }
 
-    pub(super) fn named(&self, name: &str) -> Option<Named> {
+    pub(crate) fn named(&self, name: &str) -> Option<Named> {
         self.shared.directory.load().tools.find(name).cloned()
     }
 
@@ -230,7 +230,8 @@ impl Gateway {
         let began = self.now();
         let reply = match exchanged {
             Exchanged::Answered(Ok(result)) => {
-                self.settle_result(asked, shelf, tool, open, result).await
+                let settled = self.settle_result(asked, shelf, tool, open, result).await;
+                settled.unwrap_or_else(|withheld| withheld)
             }
             Exchanged::Answered(Err(error)) => {
                 let words = format!("{} ({})", error.message, error.code);
@@ -253,14 +254,18 @@ impl Gateway {
         }
     }
 
-    async fn settle_result(
+    /// Tells the guard what a result says of the end of a call, and makes the answer of it.
+    ///
+    /// # Errors
+    /// The result is withheld.
+    pub(super) async fn settle_result(
         &self,
         asked: &Arc<Asked>,
         shelf: &Arc<Shelf>,
         tool: &str,
         open: OpenCall,
-        result: Box<RawValue>,
-    ) -> Reply {
+        mut result: Box<RawValue>,
+    ) -> Result<Reply, Reply> {
         let server = shelf.upstream.name();
         match look(&result) {
             Looked::ToolError => {
@@ -269,14 +274,15 @@ impl Gateway {
                 let words = error_words(&result);
                 open.failed_soon(&words).settled().await.ok();
             }
-            Looked::InputRequired => {
-                open.suspended_soon().settled().await.ok();
-                return Reply::raw(result);
-            }
+            Looked::InputRequired => drop(open.suspended_soon().settled().await),
             Looked::Task => {
-                let shown = self.with_shown_task(shelf, Some(&result)).unwrap_or(result);
-                self.keep_task(asked, &shown, open);
-                return Reply::raw(shown);
+                result = self.with_shown_task(shelf, Some(&result)).unwrap_or(result);
+                self.keep_task(asked, &result, open);
+            }
+            Looked::Contradictory => {
+                let why = "it says that it is no answer, and has one in it";
+                open.failed_soon(&why).settled().await.ok();
+                return Err(self.withheld_answer(tool, &why));
             }
             Looked::Complete => {
                 self.shared.watch.observe(server, tool, result.get().into());
@@ -287,22 +293,21 @@ impl Gateway {
                     open.succeeded_unseen_soon()
                 };
                 if let Err(rejected) = settling.settled().await {
-                    let text = format!(
-                        "The answer of `{tool}` was withheld: {rejected}. Go on without it, or tell the person you work for."
-                    );
-                    return hindered(&text, "invalid_output", self.settings().denials);
+                    return Err(self.withheld_answer(tool, &rejected));
                 }
                 if moves {
                     self.tell_moved(asked);
                 }
             }
         }
-        if shelf.upstream.settings().watch.strip_hidden
-            && let Cow::Owned(stripped) = strip_hidden(result.get())
-        {
-            return Reply::Result(stripped);
-        }
-        Reply::raw(result)
+        Ok(stripped(shelf, result))
+    }
+
+    fn withheld_answer(&self, tool: &str, why: &dyn std::fmt::Display) -> Reply {
+        let text = format!(
+            "The answer of `{tool}` was withheld: {why}. Go on without it, or tell the person you work for."
+        );
+        hindered(&text, "invalid_output", self.settings().denials)
     }
 
     /// What is told of a tool that no server has.
@@ -382,6 +387,16 @@ fn check_headers(asked: &Asked, route: &Route, called: &Called<'_>) -> Result<()
         .headers
         .check(arguments.as_deref(), |name| asked.headers.sent(name));
     held.map_err(|message| Reply::error(HEADER_MISMATCH, message))
+}
+
+/// A result without hidden characters, where its server's are not to be seen.
+pub(super) fn stripped(shelf: &Shelf, result: Box<RawValue>) -> Reply {
+    if shelf.upstream.settings().watch.strip_hidden
+        && let Cow::Owned(stripped) = strip_hidden(result.get())
+    {
+        return Reply::Result(stripped);
+    }
+    Reply::raw(result)
 }
 
 /// The text of a tool's error, for the log.

@@ -242,8 +242,10 @@ fn with_token(
     let Some(text) = params else {
         return (None, None);
     };
-    // Most requests have none, and searching text is cheaper than taking it apart.
-    if memmem::find(text.get().as_bytes(), b"progressToken").is_none() {
+    // Most requests have none, and searching text is cheaper than taking it apart. A name may be written
+    // with escapes.
+    let has = |word: &[u8]| memmem::find(text.get().as_bytes(), word).is_some();
+    if !has(b"progressToken") && !has(b"\\u") {
         return (Some(Cow::Borrowed(text)), None);
     }
     let mut members = Members::of_optional(Some(text));
@@ -275,6 +277,10 @@ mod tests {
             r#"{"name":"t","_meta":{"a":1,"progressToken":7}}"#
         );
         assert_eq!(token.as_deref(), Some(r#""x""#));
+        let text = raw(r#"{"_meta":{"progress\u0054oken":"y"}}"#);
+        let (params, token) = with_token(Some(&text), 7);
+        assert_eq!(params.unwrap().get(), r#"{"_meta":{"progressToken":7}}"#);
+        assert_eq!(token.as_deref(), Some(r#""y""#));
         let text = raw(r#"{"arguments":{"progressToken":"x"}}"#);
         let (params, token) = with_token(Some(&text), 7);
         assert_eq!((params.unwrap().get(), token), (text.get(), None));

@@ -17,7 +17,7 @@ use super::asked::{Asked, STATE_KEY};
 use super::denial::denied;
 use super::result::private;
 use super::{Gateway, Reply};
-use crate::catalogue::{Kind, List, ListError, Names, Naming, Shelf, ToolList, collision};
+use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolList, collision};
 use crate::gateway::Directory;
 use toolwarden_warden::settings::DenialForm;
 
@@ -227,10 +227,10 @@ impl Gateway {
             mode: settings.prefix,
             separator: settings.separator.clone(),
         };
-        let offered: Vec<(Arc<str>, BTreeSet<Arc<str>>)> = lists
+        let offered: Vec<(Arc<str>, Offered)> = lists
             .iter()
             .map(|(shelf, list)| {
-                let names = list.items.iter().map(|item| Arc::clone(&item.key));
+                let names = list.items.iter().map(|item| (Arc::clone(&item.key), true));
                 (shelf.upstream.name().into(), names.collect())
             })
             .collect();

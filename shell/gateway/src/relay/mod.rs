@@ -12,6 +12,7 @@ mod lists;
 mod opening;
 mod parking;
 mod pass;
+mod readable;
 mod restoring;
 mod result;
 mod task_ids;
@@ -21,7 +22,7 @@ mod traced;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolwarden_mcp::codes::{INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
+use toolwarden_mcp::codes::{INVALID_REQUEST, METHOD_NOT_FOUND};
 use toolwarden_mcp::serve::answer;
 use toolwarden_mcp::{Era, Members, Message, RpcError};
 
@@ -33,6 +34,7 @@ pub(crate) use flights::Flights;
 pub use hearing::GatewayHearing;
 pub use opening::Initialized;
 pub use parking::Parking;
+use readable::readable;
 
 /// What an agent gets for a request.
 #[derive(Debug)]
@@ -149,8 +151,15 @@ impl Gateway {
             }
             // Servers were told when they were reached.
             "notifications/initialized" => {}
-            // Cancellation and progress of what servers asked belong to the answers of the agent.
-            method => self.pass_notification(asked, method, params).await,
+            // Cancellation and progress of what servers asked belong to the answers of the agent. A
+            // request without an id is no notification, and nobody decided it.
+            method
+                if method.starts_with("notifications/")
+                    && !matches!(params.map(readable), Some(Err(_))) =>
+            {
+                self.pass_notification(asked, method, params).await;
+            }
+            _ => {}
         }
     }
 
@@ -187,18 +196,6 @@ impl Reply {
             Self::Error(error) => Some(answer::outcome(id, Err(error))),
             Self::Nothing => None,
         }
-    }
-}
-
-/// The members of parameters. Those that are no object are refused, and those that say the same thing
-/// twice: whoever reads the other one would do something else than what was decided.
-fn readable(params: &RawValue) -> Result<Members<'_>, Reply> {
-    let invalid = |text: String| Reply::error(INVALID_PARAMS, text);
-    let members = Members::of(params);
-    let members = members.map_err(|error| invalid(format!("params is no object: {error}")))?;
-    match members.twice() {
-        Some(twice) => Err(invalid(format!("params has `{twice}` twice"))),
-        None => Ok(members),
     }
 }
 

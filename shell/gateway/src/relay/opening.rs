@@ -28,6 +28,32 @@ pub struct Initialized {
     pub result: String,
 }
 
+/// The longest name of a session, and the most that an agent may say of what it can do: both are kept for
+/// as long as the conversation.
+const LONGEST_NAME: usize = 256;
+const LONGEST_CAPABILITIES: usize = 16 * 1024;
+
+/// The name an agent gives its session.
+fn session_name(members: &Members<'_>, face: &Face) -> Result<Option<Arc<str>>, RpcError> {
+    let meta = members.object("_meta");
+    let named = meta.as_ref().and_then(|meta| meta.text(SESSION_KEY));
+    let refused = |what: &str, most: usize| RpcError {
+        code: INVALID_PARAMS,
+        message: format!("{what} is longer than {most} bytes"),
+        data: None,
+    };
+    if named.as_ref().is_some_and(|it| it.len() > LONGEST_NAME) {
+        return Err(refused("the name of the session", LONGEST_NAME));
+    }
+    if face.capabilities.get().len() > LONGEST_CAPABILITIES {
+        return Err(refused(
+            "what is said of capabilities",
+            LONGEST_CAPABILITIES,
+        ));
+    }
+    Ok(named.map(|it| Arc::from(&*it)))
+}
+
 impl Gateway {
     /// Begins a conversation of the handshake era.
     ///
@@ -42,9 +68,7 @@ impl Gateway {
     ) -> Result<Initialized, RpcError> {
         let members = Members::of_optional(params);
         let agent = Agent::introduced(&members)?;
-        let named = members
-            .object("_meta")
-            .and_then(|meta| meta.text(SESSION_KEY).map(|it| Arc::<str>::from(&*it)));
+        let named = session_name(&members, &agent.face)?;
         if let Some(shelf) = self.transparent() {
             // The one server is told who speaks, so that it offers what this agent can use.
             let reached = self.reach(&shelf, &agent.face).await;
@@ -87,9 +111,7 @@ impl Gateway {
         agent: &Agent,
     ) -> Result<Arc<Conversation>, RpcError> {
         let members = Members::of_optional(params);
-        let named = members
-            .object("_meta")
-            .and_then(|meta| meta.text(SESSION_KEY).map(|it| Arc::<str>::from(&*it)));
+        let named = session_name(&members, &agent.face)?;
         // Capabilities are part of the name: a server's session has those it was opened with.
         let face = agent.face.capabilities.get();
         let id = format!(

@@ -302,7 +302,7 @@ impl Gateway {
         for shelf in self
             .shelves()
             .iter()
-            .filter(|it| it.has_capability("logging"))
+            .filter(|it| it.has_capability("logging") && !it.is_blocked())
         {
             let ready = self
                 .outgoing(asked, shelf, "logging/setLevel", params)
@@ -345,7 +345,7 @@ impl Gateway {
         method: &str,
         params: Option<&RawValue>,
     ) {
-        for shelf in self.shelves().iter() {
+        for shelf in self.shelves().iter().filter(|it| !it.is_blocked()) {
             let Ok(looking) = shelf.sight(&asked.conversation.id, &asked.agent.face).await else {
                 continue;
             };

@@ -15,6 +15,8 @@ pub(super) enum Looked {
     InputRequired,
     /// The answer comes later, from a task.
     Task,
+    /// It says that it is no answer, and has one in it.
+    Contradictory,
 }
 
 /// Looks at a result without taking it apart further than one level.
@@ -28,14 +30,16 @@ pub(super) fn look_at(result: &str) -> Looked {
         return Looked::Complete;
     }
     let members: Members<'_> = serde_json::from_str(result).unwrap_or_default();
-    match members.text("resultType").as_deref() {
-        Some("input_required") => return Looked::InputRequired,
-        Some("task") => return Looked::Task,
+    let answers = members.get("content").is_some() || members.get("structuredContent").is_some();
+    match (members.text("resultType").as_deref(), answers) {
+        (Some("input_required" | "task"), true) => return Looked::Contradictory,
+        (Some("input_required"), false) => return Looked::InputRequired,
+        (Some("task"), false) => return Looked::Task,
         _ => {}
     }
     if members.get("isError") == Some("true") {
         Looked::ToolError
-    } else if members.get("content").is_none() && members.get("task").is_some() {
+    } else if !answers && members.get("task").is_some() {
         Looked::Task
     } else {
         Looked::Complete
@@ -122,6 +126,12 @@ mod tests {
             Looked::ToolError
         );
         assert_eq!(looked("[]"), Looked::Complete);
+        for label in ["task", "input_required"] {
+            let result = format!(r#"{{"resultType":"{label}","structuredContent":{{}}}}"#);
+            assert_eq!(looked(&result), Looked::Contradictory, "{label}");
+        }
+        let result = r#"{"task":{"taskId":"1"},"structuredContent":{}}"#;
+        assert_eq!(looked(result), Looked::Complete);
     }
 
     #[test]

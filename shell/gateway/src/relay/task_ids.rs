@@ -6,14 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolwarden_mcp::Members;
-use toolwarden_mcp::codes::INVALID_PARAMS;
+use toolwarden_mcp::codes::{INVALID_PARAMS, INVALID_REQUEST};
 use toolwarden_warden::guard::OpenCall;
 
 use super::asked::Asked;
+use super::call::stripped;
 use super::exchange::{Exchanged, Outgoing, forwarded};
-use super::result::{Looked, look};
 use super::{Gateway, Reply};
 use crate::catalogue::Shelf;
+use crate::upstream::LinkKey;
 
 /// The member of `_meta` that names the task a message belongs to.
 const RELATED: &str = "io.modelcontextprotocol/related-task";
@@ -50,9 +51,15 @@ impl Gateway {
             return Reply::error(INVALID_PARAMS, "params.taskId is no string");
         };
         let Some((shelf, id)) = self.task_at(&shown) else {
-            let text = format!("no task `{shown}` is known");
-            return Reply::error(INVALID_PARAMS, text);
+            return unknown(&shown);
         };
+        let principal = &asked.conversation.principal;
+        if self.shared.task_owners.is_of_others(&shown, principal) {
+            return unknown(&shown);
+        }
+        if asked.conversation.tasks.is_withheld(&shown) {
+            return Reply::error(INVALID_REQUEST, "the answer of this task was withheld");
+        }
         let change = (*id != *shown).then_some(("taskId", &*id));
         let Some(params) = forwarded(params, change) else {
             return Reply::error(INVALID_PARAMS, "params is missing");
@@ -67,28 +74,90 @@ impl Gateway {
         let Ok(result) = RawValue::from_string(result) else {
             return Reply::error(INVALID_PARAMS, "the result is no JSON");
         };
-        if let Some(open) = asked
-            .conversation
-            .tasks
-            .take_if_over(method, &shown, &result)
-        {
-            match look(&result) {
-                Looked::ToolError => drop(open.failed_soon(&"the task failed").settled().await),
-                _ if Members::of_optional(Some(&result))
-                    .text("status")
-                    .as_deref()
-                    == Some("cancelled") =>
-                {
-                    drop(open.failed_soon(&"the task was cancelled").settled().await);
-                }
-                _ => {
-                    drop(open.succeeded_unseen_soon().settled().await);
-                    self.tell_moved(asked);
-                }
-            }
+        // What a server refuses is told in its words; what it tells is for the owner.
+        if !self.may_see_task(asked, &shelf, &shown).await {
+            return unknown(&shown);
         }
+        let tasks = &asked.conversation.tasks;
+        let settled = match tasks.take_if_over(method, &shown, &result) {
+            Some(open) => {
+                self.settle_task(asked, &shelf, (method, &shown), open, result)
+                    .await
+            }
+            None => stripped(&shelf, result),
+        };
+        let Reply::Result(text) = settled else {
+            return settled;
+        };
+        let Ok(result) = RawValue::from_string(text) else {
+            return Reply::error(INVALID_PARAMS, "the result is no JSON");
+        };
         let shown = self.with_shown_task(&shelf, Some(&result));
         Reply::raw(shown.unwrap_or(result))
+    }
+
+    /// Tells the guard how the call of a task ended, and makes the answer of what the server says of it.
+    async fn settle_task(
+        &self,
+        asked: &Arc<Asked>,
+        shelf: &Arc<Shelf>,
+        (method, shown): (&str, &str),
+        open: OpenCall,
+        result: Box<RawValue>,
+    ) -> Reply {
+        let named = self.named(open.tool());
+        let tool = named.map_or_else(|| open.tool().into(), |it| it.name);
+        if method == "tasks/result" {
+            return self
+                .settle_answer(asked, shelf, (shown, &tool), open, result)
+                .await;
+        }
+        let mut members = Members::of_optional(Some(&result));
+        let status = members.text("status").unwrap_or_default().into_owned();
+        let answer = members.get("result").filter(|_| status == "completed");
+        let answer = answer.and_then(|text| RawValue::from_string(text.to_owned()).ok());
+        let Some(answer) = answer else {
+            let words = format!("the task is {status}");
+            open.failed_soon(&words).settled().await.ok();
+            return stripped(shelf, result);
+        };
+        match self
+            .settle_answer(asked, shelf, (shown, &tool), open, answer)
+            .await
+        {
+            Reply::Result(answer) => {
+                members.set("result", answer);
+                stripped(shelf, members.to_raw())
+            }
+            reply => reply,
+        }
+    }
+
+    /// As a call that is answered at once; what is withheld then stays withheld.
+    async fn settle_answer(
+        &self,
+        asked: &Arc<Asked>,
+        shelf: &Arc<Shelf>,
+        (shown, tool): (&str, &str),
+        open: OpenCall,
+        answer: Box<RawValue>,
+    ) -> Reply {
+        let settled = self.settle_result(asked, shelf, tool, open, answer).await;
+        settled.unwrap_or_else(|withheld| {
+            asked.conversation.tasks.withhold(shown);
+            withheld
+        })
+    }
+
+    /// Whether a task is one of the agent's principal. Over a link of its own an agent sees only its own.
+    async fn may_see_task(&self, asked: &Asked, shelf: &Arc<Shelf>, shown: &str) -> bool {
+        let sight = shelf.sight(&asked.conversation.id, &asked.agent.face).await;
+        let is_shared = sight.is_ok_and(|looking| looking.key == LinkKey::Main);
+        !is_shared
+            || self
+                .shared
+                .task_owners
+                .is_of(shown, &asked.conversation.principal)
     }
 
     async fn list_tasks(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
@@ -108,7 +177,11 @@ impl Gateway {
                 .unwrap_or_default();
             for task in list {
                 let shown = self.with_shown_task(shelf, Some(&task)).unwrap_or(task);
-                tasks.push(shown.get().to_owned());
+                let id = Members::of_optional(Some(&shown));
+                let id = id.text("taskId").unwrap_or_default();
+                if self.may_see_task(asked, shelf, &id).await {
+                    tasks.push(shown.get().to_owned());
+                }
             }
         }
         Reply::Result(format!("{{\"tasks\":[{}]}}", tasks.join(",")))
@@ -122,6 +195,8 @@ impl Gateway {
             .and_then(|task| task.text("taskId").map(|it| it.into_owned()))
             .or_else(|| members.text("taskId").map(|it| it.into_owned()));
         if let Some(id) = id {
+            let owner = &asked.conversation.principal;
+            self.shared.task_owners.note(&id, owner);
             asked.conversation.tasks.keep(id, open);
         }
     }
@@ -142,6 +217,10 @@ impl Gateway {
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<Outgoing, Reply> {
+        if shelf.is_blocked() {
+            let text = format!("server `{}` is blocked", shelf.upstream.name());
+            return Err(Reply::error(INVALID_REQUEST, text));
+        }
         let looking = shelf
             .sight(&asked.conversation.id, &asked.agent.face)
             .await
@@ -154,6 +233,10 @@ impl Gateway {
             headers: super::traced::trace_header(asked).into_iter().collect(),
         })
     }
+}
+
+fn unknown(shown: &str) -> Reply {
+    Reply::error(INVALID_PARAMS, format!("no task `{shown}` is known"))
 }
 
 /// An object whose names of tasks are changed: its own, that of the task in it, and that of the task it

@@ -187,7 +187,13 @@ impl HttpBase {
             .get(LOCATION)
             .filter(|_| status.is_redirection())
         {
-            let location = String::from_utf8_lossy(location.as_bytes()).into_owned();
+            let location = String::from_utf8_lossy(location.as_bytes());
+            // What follows the path may be a secret.
+            let location = location
+                .split(['?', '#'])
+                .next()
+                .unwrap_or_default()
+                .to_owned();
             return Refusal {
                 status: status.as_u16(),
                 id: None,

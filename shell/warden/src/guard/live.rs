@@ -414,6 +414,12 @@ impl LiveGuard {
         self.shared.limiter.reset(key(tool, principal));
     }
 
+    /// Whether the policy itself has rules for a tool.
+    #[must_use]
+    pub fn names_tool(&self, tool: &str) -> bool {
+        self.shared.parts().policy.has_tool(tool)
+    }
+
     /// Counts and puts down that somebody came with the session of somebody else.
     pub fn note_foreign_session(&self, principal: &str, owner: &str) {
         let shared = &self.shared;

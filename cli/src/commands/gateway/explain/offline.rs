@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
     let known = known(settings)?;
     let guard = LiveGuard::open(read.policy, Log::recent(), Clock::default());
     let guard = guard.map_err(GuardError::from)?;
-    let (tools, withheld) = offered(settings, known)?;
+    let (tools, withheld) = offered(settings, known, &guard)?;
     guard.discover(tools, withheld);
     let groups = (!args.groups.is_empty()).then(|| {
         let names = args.groups.iter().map(String::as_str);
@@ -132,14 +132,17 @@ fn withheld(waits: &Waiting, watch: &WatchSettings) -> Option<String> {
 fn offered(
     settings: &Settings,
     known: Vec<(Arc<str>, KnownTools)>,
+    guard: &LiveGuard,
 ) -> Result<(Vec<ToolPolicy>, BTreeMap<String, String>), CliError> {
     let naming = Naming {
         mode: settings.prefix,
         separator: settings.separator.clone(),
     };
-    let names = known
-        .iter()
-        .map(|(server, tools)| (server, tools.keys().cloned().collect::<BTreeSet<_>>()));
+    let names = known.iter().map(|(server, tools)| {
+        let tools = tools.iter();
+        let tools = tools.map(|(name, it)| (Arc::clone(name), it.withheld.is_none()));
+        (server, tools.collect())
+    });
     let names = naming.assign(names);
     let mut policies = Vec::new();
     let mut withheld = BTreeMap::new();
@@ -164,7 +167,8 @@ fn offered(
                 Some(defaults) => policy.held_to(defaults),
                 None => policy,
             });
-            if let Some(why) = known.withheld {
+            let renamed = || naming.out_of_policy(&tool, shown, guard);
+            if let Some(why) = known.withheld.or_else(renamed) {
                 withheld.insert(shown.to_string(), why);
             }
         }

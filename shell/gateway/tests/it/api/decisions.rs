@@ -67,7 +67,12 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
     assert_eq!(status, 404);
     let (status, answer) = site.post(Who::Ann, COMPLETE, told(None)).await;
     assert_eq!(status, 400, "{answer}");
-    let (_, answer) = site.post(Who::Ann, COMPLETE, told(Some(result))).await;
+    // Whoever has to follow a workflow does not say that it moved on.
+    let (status, answer) = site
+        .post(Who::Ann, COMPLETE, told(Some(result.clone())))
+        .await;
+    assert_eq!(status, 403, "{answer}");
+    let (_, answer) = site.post(Who::Root, COMPLETE, told(Some(result))).await;
     assert_eq!(
         (&answer["state"], &answer["moved"]),
         (&json!("found"), &json!(true))

@@ -86,7 +86,7 @@ async fn what_administrators_do_is_in_the_log() {
     let (_, allowed) = site.post(Who::Ann, "/api/v1/decide", call).await;
     let result = json!({"orders": [], "matches": 0});
     let ended = json!({"call": allowed["call"], "outcome": "succeeded", "result": result});
-    site.post(Who::Ann, "/api/v1/complete", ended).await;
+    site.post(Who::Root, "/api/v1/complete", ended).await;
     let path = "/api/v1/sessions/case-1";
     let (status, _) = site.ask(Who::Bob, "DELETE", path, None).await;
     assert_eq!(status, 403);

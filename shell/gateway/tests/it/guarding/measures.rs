@@ -114,3 +114,30 @@ async fn a_name_that_comes_twice_is_withheld() {
     );
     gateway.stop().await;
 }
+
+/// A blocked server hears nothing, also where there is no other.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_blocked_server_is_served() {
+    let shop = shop_of(Era::Handshake);
+    let watch = json!({"watch": {"before_call": "0s", "on_drift": "block-server"}});
+    let settings = json!({"servers": {"shop": at_with(&shop, watch)}, "prefix": "never"});
+    let gateway = TestGateway::start(&settings).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    assert!(worked(&agent.call("echo", json!({})).await));
+    shop.shop.drift();
+    let answer = agent.call("echo", json!({})).await;
+    assert_eq!(code(&answer), Some("quarantined"), "{answer}");
+    let methods = [
+        ("prompts/get", json!({"name": "x"})),
+        ("resources/read", json!({"uri": "orders://today"})),
+        ("resources/subscribe", json!({"uri": "orders://today"})),
+        ("tasks/get", json!({"taskId": "1"})),
+        ("vendor/anything", json!({})),
+    ];
+    for (method, params) in methods {
+        let answer = agent.ask(method, params).await;
+        assert!(answer["error"].is_object(), "{method}: {answer}");
+        assert!(!shop.shop.seen().methods.contains_key(method), "{method}");
+    }
+    gateway.stop().await;
+}

@@ -4,6 +4,7 @@ mod denials;
 mod escalation;
 mod faults;
 mod health;
+mod hostile;
 mod identity;
 mod measures;
 mod mutations;
@@ -50,7 +51,7 @@ fn key(principal: &str) -> String {
 }
 
 /// Callers with keys.
-fn identity(principals: &[&str]) -> Value {
+pub(crate) fn identity(principals: &[&str]) -> Value {
     let keys = principals.iter().map(|principal| {
         let digest = Sha256::digest(key(principal));
         let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -60,7 +61,12 @@ fn identity(principals: &[&str]) -> Value {
 }
 
 /// An agent with the key of a principal, and further headers.
-async fn agent_of(era: Era, url: &str, principal: &str, headers: &[(&str, &str)]) -> Agent {
+pub(crate) async fn agent_of(
+    era: Era,
+    url: &str,
+    principal: &str,
+    headers: &[(&str, &str)],
+) -> Agent {
     let bearer = format!("Bearer {}", key(principal));
     let mut all = vec![("authorization", bearer.as_str())];
     all.extend_from_slice(headers);
@@ -102,7 +108,7 @@ fn worked(answer: &Value) -> bool {
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
+pub(crate) struct Row {
     kind: String,
     code: String,
     principal: String,
@@ -113,13 +119,13 @@ struct Row {
 }
 
 impl Row {
-    fn word(&self) -> String {
+    pub(crate) fn word(&self) -> String {
         format!("{} {}", self.kind, self.code)
     }
 }
 
 /// Everything in the log of a running gateway; its chain holds.
-fn rows(gateway: &Gateway) -> Vec<Row> {
+pub(crate) fn rows(gateway: &Gateway) -> Vec<Row> {
     if let Log::Kept(writer) = gateway.guard().log() {
         writer.flush().unwrap();
     }

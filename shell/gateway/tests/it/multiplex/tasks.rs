@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
 
+use crate::guarding::{agent_of, identity, rows};
 use crate::support::{Agent, TestGateway};
 
 fn server(words: &str) -> Value {
@@ -59,5 +60,78 @@ async fn tasks_are_told_apart() {
         let unknown = agent.ask("tasks/get", json!({"taskId": task})).await;
         assert!(unknown["error"]["code"].is_i64(), "{task}: {unknown}");
     }
+    gateway.stop().await;
+}
+
+fn begin(arguments: &Value) -> Value {
+    json!({"name": "a__work", "arguments": arguments, "task": {"ttl": 60000}})
+}
+
+/// Over a link that agents share, a server tells everybody of everybody's tasks.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_of_others_are_nobodys() {
+    let mut shared = server("for ada");
+    shared["sessions"] = json!("shared");
+    let settings = json!({"servers": {"a": shared}, "identity": identity(&["ada", "ben"])});
+    let gateway = TestGateway::start(&settings).await;
+    let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+    let ben = agent_of(Era::Handshake, &gateway.url, "ben", &[]).await;
+    ada.result("tools/call", begin(&json!({}))).await;
+    assert!(ben.names("tasks/list", "tasks", "taskId").await.is_empty());
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let refused = ben.ask(method, json!({"taskId": "a/1"})).await;
+        let words = refused["error"]["message"].as_str().unwrap();
+        assert_eq!(words, "no task `a/1` is known", "{method}");
+    }
+    let got = ada.result("tasks/get", json!({"taskId": "a/1"})).await;
+    assert_eq!(got["status"], "working", "nobody cancelled it");
+    assert_eq!(ada.names("tasks/list", "tasks", "taskId").await, ["a/1"]);
+    gateway.stop().await;
+}
+
+/// What comes by a task is held to what comes at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_end_as_they_end() {
+    let mut enforced = server("for ada");
+    enforced["watch"] = json!({"output": "enforce"});
+    let gateway = TestGateway::start(&json!({"servers": {"a": enforced}})).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    let last = || rows(&gateway.gateway).last().unwrap().word();
+    let task = json!({"taskId": "a/1"});
+
+    agent
+        .result("tools/call", begin(&json!({"status": "failed"})))
+        .await;
+    let got = agent.result("tasks/get", task.clone()).await;
+    assert_eq!(got["status"], "failed");
+    assert_eq!(last(), "outcome failed");
+
+    let wrong = begin(&json!({"structured": {"n": "none"}}));
+    agent.result("tools/call", wrong).await;
+    for _ in 0..2 {
+        let mut exchange = agent.begin("tasks/result", task.clone()).await;
+        let answer = exchange.rest().await.pop().unwrap().to_string();
+        assert!(
+            answer.contains("withheld") && !answer.contains("for ada"),
+            "{answer}"
+        );
+    }
+    assert_eq!(last(), "outcome failed");
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_are_as_promised_succeed() {
+    let mut enforced = server("for ada");
+    enforced["watch"] = json!({"output": "enforce"});
+    let gateway = TestGateway::start(&json!({"servers": {"a": enforced}})).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    let right = begin(&json!({"structured": {"n": 1}}));
+    agent.result("tools/call", right).await;
+    let mut exchange = agent.begin("tasks/result", json!({"taskId": "a/1"})).await;
+    let answer = exchange.rest().await.pop().unwrap();
+    assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}));
+    let last = rows(&gateway.gateway).pop().unwrap();
+    assert_eq!(last.word(), "outcome succeeded");
     gateway.stop().await;
 }
