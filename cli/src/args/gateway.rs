@@ -102,7 +102,7 @@ pub(crate) struct DemoArgs {
 /// Why somebody sees a tool or does not.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// Who asks; by default whoever the key names
+    /// Who asks; with --url by default whoever the key names
     #[arg(long, value_name = "NAME", required_unless_present = "url")]
     pub(crate) principal: Option<String>,
 

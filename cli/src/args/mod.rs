@@ -96,9 +96,9 @@ Examples:
 
     /// Run the gateway: every call of every agent is decided, watched and recorded
     #[command(after_help = "\
-Agents reach it at /mcp (streamable HTTP), /mcp/g/GROUP,… and /sse. Settings and policy are read again
-when they change and on SIGHUP; a file with a mistake leaves what is in force as it is. SIGTERM and
-SIGINT let calls under way end; a second one ends everything at once.
+Agents reach it at /mcp (streamable HTTP), /mcp/g/GROUP,… and /sse. Settings and policy are
+read again when they change and on SIGHUP; a file with a mistake leaves what is in force as it
+is. SIGTERM and SIGINT let calls under way end; a second one ends everything at once.
 
 Exit codes: 0 ended in order, 2 a mistake in the settings, 3 cannot listen or use the store.
 
@@ -110,9 +110,9 @@ Examples:
 
     /// Put the gateway between one agent and one server, on standard streams
     #[command(after_help = "\
-For the configuration of a desktop client: `toolwarden` is the command, and what was the command
-follows `--`. Tools keep their names. The first list of tools is pinned; a tool that changes later is
-withheld until it is approved with `toolwarden watch approve`.
+For the configuration of a desktop client: `toolwarden` is the command, and what was the
+command follows `--`. Tools keep their names. The first list of tools is pinned; a tool that
+changes later is withheld until it is approved with `toolwarden watch approve`.
 
 Exit codes: 0 the agent ended, 2 a mistake, 3 the store cannot be used.
 
@@ -127,7 +127,7 @@ Examples:
     #[command(after_help = "\
 Asks a gateway that runs, or looks at the policy and the store of the settings.
 
-Exit codes: 0 it may be called, 1 it may not.
+Exit codes: 0 it may be called, 1 it may not, 2 a mistake, 3 the gateway cannot be asked.
 
 Examples:
   toolwarden explain --url http://127.0.0.1:8700 --tool shop__refund_order

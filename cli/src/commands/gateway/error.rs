@@ -90,8 +90,14 @@ impl GatewayCommandError {
         }
     }
 
-    pub(crate) const fn help(&self) -> Option<&'static str> {
+    pub(crate) fn help(&self) -> Option<&'static str> {
         match self {
+            Self::Settings(SettingsError::File(error))
+            | Self::Policy(PolicyFileError::File(error))
+                if error.is_not_found() =>
+            {
+                Some("check the path")
+            }
             Self::NoSettings { .. } => Some(
                 "`toolwarden import claude` writes one with the servers of a desktop client; `toolwarden demo` shows the gateway without one",
             ),

@@ -21,10 +21,11 @@ struct Owners {
 }
 
 impl TaskOwners {
-    /// Remembers who made a task. Whoever made one of this name first stays its owner.
+    /// Remembers who made a task.
     pub(crate) fn note(&self, task: &str, owner: &Arc<str>) {
         let mut owners = lock(&self.0);
-        if owners.by_task.contains_key(task) {
+        if let Some(before) = owners.by_task.get_mut(task) {
+            *before = Arc::clone(owner);
             return;
         }
         if owners.oldest.len() >= MOST

@@ -53,8 +53,9 @@ impl Gateway {
         let Some((shelf, id)) = self.task_at(&shown) else {
             return unknown(&shown);
         };
-        let principal = &asked.conversation.principal;
-        if self.shared.task_owners.is_of_others(&shown, principal) {
+        let is_shared = is_shared(asked, &shelf).await;
+        let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
+        if is_shared && owners.is_of_others(&shown, principal) {
             return unknown(&shown);
         }
         if asked.conversation.tasks.is_withheld(&shown) {
@@ -75,7 +76,7 @@ impl Gateway {
             return Reply::error(INVALID_PARAMS, "the result is no JSON");
         };
         // What a server refuses is told in its words; what it tells is for the owner.
-        if !self.may_see_task(asked, &shelf, &shown).await {
+        if is_shared && !owners.is_of(&shown, principal) {
             return unknown(&shown);
         }
         let tasks = &asked.conversation.tasks;
@@ -149,20 +150,11 @@ impl Gateway {
         })
     }
 
-    /// Whether a task is one of the agent's principal. Over a link of its own an agent sees only its own.
-    async fn may_see_task(&self, asked: &Asked, shelf: &Arc<Shelf>, shown: &str) -> bool {
-        let sight = shelf.sight(&asked.conversation.id, &asked.agent.face).await;
-        let is_shared = sight.is_ok_and(|looking| looking.key == LinkKey::Main);
-        !is_shared
-            || self
-                .shared
-                .task_owners
-                .is_of(shown, &asked.conversation.principal)
-    }
-
     async fn list_tasks(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
         let mut tasks = Vec::new();
+        let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
         for shelf in self.shelves().iter() {
+            let is_shared = is_shared(asked, shelf).await;
             let outgoing = match self.outgoing(asked, shelf, "tasks/list", params).await {
                 Ok(outgoing) => outgoing,
                 Err(_) => continue,
@@ -179,7 +171,7 @@ impl Gateway {
                 let shown = self.with_shown_task(shelf, Some(&task)).unwrap_or(task);
                 let id = Members::of_optional(Some(&shown));
                 let id = id.text("taskId").unwrap_or_default();
-                if self.may_see_task(asked, shelf, &id).await {
+                if !is_shared || owners.is_of(&id, principal) {
                     tasks.push(shown.get().to_owned());
                 }
             }
@@ -233,6 +225,12 @@ impl Gateway {
             headers: super::traced::trace_header(asked).into_iter().collect(),
         })
     }
+}
+
+/// Whether others speak over the same link, so that a server does not tell their tasks apart.
+async fn is_shared(asked: &Asked, shelf: &Shelf) -> bool {
+    let sight = shelf.sight(&asked.conversation.id, &asked.agent.face).await;
+    sight.is_ok_and(|looking| looking.key == LinkKey::Main)
 }
 
 fn unknown(shown: &str) -> Reply {

@@ -89,6 +89,29 @@ async fn tasks_of_others_are_nobodys() {
     gateway.stop().await;
 }
 
+/// Where each agent has a link of its own, servers may call the tasks of both the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_of_the_same_name_are_two() {
+    let settings = json!({
+        "servers": {"a": server("done")},
+        "identity": identity(&["ada", "ben"]),
+    });
+    let gateway = TestGateway::start(&settings).await;
+    let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+    let ben = agent_of(Era::Handshake, &gateway.url, "ben", &[]).await;
+    for agent in [&ada, &ben] {
+        agent.result("tools/call", begin(&json!({}))).await;
+    }
+    let task = json!({"taskId": "a/1"});
+    ben.result("tasks/cancel", task.clone()).await;
+    assert_eq!(
+        ada.result("tasks/get", task.clone()).await["status"],
+        "working"
+    );
+    assert_eq!(ben.result("tasks/get", task).await["status"], "cancelled");
+    gateway.stop().await;
+}
+
 /// What comes by a task is held to what comes at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_end_as_they_end() {
