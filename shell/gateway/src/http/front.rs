@@ -15,6 +15,7 @@ use super::{legacy, mcp};
 use crate::gateway::Gateway;
 use crate::identity::{Identities, Principal, Site, TlsSubject, metadata_url, protected_resource};
 use crate::listener::Answers;
+use crate::metrics::Stage;
 
 /// What the endpoints need.
 #[derive(Clone, Debug)]
@@ -72,7 +73,10 @@ impl Front {
         site.check(headers).map_err(|refused| refused.response())?;
         let subject = request.extensions.get::<TlsSubject>();
         let identities = self.identities.load_full();
+        let began = self.gateway.now();
         let identified = identities.identify(headers, subject).await;
+        let took = self.gateway.now().saturating_sub(began);
+        self.gateway.count_stage(Stage::Identify, took);
         identified.map_err(|refused| {
             let settings = self.gateway.settings();
             let has_issuers = !settings.identity.jwt.is_empty();

@@ -168,8 +168,10 @@ impl Gateway {
         };
         let began = self.now();
         let deciding = self.shared.guard.decide_soon(&call);
+        let weighed = self.now();
+        self.count_stage(Stage::Decide, weighed.saturating_sub(began));
         let decided = deciding.decided().await;
-        self.count_stage(Stage::Decide, self.now().saturating_sub(began));
+        self.count_stage(Stage::Record, self.now().saturating_sub(weighed));
         decided.map_err(|denial| {
             let directory = self.shared.directory.load();
             match directory.tools.refused(&called.name) {

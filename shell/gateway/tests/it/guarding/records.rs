@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolwarden_mcp::Era;
 
-use super::{ERAS, agent_of, at_with, identity, rows, rows_in, worked};
+use super::{ERAS, agent_of, at_with, counted, identity, rows, rows_in, worked};
 use crate::support::{Agent, PAIRS, TestGateway, shop_of, until};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,4 +180,20 @@ async fn a_call_whose_connection_breaks_is_abandoned() {
         assert!(worked(&agent.call("s__echo", json!({})).await));
         gateway.stop().await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_stage_of_a_call_is_timed() {
+    let server = shop_of(Era::Handshake);
+    let gateway = TestGateway::before(&[("s", &server)]).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    assert!(worked(&agent.call("s__echo", json!({})).await));
+    for stage in [
+        "identify", "decide", "record", "upstream", "settle", "total",
+    ] {
+        let series = format!("toolwarden_stage_seconds_count{{stage=\"{stage}\"");
+        let count = counted(&gateway.gateway, &series);
+        assert!(count.is_some_and(|count| count > 0), "{stage}: {count:?}");
+    }
+    gateway.stop().await;
 }
