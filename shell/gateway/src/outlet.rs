@@ -184,6 +184,10 @@ mod tests {
         assert!(!outlet.send("too large".to_owned()));
         assert!(outlet.answer("an answer".to_owned()));
         while interim.try_recv().is_some() {}
+        let answers = "x".repeat(ANSWER_BYTES);
+        assert!(outlet.answer(answers));
+        assert!(!outlet.answer("more than anybody will read".to_owned()));
+        while interim.try_recv().is_some() {}
         assert!(outlet.send(large));
         drop(interim);
         assert!(!outlet.is_open() && !outlet.send(String::new()) && !outlet.answer(String::new()));

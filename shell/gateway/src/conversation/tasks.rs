@@ -14,12 +14,16 @@ const MOST: usize = 256;
 
 /// Calls that are open until their tasks are over, by the names agents know.
 #[derive(Debug, Default)]
-pub struct OpenTasks(Mutex<BTreeMap<String, OpenCall>>, Mutex<BTreeSet<String>>);
+pub struct OpenTasks {
+    open: Mutex<BTreeMap<String, OpenCall>>,
+    /// Tasks whose answers are not for the agent.
+    withheld: Mutex<BTreeSet<String>>,
+}
 
 impl OpenTasks {
     /// Remembers that the answer of a task is not for the agent.
     pub(crate) fn withhold(&self, task: &str) {
-        let mut withheld = lock(&self.1);
+        let mut withheld = lock(&self.withheld);
         if withheld.len() >= MOST {
             withheld.pop_first();
         }
@@ -28,12 +32,12 @@ impl OpenTasks {
 
     /// Whether the answer of a task was withheld.
     pub(crate) fn is_withheld(&self, task: &str) -> bool {
-        lock(&self.1).contains(task)
+        lock(&self.withheld).contains(task)
     }
 
     /// Keeps a call open. The oldest makes room, and counts as abandoned.
     pub(crate) fn keep(&self, task: String, open: OpenCall) {
-        let mut tasks = lock(&self.0);
+        let mut tasks = lock(&self.open);
         let gone = if tasks.len() >= MOST {
             tasks.pop_first()
         } else {
@@ -64,7 +68,7 @@ impl OpenTasks {
             && members.text("status").as_deref() == Some("completed")
             && members.get("result").is_none();
         if over && !fetched_later {
-            lock(&self.0).remove(task)
+            lock(&self.open).remove(task)
         } else {
             None
         }

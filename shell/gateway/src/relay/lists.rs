@@ -17,8 +17,7 @@ use super::asked::{Asked, STATE_KEY};
 use super::denial::denied;
 use super::result::private;
 use super::{Gateway, Reply};
-use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolList, collision};
-use crate::gateway::Directory;
+use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolList};
 use toolwarden_warden::settings::DenialForm;
 
 /// Where an empty list says why it is empty.
@@ -118,9 +117,13 @@ impl Gateway {
                 });
             }
         }
-        let why = texts
-            .is_empty()
-            .then(|| why_empty(&available, &away, &directory));
+        let why = texts.is_empty().then(|| {
+            why_empty(
+                &available,
+                &away,
+                (directory.withheld.len(), self.collisions()),
+            )
+        });
         Ok((texts, why))
     }
 
@@ -267,14 +270,16 @@ fn offset(params: &Members<'_>) -> Result<usize, Reply> {
 }
 
 /// Why an agent sees no tool at all.
-fn why_empty(available: &Availability, away: &[String], directory: &Directory) -> Value {
+fn why_empty(
+    available: &Availability,
+    away: &[String],
+    (withheld, collisions): (usize, Vec<String>),
+) -> Value {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for left_out in &available.left_out {
         *reasons.entry(left_out.code.as_str()).or_default() += 1;
     }
     let known = available.available.len() + available.left_out.len();
-    let collisions = directory.tools.collisions();
-    let collisions: Vec<String> = collisions.map(|(name, of)| collision(name, of)).collect();
     json!({
         "text": match (known, collisions.as_slice()) {
             (0, []) => "no server behind this gateway has listed a tool yet",
@@ -285,7 +290,7 @@ fn why_empty(available: &Availability, away: &[String], directory: &Directory) -
         "left_out": reasons,
         "unknown_groups": available.unknown_groups,
         "groups_not_granted": available.narrowed,
-        "withheld": directory.withheld.len(),
+        "withheld": withheld,
         "collisions": collisions,
         "servers_away": away,
     })

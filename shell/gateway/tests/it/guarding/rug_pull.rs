@@ -73,6 +73,13 @@ impl Pulled {
         );
     }
 
+    async fn stays_refused_until_approved(self) {
+        self.is_refused().await;
+        approve_all(&self.gateway.gateway).await;
+        self.is_restored().await;
+        self.gateway.stop().await;
+    }
+
     async fn sees(&self) -> bool {
         self.agent.tools().await.contains(&REFUND.to_owned())
     }
@@ -100,10 +107,7 @@ async fn told_by_the_server() {
             shop.drift();
             shop.notify_list_changed();
             until_async("it is withheld", async || !pulled.sees().await).await;
-            pulled.is_refused().await;
-            approve_all(&pulled.gateway.gateway).await;
-            pulled.is_restored().await;
-            pulled.gateway.stop().await;
+            pulled.stays_refused_until_approved().await;
         }
     }
 }
@@ -145,10 +149,7 @@ async fn by_the_clock() {
     let pulled = start(Era::Handshake, Era::Handshake, json!({"every": "100ms"})).await;
     pulled.server.shop.drift();
     until_async("it is withheld", async || !pulled.sees().await).await;
-    pulled.is_refused().await;
-    approve_all(&pulled.gateway.gateway).await;
-    pulled.is_restored().await;
-    pulled.gateway.stop().await;
+    pulled.stays_refused_until_approved().await;
 }
 
 /// The session of before is unknown to the new server: the call that meets it first looks at it before
@@ -167,10 +168,7 @@ async fn over_a_restart_of_the_server() {
     })
     .await;
     assert_eq!(pulled.calls(), calls);
-    pulled.is_refused().await;
-    approve_all(&pulled.gateway.gateway).await;
-    pulled.is_restored().await;
-    pulled.gateway.stop().await;
+    pulled.stays_refused_until_approved().await;
 }
 
 /// Without sessions a restart shows by the end of the stream on which the server tells of changes.
@@ -183,10 +181,7 @@ async fn over_a_restart_of_a_stateless_server() {
     shop.drift();
     pulled.server.revive().unwrap();
     until_async("it is withheld", async || !pulled.sees().await).await;
-    pulled.is_refused().await;
-    approve_all(&pulled.gateway.gateway).await;
-    pulled.is_restored().await;
-    pulled.gateway.stop().await;
+    pulled.stays_refused_until_approved().await;
 }
 
 /// What a server changes while its stream is away is seen when the stream is back.

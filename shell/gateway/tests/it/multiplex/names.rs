@@ -89,3 +89,22 @@ async fn the_eras_of_servers_do_not_matter() {
     }
     gateway.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_is_empty_for_collisions_says_so() {
+    let (a, b) = (offering(&["x"]), offering(&["x"]));
+    let settings = json!({"prefix": "never"});
+    let gateway = TestGateway::before_with(&[("a", &a), ("b", &b)], settings).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    let list = agent.result("tools/list", json!({})).await;
+    assert_eq!(list["tools"], json!([]));
+    let why = &list["_meta"]["toolwarden/empty"];
+    let text = "every tool behind this gateway has the name of another";
+    assert_eq!(why["text"], text, "{why}");
+    let collision = why["collisions"][0].as_str().unwrap();
+    assert!(
+        collision.contains("`a` and `b` both have it"),
+        "{collision}"
+    );
+    gateway.stop().await;
+}
