@@ -165,7 +165,7 @@ pub(crate) struct AvailableArgs {
     #[arg(long, value_name = "NAME", default_value = toolwarden_warden::guard::UNKNOWN_PRINCIPAL)]
     pub(crate) principal: String,
 
-    /// A group to ask for; may be given several times, and none asks for the default group
+    /// A group to ask for, repeatable; without it, the principal's default groups
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
 
@@ -173,9 +173,9 @@ pub(crate) struct AvailableArgs {
     #[arg(long, conflicts_with = "groups")]
     pub(crate) no_groups: bool,
 
-    /// Take this for the state of the session
-    #[arg(long, value_name = "NAME", default_value = toolwarden_guard::INITIAL_STATE)]
-    pub(crate) state: String,
+    /// The state of the session; without it, the principal's initial state
+    #[arg(long, value_name = "NAME")]
+    pub(crate) state: Option<String>,
 
     #[command(flatten)]
     pub(crate) circumstances: CircumstancesArgs,

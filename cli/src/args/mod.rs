@@ -1,12 +1,13 @@
+mod alias;
 mod audit;
 mod canon;
 mod gateway;
 mod guard;
 mod pinning;
 mod probe;
+mod store;
 mod watch;
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -16,12 +17,14 @@ use toolwarden_model::{Family, Format};
 
 use crate::error::CliError;
 
+pub(crate) use alias::with_alias;
 pub(crate) use audit::*;
 pub(crate) use canon::*;
 pub(crate) use gateway::*;
 pub(crate) use guard::*;
 pub(crate) use pinning::*;
 pub(crate) use probe::*;
+pub(crate) use store::*;
 pub(crate) use watch::*;
 
 const STYLES: Styles = Styles::styled()
@@ -232,6 +235,16 @@ Examples:
     )]
     Audit(Box<AuditCommand>),
 
+    /// Back up the store, also while a gateway runs
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  toolwarden store backup /backup/toolwarden.db
+  toolwarden store backup --config prod.yaml /backup/prod.db"
+    )]
+    Store(StoreCommand),
+
     /// Put the same tools to several models, and show how their calls differ
     #[command(
         subcommand,
@@ -334,41 +347,6 @@ pub(crate) enum ReportFormat {
     Markdown,
 }
 
-/// Puts the word in that is missing when the binary is called by the name of a program it replaces.
-pub(crate) fn with_alias(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut args: Vec<OsString> = args.collect();
-    let called = args
-        .first()
-        .map(PathBuf::from)
-        .and_then(|path| path.file_stem().map(OsString::from));
-    let word = match called.as_deref().and_then(OsStr::to_str) {
-        Some("toolcanon" | "aumai-toolcanon") => "canon",
-        Some("toolwatch" | "aumai-toolwatch") => "watch",
-        Some("tooldrift") => "probe",
-        _ => return args,
-    };
-    let asked = args.get(1).map(OsString::as_os_str).and_then(OsStr::to_str);
-    if matches!(asked, Some("--version" | "-V")) || asked == Some(word) {
-        return args;
-    }
-    let asks = |option: &str| {
-        args.iter()
-            .any(|it| it.to_string_lossy().starts_with(option))
-    };
-    let as_before = !asks("--compat") && !asks("--help") && !asks("-h");
-    // Scripts written for these programs read what they write, unless they ask for our formats.
-    let compat: &[&str] = match (word, asked) {
-        ("watch", Some("baseline" | "check" | "alerts")) if as_before && !asks("--format") => {
-            &["--compat"]
-        }
-        ("probe", Some("snapshot" | "diff" | "run")) if as_before => &["--compat", "tooldrift"],
-        _ => &[],
-    };
-    args.extend(compat.iter().map(OsString::from));
-    args.insert(1, word.into());
-    args
-}
-
 /// A time in the past, as it was typed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Since {
@@ -447,32 +425,6 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn the_old_program_names_stand_for_a_word() {
-        let words = |args: &[&str]| with_alias(args.iter().map(OsString::from));
-        assert_eq!(
-            words(&["/usr/bin/toolcanon", "detect"]),
-            ["/usr/bin/toolcanon", "canon", "detect"]
-        );
-        assert_eq!(
-            words(&["toolcanon", "--version"]),
-            ["toolcanon", "--version"]
-        );
-        assert_eq!(words(&["toolwarden", "canon"]), ["toolwarden", "canon"]);
-        assert_eq!(
-            words(&["toolwatch", "check", "--tool", "a"]),
-            ["toolwatch", "watch", "check", "--tool", "a", "--compat"]
-        );
-        assert_eq!(
-            words(&["toolwatch", "check", "--format=sarif"]),
-            ["toolwatch", "watch", "check", "--format=sarif"]
-        );
-        assert_eq!(
-            words(&["toolwatch", "list"]),
-            ["toolwatch", "watch", "list"]
-        );
     }
 
     #[test]

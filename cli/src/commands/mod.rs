@@ -3,6 +3,7 @@ mod canon;
 mod gateway;
 mod guard;
 mod probe;
+mod store;
 pub(crate) mod talk;
 mod watch;
 
@@ -25,6 +26,7 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
         Command::Watch(command) => watch::run(&command),
         Command::Guard(command) => guard::run(&command),
         Command::Audit(command) => audit::run(&command),
+        Command::Store(command) => store::run(&command),
         Command::Probe(command) => probe::run(&command),
         Command::Demo(args) => gateway::demo(&args),
         Command::Serve(args) => gateway::serve(&args),

@@ -7,7 +7,7 @@ use toolwarden_model::json::JsonErrorKind;
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::StoreError;
 use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::{ApproveError, ConfigError, LockError, PinsError};
+use toolwarden_warden::{ApproveError, BackupError, ConfigError, LockError, PinsError};
 
 use super::CliError;
 use crate::commands::{GuardError, ProbeError};
@@ -29,6 +29,7 @@ impl CliError {
             Self::Probe(error) => error.help(),
             Self::Store(error) | Self::Pins(PinsError::Store(error)) => store_help(error),
             Self::Audit(error) => Some(error.help()),
+            Self::Backup(error) => backup_help(error),
             Self::Lock { source, .. } => Some(match source {
                 LockError::Conflict { .. }
                 | LockError::Twice { .. }
@@ -162,6 +163,23 @@ const fn document_help(kind: &DocumentErrorKind) -> Option<&'static str> {
     }
 }
 
+const fn backup_help(error: &BackupError) -> Option<&'static str> {
+    match error {
+        BackupError::Store(error) => store_help(error),
+        BackupError::Exists { .. } => Some("name another file, or give --force to replace it"),
+        BackupError::IsSource { .. } | BackupError::NotAFile { .. } => {
+            Some("name another file; this one is left as it is")
+        }
+        BackupError::InUse { .. } => Some(
+            "name another file: SQLite would take that file for a part of the copy and damage it",
+        ),
+        BackupError::Unverified { .. } => Some("`toolwarden audit verify` says more"),
+        BackupError::Write { .. } => {
+            Some("check that the folder exists, its permissions and the space")
+        }
+    }
+}
+
 const fn store_help(error: &StoreError) -> Option<&'static str> {
     match error {
         StoreError::NotAStore { .. } => {
@@ -179,6 +197,7 @@ const fn store_help(error: &StoreError) -> Option<&'static str> {
             Some("check the path and its permissions, or name another with --store")
         }
         StoreError::NoAuditHead { .. } => Some("`toolwarden audit verify` says more"),
+        StoreError::Copy { .. } => Some("check the space and the permissions where the copy goes"),
         StoreError::Sqlite { .. } => None,
     }
 }

@@ -14,7 +14,7 @@ use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::{
-    ApproveError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
+    ApproveError, BackupError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
 use crate::commands::{AuditCommandError, GatewayCommandError, GuardError, ProbeError, Source};
@@ -157,6 +157,8 @@ pub(crate) enum CliError {
     #[error("{} holds neither baselines.json nor alerts.json", folder.display())]
     NothingToImport { folder: PathBuf },
     #[error(transparent)]
+    Backup(BackupError),
+    #[error(transparent)]
     Import(ImportError),
     #[error(transparent)]
     Audit(#[from] AuditCommandError),
@@ -208,13 +210,22 @@ impl CliError {
             | Self::Approve(
                 ApproveError::NotWaiting { .. } | ApproveError::SeveralServers { .. },
             )
+            | Self::Backup(
+                BackupError::Exists { .. }
+                | BackupError::IsSource { .. }
+                | BackupError::NotAFile { .. }
+                | BackupError::InUse { .. },
+            )
             | Self::NoHome => 2,
+            // INVARIANT: the command shows it as a finding, which exits with 1 as well.
+            Self::Backup(BackupError::Unverified { .. }) => 1,
             Self::NoTools { .. }
             | Self::Write { .. }
             | Self::Store(_)
             | Self::Pins(_)
             | Self::Approve(_)
             | Self::Import(_)
+            | Self::Backup(_)
             | Self::Live { .. }
             | Self::Unasked { .. }
             | Self::Kept { .. }
@@ -298,6 +309,15 @@ impl From<ApproveError> for CliError {
         match error {
             ApproveError::Pins(error) => Self::Pins(error),
             other => Self::Approve(other),
+        }
+    }
+}
+
+impl From<BackupError> for CliError {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => Self::Store(error),
+            other => Self::Backup(other),
         }
     }
 }

@@ -25,7 +25,7 @@ pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds
 pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
     Admitted, Amendment, Availability, Discovered, GroupSummary, Guard, LeftOut, Metered, NameRef,
-    Overrun, Permit, Request, RequestedGroups, SchemaFault, Step,
+    Overrun, Permit, Request, RequestedGroups, SchemaFault, Step, ToolFacts, VariantTool,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{

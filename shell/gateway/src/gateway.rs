@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,14 +10,14 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
-use toolwarden_guard::{OutputMode, ToolPolicy};
+use toolwarden_guard::{OutputMode, ToolPolicy, VariantTool};
 use toolwarden_mcp::Members;
 use toolwarden_warden::guard::{Clock, LiveGuard, RequestLog};
-use toolwarden_warden::inline::{Checked, InlineWatch, Treatment};
+use toolwarden_warden::inline::{Checked, InlineWatch};
 use toolwarden_warden::settings::Settings;
 
 use crate::catalogue::{
-    Kind, ListError, Looking, Names, Naming, Shelf, ToolItem, ToolList, collision,
+    Kind, KnownTools, ListError, Looking, Names, Naming, Shelf, ToolList, collision,
 };
 use crate::conversation::{Conversation, Conversations, TaskOwners};
 use crate::metrics::GatewayMetrics;
@@ -51,10 +52,14 @@ pub(crate) struct Shared {
     /// Whether there is one agent for one server, which is told of that agent.
     pub(crate) alone: bool,
     ending: watch::Sender<bool>,
+    /// Whether the time for calls in flight is over.
+    cut: watch::Sender<bool>,
     closed: broadcast::Sender<Arc<RequestLog>>,
     fared: broadcast::Sender<Arc<Upstream>>,
     /// Held while the directory is made anew, so that the newest lists win.
     rebuilding: Mutex<()>,
+    /// How often all agents were notified that tools changed.
+    pub(crate) tools_told: AtomicU64,
 }
 
 /// What agents can ask for, and where it is.
@@ -63,6 +68,22 @@ pub(crate) struct Directory {
     pub(crate) tools: Names,
     /// Tools that are withheld, by the name agents know, and why.
     pub(crate) withheld: BTreeMap<String, String>,
+    /// Tools that servers define otherwise for some clients: by name and variant, why they are withheld.
+    pub(crate) variants: BTreeMap<Arc<str>, WithheldVariants>,
+}
+
+/// Why a tool is withheld from clients of a variant; none where it is served.
+type WithheldVariants = BTreeMap<Arc<str>, Option<Arc<str>>>;
+
+impl Directory {
+    /// Why a tool is withheld from clients of a variant.
+    pub(crate) fn withheld_from(&self, shown: &str, variant: Option<&str>) -> Option<&str> {
+        let of_tool = variant.zip(self.variants.get(shown));
+        match of_tool.and_then(|(variant, of_tool)| of_tool.get(variant)) {
+            Some(why) => why.as_deref(),
+            None => self.withheld.get(shown).map(String::as_str),
+        }
+    }
 }
 
 impl Gateway {
@@ -88,9 +109,11 @@ impl Gateway {
                 task_owners: TaskOwners::default(),
                 alone,
                 ending: watch::Sender::new(false),
+                cut: watch::Sender::new(false),
                 closed: broadcast::Sender::new(CLOSED),
                 fared: broadcast::Sender::new(FARED),
                 rebuilding: Mutex::default(),
+                tools_told: AtomicU64::new(0),
             }),
         }
     }
@@ -182,13 +205,18 @@ impl Gateway {
         if let Some(known) = shelf.fresh(looking, oldest) {
             return Ok(known);
         }
+        if looking.variant.is_some() {
+            // What a variant is offered is compared with what the gateway itself is offered.
+            Box::pin(self.look_at(shelf, oldest)).await?;
+        }
         // Looking is rare beside calls; on the heap it does not make their future larger.
         let look = Box::pin(shelf.tools(looking, &self.shared.watch, oldest)).await?;
         let list = Arc::clone(&look.list);
         if let Some(checked) = &look.checked {
             self.note_check(shelf, checked);
             let before = look.before.as_ref().filter(|before| before.is_in_force());
-            if before.is_none_or(|before| !before.offers_the_same(&list)) {
+            let offers_the_same = before.is_some_and(|before| before.offers_the_same(&list));
+            if !offers_the_same || before.is_some_and(|it| !list.is_as_compared(it)) {
                 let gateway = self.clone();
                 // Making ready ten thousand schemas takes a while.
                 let rebuilt = tokio::task::spawn_blocking(move || gateway.rebuild()).await;
@@ -196,7 +224,10 @@ impl Gateway {
                     server: shelf.upstream.name().to_owned(),
                     reason: error.to_string(),
                 })?;
-                self.tell_all_list_changed(Kind::Tools);
+                // The first list of a variant or session is no news to the agents of others.
+                if !offers_the_same && (looking.variant.is_none() || look.is_known_sight) {
+                    self.tell_all_list_changed(Kind::Tools);
+                }
             }
             list.put_in_force();
         }
@@ -225,20 +256,20 @@ impl Gateway {
         let shelves = self.shelves();
         let known: Vec<(Arc<str>, KnownTools)> = shelves
             .iter()
-            .map(|shelf| (shelf.upstream.name().into(), known_tools(shelf)))
+            .map(|shelf| (shelf.upstream.name().into(), KnownTools::of(shelf)))
             .collect();
         let naming = Naming {
             mode: settings.prefix,
             separator: settings.separator.clone(),
         };
-        let offered = known.iter().map(|(server, tools)| {
-            let tools = tools.iter();
-            let tools = tools.map(|(name, it)| (Arc::clone(name), it.withheld().is_none()));
-            (server, tools.collect())
-        });
-        let names = naming.assign(offered);
-        let mut withheld = BTreeMap::new();
+        let names = naming.assign(
+            known
+                .iter()
+                .map(|(server, tools)| (server, tools.offered())),
+        );
+        let mut directory = Directory::default();
         let mut tools = Vec::new();
+        let mut variants = Vec::new();
         for (shelf, (server, known)) in shelves.iter().zip(&known) {
             let settings = shelf.upstream.settings();
             let defaults = settings
@@ -246,26 +277,38 @@ impl Gateway {
                 .as_ref()
                 .map(ToolPolicy::read_defaults);
             let output = settings.watch.output;
-            for (name, tool) in known {
+            let unread = matches!(&defaults, Some(Err(_))).then(|| UNREAD_DEFAULTS.to_owned());
+            let defaults = defaults.as_ref().and_then(|read| read.as_ref().ok());
+            for (name, of_name) in &known.0 {
                 let Some(shown) = names.shown(server, name) else {
                     continue;
                 };
-                let unread = matches!(&defaults, Some(Err(_))).then(|| UNREAD_DEFAULTS.to_owned());
-                let renamed = || naming.out_of_policy(name, shown, &self.shared.guard);
-                if let Some(why) = tool.withheld().or(unread).or_else(renamed) {
-                    withheld.insert(shown.to_string(), why);
-                }
-                let defaults = defaults.as_ref().and_then(|read| read.as_ref().ok());
                 let make = |text: &RawValue| policy(text, shown, defaults, output);
-                tools.push(tool.item.policy(shown, make));
+                let renamed = naming.out_of_policy(name, shown, &self.shared.guard);
+                let for_all = unread.clone().or(renamed);
+                let why = of_name.withheld_from_others().or_else(|| for_all.clone());
+                if let Some(why) = why {
+                    directory.withheld.insert(shown.to_string(), why);
+                }
+                tools.extend(of_name.any().map(|known| known.item.policy(shown, make)));
+                for (variant, known) in &of_name.variants {
+                    let why = known.withheld().or_else(|| for_all.clone());
+                    let why: Option<Arc<str>> = why.map(Into::into);
+                    variants.push(VariantTool {
+                        variant: Arc::clone(variant),
+                        policy: known.item.policy(shown, make),
+                        quarantine: why.clone(),
+                    });
+                    let of_tool = directory.variants.entry(Arc::clone(shown)).or_default();
+                    of_tool.insert(Arc::clone(variant), why);
+                }
             }
         }
-        let faults = self.shared.guard.discover(tools, withheld.clone());
+        let withheld = directory.withheld.clone();
+        let faults = self.guard().discover_variants(tools, withheld, variants);
         self.shared.metrics.schemas_unusable(faults.len());
-        self.shared.directory.store(Arc::new(Directory {
-            tools: names,
-            withheld,
-        }));
+        directory.tools = names;
+        self.shared.directory.store(Arc::new(directory));
     }
 
     /// The request log of every session that ends from now on.
@@ -295,6 +338,23 @@ impl Gateway {
     /// Says that the gateway is about to end: streams that would stay open end.
     pub fn end(&self) {
         self.shared.ending.send_replace(true);
+    }
+
+    /// Whether the gateway is about to end.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.shared.ending.borrow()
+    }
+
+    /// Resolves when the time for calls in flight is over.
+    pub(crate) async fn cut_off(&self) {
+        let mut cut = self.shared.cut.subscribe();
+        // The sender is here, so that waiting cannot fail.
+        drop(cut.wait_for(|cut| *cut).await);
+    }
+
+    /// Ends calls in flight: each is answered with an error and recorded as failed.
+    pub(crate) fn cut_calls(&self) {
+        self.shared.cut.send_replace(true);
     }
 
     /// Whether who comes with a session is its owner. That somebody else did is put down.
@@ -343,46 +403,14 @@ impl Gateway {
             shelf
                 .upstream
                 .release(&LinkKey::Of(Arc::clone(&conversation.id)));
+            shelf.forget_session(&conversation.id);
+            shelf.drop_flights(&LinkKey::Of(Arc::clone(&conversation.id)));
         }
-    }
-}
-
-impl ToolList {
-    /// Whether another list has the same tools with the same definitions, treated the same.
-    fn offers_the_same(&self, other: &Self) -> bool {
-        self.blocked == other.blocked
-            && self.tools.len() == other.tools.len()
-            && self.tools.iter().zip(&other.tools).all(|(a, b)| {
-                let same =
-                    || a.definition.get() == b.definition.get() && a.treatment == b.treatment;
-                Arc::ptr_eq(a, b) || same()
-            })
     }
 }
 
 /// Why tools are withheld whose rules cannot be read: to leave the rules away would open them.
 const UNREAD_DEFAULTS: &str = "the `tool_defaults` of its server cannot be read";
-
-/// What is known of the tools of a server, by their names.
-type KnownTools = BTreeMap<Arc<str>, Known>;
-
-/// What is known of a tool, from whichever list.
-struct Known {
-    list: Arc<ToolList>,
-    item: Arc<ToolItem>,
-}
-
-impl Known {
-    fn withheld(&self) -> Option<String> {
-        if let Some(why) = &self.list.blocked {
-            return Some(why.clone());
-        }
-        match &self.item.treatment {
-            Treatment::Serve => None,
-            Treatment::Hide { why } | Treatment::Quarantine { why, .. } => Some(why.clone()),
-        }
-    }
-}
 
 /// What a definition asks the guard to hold a tool to.
 fn policy(
@@ -408,22 +436,4 @@ fn policy(
         };
     }
     policy
-}
-
-/// Every tool of a server that some list has. What one list withholds is withheld.
-fn known_tools(shelf: &Shelf) -> BTreeMap<Arc<str>, Known> {
-    let mut known: BTreeMap<Arc<str>, Known> = BTreeMap::new();
-    for list in shelf.known_tools() {
-        for tool in &list.tools {
-            let found = Known {
-                list: Arc::clone(&list),
-                item: Arc::clone(tool),
-            };
-            let settled = known.get(&tool.name);
-            if settled.is_none_or(|it| it.withheld().is_none() && found.withheld().is_some()) {
-                known.insert(Arc::clone(&tool.name), found);
-            }
-        }
-    }
-    known
 }

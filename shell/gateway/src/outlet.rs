@@ -1,6 +1,7 @@
 //! What reaches an agent before the answer to its request.
 
 use std::collections::VecDeque;
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,10 @@ struct Pipe {
     messages: Mutex<VecDeque<String>>,
     outlets: AtomicUsize,
     unread: AtomicBool,
+    /// The server answers by a stream, so that the agent gets one, too.
+    streamed: AtomicBool,
+    /// Wakes the writer of the stream when the server ended its own before the answer.
+    interrupted: Notify,
     news: Notify,
 }
 
@@ -73,6 +78,21 @@ impl Outlet {
         true
     }
 
+    /// Has the answer sent as a stream, as the server sent it.
+    pub fn mark_streamed(&self) {
+        if let Some(pipe) = &self.0 {
+            pipe.streamed.store(true, Ordering::Release);
+            pipe.news.notify_one();
+        }
+    }
+
+    /// Has the stream ended before the answer, as the server ended its own; the agent resumes it.
+    pub fn mark_interrupted(&self) {
+        if let Some(pipe) = &self.0 {
+            pipe.interrupted.notify_one();
+        }
+    }
+
     /// Whether somebody reads.
     #[must_use]
     pub fn is_open(&self) -> bool {
@@ -107,6 +127,26 @@ impl Interim {
         Self(Arc::default())
     }
 
+    /// Resolves when the server ends its stream before the answer, and may be waited for elsewhere.
+    pub fn interruption(&self) -> impl Future<Output = ()> + use<> {
+        let pipe = Arc::clone(&self.0);
+        async move { pipe.interrupted.notified().await }
+    }
+
+    /// Waits until a stream is to be begun: for the first message, which it gives, or because the server
+    /// answers by a stream.
+    pub async fn begun(&mut self) -> Option<String> {
+        loop {
+            if let Some(message) = self.try_recv() {
+                return Some(message);
+            }
+            if self.is_streamed() {
+                return None;
+            }
+            self.0.news.notified().await;
+        }
+    }
+
     /// The next message; none when nobody can send any more.
     pub async fn recv(&mut self) -> Option<String> {
         loop {
@@ -120,6 +160,12 @@ impl Interim {
             }
             self.0.news.notified().await;
         }
+    }
+
+    /// Whether the server answered by a stream.
+    #[must_use]
+    pub fn is_streamed(&self) -> bool {
+        self.0.streamed.load(Ordering::Acquire)
     }
 
     /// The next message, if there is one.

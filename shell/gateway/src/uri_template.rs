@@ -1,5 +1,16 @@
 //! Whether an address fits a template of addresses.
 
+/// How much of an address a template says itself: the length of its literal parts.
+pub(crate) fn literal_length(template: &str) -> usize {
+    let mut rest = template;
+    let mut length = 0;
+    while let Some((literal, after)) = rest.split_once('{') {
+        length += literal.len();
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    length + rest.len()
+}
+
 /// Whether a URI may come from a URI template (RFC 6570): its literal parts stand in order, and simple
 /// expressions do not span a `/`. What stands between is left to the server to judge.
 pub(crate) fn fits(template: &str, uri: &str) -> bool {

@@ -36,6 +36,12 @@ pub enum FromServer {
 pub trait Audience: Send + Sync + fmt::Debug {
     /// Takes one message, in the order of arrival.
     fn hear(&self, message: FromServer);
+
+    /// The server answers the request as a stream of events (HTTP only).
+    fn streamed(&self) {}
+
+    /// The server ended that stream before its answer, which it holds until the stream is resumed.
+    fn interrupted(&self) {}
 }
 
 /// A message of a server, sorted.

@@ -15,7 +15,7 @@ use crate::limits::Limits;
 use crate::link::{Link, LinkAsking};
 use crate::listing::{self, Listing};
 use crate::param_headers::ParamHeaders;
-use crate::protocol::{Era, stamped};
+use crate::protocol::{Era, EraPreference, stamped};
 use crate::server::ServerDescription;
 
 /// A connection to one server that offers it nothing but an answer to `ping`. Requests may run
@@ -36,7 +36,14 @@ impl Client {
     /// Needs a tokio runtime with time and I/O enabled.
     pub async fn connect(endpoint: &Endpoint, limits: &Limits) -> Result<Self, McpError> {
         let face = Face::default();
-        let link = Link::open_with(endpoint, limits, &face, Ear::default()).await;
+        let link = Link::open_with(
+            endpoint,
+            limits,
+            &face,
+            Ear::default(),
+            EraPreference::Newest,
+        )
+        .await;
         Ok(Self {
             link: link.map_err(told_plainly)?,
             face,

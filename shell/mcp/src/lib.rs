@@ -46,6 +46,6 @@ pub use listing::Listing;
 pub use members::Members;
 pub use message::{InvalidMessage, Message, RpcError};
 pub use param_headers::ParamHeaders;
-pub use protocol::Era;
+pub use protocol::{Era, EraPreference};
 pub use secrets::Secrets;
 pub use server::ServerDescription;

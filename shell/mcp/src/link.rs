@@ -14,7 +14,7 @@ use crate::face::Face;
 use crate::limits::Limits;
 use crate::message::RpcError;
 use crate::negotiate;
-use crate::protocol::Era;
+use crate::protocol::{Era, EraPreference};
 use crate::server::ServerDescription;
 use crate::wire::{Asking, Wire};
 
@@ -76,7 +76,22 @@ impl Link {
         face: &Face,
         audience: Arc<dyn Audience>,
     ) -> Result<Self, McpError> {
-        Self::open_with(endpoint, limits, face, Ear::of(audience)).await
+        let newest = EraPreference::Newest;
+        Self::open_in(endpoint, limits, face, audience, newest).await
+    }
+
+    /// As [`Link::open`], in the era that is preferred.
+    ///
+    /// # Errors
+    /// As [`Link::open`].
+    pub async fn open_in(
+        endpoint: &Endpoint,
+        limits: &Limits,
+        face: &Face,
+        audience: Arc<dyn Audience>,
+        preference: EraPreference,
+    ) -> Result<Self, McpError> {
+        Self::open_with(endpoint, limits, face, Ear::of(audience), preference).await
     }
 
     pub(crate) async fn open_with(
@@ -84,10 +99,11 @@ impl Link {
         limits: &Limits,
         face: &Face,
         ear: Ear,
+        preference: EraPreference,
     ) -> Result<Self, McpError> {
         let ear = Arc::new(ear);
         // The negotiation is the largest future here; on the heap it does not grow its callers.
-        let opening = Box::pin(negotiate::open(endpoint, limits, face, &ear));
+        let opening = Box::pin(negotiate::open(endpoint, limits, face, &ear, preference));
         let (wire, opening) = match timeout(limits.total, opening).await {
             Ok(outcome) => outcome?,
             Err(_elapsed) => {
@@ -119,6 +135,12 @@ impl Link {
     #[must_use]
     pub fn is_channel(&self) -> bool {
         self.inner.wire.transport.is_channel()
+    }
+
+    /// Whether the server has answered a request by a stream of events (streamable HTTP).
+    #[must_use]
+    pub fn is_streaming(&self) -> bool {
+        self.inner.wire.transport.is_streaming()
     }
 
     /// Sends a request and waits for its result or the server's error, both byte for byte.

@@ -1,7 +1,7 @@
 //! Which era a server speaks.
 //!
-//! `server/discover` is tried first, as the SDKs do: whatever is no clear sign of the stateless
-//! era leads to `initialize`. Servers older than `server/discover` differ in how they take it.
+//! Unless the handshake era is preferred, `server/discover` is tried first, as the SDKs do: whatever is
+//! no clear sign of the stateless era leads to `initialize`. Servers older than `server/discover` differ in how they take it.
 //! Most answer with an error; some never answer, so `initialize` follows after a while on the
 //! same connection; some exit, so they are started again for `initialize` alone.
 
@@ -21,7 +21,7 @@ use crate::face::Face;
 use crate::limits::Limits;
 use crate::members::Members;
 use crate::protocol::{
-    Era, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION, stamped,
+    Era, EraPreference, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION, stamped,
 };
 use crate::server::{Opening, Text};
 use crate::transport::{Http, HttpBase, LegacySse, Stdio, Transport};
@@ -30,16 +30,17 @@ use crate::wire::{Asking, Wire};
 const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
 
-/// Opens a connection to the endpoint in the newest era that both sides speak.
+/// Opens a connection to the endpoint in the preferred era of those that both sides speak.
 pub(crate) async fn open(
     endpoint: &Endpoint,
     limits: &Limits,
     face: &Face,
     ear: &Arc<Ear>,
+    preference: EraPreference,
 ) -> Result<(Wire, Opening), McpError> {
     match endpoint {
-        Endpoint::Command(command) => open_command(command, limits, face, ear).await,
-        Endpoint::Url(url) => open_url(url, limits, face, ear).await,
+        Endpoint::Command(command) => open_command(command, limits, face, ear, preference).await,
+        Endpoint::Url(url) => open_url(url, limits, face, ear, preference).await,
     }
 }
 
@@ -48,19 +49,27 @@ async fn open_command(
     limits: &Limits,
     face: &Face,
     ear: &Arc<Ear>,
+    preference: EraPreference,
 ) -> Result<(Wire, Opening), McpError> {
     let wire = start(command, limits, ear)?;
-    let first = match open_either(&wire, face, limits.start).await {
+    let first = match open_preferred(&wire, face, limits.start, preference).await {
         Ok(opening) => return Ok((wire, opening)),
         Err(error) => error,
     };
     wire.close().await;
-    if !matches!(first, McpError::Exited { .. } | McpError::Timeout { .. }) {
+    let unread = matches!(first, McpError::Exited { .. } | McpError::Timeout { .. });
+    // A program that ends on the first request of the wrong era is started once more for the other.
+    let second = match preference {
+        EraPreference::Newest => EraPreference::Only(Era::Handshake),
+        EraPreference::Handshake => EraPreference::Only(Era::Stateless),
+        EraPreference::Only(_) => return Err(first),
+    };
+    if !unread {
         return Err(first);
     }
     let wire = start(command, limits, ear)?;
     // What the program needed to download is there now, so the second start is quick.
-    match initialize(&wire, face, limits.connect).await {
+    match open_preferred(&wire, face, limits.connect, second).await {
         Ok(opening) => Ok((wire, opening)),
         Err(second) => {
             wire.close().await;
@@ -79,22 +88,24 @@ async fn open_url(
     limits: &Limits,
     face: &Face,
     ear: &Arc<Ear>,
+    preference: EraPreference,
 ) -> Result<(Wire, Opening), McpError> {
     let base = HttpBase::new(url, limits)?;
     let http = Transport::Http(Http::new(base.clone(), ear));
     let wire = Wire::new(http, limits);
-    let refusal = match open_either(&wire, face, limits.request).await {
+    let refusal = match open_preferred(&wire, face, limits.request, preference).await {
         Ok(opening) => return Ok((wire, opening)),
         Err(error) => error,
     };
     // Servers of 2024-11-05 take no POST at the address of their event stream.
-    if !matches!(
+    let is_older = matches!(
         refusal,
         McpError::Http {
             status: 400 | 404 | 405,
             ..
         }
-    ) {
+    );
+    if !is_older || preference == EraPreference::Only(Era::Stateless) {
         return Err(refusal);
     }
     let Ok(Ok(sse)) = timeout(limits.connect, LegacySse::open(base, ear)).await else {
@@ -105,7 +116,42 @@ async fn open_url(
     Ok((wire, opening))
 }
 
-/// Tries both eras on one connection.
+/// Opens one connection in the preferred era, or in the other where that is allowed.
+async fn open_preferred(
+    wire: &Wire,
+    face: &Face,
+    limit: Duration,
+    preference: EraPreference,
+) -> Result<Opening, McpError> {
+    match preference {
+        EraPreference::Newest => open_either(wire, face, limit).await,
+        EraPreference::Only(Era::Handshake) => initialize(wire, face, limit).await,
+        EraPreference::Only(Era::Stateless) => {
+            let discovered = discover(wire, face, limit).await?;
+            discovered.ok_or_else(|| McpError::NoCommonVersion {
+                offered: Vec::new(),
+            })
+        }
+        EraPreference::Handshake => match initialize(wire, face, limit).await {
+            Err(refusal) if means_other_era(&refusal) => {
+                let discovered = discover(wire, face, limit).await?;
+                discovered.ok_or(refusal)
+            }
+            outcome => outcome,
+        },
+    }
+}
+
+/// Whether a failed `initialize` may mean only that the server has no handshake.
+fn means_other_era(error: &McpError) -> bool {
+    match error {
+        McpError::NoCommonVersion { .. } => true,
+        McpError::Timeout { .. } => false,
+        error => means_unknown(error),
+    }
+}
+
+/// Tries both eras on one connection, the stateless one first.
 async fn open_either(wire: &Wire, face: &Face, limit: Duration) -> Result<Opening, McpError> {
     let mut discovery = pin!(discover(wire, face, limit));
     if let Ok(outcome) = timeout(wire.limits.probe, &mut discovery).await {

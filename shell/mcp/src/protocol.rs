@@ -18,6 +18,18 @@ pub enum Era {
     Stateless,
 }
 
+/// In which era a connection is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EraPreference {
+    /// The stateless era where the server speaks it, else the handshake era.
+    #[default]
+    Newest,
+    /// The handshake era where the server speaks it, else the stateless era.
+    Handshake,
+    /// One era; a server that does not speak it is refused.
+    Only(Era),
+}
+
 /// Versions reached by `initialize`, oldest first. The first is a draft that early servers speak.
 pub(crate) const HANDSHAKE_VERSIONS: [&str; 5] = [
     "2024-10-07",

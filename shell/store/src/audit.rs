@@ -124,9 +124,20 @@ impl Store {
         append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         self.require_place()?;
-        let done = self.write(|store| store.appended(append))?;
-        self.note_journal();
-        Ok(done)
+        self.write(|store| store.appended(append))
+    }
+
+    /// Appends records within a change that [`Self::write`] runs, so that the change and its records
+    /// happen together or not at all.
+    ///
+    /// # Errors
+    /// Whatever went wrong; then the change has to fail too.
+    pub fn append_within_write<T, E: From<StoreError>>(
+        &self,
+        append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.require_place()?;
+        self.appended(append)
     }
 
     /// Removes the oldest records. First, a record that says so is appended by `seal`.

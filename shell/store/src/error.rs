@@ -57,6 +57,16 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// A copy could not be made.
+    #[error("cannot copy {} to {}", path.display(), target.display())]
+    Copy {
+        /// The file.
+        path: PathBuf,
+        /// The copy.
+        target: PathBuf,
+        /// Why.
+        source: rusqlite::Error,
+    },
     /// Anything else SQLite refuses.
     #[error("cannot use {}", path.display())]
     Sqlite {

@@ -1,13 +1,13 @@
-use std::cell::Cell;
 use std::fmt;
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 
+use crate::create;
 use crate::error::StoreError;
+use crate::in_use::{self, InUse};
 use crate::migrations::{APPLICATION_ID, STEPS};
 
 /// How long a process waits for others before it gives up.
@@ -18,7 +18,9 @@ pub struct Store {
     path: PathBuf,
     connection: Connection,
     place: Option<Place>,
-    journal: Cell<Option<Place>>,
+    journal: Option<Place>,
+    /// The last field: it is dropped when the connection is closed.
+    in_use: Option<InUse>,
 }
 
 /// Which file: its device and number.
@@ -44,12 +46,7 @@ impl Store {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        // It holds the key of the hashed values.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map_err(failed)?;
+        create::if_missing(path).map_err(failed)?;
         let started = Instant::now();
         loop {
             // Whether a change of the journal waits for others is up to SQLite; so is this loop.
@@ -97,9 +94,8 @@ impl Store {
     /// # Errors
     /// It was.
     pub fn require_place(&self) -> Result<(), StoreError> {
-        let journal = self.journal.get();
         // It may be empty: backups do that to it.
-        let same_journal = journal.is_none() || file(&journal_of(&self.path)) == journal;
+        let same_journal = self.journal.is_none() || journal_place(&self.path) == self.journal;
         if place(&self.path) == self.place && same_journal {
             return Ok(());
         }
@@ -107,11 +103,27 @@ impl Store {
         Err(StoreError::Gone { path })
     }
 
-    /// Notes which file the journal is, once something was written: from then on it has to stay.
-    pub(crate) fn note_journal(&self) {
-        if self.journal.get().is_none() {
-            self.journal.set(file(&journal_of(&self.path)));
+    /// Writes what is only in the journal to the file, if the journal was removed while it was open.
+    /// Open connections still have it; with the last of them it is lost.
+    ///
+    /// A journal that was replaced is left alone: another process may have written to the new one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn rescue_journal(&self) -> Result<(), StoreError> {
+        let [journal, ..] = companions(&self.path);
+        let removed = std::fs::symlink_metadata(journal)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+        if self.journal.is_none() || !removed || place(&self.path) != self.place {
+            return Ok(());
         }
+        let query = "PRAGMA wal_checkpoint(FULL)";
+        let busy: bool = self.sql(|it| it.query_row(query, [], |row| row.get(0)))?;
+        if busy {
+            let path = self.path.clone();
+            return Err(StoreError::Busy { path });
+        }
+        Ok(())
     }
 
     /// Which file it is, wherever it may be by now.
@@ -121,13 +133,25 @@ impl Store {
     }
 
     fn connect(path: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(path).map_err(|error| StoreError::of(path, error))?;
+        in_use::require_journal(path)?;
+        // SQLite would create a missing file for everyone to read, so it may not create one.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(path, flags);
+        let connection = opened.map_err(|error| StoreError::of(path, error))?;
         let mut store = Self {
             path: path.to_owned(),
             connection,
             place: None,
-            journal: Cell::new(None),
+            journal: None,
+            in_use: None,
         };
+        if store.sql(|it| it.is_readonly(rusqlite::MAIN_DB))? {
+            // SQLite falls back to reading only; everything here may write.
+            return Err(StoreError::Open {
+                path: path.to_owned(),
+                source: std::io::ErrorKind::PermissionDenied.into(),
+            });
+        }
         store.sql(|it| it.busy_timeout(PATIENCE))?;
         let layout = store.read(Self::layout)?;
         if layout < STEPS.len() {
@@ -137,6 +161,8 @@ impl Store {
         store.sql(|it| it.pragma_update(None, "synchronous", "full"))?;
         store.sql(|it| it.pragma_update(None, "foreign_keys", true))?;
         store.place = place(path);
+        store.journal = journal_place(path);
+        store.in_use = store.place.map(|it| InUse::new(it, store.journal));
         Ok(store)
     }
 
@@ -262,12 +288,13 @@ impl Store {
     }
 }
 
-fn file(path: &Path) -> Option<Place> {
-    number(&std::fs::metadata(path).ok()?)
+pub(crate) fn journal_place(path: &Path) -> Option<Place> {
+    let [journal, ..] = companions(path);
+    number(&std::fs::metadata(journal).ok()?)
 }
 
 /// Which file it is, unless somebody emptied it.
-fn place(path: &Path) -> Option<Place> {
+pub(crate) fn place(path: &Path) -> Option<Place> {
     let file = std::fs::metadata(path).ok()?;
     if file.len() == 0 { None } else { number(&file) }
 }
@@ -284,11 +311,14 @@ fn number(_: &std::fs::Metadata) -> Option<Place> {
     None
 }
 
-/// The file SQLite writes to first.
-fn journal_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
+/// The files that SQLite keeps beside a database while it is open. The first is the one it writes to.
+#[must_use]
+pub fn companions(path: &Path) -> [PathBuf; 3] {
+    ["-wal", "-shm", "-journal"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        name.into()
+    })
 }
 
 /// A time as it is kept: UTC with milliseconds, so that texts sort as times do.

@@ -229,6 +229,7 @@ impl Bench {
                     groups: &self.groups,
                     state: "undefined",
                     circumstances: &circumstances,
+                    variant: None,
                 };
                 self.guard.admit(&request, black_box("tool-0")).is_ok()
             })

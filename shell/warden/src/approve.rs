@@ -10,6 +10,8 @@ use toolwarden_store::{
     ServerKey, Sighting, Store, StoreError,
 };
 
+use crate::document;
+use crate::guard::audit::record_approval;
 use crate::judge::hash_of;
 use crate::observation::{Observation, UnreadableDefinition};
 use crate::parts::Parts;
@@ -250,7 +252,8 @@ fn seen(store: &Store, sighting: &Sighting) -> Result<Option<Observation>, Appro
     })
 }
 
-/// Approves what is selected among the servers, all of it or nothing.
+/// Approves what is selected among the servers, all of it or nothing, and records who did and why in
+/// the audit log.
 ///
 /// # Errors
 /// Something selected does not wait, or the store cannot be written.
@@ -261,81 +264,97 @@ pub fn approve(
     approval: &Approval,
 ) -> Result<Vec<Approved>, ApproveError> {
     store.write(|store| {
-        let waiting = waiting(store, servers)?;
-        let matches = |id: &String, waiting: &Waiting| {
-            waiting.alerts.iter().any(|(alert, _)| alert == id)
-                || waiting.changes.iter().any(|it| it.id.to_string() == *id)
-        };
-        let words = selection.ids.iter().chain(&selection.tools);
-        for id in words {
-            let mut servers = waiting
-                .iter()
-                .filter(|it| {
-                    matches(id, it) || selection.tools.contains(id) && it.sighting.tool == *id
-                })
-                .map(|it| &it.server.key);
-            if let (Some(first), Some(second)) = (servers.next(), servers.next()) {
-                return Err(ApproveError::SeveralServers {
-                    id: id.clone(),
-                    first: first.clone(),
-                    second: second.clone(),
-                });
-            }
-        }
-        // Whoever accepts a new name accepts that the old one is gone.
-        let renamed: BTreeSet<(&ServerKey, &String)> = waiting
-            .iter()
-            .filter(|it| {
-                let by_alert = it.alerts.iter().any(|(id, _)| selection.ids.contains(id));
-                by_alert || selection.tools.contains(&it.sighting.tool)
-            })
-            .filter_map(|it| Some((&it.server.key, it.renamed_from.as_ref()?)))
-            .collect();
-        let mut approved = Vec::new();
-        let mut used: BTreeSet<&String> = BTreeSet::new();
-        for waiting in &waiting {
-            let tool = &waiting.sighting.tool;
-            let by_name: Vec<&String> = selection.tools.iter().filter(|it| *it == tool).collect();
-            let by_alert = waiting
-                .alerts
-                .iter()
-                .filter(|(id, _)| selection.ids.contains(id));
-            let by_alert: Vec<&(String, String)> = by_alert.collect();
-            used.extend(&by_name);
-            used.extend(by_alert.iter().map(|(id, _)| id));
-            let is_old_name = renamed.contains(&(&waiting.server.key, tool));
-            if selection.all || !by_name.is_empty() || is_old_name {
-                approved.push(approve_parts(store, waiting, Parts::ALL, approval)?);
-                continue;
-            }
-            if !by_alert.is_empty() {
-                let parts = by_alert
-                    .iter()
-                    .map(|(_, change_type)| Parts::of(change_type));
-                let parts = parts.fold(NOTHING, Parts::with);
-                approved.push(approve_parts(store, waiting, parts, approval)?);
-                continue;
-            }
-            let ids: Vec<&String> = selection
-                .ids
-                .iter()
-                .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
-                .collect();
-            used.extend(&ids);
-            if !ids.is_empty() {
-                approved.extend(approve_changes(store, waiting, &ids, approval)?);
-            }
-        }
-        let words = selection.tools.iter().chain(&selection.ids);
-        if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
-            let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
-            return Err(ApproveError::NotWaiting {
-                word: word.clone(),
-                suggestion: toolwarden_model::closest(word, known),
-            });
-        }
+        let approved = approve_selected(store, servers, selection, approval)?;
+        let entries = approved.iter().map(document::approved);
+        record_approval(store, "approved", entries, approval)?;
         Ok(approved)
     })
+}
+
+fn approve_selected(
+    store: &Store,
+    servers: &[Server],
+    selection: &Selection,
+    approval: &Approval,
+) -> Result<Vec<Approved>, ApproveError> {
+    let waiting = waiting(store, servers)?;
+    refuse_ambiguous(&waiting, selection)?;
+    // Approving a new name approves that the old one is gone.
+    let renamed: BTreeSet<(&ServerKey, &String)> = waiting
+        .iter()
+        .filter(|it| {
+            let by_alert = it.alerts.iter().any(|(id, _)| selection.ids.contains(id));
+            by_alert || selection.tools.contains(&it.sighting.tool)
+        })
+        .filter_map(|it| Some((&it.server.key, it.renamed_from.as_ref()?)))
+        .collect();
+    let mut approved = Vec::new();
+    let mut used: BTreeSet<&String> = BTreeSet::new();
+    for waiting in &waiting {
+        let tool = &waiting.sighting.tool;
+        let by_name: Vec<&String> = selection.tools.iter().filter(|it| *it == tool).collect();
+        let by_alert = waiting
+            .alerts
+            .iter()
+            .filter(|(id, _)| selection.ids.contains(id));
+        let by_alert: Vec<&(String, String)> = by_alert.collect();
+        used.extend(&by_name);
+        used.extend(by_alert.iter().map(|(id, _)| id));
+        let is_old_name = renamed.contains(&(&waiting.server.key, tool));
+        if selection.all || !by_name.is_empty() || is_old_name {
+            approved.push(approve_parts(store, waiting, Parts::ALL, approval)?);
+            continue;
+        }
+        if !by_alert.is_empty() {
+            let parts = by_alert
+                .iter()
+                .map(|(_, change_type)| Parts::of(change_type));
+            let parts = parts.fold(NOTHING, Parts::with);
+            approved.push(approve_parts(store, waiting, parts, approval)?);
+            continue;
+        }
+        let ids: Vec<&String> = selection
+            .ids
+            .iter()
+            .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
+            .collect();
+        used.extend(&ids);
+        if !ids.is_empty() {
+            approved.extend(approve_changes(store, waiting, &ids, approval)?);
+        }
+    }
+    let words = selection.tools.iter().chain(&selection.ids);
+    if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
+        let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
+        return Err(ApproveError::NotWaiting {
+            word: word.clone(),
+            suggestion: toolwarden_model::closest(word, known),
+        });
+    }
+    Ok(approved)
+}
+
+/// Refuses an id or a tool name that waits at several servers.
+fn refuse_ambiguous(waiting: &[Waiting], selection: &Selection) -> Result<(), ApproveError> {
+    let matches = |id: &String, waiting: &Waiting| {
+        waiting.alerts.iter().any(|(alert, _)| alert == id)
+            || waiting.changes.iter().any(|it| it.id.to_string() == *id)
+    };
+    let words = selection.ids.iter().chain(&selection.tools);
+    for id in words {
+        let mut servers = waiting
+            .iter()
+            .filter(|it| matches(id, it) || selection.tools.contains(id) && it.sighting.tool == *id)
+            .map(|it| &it.server.key);
+        if let (Some(first), Some(second)) = (servers.next(), servers.next()) {
+            return Err(ApproveError::SeveralServers {
+                id: id.clone(),
+                first: first.clone(),
+                second: second.clone(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Makes what was seen of a tool, or a part of it, what it is held to. The rest goes on waiting.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde_json::json;
 use thiserror::Error;
 use toolwarden_drift::toolwatch::{OldAlert, OldFingerprint};
 use toolwarden_model::Fingerprint;
@@ -10,6 +11,7 @@ use toolwarden_store::{
     AlertStatus, Approval, NewAlert, NewBaseline, OldHashes, Origin, ServerKey, Store, StoreError,
 };
 
+use crate::guard::audit::record_approval;
 use crate::{DEFAULT_SCOPE, LOCAL};
 
 /// What the toolwatch program kept.
@@ -48,7 +50,8 @@ pub enum ImportError {
     },
 }
 
-/// Takes over what the toolwatch program kept. Doing it again changes nothing.
+/// Takes over what the toolwatch program kept, and records who did it and why in the audit log. Doing it
+/// again changes nothing.
 ///
 /// # Errors
 /// A time cannot be read, or the store cannot be written.
@@ -62,6 +65,7 @@ pub fn import(store: &Store, old: &OldState, approval: &Approval) -> Result<Impo
         let known = store.baselines(server.id)?;
         let known: BTreeSet<&str> = known.iter().map(|it| it.tool.as_str()).collect();
         let mut imported = Imported::default();
+        let mut tools = Vec::new();
         for baseline in &old.baselines {
             if known.contains(baseline.tool.as_str()) {
                 imported.known += 1;
@@ -87,6 +91,7 @@ pub fn import(store: &Store, old: &OldState, approval: &Approval) -> Result<Impo
                 },
             )?;
             imported.baselines += 1;
+            tools.push(baseline.tool.as_str());
         }
         for (alert, document) in &old.alerts {
             let parts = [alert.tool.as_str(), &alert.detected_at, document];
@@ -108,6 +113,9 @@ pub fn import(store: &Store, old: &OldState, approval: &Approval) -> Result<Impo
             )?;
             imported.alerts += usize::from(added);
         }
+        let pinned = (!tools.is_empty())
+            .then(|| json!({"server": key.name, "scope": key.scope, "tools": tools}));
+        record_approval(store, "imported", pinned, approval)?;
         Ok(imported)
     })
 }

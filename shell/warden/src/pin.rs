@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use toolwarden_store::{
     AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, ServerId, ServerKey, Store,
     StoreError,
 };
 
+use crate::guard::audit::record_approval;
 use crate::judge::{Listing, hash_of};
 use crate::observation::Observation;
 use crate::parts::Parts;
@@ -42,7 +44,8 @@ pub struct PinnedTool {
     pub at: Timestamp,
 }
 
-/// Makes what is seen of a server what it is held to.
+/// Pins what is seen of a server. If that changes anything, the audit log says who
+/// did it and why.
 ///
 /// # Errors
 /// The store cannot be written.
@@ -55,80 +58,113 @@ pub fn pin(
     approval: &Approval,
 ) -> Result<Pinned, PinsError> {
     store.write(|store| {
-        let pins = Pins::of_store(store, key)?;
-        let server = store.keep_server(key, seal, approval.at)?;
-        let mut pinned = Pinned {
-            tools: Vec::new(),
-            retired: Vec::new(),
-            sealed: server.sealed,
-        };
-        for seen in &listing.observed {
-            let (schema_hash, kept) = (hash_of(seen), seen.kept());
-            let results = listing.results.get(&seen.name);
-            let before = pins.tools.get(&seen.name);
-            let known = before.filter(|pin| {
-                pin.definition == Some(kept) && results.is_none() && pin.version == version
-            });
-            let response = results.map(Results::pattern_hash);
-            let response = response.or_else(|| before.and_then(|pin| pin.old.response.clone()));
-            if known.is_none() {
-                let shape = match (results, before) {
-                    (Some(results), _) => Some(results.shape().to_json().to_string()),
-                    (None, Some(before)) => before.kept_shape().map(ToOwned::to_owned),
-                    (None, None) => None,
-                };
-                store.add_baseline(
-                    server.id,
-                    &NewBaseline {
-                        tool: &seen.name,
-                        origin: Origin::Pinned,
-                        definition: Some((kept, seen.text())),
-                        shape,
-                        old: OldHashes {
-                            schema: Some(schema_hash.clone()),
-                            response: response.clone(),
-                        },
-                        version,
-                        approval,
-                    },
-                )?;
-            }
-            let parts = Parts {
-                definition: true,
-                results: results.is_some(),
-            };
-            settle(store, server.id, seen, parts)?;
-            pinned.tools.push(PinnedTool {
-                name: seen.name.clone(),
-                known: known.is_some(),
-                schema_hash,
-                response_hash: response.unwrap_or_else(|| Results::NO_PATTERN.to_owned()),
-                results: results.map_or(0, |results| results.shape().results()),
-                at: known.and_then(|pin| pin.at).unwrap_or(approval.at),
-            });
-        }
-        if listing.whole {
-            let observed = listing.observed.iter();
-            let seen: BTreeSet<&str> = observed.map(|seen| seen.name.as_str()).collect();
-            for name in pins
-                .tools
-                .keys()
-                .filter(|name| !seen.contains(name.as_str()))
-            {
-                retire(store, server.id, name, version, approval)?;
-                pinned.retired.push(name.clone());
-            }
-            // What came and went since was never pinned, and waits for nobody.
-            for sighting in store.sightings(server.id)? {
-                let tool = sighting.tool.as_str();
-                if !seen.contains(tool) {
-                    store.drop_sighting(server.id, tool)?;
-                    Parts::ALL.settle(store, server.id, tool, AlertStatus::Closed, &[])?;
-                }
-            }
-        }
+        let was_sealed = store.server(key)?.is_some_and(|server| server.sealed);
+        let pinned = pin_listing(store, key, listing, seal, version, approval)?;
+        let done = pinned.document(key, was_sealed);
+        record_approval(store, "pinned", done, approval)?;
         Ok(pinned)
     })
+}
+
+impl Pinned {
+    /// What changed, for the audit log; none if nothing did.
+    fn document(&self, key: &ServerKey, was_sealed: bool) -> Option<Value> {
+        let new = self.tools.iter().filter(|tool| !tool.known);
+        let tools: Vec<&str> = new.map(|tool| tool.name.as_str()).collect();
+        if tools.is_empty() && self.retired.is_empty() && self.sealed == was_sealed {
+            return None;
+        }
+        Some(json!({
+            "server": key.name,
+            "scope": key.scope,
+            "tools": tools,
+            "retired": self.retired,
+            "sealed": self.sealed,
+        }))
+    }
+}
+
+fn pin_listing(
+    store: &Store,
+    key: &ServerKey,
+    listing: &Listing,
+    seal: bool,
+    version: &str,
+    approval: &Approval,
+) -> Result<Pinned, PinsError> {
+    let pins = Pins::of_store(store, key)?;
+    let server = store.keep_server(key, seal, approval.at)?;
+    let mut pinned = Pinned {
+        tools: Vec::new(),
+        retired: Vec::new(),
+        sealed: server.sealed,
+    };
+    for seen in &listing.observed {
+        let (schema_hash, kept) = (hash_of(seen), seen.kept());
+        let results = listing.results.get(&seen.name);
+        let before = pins.tools.get(&seen.name);
+        let known = before.filter(|pin| {
+            pin.definition == Some(kept) && results.is_none() && pin.version == version
+        });
+        let response = results.map(Results::pattern_hash);
+        let response = response.or_else(|| before.and_then(|pin| pin.old.response.clone()));
+        if known.is_none() {
+            let shape = match (results, before) {
+                (Some(results), _) => Some(results.shape().to_json().to_string()),
+                (None, Some(before)) => before.kept_shape().map(ToOwned::to_owned),
+                (None, None) => None,
+            };
+            store.add_baseline(
+                server.id,
+                &NewBaseline {
+                    tool: &seen.name,
+                    origin: Origin::Pinned,
+                    definition: Some((kept, seen.text())),
+                    shape,
+                    old: OldHashes {
+                        schema: Some(schema_hash.clone()),
+                        response: response.clone(),
+                    },
+                    version,
+                    approval,
+                },
+            )?;
+        }
+        let parts = Parts {
+            definition: true,
+            results: results.is_some(),
+        };
+        settle(store, server.id, seen, parts)?;
+        pinned.tools.push(PinnedTool {
+            name: seen.name.clone(),
+            known: known.is_some(),
+            schema_hash,
+            response_hash: response.unwrap_or_else(|| Results::NO_PATTERN.to_owned()),
+            results: results.map_or(0, |results| results.shape().results()),
+            at: known.and_then(|pin| pin.at).unwrap_or(approval.at),
+        });
+    }
+    if listing.whole {
+        let observed = listing.observed.iter();
+        let seen: BTreeSet<&str> = observed.map(|seen| seen.name.as_str()).collect();
+        for name in pins
+            .tools
+            .keys()
+            .filter(|name| !seen.contains(name.as_str()))
+        {
+            retire(store, server.id, name, version, approval)?;
+            pinned.retired.push(name.clone());
+        }
+        // What came and went since was never pinned, and needs no approval.
+        for sighting in store.sightings(server.id)? {
+            let tool = sighting.tool.as_str();
+            if !seen.contains(tool) {
+                store.drop_sighting(server.id, tool)?;
+                Parts::ALL.settle(store, server.id, tool, AlertStatus::Closed, &[])?;
+            }
+        }
+    }
+    Ok(pinned)
 }
 
 /// What was pinned waits for nobody; results that were not looked at go on waiting.

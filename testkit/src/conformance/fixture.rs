@@ -11,8 +11,7 @@ use crate::installed::{Registry, installed};
 /// How long the server may take to say where it is.
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// A server on the official Python SDK that offers what the scenarios need, in both eras. It is
-/// gone when it is dropped.
+/// A server on an official SDK that offers what the scenarios need. It ends when it is dropped.
 #[derive(Debug)]
 pub struct ConformanceServer {
     /// The address of the endpoint.
@@ -21,7 +20,7 @@ pub struct ConformanceServer {
 }
 
 impl ConformanceServer {
-    /// Starts it on a free port of loopback. `None` means that the SDK cannot be had here, and that
+    /// Starts a server on the official Python SDK, in both eras, on a free port of loopback. `None` means that the SDK cannot be had here, and that
     /// this was said.
     ///
     /// # Panics
@@ -40,22 +39,48 @@ impl ConformanceServer {
         Self::start_with("handshake")
     }
 
+    /// Starts a server on the official TypeScript SDK. It speaks both eras, and only the handshake era has
+    /// the tools that send requests to the client, only the stateless era those that ask for input.
+    ///
+    /// # Panics
+    /// It does not start.
+    #[must_use]
+    pub fn start_typescript() -> Option<Self> {
+        let packages = [
+            "@modelcontextprotocol/server@2.4.0",
+            "@modelcontextprotocol/node@2.1.2",
+        ];
+        let programs = installed(Registry::Npm, &packages)?;
+        let mut command = Command::new("node");
+        command
+            .arg(fixtures().join("conformance/typescript/server.mjs"))
+            .arg(programs.ancestors().nth(2)?)
+            .arg("0");
+        Some(Self::started(command))
+    }
+
+    fn start_with(eras: &str) -> Option<Self> {
+        let programs = installed(Registry::PyPi, &["mcp==2.3.0"])?;
+        let mut command = Command::new(programs.join("python"));
+        command
+            .arg(fixtures().join("conformance/server.py"))
+            .args(["0", eras])
+            // Nothing is written beside the sources.
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        Some(Self::started(command))
+    }
+
     #[expect(
         clippy::expect_used,
         reason = "a fixture that cannot start must fail the test"
     )]
-    fn start_with(eras: &str) -> Option<Self> {
-        let programs = installed(Registry::PyPi, &["mcp==2.3.0"])?;
-        let mut child = Command::new(programs.join("python"))
-            .arg(fixtures().join("conformance/server.py"))
-            .args(["0", eras])
-            // Nothing is written beside the sources.
-            .env("PYTHONDONTWRITEBYTECODE", "1")
+    fn started(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .expect("python starts");
+            .expect("the fixture server starts");
         let output = child.stdout.take().expect("its output is piped");
         let (sender, first) = mpsc::channel();
         std::thread::spawn(move || {
@@ -67,7 +92,7 @@ impl ConformanceServer {
         let url = first.recv_timeout(START_LIMIT).unwrap_or_default();
         let server = Self { url, child };
         assert!(!server.url.is_empty(), "the fixture server did not start");
-        Some(server)
+        server
     }
 }
 

@@ -64,6 +64,22 @@ impl Suite {
         })
     }
 
+    /// The file that the whole suite is in.
+    #[must_use]
+    pub fn bundle(&self) -> &Path {
+        &self.program
+    }
+
+    /// Puts the scenarios that one revision requires to a server, and those that the suite runs with
+    /// them for information.
+    ///
+    /// # Panics
+    /// The suite cannot be run, or does not end.
+    #[must_use]
+    pub fn run_requirements(&self, url: &str, revision: &str) -> Outcome {
+        self.put(url, &["--requirements", revision], RUN_LIMIT)
+    }
+
     /// The scenarios for servers, and the versions each is about: dates, or `extension`.
     ///
     /// # Panics

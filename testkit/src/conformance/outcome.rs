@@ -29,6 +29,10 @@ pub struct Outcome {
     pub checks: BTreeMap<String, BTreeMap<String, Status>>,
     /// What was said about each check that did not succeed, by scenario and check.
     pub messages: Vec<String>,
+    /// How many checks succeeded, each time that one was made: the number that the suite prints.
+    pub passed: usize,
+    /// How many checks failed, counted likewise.
+    pub failed: usize,
 }
 
 /// The suite's record of what went over the wire, which is no check.
@@ -78,8 +82,15 @@ impl Outcome {
                 .get(..end)
                 .and_then(|name| name.strip_prefix("server-"));
             let scenario = scenario.expect("a directory is named for its scenario");
-            let text = fs::read(entry.path().join("checks.json")).expect("the checks");
-            let checks: Vec<Check> = serde_json::from_slice(&text).expect("checks are as known");
+            let checks = match fs::read(entry.path().join("checks.json")) {
+                Ok(text) => serde_json::from_slice(&text).expect("checks are as known"),
+                // A scenario that throws leaves its directory empty.
+                Err(_) => vec![Check {
+                    id: "scenario-ended".to_owned(),
+                    status: Status::Failure,
+                    error_message: None,
+                }],
+            };
             outcome.take(scenario, checks);
         }
         outcome
@@ -88,6 +99,8 @@ impl Outcome {
     pub(super) fn add(&mut self, other: Self) {
         self.checks.extend(other.checks);
         self.messages.extend(other.messages);
+        self.passed += other.passed;
+        self.failed += other.failed;
     }
 
     fn take(&mut self, scenario: &str, checks: Vec<Check>) {
@@ -101,6 +114,8 @@ impl Outcome {
             if status == Status::Info && TRACES.contains(&id.as_str()) {
                 continue;
             }
+            self.passed += usize::from(status == Status::Success);
+            self.failed += usize::from(status == Status::Failure);
             if status >= Status::Skipped {
                 let message = error_message.unwrap_or_default();
                 self.messages
@@ -147,5 +162,6 @@ mod tests {
             ]
         );
         assert_eq!(outcome.with(&[Status::Warning]), ["a-b/one"]);
+        assert_eq!((outcome.passed, outcome.failed), (2, 1));
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(command: &AuditCommand) -> Result<Verdict, CliError> {
 }
 
 /// So many records, the last of which has this number, in words.
-fn records(count: u64, last: u64) -> String {
+pub(super) fn records(count: u64, last: u64) -> String {
     match count {
         1 => format!("1 record, {last}"),
         _ => format!(

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
+use toolwarden_gateway::traces::TRACES_BUILT;
 use toolwarden_guard::{PolicyError, ToolPolicy};
 use toolwarden_mcp::{Client, McpError, Secrets};
 use toolwarden_model::json::{Pointer, Position};
@@ -30,6 +31,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<Verdict, CliError> {
     if let Some(loaded) = &loaded {
         found.policy(loaded)?;
         found.tool_defaults(loaded);
+        found.build(loaded);
     }
     let mut silent = false;
     if let (true, Some(loaded)) = (args.start, &loaded) {
@@ -37,7 +39,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<Verdict, CliError> {
         install_reaper();
         let reached = run_async(Box::pin(async { Ok(reach(servers).await) }))?;
         silent = reached.iter().any(|it| it.outcome.is_err());
-        found.servers(&reached);
+        found.servers(loaded, &reached);
     }
     let servers = loaded.map_or(0, |it| it.settings.servers.len());
     let mistakes = found.findings.iter();
@@ -132,19 +134,30 @@ impl Found {
             for it in mistakes {
                 let place = format!("servers.{}.tool_defaults{}", server.name, it.pointer);
                 let message = format!("{place}: {}", it.problem);
-                let at = Pointer::of(["servers", server.name.as_str(), "tool_defaults"]);
-                self.note("settings", Level::Error, &at, START, message);
+                let server = loaded.server_pointer(&server.name);
+                let position = loaded.position(&server);
+                let at = server.child("tool_defaults");
+                self.note("settings", Level::Error, &at, position, message);
             }
         }
     }
 
-    fn servers(&mut self, reached: &[Reached]) {
+    /// What these settings ask for that this build cannot do.
+    fn build(&mut self, loaded: &Loaded) {
+        if let Some((at, message)) = load::not_built(loaded, TRACES_BUILT) {
+            let position = loaded.position(&at);
+            self.note("settings", Level::Error, &at, position, message);
+        }
+    }
+
+    fn servers(&mut self, loaded: &Loaded, reached: &[Reached]) {
         for it in reached {
-            let at = Pointer::of(["servers", it.server.as_str()]);
+            let at = loaded.server_pointer(&it.server);
+            let position = loaded.position(&at);
             match &it.outcome {
                 Ok(1) => say(&format!("{}: 1 tool", visible(&it.server))),
                 Ok(tools) => say(&format!("{}: {tools} tools", visible(&it.server))),
-                Err(why) => self.note(REACHED, Level::Error, &at, START, why.clone()),
+                Err(why) => self.note(REACHED, Level::Error, &at, position, why.clone()),
             }
         }
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use toolwarden_gateway::listener::ListenError;
 use toolwarden_gateway::runtime::StartError;
+use toolwarden_model::json::Position;
 use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::notify::NotifyError;
 use toolwarden_warden::settings::{ClientFileError, SettingsError};
@@ -57,6 +58,12 @@ pub(crate) enum GatewayCommandError {
         status: u16,
         why: String,
     },
+    #[error("{}:{}:{}: {message}", path.display(), position.line, position.column)]
+    NotBuilt {
+        path: PathBuf,
+        position: Position,
+        message: String,
+    },
     #[error("the demo did not go as it should: {what}")]
     Demo { what: String },
 }
@@ -68,6 +75,7 @@ impl GatewayCommandError {
             | Self::Settings(_)
             | Self::Policy(_)
             | Self::Unusable { .. }
+            | Self::NotBuilt { .. }
             | Self::NoServer
             | Self::UnknownServer { .. }
             | Self::SeveralServers { .. }
@@ -136,6 +144,7 @@ impl GatewayCommandError {
                 Some("only principals under `identity.admins` may ask about others")
             }
             Self::Unusable { .. }
+            | Self::NotBuilt { .. }
             | Self::Start(_)
             | Self::Agent(_)
             | Self::ClientFile(_)

@@ -71,7 +71,7 @@ fn reserve(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// The settings, with a caller so that they can be used as they are.
+/// The settings, with a caller who is also the administrator, so that they can be used as they are.
 fn settings(imported: &ImportedServers) -> String {
     let user = json!(
         Some(keep::user())
@@ -79,8 +79,16 @@ fn settings(imported: &ImportedServers) -> String {
             .unwrap_or_else(|| "me".to_owned())
     );
     format!(
-        "{HEAD}{}\n# Whoever reaches the gateway without a key. It listens on this machine alone.\nidentity:\n  anonymous: {user}\n",
-        imported.to_yaml()
+        "{HEAD}{}
+identity:
+  # The principal of callers without a key. The gateway listens on this machine only.
+  anonymous: {user}
+  # Who may approve changes and see what others do by the API. Agents come without a key, so this is
+  # another principal: make its key with `toolwarden key new --principal admin`, and add what that prints.
+  # `toolwarden watch approve --store toolwarden.db` needs no key.
+  admins: [admin]
+",
+        imported.to_yaml(),
     )
 }
 

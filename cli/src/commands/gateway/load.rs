@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use toolwarden_gateway::runtime::load_policy;
+use toolwarden_gateway::traces::{TRACES_BUILT, TraceError};
+use toolwarden_model::json::Pointer;
 use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::settings::{Loaded, Settings, SettingsError};
 
@@ -29,7 +31,7 @@ pub(super) fn read(path: &Path, listen: Option<SocketAddr>) -> Result<Read, Gate
 }
 
 /// Reads settings. Where the usual file is not there, nobody has mistyped anything.
-pub(super) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
+pub(in crate::commands) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
     match Settings::read(path) {
         Err(SettingsError::File(error))
             if error.is_not_found() && path == Path::new(Settings::FILE) =>
@@ -39,6 +41,24 @@ pub(super) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
         }
         read => Ok(read?),
     }
+}
+
+/// Refuses settings that this build cannot run.
+pub(super) fn check_build(loaded: &Loaded) -> Result<(), GatewayCommandError> {
+    match not_built(loaded, TRACES_BUILT) {
+        None => Ok(()),
+        Some((at, message)) => Err(GatewayCommandError::NotBuilt {
+            path: loaded.path.clone(),
+            position: loaded.position(&at),
+            message,
+        }),
+    }
+}
+
+/// What settings ask for that a build cannot do, with its place.
+pub(super) fn not_built(loaded: &Loaded, has_traces: bool) -> Option<(Pointer, String)> {
+    let refused = loaded.settings.traces.is_some() && !has_traces;
+    refused.then(|| (Pointer::of(["traces"]), TraceError::NotBuilt.to_string()))
 }
 
 impl Read {
@@ -75,4 +95,29 @@ impl Read {
 pub(super) fn warn(text: &str) {
     let warning = style::WARNING;
     say(&format!("{warning}Warning{warning:#}: {}", visible(text)));
+}
+
+#[cfg(test)]
+mod tests {
+    use toolwarden_model::json::Position;
+
+    use super::*;
+
+    #[test]
+    fn traces_need_a_build_with_them() {
+        let text = "store: a.db\nservers: {}\ntraces: http://127.0.0.1:4318/v1/traces\n";
+        let loaded = Settings::of_text(text, Path::new("t.yaml"), &|_| None).unwrap();
+        assert_eq!(not_built(&loaded, true), None);
+        let (at, message) = not_built(&loaded, false).unwrap();
+        assert_eq!(loaded.position(&at), Position { line: 3, column: 1 });
+        assert!(message.contains("--features otel"), "{message}");
+    }
+
+    #[test]
+    fn servers_have_their_place_by_either_key() {
+        let text = "servers:\n  a: {url: http://127.0.0.1:1/mcp}\nmcpServers:\n  b: {url: http://127.0.0.1:1/mcp}\n";
+        let loaded = Settings::of_text(text, Path::new("t.yaml"), &|_| None).unwrap();
+        let line = |name| loaded.position(&loaded.server_pointer(name)).line;
+        assert_eq!((line("a"), line("b")), (2, 4));
+    }
 }

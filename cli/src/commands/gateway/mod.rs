@@ -22,6 +22,7 @@ pub(super) use demo::serve_shop as demo_server;
 pub(super) use explain::run as explain;
 pub(super) use import::run as import;
 pub(super) use key::run as key;
+pub(super) use load::settings;
 pub(super) use process::reaper;
 pub(super) use serve::run as serve;
 pub(super) use wrap::run as wrap;

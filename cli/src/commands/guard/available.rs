@@ -15,13 +15,16 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
     } else {
         args.groups.iter().map(String::as_str).collect()
     };
+    let groups = loaded.guard.asked(&args.principal, &groups).into_owned();
+    let given = args.state.as_deref().filter(|it| !it.is_empty());
+    let initial = loaded.guard.initial_state(&args.principal);
+    let state = given.or(initial.map(|it| &**it)).unwrap_or(INITIAL_STATE);
     let request = Request {
         principal: &args.principal,
         groups: &groups,
-        state: Some(args.state.as_str())
-            .filter(|it| !it.is_empty())
-            .unwrap_or(INITIAL_STATE),
+        state,
         circumstances: &circumstances,
+        variant: None,
     };
     let found = loaded.guard.available(&request);
     match (&found, args.format) {
@@ -45,7 +48,7 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
                 "schema": "toolwarden/guard/available/v1",
                 "principal": args.principal,
                 "requested_groups": groups.names().collect::<Vec<_>>(),
-                "state": args.state,
+                "state": state,
                 "denied": found.as_ref().err().map(|it| it.reason.as_str()),
                 "available_tools": policy::names(&shown.available),
                 "filtered_by_group": left_out(Code::FilteredByGroup),

@@ -115,6 +115,7 @@ impl WrittenCall {
             state: self.state.as_deref(),
             arguments: Arc::clone(&self.arguments),
             attributes: self.attributes.clone(),
+            variant: None,
         }
     }
 }

@@ -22,10 +22,13 @@ fn blocks<'d>(document: &'d str, language: &str) -> Vec<&'d str> {
 fn the_settings_of_the_document_can_be_used() {
     let sandbox = Sandbox::new();
     let document = document("gateway.md");
-    let settings = blocks(&document, "yaml");
-    assert_eq!(settings.len(), 1);
-    sandbox.write("toolwarden.yaml", settings[0]);
-    sandbox.write("policy.yaml", "tools: {files__read_file: ~}\n");
+    let written = blocks(&document, "yaml");
+    let [settings, principals] = written[..] else {
+        panic!("settings and the principals of a policy: {written:?}");
+    };
+    sandbox.write("toolwarden.yaml", settings);
+    let policy = format!("tools: {{files__read_file: ~}}\n{principals}");
+    sandbox.write("policy.yaml", &policy);
     let mut command = sandbox.command();
     command
         .args(["config", "check"])

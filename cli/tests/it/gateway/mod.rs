@@ -1,11 +1,15 @@
 //! The gateway as its operator and its agents meet it.
 
+mod approving;
+mod backup;
+mod callers;
 mod clock;
 mod demo;
 mod documents;
 mod explaining;
 mod kills;
 mod memory;
+mod outside;
 mod serving;
 mod settings;
 mod wrapping;

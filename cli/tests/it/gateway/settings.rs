@@ -1,3 +1,5 @@
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 
@@ -52,12 +54,36 @@ fn the_servers_of_a_client_become_settings_that_can_be_used() {
         shown["servers"]["docs"]["env"],
         json!({"DOCS_TOKEN": "***"})
     );
+    // Agents come without a key, and are no administrators.
     assert_eq!(shown["identity"]["anonymous"], "ada");
+    assert_eq!(shown["identity"]["admins"], json!(["admin"]));
     let yaml = run(&sandbox, &["config", "show"]).out;
     assert!(
         yaml.contains("\n    env:\n      DOCS_TOKEN: \"***\"\n"),
         "{yaml}"
     );
+}
+
+#[test]
+fn who_imports_can_call_and_agents_cannot_administer() {
+    let sandbox = Sandbox::new();
+    let program = cargo_bin!("toolwarden").to_str().unwrap();
+    let file = json!({"mcpServers": {"shop": {"command": program, "args": ["__demo-server"]}}});
+    sandbox.write("claude.json", &file.to_string());
+    let told = run(&sandbox, &["import", "claude", "claude.json"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let served = super::Served::start(&sandbox, &[]);
+    assert_eq!(served.tools().len(), 7);
+    let mut stream = TcpStream::connect(&served.address).unwrap();
+    let host = &served.address;
+    let asked = format!("GET /api/v1/audit HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(asked.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    let listed = run(&sandbox, &["watch", "list", "--store", "toolwarden.db"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(listed.out.contains("refund_order"), "{listed:?}");
 }
 
 #[test]

@@ -90,7 +90,9 @@ impl Graph {
                 States::Only(states) => Some(states.iter().map(String::as_str).collect()),
             },
         });
-        Self::of_steps(&steps.collect::<Vec<_>>(), &policy.sessions.initial_states)
+        let initial = &policy.sessions.initial_states;
+        let initial = initial.with(policy.own_initial_states());
+        Self::of_steps(&steps.collect::<Vec<_>>(), &initial)
     }
 
     /// The workflow of tools.

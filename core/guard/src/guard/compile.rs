@@ -36,6 +36,7 @@ impl Guard {
             states: BTreeSet::new(),
             leading: BTreeMap::new(),
             everywhere: false,
+            variants: Names::default(),
         };
         let mut checks = Checks::default();
         for tool in &policy.tools {
@@ -257,6 +258,7 @@ impl Tools {
             states: self.states.clone(),
             leading: self.leading.clone(),
             everywhere: self.everywhere,
+            variants: self.variants.clone(),
         }
     }
 }
@@ -303,6 +305,9 @@ impl Granting<'_> {
             profile.groups.push(self.groups.intern(DEFAULT_GROUP));
         }
         profile.sort();
+        let groups = policy.default_groups(grants);
+        profile.default_groups = groups.map(|it| it.into_iter().map(Box::from).collect());
+        profile.initial_state = policy.initial_state(grants).map(Arc::from);
         profile
     }
 

@@ -18,6 +18,18 @@ pub struct Discovered {
     tools: Vec<Found>,
     by_name: Arc<Places>,
     quarantine: BTreeMap<String, Arc<str>>,
+    variants: Vec<(VariantTool, Compiled, [Fingerprint; 2])>,
+}
+
+/// A tool as a server defines it for clients with certain capabilities only.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantTool {
+    /// The variant of clients.
+    pub variant: Arc<str>,
+    /// The definition; the tool keeps the rules it has for all clients.
+    pub policy: Arc<ToolPolicy>,
+    /// Why clients of this variant may not call it.
+    pub quarantine: Option<Arc<str>>,
 }
 
 /// Where in a list the tool of a name is.
@@ -75,7 +87,25 @@ impl Discovered {
                 .into_iter()
                 .map(|(name, why)| (name, why.into()))
                 .collect(),
+            variants: Vec::new(),
         }
+    }
+
+    /// The same, with tools that servers define otherwise for some clients. What `before` has compiled is
+    /// not compiled again.
+    #[must_use]
+    pub fn with_variants(mut self, variants: Vec<VariantTool>, before: &Self) -> Self {
+        if variants.is_empty() {
+            return self;
+        }
+        let mut checks = before.checks();
+        let compiled = variants.into_iter().map(|tool| {
+            let (one, input) = checks.check(&tool.policy.input_schema);
+            let (two, output) = checks.check(&tool.policy.output_schema);
+            (tool, Compiled { input, output }, [one, two])
+        });
+        self.variants = compiled.collect();
+        self
     }
 
     /// The names of the tools, in the order given.
@@ -98,9 +128,14 @@ impl Discovered {
     /// The schemas that cannot be used. No call of these tools passes.
     #[must_use]
     pub fn faults(&self) -> Vec<SchemaFault> {
-        let faults = self.tools.iter();
-        faults
-            .flat_map(|found| found.compiled.faults(&found.policy))
+        let found = self.tools.iter().map(|it| (&it.policy, &it.compiled));
+        let variants = self
+            .variants
+            .iter()
+            .map(|(it, compiled, _)| (&it.policy, compiled));
+        found
+            .chain(variants)
+            .flat_map(|(policy, compiled)| compiled.faults(policy))
             .collect()
     }
 
@@ -110,8 +145,15 @@ impl Discovered {
         let same = |(one, two): (&Found, &Found)| {
             Arc::ptr_eq(&one.policy, &two.policy) || one.policy == two.policy
         };
+        let variants = |of: &Self| {
+            of.variants
+                .iter()
+                .map(|it| it.0.clone())
+                .collect::<Vec<_>>()
+        };
         self.tools.len() == other.tools.len()
             && self.quarantine == other.quarantine
+            && variants(self) == variants(other)
             && self.tools.iter().zip(&other.tools).all(same)
     }
 
@@ -122,6 +164,7 @@ impl Discovered {
         let kept = tools.filter(|it| it.name != name);
         let mut next = Self::new(kept, BTreeMap::new(), self);
         next.quarantine.clone_from(&self.quarantine);
+        next.variants.clone_from(&self.variants);
         next
     }
 
@@ -131,6 +174,10 @@ impl Discovered {
             let [input, output] = found.fingerprints;
             checks.remember(input, &found.compiled.input);
             checks.remember(output, &found.compiled.output);
+        }
+        for (_, compiled, [input, output]) in &self.variants {
+            checks.remember(*input, &compiled.input);
+            checks.remember(*output, &compiled.output);
         }
         checks
     }
@@ -168,7 +215,10 @@ impl Guard {
     /// the policy hides them. What either side quarantines is quarantined.
     #[must_use]
     pub fn with_discovered(&self, discovered: &Discovered) -> Self {
-        if discovered.tools.is_empty() && discovered.quarantine.is_empty() {
+        if discovered.tools.is_empty()
+            && discovered.quarantine.is_empty()
+            && discovered.variants.is_empty()
+        {
             return self.clone();
         }
         let mut groups = Groups::clone(&self.groups);
@@ -199,6 +249,9 @@ impl Guard {
                 tool.quarantine = Some(Quarantine { why });
             }
         }
+        for (variant, compiled, _) in &discovered.variants {
+            tools.add_variant(variant, compiled, self.tool(&variant.policy.name));
+        }
         let mut guard = self.clone();
         guard.tools = Arc::new(tools);
         guard.groups = Arc::new(groups);
@@ -207,6 +260,52 @@ impl Guard {
 }
 
 impl Tools {
+    /// The tool as a variant of clients knows it.
+    pub(super) fn for_variant<'t>(
+        &'t self,
+        tool: &'t Arc<Tool>,
+        variant: Option<&str>,
+    ) -> &'t Arc<Tool> {
+        let Some(variant) = variant.filter(|_| !self.variants.is_empty()) else {
+            return tool;
+        };
+        let of_tool = self.variants.get(&tool.name);
+        of_tool.and_then(|it| it.get(variant)).unwrap_or(tool)
+    }
+
+    /// Adds what a server defines for a variant of clients. The rules stay those of the tool; `listed` is
+    /// what the policy says of it by itself, which no definition replaces.
+    fn add_variant(
+        &mut self,
+        variant: &VariantTool,
+        compiled: &Compiled,
+        listed: Option<&Arc<Tool>>,
+    ) {
+        let Some(base) = self.by_name.get(variant.policy.name.as_str()) else {
+            return;
+        };
+        let Some(base) = self.list.get(*base as usize) else {
+            return;
+        };
+        let mut tool = Tool::clone(base);
+        let said = |check: fn(&Tool) -> &Arc<Check>| {
+            listed.is_some_and(|it| !matches!(**check(it), Check::Nothing))
+        };
+        if !said(|it| &it.input) {
+            tool.input = Arc::clone(&compiled.input);
+        }
+        if !said(|it| &it.output) {
+            tool.output = Arc::clone(&compiled.output);
+        }
+        let by_policy = listed.and_then(|it| it.quarantine.clone());
+        let by_definition = variant.quarantine.clone().map(|why| Quarantine {
+            why: Some(why).filter(|it| !it.is_empty()),
+        });
+        tool.quarantine = by_policy.or(by_definition);
+        let of_tool = self.variants.entry(Arc::clone(&tool.name)).or_default();
+        of_tool.insert(Arc::clone(&variant.variant), Arc::new(tool));
+    }
+
     /// A tool that is there, to be changed.
     fn present_mut(&mut self, name: &str) -> Option<&mut Tool> {
         let id = *self.by_name.get(name)?;

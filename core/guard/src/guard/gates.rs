@@ -32,7 +32,7 @@ impl Guard {
     /// # Errors
     /// The first gate that refuses decides.
     pub fn admit<'g>(&'g self, request: &Request<'_>, tool: &str) -> Result<Admitted<'g>, Denial> {
-        let known = self.known(tool)?;
+        let known = self.known(tool, request.variant)?;
         not_quarantined(known)?;
         let reach = self.reach(request)?;
         let mut activity = Activity::new(&self.groups, request.circumstances);
@@ -90,11 +90,12 @@ impl Guard {
         permitted(tool, request.principal, reach)
     }
 
-    fn known(&self, name: &str) -> Result<&Arc<Tool>, Denial> {
-        self.tool(name).ok_or_else(|| {
+    fn known(&self, name: &str, variant: Option<&str>) -> Result<&Arc<Tool>, Denial> {
+        let known = self.tool(name).ok_or_else(|| {
             let reason = format!("connector '{name}' is not registered");
             Denial::new(Code::UnknownTool, reason)
-        })
+        })?;
+        Ok(self.tools.for_variant(known, variant))
     }
 
     fn in_group(
@@ -185,7 +186,7 @@ impl Guard {
     ) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut told = |gate, outcome| steps.push(Step { gate, outcome });
-        let known = self.known(tool);
+        let known = self.known(tool, request.variant);
         let found = match known {
             Ok(tool) => {
                 let version = tool.version.as_ref();

@@ -2,6 +2,7 @@
 
 mod compile;
 mod discovered;
+mod facts;
 mod gates;
 mod groups;
 mod permit;
@@ -22,7 +23,8 @@ use groups::Groups;
 use profile::{Patterns, Profile};
 
 pub use compile::SchemaFault;
-pub use discovered::Discovered;
+pub use discovered::{Discovered, VariantTool};
+pub use facts::ToolFacts;
 pub use gates::Step;
 pub use permit::{Admitted, Metered, Overrun, Permit};
 pub use profile::Amendment;
@@ -64,6 +66,8 @@ struct Tools {
     leading: BTreeMap<Arc<str>, Vec<ToolId>>,
     /// Whether some tool is available in every state.
     everywhere: bool,
+    /// Tools as servers define them for some clients only, by name and variant.
+    variants: Names<Arc<str>, BTreeMap<Arc<str>, Arc<Tool>>>,
 }
 
 #[derive(Debug)]

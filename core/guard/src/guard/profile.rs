@@ -25,6 +25,10 @@ pub(super) struct Profile {
     /// What was given and taken at run time, the latest last: the last one that covers a permission
     /// decides.
     amendments: Vec<(PatternId, bool)>,
+    /// What a request without groups asks for, where the policy says so.
+    pub(super) default_groups: Option<Vec<Box<str>>>,
+    /// Where sessions start, where the policy says so.
+    pub(super) initial_state: Option<Arc<str>>,
 }
 
 /// Every permission pattern of a policy.
@@ -78,6 +82,12 @@ impl Profile {
             Some((_, given)) => *given,
             None => any(&self.allowed),
         }
+    }
+
+    /// Whether a deny rule covers a permission.
+    pub(super) fn denies_permission(&self, required: &Required) -> bool {
+        let mut covering = required.covered_by.iter();
+        covering.any(|pattern| self.denied.binary_search(pattern).is_ok())
     }
 
     pub(super) fn sort(&mut self) {

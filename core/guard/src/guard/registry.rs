@@ -66,7 +66,11 @@ impl Guard {
                 .as_ref()
                 .map(|it| it.iter().map(|it| &**it).collect()),
         });
-        Graph::of_steps(&steps.collect::<Vec<_>>(), &self.sessions.initial_states)
+        let principals = self.principals.list.iter().map(|(_, profile)| profile);
+        let profiles = principals.chain([&self.principals.anyone]);
+        let own = profiles.filter_map(|profile| profile.initial_state.as_deref());
+        let initial = self.sessions.initial_states.with(own);
+        Graph::of_steps(&steps.collect::<Vec<_>>(), &initial)
     }
 
     /// The tools that are there, in the order of the policy.

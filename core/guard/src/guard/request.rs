@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::groups::Activity;
@@ -18,12 +19,15 @@ pub struct Request<'r> {
     pub state: &'r str,
     /// The circumstances conditions are held to.
     pub circumstances: &'r Circumstances,
+    /// The variant of clients it comes from, to which servers may offer other definitions.
+    pub variant: Option<&'r str>,
 }
 
 /// The groups a request asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RequestedGroups {
-    /// None are named, which asks for the default group.
+    /// None are named. To the gates this asks for the group `default`; [`Guard::asked`] says what a
+    /// client of a principal asks for that names none.
     #[default]
     Default,
     /// These; an empty list asks for no tool at all.
@@ -151,6 +155,54 @@ impl Guard {
         Ok(reach)
     }
 
+    /// The groups a client asks for: those it names, else the default groups of its principal. These are
+    /// the `default_groups` of the policy, else `default` where it is granted, else every granted group.
+    #[must_use]
+    pub fn asked<'r>(
+        &self,
+        principal: &str,
+        groups: &'r RequestedGroups,
+    ) -> Cow<'r, RequestedGroups> {
+        if *groups != RequestedGroups::Default {
+            return Cow::Borrowed(groups);
+        }
+        let profile = self.profile(principal);
+        let names: Vec<&str> = match &profile.default_groups {
+            Some(groups) => groups.iter().map(|group| &**group).collect(),
+            None if profile.grants_group(&self.groups, DEFAULT_GROUP) => {
+                if !self.requests.strict_groups || self.has_tools_in_group(DEFAULT_GROUP) {
+                    return Cow::Borrowed(groups);
+                }
+                Vec::new()
+            }
+            None => self.granted_groups(principal),
+        };
+        // The client named none of these, so none may count as unknown or in excess of its grants.
+        let usable = names.into_iter().filter(|name| {
+            self.may_request(principal, name) && (*name == EVERY || self.has_tools_in_group(name))
+        });
+        Cow::Owned(usable.collect())
+    }
+
+    /// The state in which the sessions of a principal start unless its client names another.
+    #[must_use]
+    pub fn initial_state(&self, principal: &str) -> Option<&Arc<str>> {
+        self.profile(principal).initial_state.as_ref()
+    }
+
+    /// Every group a principal is granted by name; only `*` where it may ask for every group.
+    #[must_use]
+    pub fn granted_groups(&self, principal: &str) -> Vec<&str> {
+        let profile = self.profile(principal);
+        if profile.every_group && !profile.denies_every_group {
+            return vec![EVERY];
+        }
+        let named = profile.groups.iter().map(|id| self.groups.name(*id));
+        named
+            .filter(|name| profile.grants_group(&self.groups, name))
+            .collect()
+    }
+
     fn extend_reach(&self, reach: &mut Reach<'_>, name: &str) {
         let profile = reach.profile;
         if name == EVERY {
@@ -187,6 +239,7 @@ impl Guard {
         let mut available = Vec::new();
         let mut left_out = Vec::new();
         for tool in self.present() {
+            let tool = self.tools.for_variant(tool, request.variant);
             match self.admits(tool, request, &reach, &mut activity) {
                 Ok(()) => available.push(Arc::clone(&tool.name)),
                 Err(denial) => left_out.push(LeftOut {

@@ -1,5 +1,6 @@
 //! What a policy says, in types. Reading checks every word; nothing is decided here.
 
+mod defaults;
 mod discovered;
 mod pattern_tree;
 mod permission;
@@ -24,10 +25,11 @@ pub(crate) use pattern_tree::PatternTree;
 pub use permission::{InvalidPermission, Permission, PermissionPattern};
 pub use problem::{PolicyError, Problem};
 
-/// The group of a tool that names none, and of a request that names none.
+/// The group of a tool that names none. A request that names none asks for it where it is granted and
+/// the policy gives the principal no `default_groups`.
 pub const DEFAULT_GROUP: &str = "default";
 
-/// The state of a session in which nothing has happened yet.
+/// The state in which sessions start, unless the policy gives the principal another `initial_state`.
 pub const INITIAL_STATE: &str = "undefined";
 
 /// In a request: every group. In a list of states: every state. In grants: every group.
@@ -150,6 +152,10 @@ pub struct Grants {
     pub roles: Vec<String>,
     /// Groups that may be requested; nothing said and an empty list differ.
     pub groups: Option<Vec<String>>,
+    /// The groups a request without groups asks for.
+    pub default_groups: Option<Vec<String>>,
+    /// The state in which sessions start.
+    pub initial_state: Option<String>,
     /// Rights.
     pub permissions: Vec<PermissionPattern>,
     /// What is refused whatever is granted.
@@ -222,7 +228,7 @@ pub enum Unlisted {
 /// Where a client may start, and when a session is forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRules {
-    /// The states a client may start a session in.
+    /// The states in which a client may start a session, besides the principal's own initial state.
     pub initial_states: States,
     /// How long a session nobody uses is kept.
     pub idle: Duration,
@@ -364,7 +370,7 @@ impl Default for Limit {
 impl Default for SessionRules {
     fn default() -> Self {
         Self {
-            initial_states: States::Only(BTreeSet::from([INITIAL_STATE.to_owned()])),
+            initial_states: States::Only(BTreeSet::new()),
             idle: Duration::from_secs(24 * 3600),
         }
     }
@@ -408,6 +414,18 @@ impl Default for AuditRules {
 }
 
 impl States {
+    /// These states and some more.
+    #[must_use]
+    pub(crate) fn with<'s>(&self, more: impl IntoIterator<Item = &'s str>) -> Self {
+        match self {
+            Self::Every => Self::Every,
+            Self::Only(states) => {
+                let more = more.into_iter().map(str::to_owned);
+                Self::Only(states.iter().cloned().chain(more).collect())
+            }
+        }
+    }
+
     /// Whether a state is among them.
     #[must_use]
     pub fn contain(&self, state: &str) -> bool {

@@ -31,6 +31,16 @@ pub enum Problem {
         /// A role of the circle.
         role: String,
     },
+    /// A request without groups would ask for a group that is not granted.
+    #[error(
+        "`default_groups` names group `{group}`, which {holder} is not granted; add it to `groups`, or remove it here"
+    )]
+    DefaultGroup {
+        /// The group.
+        group: String,
+        /// Who would ask for it.
+        holder: String,
+    },
     /// A permission is none.
     #[error("{0}")]
     Permission(#[from] InvalidPermission),

@@ -38,6 +38,8 @@ const GROUP: &[Key] = &[Key::new("description"), Key::new("when")];
 const ROLE: &[Key] = &[
     Key::new("roles").texts(),
     Key::new("groups").texts(),
+    Key::new("default_groups").texts(),
+    Key::new("initial_state"),
     Key::new("permissions").texts(),
     Key::new("deny"),
 ];
@@ -45,6 +47,8 @@ const PRINCIPAL: &[Key] = &[
     Key::new("kind"),
     Key::new("roles").texts(),
     Key::new("groups").texts(),
+    Key::new("default_groups").texts(),
+    Key::new("initial_state"),
     Key::new("permissions").texts(),
     Key::new("deny"),
 ];
@@ -255,6 +259,14 @@ impl Reading {
                 self.group_names(at)
             });
         }
+        if let Some(at) = section.get("default_groups") {
+            grants.default_groups = Some(if at.value.is_null() {
+                Vec::new()
+            } else {
+                self.group_names(at)
+            });
+        }
+        grants.initial_state = self.line(&section, "initial_state", "a state's name");
         if let Some(at) = section.said("permissions") {
             grants.permissions = self.patterns(at);
         }

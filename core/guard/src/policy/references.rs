@@ -52,6 +52,7 @@ pub(super) fn check(policy: &Policy, reader: &mut Reader<Problem>) {
             }
         }
     }
+    default_groups(policy, reader);
     for name in &policy.quarantine {
         if !tools.contains(name.as_str()) {
             let mistake = Mistake::Nothing {
@@ -66,6 +67,26 @@ pub(super) fn check(policy: &Policy, reader: &mut Reader<Problem>) {
         if takes_over_itself(name, &policy.roles) {
             let role_name = name.clone();
             reader.error(&role.pointer, Problem::RoleCircle { role: role_name });
+        }
+    }
+}
+
+/// Default groups have to be granted, or every client that names no groups would be left without them.
+fn default_groups(policy: &Policy, reader: &mut Reader<Problem>) {
+    let principals = policy.principals.iter();
+    let principals = principals.map(|(name, it)| (format!("principal `{name}`"), &it.grants));
+    let anyone = (format!("principal `{EVERY}`"), &policy.anyone);
+    for (holder, grants) in principals.chain([anyone]) {
+        for group in policy.default_groups(grants).into_iter().flatten() {
+            if !policy.grants_group(grants, &group) {
+                let place = grants.default_groups.is_some();
+                let key = if place { "default_groups" } else { "roles" };
+                let holder = holder.clone();
+                reader.error(
+                    &grants.pointer.child(key),
+                    Problem::DefaultGroup { group, holder },
+                );
+            }
         }
     }
 }

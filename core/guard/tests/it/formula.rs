@@ -253,6 +253,7 @@ fn decided(
         groups: asked,
         state,
         circumstances: &circumstances,
+        variant: None,
     };
     match guard.admit(&request, tool) {
         Ok(_) => Code::Allowed,
@@ -272,6 +273,7 @@ fn visible(
         groups: asked,
         state,
         circumstances: &circumstances,
+        variant: None,
     });
     let found = found.map_or(Vec::new(), |it| it.available);
     found.iter().map(|tool| tool.to_string()).collect()

@@ -28,6 +28,7 @@ fn available(guard: &Guard, groups: &Value, state: &Value) -> Vec<String> {
         groups: &requested(groups),
         state: state.unwrap_or("undefined"),
         circumstances: &calm(),
+        variant: None,
     });
     let found: BTreeSet<String> = found
         .unwrap()
@@ -91,6 +92,7 @@ fn requests_stay_within_what_is_granted() {
             groups: &requested(&case[1]),
             state: "undefined",
             circumstances: &calm(),
+            variant: None,
         });
         match case[2].as_str().unwrap() {
             "ok" => assert!(found.is_ok(), "{case}"),
@@ -119,6 +121,7 @@ fn a_successful_call_leads_to_the_state_of_the_tool() {
                     groups: &RequestedGroups::Default,
                     state: current,
                     circumstances: &calm(),
+                    variant: None,
                 },
                 "t",
             )
@@ -151,6 +154,7 @@ quarantine: [held]
             groups: &["knowledge"].into_iter().collect(),
             state: "undefined",
             circumstances: &calm(),
+            variant: None,
         })
         .unwrap();
     assert_eq!(
@@ -183,4 +187,135 @@ quarantine: [held]
             ("held", "quarantined", "tool 'held' is quarantined"),
         ]
     );
+}
+
+/// What a request without groups asks for and sees.
+fn plain(policy: &str, principal: &str) -> (Vec<String>, Vec<String>) {
+    let guard = guard(policy);
+    let groups = guard.asked(principal, &RequestedGroups::Default);
+    let asked = groups.names().map(str::to_owned).collect();
+    let circumstances = calm();
+    let found = guard.available(&Request {
+        principal,
+        groups: &groups,
+        state: "undefined",
+        circumstances: &circumstances,
+        variant: None,
+    });
+    let found = found.unwrap();
+    assert!(found.unknown_groups.is_empty() && found.narrowed.is_empty());
+    let tools = found.available.iter().map(|it| it.to_string()).collect();
+    (asked, tools)
+}
+
+#[test]
+fn a_request_without_groups_asks_for_the_default_groups_of_its_principal() {
+    let policy = r#"
+strict_groups: true
+tools:
+  plain: {}
+  look: {group: [read-only]}
+  change: {group: [write]}
+roles:
+  reader: {groups: [read-only], default_groups: [read-only]}
+  writer: {groups: [write], default_groups: [write]}
+  both: {roles: [reader, writer]}
+principals:
+  only-reads: {groups: [read-only]}
+  also-default: {groups: [default, read-only]}
+  all: {groups: ["*"]}
+  all-but-default: {groups: ["*"], deny: {groups: [default]}}
+  said: {groups: ["*"], default_groups: ["*"]}
+  own: {roles: [reader, writer], default_groups: [write]}
+  by-roles: {roles: [reader, writer]}
+  by-nested-roles: {roles: [both]}
+  none-by-default: {groups: [read-only], default_groups: []}
+  nothing: {groups: []}
+  empty-group: {groups: [read-only, nowhere]}
+  denied: {groups: [read-only, write], deny: {groups: [write]}}
+"#;
+    let cases: [(&str, &[&str], &[&str]); 13] = [
+        ("unnamed", &["default"], &["plain"]),
+        ("only-reads", &["read-only"], &["look"]),
+        ("also-default", &["default"], &["plain"]),
+        ("all", &["default"], &["plain"]),
+        ("all-but-default", &["*"], &["look", "change"]),
+        ("said", &["*"], &["plain", "look", "change"]),
+        ("own", &["write"], &["change"]),
+        ("by-roles", &["read-only", "write"], &["look", "change"]),
+        (
+            "by-nested-roles",
+            &["read-only", "write"],
+            &["look", "change"],
+        ),
+        ("none-by-default", &[], &[]),
+        ("nothing", &[], &[]),
+        ("empty-group", &["read-only"], &["look"]),
+        ("denied", &["read-only"], &["look"]),
+    ];
+    for (principal, asked, tools) in cases {
+        let (found_asked, found_tools) = plain(policy, principal);
+        assert_eq!(found_asked, asked, "{principal}");
+        assert_eq!(found_tools, tools, "{principal}");
+    }
+}
+
+#[test]
+fn default_groups_have_to_be_granted() {
+    let read = |principals: Value, roles: Value| {
+        let policy =
+            json!({"tools": {"t": {"group": ["a/b"]}}, "principals": principals, "roles": roles});
+        let document = toolwarden_guard::Document::read(&policy.to_string()).unwrap();
+        match toolwarden_guard::Policy::read(&document) {
+            Ok(_) => String::new(),
+            Err(mistakes) => mistakes.iter().map(|it| format!("{it}\n")).collect(),
+        }
+    };
+    assert_eq!(
+        read(
+            json!({"p": {"groups": ["a"], "default_groups": ["a/b"]}}),
+            json!({})
+        ),
+        ""
+    );
+    assert_eq!(
+        read(
+            json!({"p": {"groups": ["a"], "default_groups": ["c"]}}),
+            json!({})
+        ),
+        "/principals/p/default_groups: `default_groups` names group `c`, which principal `p` is not \
+         granted; add it to `groups`, or remove it here\n"
+    );
+    assert_eq!(
+        read(
+            json!({"*": {"roles": ["r"]}}),
+            json!({"r": {"groups": [], "default_groups": ["*"]}})
+        ),
+        "/principals/*/roles: `default_groups` names group `*`, which principal `*` is not granted; \
+         add it to `groups`, or remove it here\n"
+    );
+}
+
+#[test]
+fn sessions_start_in_the_initial_state_of_their_principal() {
+    let guard = guard(
+        "
+tools: {t: {available_in_states: [review], state: done}}
+roles:
+  a: {initial_state: review}
+  b: {initial_state: other}
+principals:
+  own: {roles: [b], initial_state: review}
+  first: {roles: [a, b]}
+  unsaid: {}
+",
+    );
+    let state = |principal| guard.initial_state(principal).map(|it| it.to_string());
+    assert_eq!(state("own").as_deref(), Some("review"));
+    assert_eq!(state("first").as_deref(), Some("review"));
+    assert_eq!(state("unsaid"), None);
+    assert_eq!(state("unnamed"), None);
+    let graph = guard.graph();
+    let review = graph.states.iter().find(|it| it.name == "review").unwrap();
+    assert!(review.initial && review.reachable, "{review:?}");
 }

@@ -53,7 +53,7 @@ rate: {window: 0s, scope: everybody}
             "11:82 /principals/p/permissions/0: `db*`: `*` stands for whole parts only, as in `db:*`",
             "13:3 /roles/reader: role `reader` takes over its own grants",
             "14:3 /roles/writer: role `writer` takes over its own grants",
-            "14:29 /roles/writer/kind: unknown key `kind`; known are roles, groups, permissions, deny",
+            "14:29 /roles/writer/kind: unknown key `kind`; known are roles, groups, default_groups, initial_state, permissions, deny",
             "16:11 /groups/hours/when: unknown variable `tiem`, did you mean `time`?",
             "17:1 /quarantine: there is no tool `serch`, did you mean `search`?",
             "18:1 /zone: unknown time zone `Europe/Nowhere`",

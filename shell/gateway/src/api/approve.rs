@@ -21,6 +21,7 @@ pub(super) async fn approve(asking: Asking) -> Handled {
     let by = asking.caller()?.name.to_string();
     let approved = asking.gateway().watch().approve(Approving {
         server: given.owned("server"),
+        scope: given.owned("scope"),
         selection,
         by: by.clone(),
         why: Some(reason.clone()),
@@ -28,10 +29,6 @@ pub(super) async fn approve(asking: Asking) -> Handled {
     let approved = approved.await?;
     take_effect(asking.gateway(), &approved).await;
     let entries: Vec<Value> = approved.iter().map(document::approved).collect();
-    for entry in &entries {
-        let detail = json!({"approved": entry, "reason": reason});
-        asking.did("approved", detail).await?;
-    }
     Ok(Answer::document(
         "approved",
         json!({"approved": entries, "by": by, "reason": reason}),

@@ -42,6 +42,7 @@ pub(super) async fn decide(asking: Asking) -> Handled {
         state: given.text("state"),
         arguments: Arc::new(arguments.unwrap_or_else(nothing)),
         attributes: attributes.map_or_else(BTreeMap::new, |it| it.clone().into_iter().collect()),
+        variant: None,
     };
     let gateway = asking.gateway();
     // A list that is stale is looked at before anything is decided by it.

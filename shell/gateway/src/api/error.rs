@@ -217,12 +217,15 @@ impl From<WatchError> for ApiError {
                 message,
                 "`GET /api/v1/changes` lists what waits for approval.",
             ),
-            WatchError::Approve(ApproveError::SeveralServers { .. }) => {
-                Self::new(ErrorKind::Conflict, message, "Name the `server`, too.")
-            }
+            WatchError::Approve(ApproveError::SeveralServers { .. }) => Self::new(
+                ErrorKind::Conflict,
+                message,
+                "Name the `server` and the `scope`, too.",
+            ),
             WatchError::Approve(_)
             | WatchError::Pins(_)
             | WatchError::Start(_)
+            | WatchError::TooManyVariants { .. }
             | WatchError::Unanswered => Self::unusable_store(message),
         }
     }

@@ -9,7 +9,7 @@ use super::answer::{Answer, seconds};
 use super::asking::Asking;
 use super::looked::treatment;
 use super::route::Handled;
-use crate::catalogue::{Shelf, collision};
+use crate::catalogue::{Shelf, ToolList, collision};
 use crate::gateway::Gateway;
 use crate::upstream::Health;
 
@@ -269,10 +269,15 @@ fn away(shelf: &Shelf) -> Option<Cause> {
 }
 
 fn treated(place: &Whereabouts) -> Option<Value> {
-    // What one list withholds is withheld.
     let lists = place.shelf.known_tools();
+    let has = |list: &&Arc<ToolList>| list.tool(&place.tool).is_some();
+    // What clients with other capabilities are offered counts where no other client is offered the tool.
+    let is_own = |list: &&Arc<ToolList>| list.variant.is_none();
+    let any_own = lists.iter().filter(is_own).any(|list| has(&list));
+    // What one list withholds is withheld.
     let mut treated = lists
         .iter()
+        .filter(|list| is_own(list) || !any_own)
         .filter_map(|list| Some(treatment(list, list.tool(&place.tool)?)));
     let first = treated.next()?;
     let served = |it: &Value| it.get("kind").and_then(Value::as_str) == Some("serve");

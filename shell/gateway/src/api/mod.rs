@@ -31,7 +31,7 @@ mod workflow;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::{any, on};
@@ -77,6 +77,7 @@ struct Api {
     masked: Arc<Mutex<Value>>,
     pending: Arc<Pending>,
     store: StoreProbe,
+    started: Instant,
     /// Only one verification of the log at a time: each reads all of it.
     verifying: Arc<Semaphore>,
 }
@@ -103,6 +104,7 @@ pub fn router(front: Front, parts: ApiParts) -> Router {
         masked,
         pending,
         store: StoreProbe::default(),
+        started: Instant::now(),
         verifying: Arc::new(Semaphore::new(1)),
     });
     let mut router = Router::new();

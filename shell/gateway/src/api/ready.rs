@@ -24,11 +24,18 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct StoreProbe(Mutex<Option<(Instant, bool)>>);
 
+/// How long the gateway waits for the first answers of eager servers before it is ready without them.
+const STARTUP: Duration = Duration::from_secs(30);
+
 /// `GET /ready`
+///
+/// Ready means that this gateway can serve: its store and its log can be written, the first attempt to
+/// reach every eager server is over, and it is not about to end. A server that is down makes the gateway
+/// degraded, not unready: the other servers still work.
 pub(super) async fn ready(asking: Asking) -> Handled {
     let gateway = asking.gateway();
-    let mut reasons = servers(gateway);
-    if is_ending(gateway).await {
+    let (mut reasons, degraded) = servers(gateway, asking.api.started.elapsed());
+    if gateway.is_ending() {
         reasons.push(reason("ending", "the gateway is about to end"));
     }
     let health = gateway.guard().log().health();
@@ -40,7 +47,8 @@ pub(super) async fn ready(asking: Asking) -> Handled {
         reasons.push(reason("store", "the store cannot be written"));
     }
     let ready = reasons.is_empty();
-    let answer = Answer::document("ready", json!({"ready": ready, "reasons": reasons}));
+    let body = json!({"ready": ready, "reasons": reasons, "degraded": degraded});
+    let answer = Answer::document("ready", body);
     Ok(if ready {
         answer
     } else {
@@ -48,33 +56,38 @@ pub(super) async fn ready(asking: Asking) -> Handled {
     })
 }
 
-/// Servers that are to be there from the start and are not there yet. One that was there and is away now
-/// does not take the others away from everybody.
-fn servers(gateway: &Gateway) -> Vec<Value> {
-    let upstreams = gateway.upstreams().into_iter();
-    let awaited = upstreams.filter(|it| it.settings().start == Start::Eager);
-    let missing = awaited.filter_map(|it| {
-        let health = it.status().health;
-        let settled = matches!(health, Health::Failed | Health::Closed);
-        if settled || it.description().is_some() {
-            return None;
+/// Servers that keep the gateway from being ready, and those that only degrade it.
+fn servers(gateway: &Gateway, running_for: Duration) -> (Vec<Value>, Vec<Value>) {
+    let (mut reasons, mut degraded) = (Vec::new(), Vec::new());
+    for upstream in gateway.upstreams() {
+        let status = upstream.status();
+        let (name, word) = (upstream.name(), status.health.as_str());
+        let text = format!("server `{name}` is {word}");
+        let never_tried = upstream.description().is_none() && status.last_error.is_none();
+        match status.health {
+            Health::Idle | Health::Starting if never_tried => {
+                let eager = upstream.settings().start == Start::Eager;
+                match eager && running_for < STARTUP {
+                    true => reasons.push(reason("server", &text)),
+                    false if eager => degraded.push(reason("server", &text)),
+                    false => {}
+                }
+            }
+            Health::Down | Health::Failed | Health::Degraded => {
+                degraded.push(reason("server", &text));
+            }
+            // One that is tried again after a failure is still away.
+            Health::Starting if status.last_error.is_some() => {
+                degraded.push(reason("server", &text));
+            }
+            Health::Idle | Health::Starting | Health::Up | Health::Closed => {}
         }
-        let text = format!("server `{}` is {}", it.name(), health.as_str());
-        Some(reason("server", &text))
-    });
-    missing.collect()
+    }
+    (reasons, degraded)
 }
 
 fn reason(code: &str, text: &str) -> Value {
     json!({"code": code, "text": text})
-}
-
-async fn is_ending(gateway: &Gateway) -> bool {
-    tokio::select! {
-        biased;
-        () = gateway.ending() => true,
-        () = std::future::ready(()) => false,
-    }
 }
 
 impl StoreProbe {

@@ -85,6 +85,11 @@ const TOOL_NAMES: Field = Field::new(
     "tools of the server, by its own names",
 );
 const ALL_WAITING: Field = Field::new("all", Kind::Flag, "everything of the server that waits");
+const SCOPE: Field = Field::new(
+    "scope",
+    Kind::Text,
+    "only of this scope: `default`, or a variant of clients",
+);
 const REASON: Field = Field::new("reason", Kind::Text, "why it is approved").required();
 
 const ARGUMENTS: Field = Field::new("arguments", Kind::Object, "the arguments of the call");
@@ -180,7 +185,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(approve::approve(it))
     })
     .about("Approves what waits: alerts, tools of a server, or all of a server")
-    .body(&[ALERTS, SERVER, TOOL_NAMES, ALL_WAITING, REASON])
+    .body(&[ALERTS, SERVER, SCOPE, TOOL_NAMES, ALL_WAITING, REASON])
     .errors(APPROVING)
     .admin(),
     Route::get("/api/v1/alerts", "Alerts", |it| Box::pin(alerts::list(it)))
@@ -291,7 +296,10 @@ pub(super) static ROUTES: &[Route] = &[
     .about("Whether the gateway runs")
     .open(),
     Route::get("/api/v1/ready", "Ready", |it| Box::pin(ready::ready(it)))
-        .about("Whether the gateway can do its work; status 503 and the reasons where it cannot")
+        .about(
+            "Whether the gateway can serve; status 503 and the reasons where it cannot. Servers that are \
+             down are listed in `degraded` and do not make it unready",
+        )
         .also(StatusCode::SERVICE_UNAVAILABLE)
         .open(),
     Route::get("/api/v1/openapi.json", "OpenApi", |it| {

@@ -13,7 +13,7 @@ use super::error::ApiError;
 use super::route::Handled;
 use crate::catalogue::{Shelf, collision};
 use crate::gateway::Gateway;
-use crate::upstream::BreakerStatus;
+use crate::upstream::{BreakerStatus, Health};
 
 /// `GET /servers`
 pub(super) async fn list(asking: Asking) -> Handled {
@@ -115,7 +115,13 @@ fn entry(shelf: &Shelf, admin: bool) -> Value {
         members.insert("pids".to_owned(), json!(status.pids));
         let error = status.last_error.as_ref();
         let error = error.map(|it| json!({"at": time(it.at), "text": it.text}));
-        members.insert("last_error".to_owned(), json!(error));
+        // What went wrong before a server came up is history, not its state.
+        let (current, previous) = match status.health {
+            Health::Up => (None, error),
+            _ => (error, None),
+        };
+        members.insert("last_error".to_owned(), json!(current));
+        members.insert("previous_error".to_owned(), json!(previous));
     }
     entry
 }

@@ -1,7 +1,6 @@
 //! Workflow sessions.
 
 use serde_json::{Value, json};
-use toolwarden_guard::INITIAL_STATE;
 use toolwarden_mcp::{Era, Members};
 use toolwarden_warden::guard::{RequestLog, SessionSummary};
 
@@ -81,7 +80,10 @@ pub(super) fn state(gateway: &Gateway, principal: &str, session: Option<&str>) -
     let session = gateway
         .guard()
         .session(principal, session.unwrap_or_default());
-    session.map_or_else(|| INITIAL_STATE.to_owned(), |it| it.state.to_string())
+    session.map_or_else(
+        || gateway.guard().initial_state(principal).to_string(),
+        |it| it.state.to_string(),
+    )
 }
 
 /// The sessions a caller may look at: their own, or for administrators all.

@@ -1,4 +1,7 @@
-//! The four kinds of things a server lists.
+//! The kinds of things a server lists.
+
+/// The extension by which servers offer skills.
+pub const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 /// What a server lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,6 +14,8 @@ pub enum Kind {
     Resources,
     /// Templates of resources.
     Templates,
+    /// Skills, where the server declares that extension.
+    Skills,
 }
 
 impl Kind {
@@ -22,6 +27,7 @@ impl Kind {
             Self::Prompts => "prompts/list",
             Self::Resources => "resources/list",
             Self::Templates => "resources/templates/list",
+            Self::Skills => "skills/list",
         }
     }
 
@@ -33,6 +39,7 @@ impl Kind {
             Self::Prompts => "prompts",
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
+            Self::Skills => "skills",
         }
     }
 
@@ -41,19 +48,26 @@ impl Kind {
     pub const fn key(self) -> &'static str {
         match self {
             Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
+            Self::Resources | Self::Skills => "uri",
             Self::Templates => "uriTemplate",
         }
     }
 
-    /// The capability of servers that have them.
+    /// The capability of servers that have them, or the extension.
     #[must_use]
     pub const fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Prompts => "prompts",
             Self::Resources | Self::Templates => "resources",
+            Self::Skills => SKILLS,
         }
+    }
+
+    /// Whether they belong to an extension of the protocol.
+    #[must_use]
+    pub const fn is_extension(self) -> bool {
+        matches!(self, Self::Skills)
     }
 
     /// Whether they go by names, which may be prefixed; the others have addresses, which stay.

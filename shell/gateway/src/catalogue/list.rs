@@ -34,6 +34,8 @@ pub struct List {
     pub items: Vec<Item>,
     /// How many entries have no name, so that nobody could ask for them.
     pub nameless: usize,
+    /// Entries that differ from their pins and are not served.
+    pub withheld: Vec<Item>,
     /// How long the server says it holds.
     pub ttl: Option<Duration>,
 }

@@ -1,11 +1,19 @@
 //! What servers list, and what agents call it.
 
+mod client_view;
 mod kind;
+mod known_tools;
 mod list;
 mod names;
 mod shelf;
+mod variant;
+mod waiting;
 
-pub use kind::Kind;
+pub(crate) use client_view::HANDSHAKE;
+pub use client_view::{Client, Looking};
+pub use kind::{Kind, SKILLS};
+pub(crate) use known_tools::KnownTools;
 pub use list::{Item, List, ListError};
 pub use names::{Named, Names, Naming, Offered, collision};
-pub use shelf::{Look, Looking, Shelf, ToolItem, ToolList};
+pub use shelf::{Look, Shelf, ToolItem, ToolList};
+pub use variant::ClientVariant;

@@ -1,6 +1,6 @@
 //! The lists of one server, checked, and when they have to be asked for again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,20 +8,24 @@ use std::time::{Duration, Instant};
 use hashbrown::HashMap;
 use serde_json::value::RawValue;
 use toolwarden_guard::ToolPolicy;
-use toolwarden_mcp::{Era, Face, Members, ParamHeaders};
+use toolwarden_mcp::{Era, Members, ParamHeaders};
+use toolwarden_model::Fingerprint;
 use toolwarden_warden::inline::{Checked, InlineWatch, SeenList, Treatment};
-use toolwarden_warden::settings::SessionSharing;
 
+use super::client_view::Looking;
 use super::kind::Kind;
 use super::list::{Item, List, ListError};
+use super::names::Named;
+use super::waiting::Patience;
 use crate::relay::Flights;
 use crate::upstream::{LinkKey, Upstream};
 
-/// The most lists of one server that are kept, one for each face.
-const MOST_FACES: usize = 16;
+/// The most lists of tools of one server that are kept: one for each variant of clients, and one for each
+/// session. Lists share the tools they have in common.
+const MOST_LISTS: usize = 4_096;
 
 /// The most other lists: of prompts, resources and templates.
-const MOST_OTHERS: usize = 3 * MOST_FACES;
+const MOST_OTHERS: usize = 1_024;
 
 /// How long lists that are not watched are kept.
 const UNWATCHED: Duration = Duration::from_secs(60);
@@ -33,11 +37,15 @@ pub struct Shelf {
     pub upstream: Arc<Upstream>,
     /// Raised whenever the server says that its tools changed; a list of an earlier number is stale.
     generation: AtomicU64,
+    /// Raised whenever the gateway's own list offers something else: lists of variants were compared with
+    /// the one before.
+    own_revision: AtomicU64,
     tools: Mutex<BTreeMap<Box<str>, Arc<ToolList>>>,
     others: Mutex<BTreeMap<(Kind, Box<str>), Fetched>>,
     /// What is under way on each link.
     flights: Mutex<BTreeMap<LinkKey, Arc<Flights>>>,
     listening: AtomicBool,
+    pub(super) patience: Patience,
     /// One look at a time: whoever comes meanwhile takes what it finds.
     looking: tokio::sync::Mutex<()>,
 }
@@ -52,10 +60,13 @@ pub struct ToolList {
     pub tools: Vec<Arc<ToolItem>>,
     /// Why nothing of the server is served.
     pub blocked: Option<String>,
+    /// The variant of clients it is for; none is the gateway itself.
+    pub variant: Option<Arc<str>>,
     /// Whether what the server tells models is served.
     instructions: bool,
     by_name: HashMap<Arc<str>, usize>,
     generation: u64,
+    own_revision: u64,
     fetched: Instant,
     ttl: Option<Duration>,
     /// Whether the guard decides by it already.
@@ -71,6 +82,8 @@ pub struct Look<'s> {
     pub checked: Option<Arc<Checked>>,
     /// What was known before a new look.
     pub before: Option<Arc<ToolList>>,
+    /// Whether that was seen by the same client, or by clients like it.
+    pub is_known_sight: bool,
     /// Held so that nobody takes a new list before the guard decides by it.
     _one: Option<tokio::sync::MutexGuard<'s, ()>>,
 }
@@ -93,6 +106,37 @@ impl ToolList {
     /// Says that the guard decides by it.
     pub(crate) fn put_in_force(&self) {
         self.in_force.store(true, Ordering::Release);
+    }
+
+    /// Whether another list has the same tools with the same definitions, treated the same.
+    pub(crate) fn offers_the_same(&self, other: &Self) -> bool {
+        self.blocked == other.blocked
+            && self.tools.len() == other.tools.len()
+            && self.tools.iter().zip(&other.tools).all(|(a, b)| {
+                let same =
+                    || a.definition.get() == b.definition.get() && a.treatment == b.treatment;
+                Arc::ptr_eq(a, b) || same()
+            })
+    }
+
+    /// Why a call of a tool may not be sent by this list, though the guard permits it; a tool that is not
+    /// in it is for its server to refuse.
+    pub(crate) fn withholds(&self, named: &Named) -> Option<ListError> {
+        let treatment = &self.tool(&named.name)?.treatment;
+        let why = match (&self.blocked, treatment) {
+            (Some(why), _)
+            | (None, Treatment::Hide { why } | Treatment::Quarantine { why, .. }) => why,
+            (None, Treatment::Serve) => return None,
+        };
+        Some(ListError::Unchecked {
+            server: named.server.to_string(),
+            reason: why.clone(),
+        })
+    }
+
+    /// Whether another list was compared with the same list of the gateway's own.
+    pub(crate) fn is_as_compared(&self, other: &Self) -> bool {
+        self.variant.is_none() || self.own_revision == other.own_revision
     }
 
     /// How long ago it was asked for.
@@ -145,23 +189,8 @@ impl ToolItem {
     }
 }
 
-/// Through whose eyes a server is looked at.
-#[derive(Clone, Debug)]
-pub struct Looking {
-    /// Over which connection.
-    pub key: LinkKey,
-    /// What the server is told of the client.
-    pub face: Face,
-    /// Names lists that are the same for all who look like this.
-    pub sight: Box<str>,
-    /// Whether what is seen is everything the server has.
-    pub whole: bool,
-    /// The era the server speaks.
-    pub era: Era,
-}
-
 /// The sight of the gateway itself.
-const OWN: &str = "";
+pub(super) const OWN: &str = "";
 
 impl Shelf {
     /// No lists yet.
@@ -170,10 +199,12 @@ impl Shelf {
         Self {
             upstream,
             generation: AtomicU64::new(0),
+            own_revision: AtomicU64::new(0),
             tools: Mutex::default(),
             others: Mutex::default(),
             flights: Mutex::default(),
             listening: AtomicBool::new(false),
+            patience: Patience::default(),
             looking: tokio::sync::Mutex::default(),
         }
     }
@@ -192,73 +223,6 @@ impl Shelf {
     /// Forgets what was under way on a link that is gone.
     pub(crate) fn drop_flights(&self, key: &LinkKey) {
         lock(&self.flights).remove(key);
-    }
-
-    /// How the gateway itself looks at the server.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub async fn own_sight(&self) -> Result<Looking, ListError> {
-        let face = (*self.upstream.face()).clone();
-        let era = self.era(&face).await?;
-        Ok(Looking {
-            key: LinkKey::Main,
-            face,
-            sight: OWN.into(),
-            whole: true,
-            era,
-        })
-    }
-
-    /// How the server is looked at for a conversation.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub async fn sight(&self, conversation: &Arc<str>, face: &Face) -> Result<Looking, ListError> {
-        let own = (*self.upstream.face()).clone();
-        let era = self.era(&own).await?;
-        let shared = self.upstream.settings().sessions == SessionSharing::Shared;
-        let capabilities = face.capabilities.get();
-        let same = capabilities == own.capabilities.get();
-        Ok(match era {
-            Era::Stateless => Looking {
-                key: LinkKey::Main,
-                face: face.clone(),
-                sight: if same {
-                    OWN.into()
-                } else {
-                    capabilities.into()
-                },
-                whole: same,
-                era,
-            },
-            Era::Handshake if shared => Looking {
-                key: LinkKey::Main,
-                face: own,
-                sight: OWN.into(),
-                whole: true,
-                era,
-            },
-            Era::Handshake => Looking {
-                key: LinkKey::Of(Arc::clone(conversation)),
-                face: face.clone(),
-                sight: if same {
-                    OWN.into()
-                } else {
-                    capabilities.into()
-                },
-                whole: same,
-                era,
-            },
-        })
-    }
-
-    async fn era(&self, own: &Face) -> Result<Era, ListError> {
-        if let Some(description) = self.upstream.description() {
-            return Ok(description.era);
-        }
-        let link = self.upstream.link(&LinkKey::Main, own).await?;
-        Ok(link.server().era)
     }
 
     /// Says that somebody begins to listen for changes of lists; not so where somebody does already.
@@ -319,9 +283,8 @@ impl Shelf {
         );
         let list = fetch.await.or_else(ListError::unless_unknown)?;
         let checked = self.check(looking, &list, watch).await?;
-        // Through whose eyes does not matter, as long as it says whether something is new.
-        let before = self.last_tools(&looking.sight);
-        let before = before.or_else(|| self.known_tools().pop());
+        let before = self.last_known(looking);
+        let is_known_sight = self.tools_at(&looking.sight).is_some();
         let tools = list.items.into_iter().map(|item| {
             let treatment = checked.treatments.get(&*item.key).cloned();
             // What the check says nothing of is not let through.
@@ -347,17 +310,23 @@ impl Shelf {
             by_name: by_name.collect(),
             tools,
             blocked: checked.block_server.clone(),
+            variant: looking.variant.clone(),
             instructions: checked.instructions.is_served(),
             generation,
+            own_revision: self.own_revision.load(Ordering::Acquire),
             fetched,
             ttl: list.ttl.filter(|ttl| !ttl.is_zero()),
             in_force: AtomicBool::new(false),
         });
+        let is_own = *looking.sight == *OWN;
+        if is_own && before.as_ref().is_none_or(|it| !it.offers_the_same(&made)) {
+            self.own_revision.fetch_add(1, Ordering::AcqRel);
+        }
         let mut known = lock(&self.tools);
         // Lists of before say nothing any more.
-        known.retain(|_, list| list.generation >= generation);
-        if known.len() >= MOST_FACES && !known.contains_key(&looking.sight) {
-            known.retain(|sight, _| **sight == *OWN);
+        known.retain(|sight, list| **sight == *OWN || list.generation >= generation);
+        if known.len() >= MOST_LISTS && !known.contains_key(&looking.sight) {
+            forget_oldest(&mut known);
         }
         known.insert(looking.sight.clone(), Arc::clone(&made));
         drop(known);
@@ -365,6 +334,7 @@ impl Shelf {
             list: made,
             checked: Some(checked),
             before,
+            is_known_sight,
             _one: Some(one),
         })
     }
@@ -379,13 +349,77 @@ impl Shelf {
             .upstream
             .description()
             .and_then(|it| it.instructions.clone());
-        let seen = SeenList {
-            server: self.upstream.name().to_owned(),
-            whole: looking.whole,
-            tools: list.items.iter().map(|item| item.text.clone()).collect(),
-            instructions,
-            settings: Arc::new(self.upstream.settings().watch.clone()),
+        let Some(variant) = &looking.variant else {
+            let tools = list.items.iter().map(|item| item.text.clone());
+            let seen = SeenList {
+                variant: None,
+                whole: *looking.sight == *OWN,
+                instructions,
+                ..self.seen(tools.collect())
+            };
+            return self.checked(watch, seen).await;
         };
+        let (mut treatments, own, blocked) = self.same_as_own(list);
+        let others = list.items.iter().filter(|item| !own.contains(&item.key));
+        let seen = SeenList {
+            variant: Some(Arc::clone(variant)),
+            whole: !matches!(looking.key, LinkKey::Of(_)),
+            unchanged: own.iter().map(ToString::to_string).collect(),
+            ..self.seen(others.map(|item| item.text.clone()).collect())
+        };
+        let checked = self.checked(watch, seen).await?;
+        treatments.extend(checked.treatments.clone());
+        Ok(Arc::new(Checked {
+            treatments,
+            block_server: blocked.or_else(|| checked.block_server.clone()),
+            ..(*checked).clone()
+        }))
+    }
+
+    /// What becomes of the tools of a variant that the gateway itself is offered in the same words, or that
+    /// are withheld from it, and why nothing of the server is served. Names that come twice are not among them: the check refuses
+    /// those.
+    fn same_as_own(&self, list: &List) -> (Treatments, BTreeSet<Arc<str>>, Option<String>) {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for item in &list.items {
+            *counts.entry(&item.key).or_default() += 1;
+        }
+        let mut treatments = BTreeMap::new();
+        let mut names = BTreeSet::new();
+        let own = lock(&self.tools).get(OWN).cloned();
+        for item in &list.items {
+            let known = own.as_ref().and_then(|own| own.tool(&item.key));
+            // What is withheld is not pinned anew because another client is offered it in other words.
+            let is_settled = |known: &ToolItem| {
+                !known.treatment.is_served() || is_same_definition(&known.definition, &item.text)
+            };
+            if let Some(known) = known.filter(|known| is_settled(known))
+                && counts.get(&*item.key) == Some(&1)
+            {
+                treatments.insert(item.key.to_string(), known.treatment.clone());
+                names.insert(Arc::clone(&item.key));
+            }
+        }
+        (treatments, names, own.and_then(|own| own.blocked.clone()))
+    }
+
+    fn seen(&self, tools: Vec<Box<RawValue>>) -> SeenList {
+        SeenList {
+            server: self.upstream.name().to_owned(),
+            variant: None,
+            unchanged: Vec::new(),
+            whole: true,
+            tools,
+            instructions: None,
+            settings: Arc::new(self.upstream.settings().watch.clone()),
+        }
+    }
+
+    async fn checked(
+        &self,
+        watch: &InlineWatch,
+        seen: SeenList,
+    ) -> Result<Arc<Checked>, ListError> {
         let checked = watch.check(seen).await;
         checked.map_err(|error| ListError::Unchecked {
             server: self.upstream.name().to_owned(),
@@ -393,10 +427,31 @@ impl Shelf {
         })
     }
 
-    /// What is known of the tools, however old: for names, and while the server is away.
+    /// The list of before that says best whether something is new: of the same sight, else of the same
+    /// variant, else the gateway's own.
+    fn last_known(&self, looking: &Looking) -> Option<Arc<ToolList>> {
+        let known = lock(&self.tools);
+        let same = known.get(&looking.sight);
+        let alike = || known.values().find(|it| it.variant == looking.variant);
+        same.or_else(alike).or_else(|| known.get(OWN)).cloned()
+    }
+
+    pub(super) fn forget_sight(&self, sight: &str) {
+        lock(&self.tools).remove(sight);
+        lock(&self.others).retain(|(_, it), _| **it != *sight);
+    }
+
+    /// What is known of the tools, however old: for names, and while the server is away. Lists of variants
+    /// that were compared with another list of the gateway's own than the last are not among them.
     #[must_use]
     pub fn known_tools(&self) -> Vec<Arc<ToolList>> {
-        lock(&self.tools).values().cloned().collect()
+        let known = lock(&self.tools);
+        let compared = known.values().filter(|list| self.is_compared(list));
+        compared.cloned().collect()
+    }
+
+    fn is_compared(&self, list: &ToolList) -> bool {
+        list.variant.is_none() || list.own_revision == self.own_revision.load(Ordering::Acquire)
     }
 
     /// What is known of the tools through one's eyes, however old.
@@ -422,18 +477,22 @@ impl Shelf {
         let oldest = oldest.or(known.ttl);
         let fresh = known.is_in_force()
             && known.generation == self.generation.load(Ordering::Acquire)
+            && self.is_compared(&known)
             && oldest.is_none_or(|oldest| age <= oldest);
         fresh.then_some(known)
     }
 
-    /// Another list of the server.
+    /// Another list of the server. Skills are compared with their pins; those that are withheld are left
+    /// out.
     ///
     /// # Errors
     /// There is no list.
-    pub async fn others(&self, kind: Kind, looking: &Looking) -> Result<Arc<List>, ListError> {
-        if !self.has(kind) {
-            return Ok(Arc::default());
-        }
+    pub async fn others(
+        &self,
+        kind: Kind,
+        looking: &Looking,
+        watch: &InlineWatch,
+    ) -> Result<Arc<List>, ListError> {
         let place = (kind, looking.sight.clone());
         if let Some((fetched, list)) = lock(&self.others).get(&place) {
             let ttl = list.ttl.unwrap_or(UNWATCHED).min(UNWATCHED);
@@ -445,20 +504,79 @@ impl Shelf {
         let fetched = Instant::now();
         let fetch = List::fetch(&self.upstream, kind, &looking.key, &looking.face, stateless);
         // Servers that have resources need not have templates.
-        let list = Arc::new(fetch.await.or_else(ListError::unless_unknown)?);
-        let mut others = lock(&self.others);
-        others.retain(|_, (fetched, _)| fetched.elapsed() < UNWATCHED);
-        if others.len() < MOST_OTHERS || *place.1 == *OWN {
-            others.insert(place, (fetched, Arc::clone(&list)));
+        let mut list = fetch.await.or_else(ListError::unless_unknown)?;
+        if kind == Kind::Skills {
+            self.withhold_skills(&mut list, watch).await?;
         }
+        let list = Arc::new(list);
+        let mut others = lock(&self.others);
+        if others.len() >= MOST_OTHERS && !others.contains_key(&place) {
+            let oldest = others.iter().min_by_key(|(_, (fetched, _))| *fetched);
+            if let Some(oldest) = oldest.map(|(place, _)| place.clone()) {
+                others.remove(&oldest);
+            }
+        }
+        others.insert(place, (fetched, Arc::clone(&list)));
         drop(others);
         Ok(list)
+    }
+
+    /// Leaves out the skills that differ from their pins: models read their text and files as they read
+    /// descriptions of tools.
+    async fn withhold_skills(&self, list: &mut List, watch: &InlineWatch) -> Result<(), ListError> {
+        let tools = list.items.iter().filter_map(skill_definition);
+        let seen = SeenList {
+            variant: Some(SKILL_SCOPE.into()),
+            ..self.seen(tools.collect())
+        };
+        let checked = self.checked(watch, seen).await?;
+        let is_served = |item: &Item| {
+            let treatment = checked.treatments.get(&*item.key);
+            treatment.is_some_and(Treatment::is_served)
+        };
+        let (served, withheld) = std::mem::take(&mut list.items)
+            .into_iter()
+            .partition(is_served);
+        list.items = served;
+        list.withheld = withheld;
+        Ok(())
+    }
+
+    pub(super) fn tools_at(&self, sight: &str) -> Option<Arc<ToolList>> {
+        lock(&self.tools).get(sight).cloned()
+    }
+
+    pub(super) fn other_at(&self, kind: Kind, sight: &str) -> Option<Arc<List>> {
+        let others = lock(&self.others);
+        let found = others.get(&(kind, Box::from(sight)));
+        found.map(|(_, list)| Arc::clone(list))
     }
 
     /// Whether the server says that it has things of a kind; unknown counts as yes.
     #[must_use]
     pub fn has(&self, kind: Kind) -> bool {
+        if kind.is_extension() {
+            return self.declares(kind.capability());
+        }
         self.has_capability(kind.capability())
+    }
+
+    /// Whether the server declares an extension, in either era; unknown counts as yes.
+    #[must_use]
+    pub fn declares(&self, extension: &str) -> bool {
+        if self.upstream.description().is_none() {
+            return true;
+        }
+        let eras = [Era::Stateless, Era::Handshake];
+        let descriptions = eras
+            .iter()
+            .filter_map(|era| self.upstream.description_for(*era));
+        let mut descriptions = descriptions.filter_map(|it| it.capabilities.clone());
+        descriptions.any(|capabilities| {
+            let capabilities = Members::of_optional(Some(&*capabilities));
+            let extensions = capabilities.object("extensions");
+            extensions.is_some_and(|it| it.get(extension).is_some())
+        })
     }
 
     /// Whether the server says that it has a capability; unknown counts as yes.
@@ -475,7 +593,8 @@ impl Shelf {
     #[must_use]
     pub fn is_blocked(&self) -> bool {
         let known = lock(&self.tools);
-        known.values().any(|list| list.blocked.is_some())
+        let mut own = known.values().filter(|list| list.variant.is_none());
+        own.any(|list| list.blocked.is_some())
     }
 
     /// Whether what the server tells models is as pinned.
@@ -494,8 +613,50 @@ impl Look<'_> {
             list,
             checked: None,
             before: None,
+            is_known_sight: true,
             _one: None,
         }
+    }
+}
+
+/// The scope under which skills are pinned.
+const SKILL_SCOPE: &str = "skills";
+
+/// A skill as a definition that can be pinned and compared: its entry has the digests of its files.
+fn skill_definition(skill: &Item) -> Option<Box<RawValue>> {
+    let entry: serde_json::Value = serde_json::from_str(skill.text.get()).ok()?;
+    let description = entry.pointer("/frontmatter/description").cloned();
+    let definition = serde_json::json!({
+        "name": &*skill.key,
+        "description": description.unwrap_or_default(),
+        "inputSchema": {"type": "object"},
+        "_meta": {"toolwarden/skill": entry},
+    });
+    serde_json::value::to_raw_value(&definition).ok()
+}
+
+/// What becomes of tools, by name.
+type Treatments = BTreeMap<String, Treatment>;
+
+/// Whether two definitions say the same, however they are written.
+fn is_same_definition(one: &RawValue, other: &RawValue) -> bool {
+    if one.get() == other.get() {
+        return true;
+    }
+    let parsed = |text: &RawValue| toolwarden_model::json::parse(text.get()).ok();
+    let (Some(one), Some(other)) = (parsed(one), parsed(other)) else {
+        return false;
+    };
+    // A member that is written twice may be read in two ways.
+    let is_clear = one.duplicates.is_empty() && other.duplicates.is_empty();
+    is_clear && Fingerprint::of(&one.value) == Fingerprint::of(&other.value)
+}
+
+fn forget_oldest(lists: &mut BTreeMap<Box<str>, Arc<ToolList>>) {
+    let others = lists.iter().filter(|(sight, _)| ***sight != *OWN);
+    let oldest = others.min_by_key(|(_, list)| list.fetched);
+    if let Some(sight) = oldest.map(|(sight, _)| sight.clone()) {
+        lists.remove(&sight);
     }
 }
 

@@ -18,6 +18,7 @@ use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::Era;
 
 use crate::agent::Agent;
+use crate::catalogue::ClientVariant;
 use crate::outlet::Outlet;
 
 pub use asks::{AgentAnswer, PendingAnswer};
@@ -39,6 +40,8 @@ pub struct Conversation {
     pub groups: Option<RequestedGroups>,
     /// How the agent spoke last.
     pub agent: ArcSwap<Agent>,
+    /// What servers may offer it by its capabilities.
+    pub variant: ClientVariant,
     /// What is sent when no request is under way.
     pub standing: EventLog,
     /// Streams of requests that may be read again after a lost connection, by number.
@@ -50,6 +53,8 @@ pub struct Conversation {
     under_way: Mutex<HashMap<Box<str>, Arc<Notify>>>,
     listeners: Mutex<BTreeMap<u64, Listener>>,
     subscriptions: Mutex<BTreeMap<String, Subscription>>,
+    /// Resources that answers referred to, and whose answers those were.
+    references: Mutex<BTreeMap<Box<str>, Arc<str>>>,
     /// Who reads the standing stream; 0 is nobody.
     reader: AtomicU64,
     readers: AtomicU64,
@@ -73,6 +78,8 @@ pub struct Listener {
 #[derive(Debug)]
 struct Subscription {
     server: Arc<str>,
+    /// The server's own address; the agent may know it by another.
+    uri: Box<str>,
     /// The stream on which a stateless server tells of it; it ends with the subscription.
     _stream: Option<Stream>,
 }
@@ -102,6 +109,9 @@ pub struct Wants {
 
 /// The most streams of one conversation that are kept for reading again.
 const MOST_STREAMS: usize = 32;
+/// The most resources that are remembered because answers referred to them, and the longest address.
+const MOST_REFERENCES: usize = 1_024;
+const LONGEST_REFERENCE: usize = 1_024;
 
 impl Conversation {
     fn new(
@@ -117,6 +127,7 @@ impl Conversation {
             principal,
             session,
             groups,
+            variant: ClientVariant::of(&agent.face.capabilities),
             agent: ArcSwap::from_pointee(agent),
             standing: EventLog::default(),
             streams: Mutex::default(),
@@ -126,6 +137,7 @@ impl Conversation {
             under_way: Mutex::default(),
             listeners: Mutex::default(),
             subscriptions: Mutex::default(),
+            references: Mutex::default(),
             reader: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
@@ -274,37 +286,62 @@ impl Conversation {
         open.cloned().collect()
     }
 
-    /// Remembers that the agent wants to hear of a resource of a server, and the stream on which a
-    /// stateless server tells of it.
-    pub fn subscribe(&self, uri: &str, server: Arc<str>, stream: Option<Stream>) {
+    /// Remembers that the agent wants to hear of a resource, by the address it knows, and the stream on
+    /// which a stateless server tells of it.
+    pub fn subscribe(&self, shown: &str, (server, uri): (Arc<str>, &str), stream: Option<Stream>) {
         let subscription = Subscription {
             server,
+            uri: uri.into(),
             _stream: stream,
         };
-        lock(&self.subscriptions).insert(uri.to_owned(), subscription);
+        lock(&self.subscriptions).insert(shown.to_owned(), subscription);
     }
 
-    /// Forgets it; gives the server.
-    pub fn unsubscribe(&self, uri: &str) -> Option<Arc<str>> {
-        let gone = lock(&self.subscriptions).remove(uri)?;
-        Some(Arc::clone(&gone.server))
+    /// Forgets it; gives the server and its own address.
+    pub fn unsubscribe(&self, shown: &str) -> Option<(Arc<str>, Box<str>)> {
+        let gone = lock(&self.subscriptions).remove(shown)?;
+        Some((Arc::clone(&gone.server), gone.uri.clone()))
+    }
+
+    /// The address by which the agent wants to hear of a resource of a server.
+    #[must_use]
+    pub fn subscription(&self, uri: &str, server: &str) -> Option<String> {
+        let subscriptions = lock(&self.subscriptions);
+        let mut found = subscriptions.iter();
+        let found = found.find(|(_, it)| *it.server == *server && *it.uri == *uri);
+        found.map(|(shown, _)| shown.clone())
     }
 
     /// Whether the agent wants to hear of a resource of a server.
     #[must_use]
     pub fn is_subscribed(&self, uri: &str, server: &str) -> bool {
-        let subscriptions = lock(&self.subscriptions);
-        subscriptions
-            .get(uri)
-            .is_some_and(|it| *it.server == *server)
+        self.subscription(uri, server).is_some()
     }
 
-    /// The resources of a server it wants to hear of.
+    /// The resources of a server it wants to hear of, by the server's own addresses.
     #[must_use]
     pub fn subscribed(&self, server: &str) -> Vec<String> {
         let subscriptions = lock(&self.subscriptions);
-        let of_server = subscriptions.iter().filter(|(_, it)| *it.server == *server);
-        of_server.map(|(uri, _)| uri.clone()).collect()
+        let of_server = subscriptions.values().filter(|it| *it.server == *server);
+        of_server.map(|it| it.uri.to_string()).collect()
+    }
+
+    /// Remembers that an answer of a server refers to a resource.
+    pub fn refer(&self, uri: &str, server: &Arc<str>) {
+        if uri.len() > LONGEST_REFERENCE {
+            return;
+        }
+        let mut references = lock(&self.references);
+        if references.len() >= MOST_REFERENCES && !references.contains_key(uri) {
+            references.clear();
+        }
+        references.insert(uri.into(), Arc::clone(server));
+    }
+
+    /// The server whose answer referred to a resource last.
+    #[must_use]
+    pub fn referred(&self, uri: &str) -> Option<Arc<str>> {
+        lock(&self.references).get(uri).cloned()
     }
 
     pub(crate) fn touch(&self, now: u64) {

@@ -53,6 +53,9 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
+    if front.gateway.is_ending() {
+        return super::mcp::ending(&super::mcp::null());
+    }
     let mut bytes = [0_u8; 16];
     if getrandom::fill(&mut bytes).is_err() || front.legacy.lock().len() >= MOST {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();

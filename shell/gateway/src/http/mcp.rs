@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::value::RawValue;
@@ -26,11 +26,15 @@ use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
 use crate::outlet::{Interim, Outlet};
-use crate::relay::{Asked, Headers, Reply};
+use crate::relay::{Asked, Headers, Reply, shutting_down};
 use crate::traces::TRACEPARENT;
 
 /// The first version whose agents understand a stream that begins with an empty event.
 const PRIMED_SINCE: &str = "2025-11-25";
+/// The header that names the last event that arrived.
+const LAST_EVENT: &str = "last-event-id";
+/// When a client may try again that came while the gateway was ending.
+const RETRY_AFTER_SECONDS: &str = "5";
 /// The last version with batches.
 const BATCHES_UNTIL: &str = "2025-03-26";
 
@@ -80,6 +84,10 @@ async fn serve(
                     &format!("the message is larger than {limit} bytes (`listen.max_body`)"),
                 ),
             }
+        }
+        // A stream that was lost can still be read to its end.
+        Method::GET if front.gateway.is_ending() && !came.headers.contains_key(LAST_EVENT) => {
+            ending(&null())
         }
         Method::GET => listen(&front.gateway, &came),
         Method::DELETE => end(&front.gateway, &came),
@@ -152,6 +160,12 @@ fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
 }
 
 async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
+    // Answers and notifications belong to calls in flight, which may still end in time.
+    if let Message::Request { id, .. } = &message
+        && gateway.is_ending()
+    {
+        return ending(id);
+    }
     if is_stateless(&came.headers, &message) {
         return Box::pin(stateless::answer_to(gateway, came, message)).await;
     }
@@ -252,8 +266,8 @@ pub(super) fn asked(
     })
 }
 
-/// Answers a request of the handshake era: in JSON, or as a stream as soon as something comes before
-/// the answer. A stream outlives a lost connection.
+/// Answers a request of the handshake era: in JSON, or as a stream where the server answers by one or
+/// something comes before the answer. A stream outlives a lost connection.
 async fn request(
     gateway: &Gateway,
     came: &Came,
@@ -278,9 +292,10 @@ async fn request(
         biased;
         reply = &mut work => match interim.try_recv() {
             Some(first) => (Some(first), Some(reply)),
+            None if interim.is_streamed() => (None, Some(reply)),
             None => return answered(&reply, &asked.id),
         },
-        first = interim.recv(), if streams => (first, None),
+        first = interim.begun(), if streams => (first, None),
         () = sleep_until(Instant::now() + ALIVE), if streams => (None, None),
     };
     let mut work = Box::pin(async move {
@@ -296,6 +311,7 @@ async fn request(
     let (number, log) = conversation.open_stream();
     log.extend(first);
     let written = Arc::clone(&log);
+    let interruption = interim.interruption();
     tokio::spawn(async move {
         let reply = loop {
             tokio::select! {
@@ -320,7 +336,14 @@ async fn request(
             stream: Some(number),
             after: 0,
         };
-        let read = follow(log, place, pieces, std::future::pending()).await;
+        let interruption = async {
+            // Only an agent that received the priming event can resume the stream.
+            match primes {
+                true => interruption.await,
+                false => std::future::pending().await,
+            }
+        };
+        let read = follow(log, place, pieces, interruption).await;
         if read {
             conversation.forget_stream(number);
         }
@@ -338,6 +361,10 @@ pub(super) fn answered(reply: &Reply, id: &RawValue) -> Response {
 
 /// Answers the messages of a batch, which only the oldest versions have.
 async fn many(gateway: &Gateway, came: &Came, messages: Vec<Message>) -> Response {
+    let is_request = |it: &Message| matches!(it, Message::Request { .. });
+    if gateway.is_ending() && messages.iter().any(is_request) {
+        return ending(&null());
+    }
     let conversation = match conversation(gateway, came) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
@@ -385,7 +412,7 @@ fn listen(gateway: &Gateway, came: &Came) -> Response {
         let words = "accept `text/event-stream`";
         return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
-    let place = text(&came.headers, "last-event-id").and_then(Place::read);
+    let place = text(&came.headers, LAST_EVENT).and_then(Place::read);
     let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
     match place {
         Some(Place {
@@ -439,6 +466,15 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
         .flat_map(|value| value.split(','))
         .map(|range| range.split(';').next().unwrap_or_default().trim())
         .any(|range| range == wanted || range == "*/*" || range == any_of_family)
+}
+
+/// Refuses a request because the gateway is about to end; another one may be there soon.
+pub(super) fn ending(id: &RawValue) -> Response {
+    let text = answer::outcome(id, Err(&shutting_down()));
+    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, text);
+    let wait = HeaderValue::from_static(RETRY_AFTER_SECONDS);
+    response.headers_mut().insert(RETRY_AFTER, wait);
+    response
 }
 
 pub(super) fn refuse(status: StatusCode, code: i64, words: &str) -> Response {

@@ -153,7 +153,7 @@ impl Unauthenticated {
             "message": self.to_string(),
             "data": {"reason": self.reason.code()},
         });
-        let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+        let body = json!({"jsonrpc": "2.0", "error": error}).to_string();
         let json = HeaderValue::from_static("application/json");
         let mut response = (self.status(), [(CONTENT_TYPE, json)], body).into_response();
         let challenge = self.challenge(resource_metadata);

@@ -180,7 +180,7 @@ impl Refused {
     #[must_use]
     pub fn response(&self) -> Response {
         let error = json!({"code": -32_000, "message": self.to_string()});
-        let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+        let body = json!({"jsonrpc": "2.0", "error": error}).to_string();
         let json = HeaderValue::from_static("application/json");
         (StatusCode::FORBIDDEN, [(CONTENT_TYPE, json)], body).into_response()
     }

@@ -4,10 +4,13 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -20,6 +23,11 @@ use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
 use super::{Certificates, Limits, Shutdown, TlsSubject};
+
+/// How long a connection that has sent no request yet stays open after the end was announced.
+const FIRST_REQUEST_LINGER: Duration = Duration::from_secs(1);
+/// How long an idle connection stays open after the end was announced.
+const NEXT_REQUEST_LINGER: Duration = Duration::from_millis(100);
 
 /// Who answers requests.
 pub trait Answers: Clone + Send + Sync + 'static {
@@ -73,22 +81,31 @@ impl<A: Answers> Connections<A> {
 
     /// Serves a connection to its end. Failures concern nobody but its peer.
     pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr) {
+        self.accept(stream, address, false).await;
+    }
+
+    /// Serves one request of a connection that came after the end was announced.
+    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr) {
+        self.accept(stream, address, true).await;
+    }
+
+    async fn accept(&self, stream: TcpStream, address: SocketAddr, last: bool) {
         // Small answers are not held back to be sent with others. A stream that refuses is ending.
         if stream.set_nodelay(true).is_err() {
             return;
         }
         let Some(certificates) = &self.certificates else {
             let subject = None;
-            return self.speak(stream, Peer { address, subject }).await;
+            return self.speak(stream, Peer { address, subject }, last).await;
         };
         let handshake = certificates.acceptor().accept(stream);
         if let Ok(Ok(stream)) = timeout(self.limits.handshake, handshake).await {
             let subject = subject_of(&stream);
-            self.speak(stream, Peer { address, subject }).await;
+            self.speak(stream, Peer { address, subject }, last).await;
         }
     }
 
-    async fn speak<S>(&self, stream: S, peer: Peer)
+    async fn speak<S>(&self, stream: S, peer: Peer, last: bool)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -101,14 +118,23 @@ impl<A: Answers> Connections<A> {
         tokio::select! {
             _ended = connection.as_mut() => return,
             () = sleep(self.limits.first_request) => {}
-            () = self.shutdown.begun() => {}
+            () = self.shutdown.begun(), if !last => {}
         }
-        if !has_asked.load(Ordering::Relaxed) {
+        if !has_asked.load(Ordering::Relaxed) && !self.shutdown.has_begun() {
             return;
         }
         tokio::select! {
             _ended = connection.as_mut() => return,
             () = self.shutdown.begun() => {}
+        }
+        // A request may have been sent already: it gets an answer rather than a closed connection.
+        let linger = match has_asked.load(Ordering::Relaxed) {
+            true => NEXT_REQUEST_LINGER,
+            false => FIRST_REQUEST_LINGER,
+        };
+        if timeout(linger, connection.as_mut()).await.is_ok() || !has_asked.load(Ordering::Relaxed)
+        {
+            return;
         }
         connection.as_mut().graceful_shutdown();
         drop(connection.await);
@@ -125,7 +151,13 @@ impl<A: Answers> Connections<A> {
         if let Some(subject) = &peer.subject {
             extensions.insert(subject.clone());
         }
-        Ok(self.answers.answer(request).await)
+        let mut response = self.answers.answer(request).await;
+        if self.shutdown.has_begun() {
+            // There will be no further request to answer.
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(CONNECTION, close);
+        }
+        Ok(response)
     }
 }
 

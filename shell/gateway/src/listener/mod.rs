@@ -116,8 +116,9 @@ impl Listener {
         self.certificates.clone()
     }
 
-    /// Serves until the end is announced; then takes no connection any more, and lets requests under way
-    /// end for as long as `drain`. Streams without an end are to watch `shutdown` themselves.
+    /// Serves until the end is announced; then lets requests in flight end for as long as `drain`, and
+    /// serves one request of each connection that comes meanwhile. Streams without an end are to watch
+    /// `shutdown` themselves.
     ///
     /// Requests carry [`axum::extract::ConnectInfo`] with the peer's address, and [`TlsSubject`] where
     /// the peer has a client certificate.
@@ -160,16 +161,28 @@ impl Listener {
                 }
             }
         }
-        drop(socket);
-        let ended = async { while open.join_next().await.is_some() {} };
-        match timeout(drain(), ended).await {
-            Ok(()) => Served { cut: 0 },
-            Err(_) => {
-                let cut = open.len();
-                open.shutdown().await;
-                Served { cut }
+        // Connections are still taken, so that requests get an answer that says to try again, and calls
+        // in flight get what their agents still have to say.
+        let mut late = JoinSet::new();
+        let ended = async {
+            loop {
+                tokio::select! {
+                    ended = open.join_next() => if ended.is_none() {
+                        return;
+                    },
+                    Some(_ended) = late.join_next() => {}
+                    (stream, peer) = accept(&socket), if late.len() < limits.connections => {
+                        let connections = Arc::clone(&connections);
+                        late.spawn(async move { connections.serve_last(stream, peer).await });
+                    }
+                }
             }
-        }
+        };
+        let in_time = timeout(drain(), ended).await.is_ok();
+        let cut = if in_time { 0 } else { open.len() };
+        open.shutdown().await;
+        late.shutdown().await;
+        Served { cut }
     }
 }
 

@@ -152,6 +152,19 @@ async fn requests_are_served_and_end_in_peace() {
 }
 
 #[tokio::test]
+async fn a_request_that_crosses_the_end_is_answered() {
+    let running = start(Listener::bind(&listen(None)).unwrap(), PATIENCE);
+    let new = connect(running.address).await;
+    // Until the listener has taken the connection.
+    sleep(Duration::from_millis(50)).await;
+    running.shutdown.begin();
+    sleep(Duration::from_millis(50)).await;
+    let answer = ask(new, "/").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+    assert_eq!(running.end().await, Served { cut: 0 });
+}
+
+#[tokio::test]
 async fn what_does_not_end_is_cut() {
     let drain = Duration::from_millis(200);
     let running = start(Listener::bind(&listen(None)).unwrap(), drain);

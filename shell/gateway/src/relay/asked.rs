@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwarden_guard::RequestedGroups;
-use toolwarden_mcp::Members;
 use toolwarden_mcp::codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::Sent;
+use toolwarden_mcp::{Members, RpcError};
 
 use super::Reply;
 use crate::agent::Agent;
+use crate::catalogue::Client;
 use crate::conversation::Conversation;
 use crate::outlet::Outlet;
 
@@ -75,19 +76,35 @@ impl Asked {
         if self.groups.is_some() {
             return Ok(self.groups.clone());
         }
-        let Some(text) = meta.and_then(|meta| meta.get(GROUPS_KEY)) else {
-            return Ok(self.conversation.groups.clone());
-        };
-        let names: Vec<Box<str>> = serde_json::from_str(text).map_err(|_| {
-            // What cannot be read must not widen what is asked for.
-            let text = format!("_meta[\"{GROUPS_KEY}\"] is no list of names");
-            Reply::error(INVALID_PARAMS, text)
-        })?;
-        Ok(Some(RequestedGroups::These(names.into())))
+        let named = groups_in(meta).map_err(Reply::Error)?;
+        Ok(named.or_else(|| self.conversation.groups.clone()))
+    }
+
+    /// The agent, as far as servers are looked at for it.
+    pub(crate) fn client(&self) -> Client<'_> {
+        Client {
+            conversation: &self.conversation.id,
+            variant: &self.conversation.variant,
+            agent: &self.agent,
+        }
     }
 
     /// The workflow session the request moves.
     pub(crate) fn session(&self) -> Option<&str> {
         self.conversation.session.as_deref()
     }
+}
+
+/// The groups that `_meta` asks for.
+pub(crate) fn groups_in(meta: Option<&Members<'_>>) -> Result<Option<RequestedGroups>, RpcError> {
+    let Some(text) = meta.and_then(|meta| meta.get(GROUPS_KEY)) else {
+        return Ok(None);
+    };
+    // What cannot be read must not widen what is asked for.
+    let names: Vec<Box<str>> = serde_json::from_str(text).map_err(|_| RpcError {
+        code: INVALID_PARAMS,
+        message: format!("_meta[\"{GROUPS_KEY}\"] is not a list of names"),
+        data: None,
+    })?;
+    Ok(Some(RequestedGroups::These(names.into())))
 }

@@ -17,7 +17,7 @@ use super::asked::{Asked, STATE_KEY};
 use super::denial::{denied, failed, hindered};
 use super::exchange::{Exchanged, Outgoing, forwarded_members};
 use super::parking::Parking;
-use super::result::{Looked, look, typed};
+use super::result::{Looked, look};
 use super::traced::trace_header;
 use super::{Gateway, Reply, readable};
 use crate::catalogue::{ListError, Looking, Named, Shelf, collision};
@@ -29,6 +29,17 @@ pub(super) struct Route {
     pub(super) looking: Looking,
     /// What the server calls the tool.
     pub(super) tool: Arc<str>,
+    /// Why this agent's own list does not serve it, whatever the guard decides by all lists.
+    withheld: Option<ListError>,
+}
+
+impl Route {
+    fn served(mut self) -> Result<Self, ListError> {
+        match self.withheld.take() {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
 }
 
 /// A call of a tool as it was asked for.
@@ -57,11 +68,16 @@ impl Gateway {
         {
             return reply;
         }
-        let open = match self.decide(asked, &called).await {
+        let variant = match &route {
+            Some(Ok(route)) => route.looking.variant.as_deref(),
+            Some(Err(_)) | None => None,
+        };
+        let open = match self.decide(asked, &called, variant).await {
             Ok(open) => open,
             Err(reply) => return reply,
         };
         let form = self.settings().denials;
+        let route = route.map(|route| route.and_then(Route::served));
         match route {
             Some(Ok(route)) => self.call_at(asked, &called, route, open).await,
             Some(Err(error)) => {
@@ -83,29 +99,30 @@ impl Gateway {
     }
 
     /// Where a tool is, its list looked at again where that is due.
-    async fn route(&self, asked: &Asked, name: &str) -> Option<Result<Route, ListError>> {
+    async fn route(&self, asked: &Arc<Asked>, name: &str) -> Option<Result<Route, ListError>> {
         let named = match self.named(name) {
             Some(named) => named,
             None => {
-                Box::pin(self.look_at_unknown(name)).await;
+                Box::pin(self.look_at_unknown(asked, name)).await;
                 self.named(name)?
             }
         };
         let shelf = self.shelf(&named.server)?;
         let looked = async {
-            let looking = shelf
-                .sight(&asked.conversation.id, &asked.agent.face)
-                .await?;
+            let looking = shelf.sight(asked.client()).await?;
             let oldest = shelf.upstream.settings().watch.before_call;
-            self.tools_of(&shelf, &looking, oldest).await?;
-            if !looking.whole && self.shared.directory.load().withheld.contains_key(name) {
+            let mut list = self.tools_of(&shelf, &looking, oldest).await?;
+            let directory = self.shared.directory.load();
+            let variant = looking.variant.as_deref();
+            if *looking.sight != *"" && directory.withheld_from(name, variant).is_some() {
                 // What the gateway saw itself withholds it, too, and may be as old.
                 self.look_at(&shelf, oldest).await?;
+                list = self.tools_of(&shelf, &looking, None).await?;
             }
-            Ok(looking)
+            Ok((looking, list))
         };
-        let looking = match looked.await {
-            Ok(looking) => looking,
+        let (looking, list) = match looked.await {
+            Ok(looked) => looked,
             Err(error) => return Some(Err(error)),
         };
         // The look may have changed what the name means.
@@ -116,6 +133,7 @@ impl Gateway {
         Some(Ok(Route {
             shelf,
             looking,
+            withheld: list.withholds(&now),
             tool: now.name,
         }))
     }
@@ -124,9 +142,9 @@ impl Gateway {
         self.shared.directory.load().tools.find(name).cloned()
     }
 
-    /// Looks at the servers that nobody has looked at yet and that may have a tool of this name: an agent
-    /// need not have listed the tools before it calls one.
-    async fn look_at_unknown(&self, name: &str) {
+    /// Looks for an agent at the servers that it has not seen yet and that may have a tool of this name: an
+    /// agent need not have listed the tools before it calls one.
+    async fn look_at_unknown(&self, asked: &Arc<Asked>, name: &str) {
         let settings = self.settings();
         let mut looks = Vec::new();
         for shelf in self.shelves().iter() {
@@ -135,17 +153,14 @@ impl Gateway {
                 let rest = name.strip_prefix(server);
                 rest.is_some_and(|rest| rest.starts_with(&settings.separator))
             };
-            // A list that the guard does not decide by yet is waited for.
-            let is_known = shelf.known_tools().iter().any(|it| it.is_in_force());
-            if is_known || settings.prefix == PrefixMode::Always && !prefixed() {
+            let cannot = settings.prefix == PrefixMode::Always && !prefixed();
+            if cannot || shelf.has_seen(asked.client()) {
                 continue;
             }
-            let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
-            let limit = shelf.upstream.settings().timeouts.list;
-            looks.push(tokio::spawn(async move {
-                let look = gateway.look_at(&shelf, None);
-                drop(tokio::time::timeout(limit, look).await);
-            }));
+            let (gateway, asked) = (self.clone(), Arc::clone(asked));
+            let looked = Arc::clone(shelf);
+            let look = async move { gateway.list_for(&looked, &asked).await };
+            looks.push(shelf.wait_for(look));
         }
         for look in looks {
             // What goes wrong shows in the health of the server.
@@ -153,7 +168,12 @@ impl Gateway {
         }
     }
 
-    async fn decide(&self, asked: &Asked, called: &Called<'_>) -> Result<OpenCall, Reply> {
+    async fn decide(
+        &self,
+        asked: &Asked,
+        called: &Called<'_>,
+        variant: Option<&str>,
+    ) -> Result<OpenCall, Reply> {
         let meta = called.members.object("_meta");
         let groups = asked.groups(meta.as_ref())?;
         let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
@@ -165,6 +185,7 @@ impl Gateway {
             state: state.as_deref(),
             arguments: Arc::clone(&called.arguments),
             attributes: BTreeMap::new(),
+            variant,
         };
         let began = self.now();
         let deciding = self.shared.guard.decide_soon(&call);
@@ -196,6 +217,7 @@ impl Gateway {
             shelf,
             looking,
             tool,
+            withheld: _,
         } = route;
         let renamed = (*tool != *called.name).then_some(("name", &*tool));
         let params = forwarded_members(called.params, &called.members, renamed);
@@ -250,10 +272,7 @@ impl Gateway {
             }
         };
         self.count_stage(Stage::Settle, self.now().saturating_sub(began));
-        match (reply, asked.agent.era) {
-            (Reply::Result(result), Era::Stateless) => Reply::Result(typed(result)),
-            (reply, _) => reply,
-        }
+        reply
     }
 
     /// Tells the guard what a result says of the end of a call, and makes the answer of it.
@@ -297,6 +316,7 @@ impl Gateway {
                 if let Err(rejected) = settling.settled().await {
                     return Err(self.withheld_answer(tool, &rejected));
                 }
+                self.note_references(asked, shelf, result.get());
                 if moves {
                     self.tell_moved(asked);
                 }

@@ -48,6 +48,15 @@ pub(super) fn failed(error: &UpstreamError, form: DenialForm) -> Reply {
     told(&text, UNAVAILABLE, data, form)
 }
 
+/// The error of a request that the gateway could not finish before its end.
+pub(crate) fn shutting_down() -> RpcError {
+    RpcError {
+        code: UNAVAILABLE,
+        message: "the gateway is shutting down; send the request again when it is back".to_owned(),
+        data: serde_json::value::to_raw_value(&json!({"code": "shutting_down"})).ok(),
+    }
+}
+
 /// An error of a server that could not be asked, for what is no tool.
 pub(super) fn unavailable(error: &UpstreamError) -> Reply {
     failed(error, DenialForm::RpcError)

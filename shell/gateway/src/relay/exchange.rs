@@ -10,6 +10,7 @@ use toolwarden_mcp::{Era, Members, RpcError};
 use toolwarden_warden::guard::OpenCall;
 
 use super::asked::{Asked, OWN_KEYS};
+use super::denial::shutting_down;
 use super::hearing::Aside;
 use super::result::{Looked, look};
 use super::{Gateway, Reply};
@@ -87,8 +88,22 @@ impl Gateway {
         self.exchange_with(asked, outgoing, &aside, open).await
     }
 
-    /// As [`Self::exchange_direct`], with somebody given to hear the server meanwhile.
+    /// As [`Self::exchange_direct`], with a given audience for the server's messages. Where the gateway
+    /// ends first, the agent gets an error instead of a closed connection.
     pub(super) async fn exchange_with(
+        &self,
+        asked: &Arc<Asked>,
+        outgoing: &Outgoing,
+        aside: &Aside,
+        open: Option<&OpenCall>,
+    ) -> Result<Result<Box<RawValue>, RpcError>, UpstreamError> {
+        tokio::select! {
+            outcome = self.exchange_rounds(asked, outgoing, aside, open) => outcome,
+            () = self.cut_off() => Ok(Err(shutting_down())),
+        }
+    }
+
+    async fn exchange_rounds(
         &self,
         asked: &Arc<Asked>,
         outgoing: &Outgoing,
@@ -177,8 +192,8 @@ impl Gateway {
             Ok(_) => {
                 let directory = self.shared.directory.load();
                 let found = directory.tools.find(tool);
-                match directory.withheld.get(tool) {
-                    Some(why) => why.clone(),
+                match directory.withheld_from(tool, looking.variant.as_deref()) {
+                    Some(why) => why.to_owned(),
                     None if found.is_some_and(|it| it.server == server) => return Ok(()),
                     None => "it is gone".to_owned(),
                 }

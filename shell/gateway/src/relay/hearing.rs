@@ -14,6 +14,7 @@ use toolwarden_mcp::{Audience, Era, FromServer, Members, RpcError};
 use super::asked::Asked;
 use super::exchange::Outgoing;
 use super::flights::{Departed, Flight, Flights};
+use super::tell::{UPDATED, with_uri};
 use crate::agent::nothing;
 use crate::catalogue::{Kind, Shelf};
 use crate::conversation::Conversation;
@@ -103,6 +104,14 @@ impl Audience for Aside {
         let flight = self.flight();
         self.hearer().hear(Some(&flight), message);
     }
+
+    fn streamed(&self) {
+        self.asked.load().outlet.mark_streamed();
+    }
+
+    fn interrupted(&self) {
+        self.asked.load().outlet.mark_interrupted();
+    }
 }
 
 /// Makes audiences for new links.
@@ -142,8 +151,13 @@ impl Hearing for GatewayHearing {
                 gateway.look_soon(shelf);
             }
             // Whatever comes in its place may be a new version of the server.
-            UpstreamChange::Lost { key, .. } => {
-                shelf.tools_changed();
+            UpstreamChange::Lost { key, unused, .. } => {
+                if !unused {
+                    shelf.tools_changed();
+                }
+                if let LinkKey::Of(conversation) = &key {
+                    shelf.forget_session(conversation);
+                }
                 shelf.drop_flights(&key);
             }
             UpstreamChange::Health => gateway.fares_otherwise(upstream),
@@ -214,8 +228,13 @@ impl Hearer<'_> {
 
     fn notified(&self, flight: Option<&Flight>, method: &str, params: Option<&RawValue>) {
         match method {
+            "notifications/tools/list_changed" => {
+                self.shelf.tools_changed();
+                self.gateway
+                    .look_and_pass_on(Arc::clone(self.shelf), self.key.clone());
+            }
             // From here on the server tells; what changed before is seen by looking.
-            "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged" => {
+            "notifications/subscriptions/acknowledged" => {
                 self.shelf.tools_changed();
                 self.gateway.look_soon(Arc::clone(self.shelf));
             }
@@ -236,12 +255,18 @@ impl Hearer<'_> {
     fn updated(&self, params: Option<&RawValue>) {
         let own = match self.key {
             LinkKey::Of(_) => self.conversation(),
-            LinkKey::Main => None,
+            LinkKey::Main | LinkKey::Variant(_) => None,
         };
         match own.filter(|it| it.era() == Era::Handshake) {
             Some(conversation) => {
-                let text = notification("notifications/resources/updated", params);
-                conversation.standing.push(text);
+                let members = Members::of_optional(params);
+                let uri = members.text("uri").unwrap_or_default();
+                let shown = conversation.subscription(&uri, self.shelf.upstream.name());
+                let shown = shown.unwrap_or_else(|| uri.clone().into_owned());
+                let params = with_uri(params, (&uri, &shown));
+                conversation
+                    .standing
+                    .push(notification(UPDATED, params.as_deref()));
             }
             None => self
                 .gateway
@@ -254,7 +279,7 @@ impl Hearer<'_> {
             self.shelf.forget(*kind);
         }
         if let Some(kind) = kinds.first() {
-            self.gateway.tell_all_list_changed(*kind);
+            self.gateway.tell_nearest(self.shelf, self.key, *kind);
         }
     }
 
@@ -378,6 +403,7 @@ impl Hearer<'_> {
         match self.key {
             LinkKey::Of(id) => self.gateway.conversations().find(id, self.gateway.now()),
             LinkKey::Main => self.gateway.only_conversation(),
+            LinkKey::Variant(_) => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use toolwarden_mcp::{Audience, FromServer};
 use super::Gateway;
 use crate::catalogue::{ListError, Looking, Shelf};
 use crate::conversation::Stream;
-use crate::upstream::UpstreamAsking;
+use crate::upstream::{LinkKey, UpstreamAsking};
 
 /// How long a stream of notifications may be silent.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
@@ -139,7 +139,7 @@ async fn listen_once(shared: &Weak<crate::gateway::Shared>, shelf: &Weak<Shelf>)
         () = gateway.ending() => false,
     };
     // A link that is gone is not opened for this; whoever opens it begins to listen.
-    let again = tells && shelf.upstream.status().links > 0;
+    let again = tells && shelf.upstream.is_open(&LinkKey::Main);
     shelf.end_listening();
     // It may have ended with the server, and whatever comes in its place may be a new version of it.
     shelf.tools_changed();

@@ -23,19 +23,15 @@ impl Drop for Listening<'_> {
     fn drop(&mut self) {
         let conversation = &self.asked.conversation;
         for uri in conversation.unlisten(self.number) {
-            let server = conversation.unsubscribe(&uri);
-            let Some(shelf) = server.and_then(|server| self.gateway.shelf(&server)) else {
+            let gone = conversation.unsubscribe(&uri);
+            let gone = gone.and_then(|(server, uri)| Some((self.gateway.shelf(&server)?, uri)));
+            let Some((shelf, uri)) = gone else {
                 continue;
             };
             let (gateway, asked) = (self.gateway.clone(), Arc::clone(self.asked));
             tokio::spawn(async move {
-                let params = serde_json::value::to_raw_value(&json!({"uri": uri})).ok();
-                // A server that tells on is not heard.
-                drop(
-                    gateway
-                        .unwatch_resource(&asked, &shelf, params.as_deref())
-                        .await,
-                );
+                // A server that goes on notifying is not heard.
+                drop(gateway.unwatch_resource(&asked, &shelf, &uri).await);
             });
         }
     }
@@ -56,7 +52,7 @@ impl Gateway {
             .unwrap_or_default();
         let mut honoured = BTreeSet::new();
         for uri in updates {
-            if self.watch_resource(asked, &uri).await {
+            if self.watch_resource(asked, &uri).await.is_ok() {
                 honoured.insert(uri);
             }
         }

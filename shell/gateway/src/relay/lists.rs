@@ -15,9 +15,10 @@ use toolwarden_warden::inline::strip_hidden;
 
 use super::asked::{Asked, STATE_KEY};
 use super::denial::denied;
+use super::resources::{qualified, shared_addresses};
 use super::result::private;
 use super::{Gateway, Reply};
-use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolList};
+use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolItem, ToolList};
 use toolwarden_warden::settings::DenialForm;
 
 /// Where an empty list says why it is empty.
@@ -64,6 +65,12 @@ impl Gateway {
             result.push_str(&format!(",\"_meta\":{}", json!({EMPTY_KEY: why})));
         }
         result.push('}');
+        if asked.agent.era == Era::Handshake
+            && self.shelves().iter().any(|it| it.upstream.is_streaming())
+        {
+            // A list of servers that answer by streams comes as they would send it.
+            asked.outlet.mark_streamed();
+        }
         Reply::Result(match asked.agent.era {
             Era::Handshake => result,
             Era::Stateless => private(&result),
@@ -76,25 +83,47 @@ impl Gateway {
         asked: &Arc<Asked>,
         params: &Members<'_>,
     ) -> Result<(Vec<String>, Option<Value>), Reply> {
-        let lists = self.lists_for(asked).await;
         let meta = params.object("_meta");
-        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        let visible = self.visible(asked, meta.as_ref()).await?;
+        let texts = visible.tools.iter().map(|(shelf, tool, shown)| {
+            let text = renamed(&tool.definition, (Kind::Tools, shown), &tool.name);
+            match shelf.upstream.settings().watch.strip_hidden {
+                true => strip_hidden(&text).into_owned(),
+                false => text.into_owned(),
+            }
+        });
+        Ok((texts.collect(), visible.why_empty))
+    }
+
+    /// The tools an agent sees, and whose they are.
+    pub(super) async fn visible_items(
+        &self,
+        asked: &Arc<Asked>,
+    ) -> Result<Vec<(Arc<Shelf>, Arc<ToolItem>)>, Reply> {
+        let visible = self.visible(asked, None).await?;
+        let tools = visible.tools.into_iter();
+        Ok(tools.map(|(shelf, tool, _)| (shelf, tool)).collect())
+    }
+
+    async fn visible(
+        &self,
+        asked: &Arc<Asked>,
+        meta: Option<&Members<'_>>,
+    ) -> Result<Visible, Reply> {
+        let lists = self.lists_for(asked).await;
+        let state = meta.and_then(|meta| meta.text(STATE_KEY));
         let call = Call {
             principal: &asked.conversation.principal,
             session: asked.session(),
-            groups: asked.groups(meta.as_ref())?,
+            groups: asked.groups(meta)?,
             state: state.as_deref(),
             ..Call::default()
         };
-        let available = self
-            .shared
-            .guard
-            .available(&call)
-            .map_err(|denial| denied(&denial, DenialForm::RpcError))?;
-        let visible: HashSet<&str> = available.available.iter().map(|it| &**it).collect();
+        let visible = self.visible_by_variant(&call, &lists)?;
         let directory = self.shared.directory.load();
-        let mut texts = Vec::with_capacity(visible.len());
+        let mut tools = Vec::new();
         let mut away = Vec::new();
+        let (hides, mut unlisted) = (self.shared.guard.hides_unlisted(), 0);
         for (shelf, list) in &lists {
             let list = match list {
                 Ok(list) => list,
@@ -103,69 +132,88 @@ impl Gateway {
                     continue;
                 }
             };
+            let available = visible
+                .get(&list.variant)
+                .filter(|_| list.blocked.is_none());
+            let names: HashSet<&str> = available
+                .into_iter()
+                .flat_map(|it| it.available.iter().map(|name| &**name))
+                .collect();
             let server = shelf.upstream.name();
-            let strip = shelf.upstream.settings().watch.strip_hidden;
             for tool in &list.tools {
                 let shown = directory.tools.shown(server, &tool.name);
-                let Some(shown) = shown.filter(|shown| visible.contains(&***shown)) else {
-                    continue;
-                };
-                let text = renamed(&tool.definition, (Kind::Tools, shown), &tool.name);
-                texts.push(match strip {
-                    true => strip_hidden(&text).into_owned(),
-                    false => text.into_owned(),
-                });
+                let hidden = hides && shown.is_some_and(|it| !self.shared.guard.is_registered(it));
+                unlisted += usize::from(hidden);
+                let shown = shown.filter(|_| tool.treatment.is_served());
+                if let Some(shown) = shown.filter(|shown| names.contains(&***shown)) {
+                    tools.push((Arc::clone(shelf), Arc::clone(tool), Arc::clone(shown)));
+                }
             }
         }
-        let why = texts.is_empty().then(|| {
+        let available = visible.values().next();
+        let why_empty = available.filter(|_| tools.is_empty()).map(|available| {
             why_empty(
-                &available,
+                available,
                 &away,
                 (directory.withheld.len(), self.collisions()),
+                unlisted,
             )
         });
-        Ok((texts, why))
+        Ok(Visible { tools, why_empty })
+    }
+
+    /// What a request may see, for each variant of definitions that servers offer it.
+    fn visible_by_variant(
+        &self,
+        call: &Call<'_>,
+        lists: &[ServerList],
+    ) -> Result<BTreeMap<Option<Arc<str>>, Arc<Availability>>, Reply> {
+        let listed = lists.iter().filter_map(|(_, list)| list.as_ref().ok());
+        let mut variants: BTreeSet<Option<Arc<str>>> =
+            listed.map(|list| list.variant.clone()).collect();
+        if variants.is_empty() {
+            variants.insert(None);
+        }
+        let mut visible = BTreeMap::new();
+        for variant in variants {
+            let call = Call {
+                variant: variant.as_deref(),
+                ..call.clone()
+            };
+            let available = self.shared.guard.available(&call);
+            let available = available.map_err(|denial| denied(&denial, DenialForm::RpcError))?;
+            visible.insert(variant, available);
+        }
+        Ok(visible)
     }
 
     /// The lists of all servers as an agent sees them, asked for side by side. A server that does not
-    /// answer in time is shown as it was.
-    async fn lists_for(
-        &self,
-        asked: &Arc<Asked>,
-    ) -> Vec<(Arc<Shelf>, Result<Arc<ToolList>, ListError>)> {
+    /// answer in time is shown as it was, and from then on asked in the background until it answers.
+    async fn lists_for(&self, asked: &Arc<Asked>) -> Vec<ServerList> {
         let shelves = self.shelves();
         let mut waiting = Vec::with_capacity(shelves.len());
         for shelf in shelves.iter() {
             let (gateway, asked) = (self.clone(), Arc::clone(asked));
             let looked = Arc::clone(shelf);
-            let look = tokio::spawn(async move { gateway.list_for(&looked, &asked).await });
-            waiting.push((Arc::clone(shelf), look));
+            let look = async move { gateway.list_for(&looked, &asked).await };
+            waiting.push((Arc::clone(shelf), shelf.wait_for(look)));
         }
         let mut lists = Vec::with_capacity(waiting.len());
         for (shelf, look) in waiting {
-            let limit = shelf.upstream.settings().timeouts.list;
-            let looked = tokio::time::timeout(limit, look).await;
-            let list = match looked {
-                Ok(Ok(Ok(list))) => Ok(list),
-                Ok(Ok(Err(error))) => shelf.last_tools("").ok_or(error),
-                Ok(Err(_)) | Err(_) => shelf.last_tools("").ok_or_else(|| ListError::Unchecked {
-                    server: shelf.upstream.name().to_owned(),
-                    reason: format!("it did not answer within {limit:?}"),
-                }),
-            };
+            let looked = look.await;
+            let list = looked.unwrap_or_else(|| Err(shelf.silent()));
+            let list = list.or_else(|error| shelf.last_seen_by(asked.client()).ok_or(error));
             lists.push((shelf, list));
         }
         lists
     }
 
-    async fn list_for(
+    pub(super) async fn list_for(
         &self,
         shelf: &Arc<Shelf>,
         asked: &Asked,
     ) -> Result<Arc<ToolList>, ListError> {
-        let looking = shelf
-            .sight(&asked.conversation.id, &asked.agent.face)
-            .await?;
+        let looking = shelf.list_sight(asked.client()).await?;
         self.tools_of(shelf, &looking, None).await
     }
 
@@ -173,18 +221,26 @@ impl Gateway {
     async fn visible_others(&self, asked: &Arc<Asked>, kind: Kind) -> Vec<String> {
         let lists = self.others_for(asked, kind).await;
         let names = self.names_of(kind, &lists);
+        let shared = match kind.is_named() {
+            true => BTreeSet::new(),
+            false => shared_addresses(&lists),
+        };
         let mut texts = Vec::new();
-        let mut seen = BTreeSet::new();
         for (shelf, list) in &lists {
+            let server = shelf.upstream.name();
             for item in &list.items {
-                if kind.is_named() {
-                    if let Some(shown) = names.shown(shelf.upstream.name(), &item.key) {
-                        let text = renamed(&item.text, (kind, shown), &item.key);
-                        texts.push(text.into_owned());
+                let shown = match kind.is_named() {
+                    true => names
+                        .shown(server, &item.key)
+                        .map(|it| Cow::Borrowed(&**it)),
+                    false if shared.contains(&item.key) => {
+                        Some(Cow::Owned(qualified(server, &item.key)))
                     }
-                } else if seen.insert(Arc::clone(&item.key)) {
-                    // An address that two servers have is the first one's.
-                    texts.push(item.text.get().to_owned());
+                    false => Some(Cow::Borrowed(&*item.key)),
+                };
+                if let Some(shown) = shown {
+                    let text = renamed(&item.text, (kind, &shown), &item.key);
+                    texts.push(text.into_owned());
                 }
             }
         }
@@ -199,23 +255,21 @@ impl Gateway {
     ) -> Vec<(Arc<Shelf>, Arc<List>)> {
         let shelves = self.shelves();
         let mut waiting = Vec::with_capacity(shelves.len());
-        for shelf in shelves.iter().filter(|shelf| !shelf.is_blocked()) {
-            let asked = Arc::clone(asked);
+        let has = |shelf: &&Arc<Shelf>| !shelf.is_blocked() && shelf.has(kind);
+        for shelf in shelves.iter().filter(has) {
+            let (gateway, asked) = (self.clone(), Arc::clone(asked));
             let looked = Arc::clone(shelf);
-            let look = tokio::spawn(async move {
-                let looking = looked
-                    .sight(&asked.conversation.id, &asked.agent.face)
-                    .await?;
-                looked.others(kind, &looking).await
-            });
-            waiting.push((Arc::clone(shelf), look));
+            let look = async move {
+                let looking = looked.list_sight(asked.client()).await?;
+                looked.others(kind, &looking, gateway.watch()).await
+            };
+            waiting.push((Arc::clone(shelf), shelf.wait_for(look)));
         }
         let mut lists = Vec::with_capacity(waiting.len());
         for (shelf, look) in waiting {
-            let limit = shelf.upstream.settings().timeouts.list;
-            if let Ok(Ok(Ok(list))) = tokio::time::timeout(limit, look).await {
-                lists.push((shelf, list));
-            }
+            let list = look.await.and_then(Result::ok);
+            let list = list.or_else(|| shelf.last_other(kind, asked.client()));
+            lists.extend(list.map(|list| (shelf, list)));
         }
         lists
     }
@@ -245,6 +299,17 @@ impl Gateway {
     }
 }
 
+/// A server and its tools, or why there are none.
+type ServerList = (Arc<Shelf>, Result<Arc<ToolList>, ListError>);
+
+/// The tools an agent sees.
+struct Visible {
+    /// Whose each is, and what the agent calls it.
+    tools: Vec<(Arc<Shelf>, Arc<ToolItem>, Arc<str>)>,
+    /// Why there is none, where that is so.
+    why_empty: Option<Value>,
+}
+
 /// An entry under the name agents know; untouched where that is its own.
 fn renamed<'t>(text: &'t RawValue, (kind, shown): (Kind, &str), own: &str) -> Cow<'t, str> {
     if shown == own {
@@ -269,11 +334,16 @@ fn offset(params: &Members<'_>) -> Result<usize, Reply> {
     })
 }
 
+/// Of lists that are empty because of `unlisted: hide`.
+const HIDDEN: &str = "the policy hides the tools that it does not name (`unlisted: hide`); an \
+    administrator can add them to `tools` in the policy, or set `unlisted: serve`";
+
 /// Why an agent sees no tool at all.
 fn why_empty(
     available: &Availability,
     away: &[String],
     (withheld, collisions): (usize, Vec<String>),
+    unlisted: usize,
 ) -> Value {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for left_out in &available.left_out {
@@ -282,11 +352,13 @@ fn why_empty(
     let known = available.available.len() + available.left_out.len();
     json!({
         "text": match (known, collisions.as_slice()) {
+            _ if unlisted > 0 => HIDDEN,
             (0, []) => "no server behind this gateway has listed a tool yet",
             (0, _) => "every tool behind this gateway has the name of another",
             _ => "none of the tools behind this gateway is visible to you in this session",
         },
         "tools_known": known,
+        "not_in_policy": unlisted,
         "left_out": reasons,
         "unknown_groups": available.unknown_groups,
         "groups_not_granted": available.narrowed,

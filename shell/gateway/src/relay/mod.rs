@@ -4,6 +4,7 @@ mod asked;
 mod call;
 mod denial;
 mod exchange;
+mod extensions;
 mod flights;
 mod hearing;
 mod holding;
@@ -13,6 +14,7 @@ mod opening;
 mod parking;
 mod pass;
 mod readable;
+mod resources;
 mod restoring;
 mod result;
 mod task_ids;
@@ -30,11 +32,13 @@ use crate::catalogue::Kind;
 use crate::gateway::Gateway;
 
 pub use asked::{Asked, Headers, NoHeaders};
+pub(crate) use denial::shutting_down;
 pub(crate) use flights::Flights;
 pub use hearing::GatewayHearing;
 pub use opening::Initialized;
 pub use parking::Parking;
 use readable::readable;
+use result::typed;
 
 /// What an agent gets for a request.
 #[derive(Debug)]
@@ -88,7 +92,8 @@ impl Gateway {
         let reply = tokio::select! {
             reply = self.answer(asked, method, params) => reply,
             () = under_way.cancelled() => Reply::Nothing,
-        };
+        }
+        .for_era(asked.agent.era);
         let took = self.now().saturating_sub(began);
         self.count_answered(method, asked.agent.era, &reply, took);
         reply
@@ -126,6 +131,9 @@ impl Gateway {
             "server/discover" => self.discover(asked).await,
             "prompts/get" => self.get_prompt(asked, params).await,
             "resources/read" => self.read_resource(asked, params).await,
+            "resources/directory/read" => self.ask_owner(asked, method, params).await,
+            "skills/list" => self.list(asked, Kind::Skills, params).await,
+            "skills/get" => self.ask_owner(asked, method, params).await,
             "resources/subscribe" | "resources/unsubscribe" => {
                 self.subscribe(asked, method, params).await
             }
@@ -188,6 +196,15 @@ impl Gateway {
 }
 
 impl Reply {
+    /// The reply as the agent's era requires it. Every result passes here, whichever part made it: a
+    /// stateless result without its type is refused by the official clients.
+    fn for_era(self, era: Era) -> Self {
+        match (self, era) {
+            (Self::Result(result), Era::Stateless) => Self::Result(typed(result)),
+            (reply, _) => reply,
+        }
+    }
+
     /// The text of the answer to a request.
     #[must_use]
     pub fn text(&self, id: &RawValue) -> Option<String> {

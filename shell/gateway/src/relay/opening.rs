@@ -10,11 +10,12 @@ use toolwarden_mcp::serve::handshake::{SERVED_VERSIONS, version_for};
 use toolwarden_mcp::{Era, Face, Members, RpcError, ServerDescription};
 use toolwarden_warden::guard::Call;
 
-use super::asked::{Asked, SESSION_KEY};
+use super::asked::{Asked, SESSION_KEY, STATE_KEY, groups_in};
 use super::denial::denied;
+use super::extensions::advertised;
 use super::{Gateway, Reply};
 use crate::agent::{Agent, nothing};
-use crate::catalogue::Shelf;
+use crate::catalogue::{Client, ClientVariant, ListError, Shelf};
 use crate::conversation::{Conversation, Opened};
 use crate::upstream::{LinkKey, UpstreamError};
 use toolwarden_warden::settings::DenialForm;
@@ -69,9 +70,15 @@ impl Gateway {
         let members = Members::of_optional(params);
         let agent = Agent::introduced(&members)?;
         let named = session_name(&members, &agent.face)?;
+        let meta = members.object("_meta");
+        let groups = match groups {
+            Some(groups) => Some(groups),
+            None => groups_in(meta.as_ref())?,
+        };
+        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
         if let Some(shelf) = self.transparent() {
             // The one server is told who speaks, so that it offers what this agent can use.
-            let reached = self.reach(&shelf, &agent.face).await;
+            let reached = self.reach(&shelf, &agent).await;
             reached.map_err(|error| unavailable(&error))?;
         }
         let id = new_id()?;
@@ -83,8 +90,8 @@ impl Gateway {
             agent: agent.clone(),
         };
         // Before the conversation begins, so that it is not told of changes it never saw.
-        let descriptions = self.descriptions().await;
-        let conversation = self.open_conversation(id, with)?;
+        let descriptions = self.descriptions(&agent).await;
+        let conversation = self.open_conversation(id, with, state.as_deref())?;
         let (info, instructions) = self.introduction(&descriptions);
         let mut result = json!({
             "protocolVersion": agent.version,
@@ -132,11 +139,17 @@ impl Gateway {
         opened.map_err(|error| internal(&error.to_string()))
     }
 
-    fn open_conversation(&self, id: Arc<str>, with: Opened) -> Result<Arc<Conversation>, RpcError> {
+    fn open_conversation(
+        &self,
+        id: Arc<str>,
+        with: Opened,
+        state: Option<&str>,
+    ) -> Result<Arc<Conversation>, RpcError> {
         let call = Call {
             principal: &with.principal,
             session: with.session.as_deref(),
             groups: with.groups.clone(),
+            state,
             ..Call::default()
         };
         if let Err(denial) = self.shared.guard.open_session(&call) {
@@ -152,11 +165,11 @@ impl Gateway {
     /// Answers `server/discover`.
     pub(super) async fn discover(&self, asked: &Asked) -> Reply {
         if let Some(shelf) = self.transparent()
-            && let Err(error) = self.reach(&shelf, &asked.agent.face).await
+            && let Err(error) = self.reach(&shelf, &asked.agent).await
         {
             return Reply::Error(unavailable(&error));
         }
-        let descriptions = self.descriptions().await;
+        let descriptions = self.descriptions(&asked.agent).await;
         let (info, instructions) = self.introduction(&descriptions);
         let mut result = json!({
             "resultType": "complete",
@@ -173,38 +186,46 @@ impl Gateway {
     }
 
     /// Reaches the only server for its only agent.
-    async fn reach(&self, shelf: &Arc<Shelf>, face: &Face) -> Result<(), UpstreamError> {
+    async fn reach(&self, shelf: &Arc<Shelf>, agent: &Agent) -> Result<(), UpstreamError> {
         let upstream = &shelf.upstream;
         if self.shared.alone {
-            upstream.speak_as(face);
+            upstream.speak_as(&agent.face, agent.era);
         }
         let face = upstream.face();
         upstream.link(&LinkKey::Main, &face).await.map(drop)
     }
 
-    /// What servers say of themselves, in written order. Those that are starting are waited for as long
-    /// as a list would be.
-    async fn descriptions(&self) -> Vec<(Arc<Shelf>, Arc<ServerDescription>)> {
+    /// What servers say of themselves to agents of an era, in written order. Those that are starting are
+    /// waited for as long as a list would be.
+    async fn descriptions(&self, agent: &Agent) -> Vec<(Arc<Shelf>, Arc<ServerDescription>)> {
         let shelves = self.shelves();
         let mut found = Vec::with_capacity(shelves.len());
         let mut waiting = Vec::new();
         for shelf in shelves.iter() {
             let (gateway, shelf) = (self.clone(), Arc::clone(shelf));
-            let limit = shelf.upstream.settings().timeouts.list;
-            waiting.push(tokio::spawn(async move {
-                // The first look pins what there is, so that what is said here is checked, too.
-                let looked = tokio::time::timeout(limit, gateway.look_at(&shelf, None)).await;
-                drop(looked);
-                let description = shelf.upstream.description()?;
-                Some((shelf, description))
-            }));
+            let (looked, presented) = (Arc::clone(&shelf), agent.clone());
+            let look = async move { gateway.described(&looked, &presented).await };
+            waiting.push((Arc::clone(&shelf), shelf.wait_for(look)));
         }
-        for described in waiting {
-            if let Ok(Some(pair)) = described.await {
-                found.push(pair);
-            }
+        for (shelf, look) in waiting {
+            drop(look.await);
+            let description = shelf.upstream.description_for(agent.era);
+            found.extend(description.map(|description| (shelf, description)));
         }
         found
+    }
+
+    /// Finds out what a server says of itself to an agent.
+    async fn described(&self, shelf: &Arc<Shelf>, agent: &Agent) -> Result<(), ListError> {
+        // The first look pins what there is, so that what is said here is checked, too.
+        self.look_at(shelf, None).await?;
+        let client = Client {
+            conversation: &Arc::default(),
+            variant: &ClientVariant::of(&agent.face.capabilities),
+            agent,
+        };
+        // Finding the agent's view finds out which eras the server speaks.
+        shelf.list_sight(client).await.map(drop)
     }
 
     /// Who the gateway says it is, and what it tells models: of one server what that server says, of
@@ -222,12 +243,14 @@ impl Gateway {
         {
             let info = only.info.as_ref();
             let info = info.and_then(|it| serde_json::from_str(it.get()).ok());
-            let text = told.filter_map(|(_, it)| it.instructions.clone()).next();
+            let text = told
+                .filter_map(|(shelf, _)| checked_instructions(shelf))
+                .next();
             return (info.unwrap_or(ours), text);
         }
         let texts: Vec<String> = told
-            .filter_map(|(shelf, it)| {
-                let text = it.instructions.as_ref()?;
+            .filter_map(|(shelf, _)| {
+                let text = checked_instructions(shelf)?;
                 Some(format!("# {}\n\n{text}", shelf.upstream.name()))
             })
             .collect();
@@ -264,6 +287,11 @@ impl Agent {
     }
 }
 
+/// What a server tells models, as it was checked: over the main link, whatever it says over others.
+fn checked_instructions(shelf: &Shelf) -> Option<String> {
+    shelf.upstream.description()?.instructions.clone()
+}
+
 /// What all servers together can do. Tools change with every state, so that agents are told.
 fn capabilities(descriptions: &[(Arc<Shelf>, Arc<ServerDescription>)]) -> Value {
     let mut all = Map::new();
@@ -272,6 +300,12 @@ fn capabilities(descriptions: &[(Arc<Shelf>, Arc<ServerDescription>)]) -> Value 
         let said = said.and_then(|it| serde_json::from_str::<Value>(it.get()).ok());
         if let Some(Value::Object(said)) = said {
             unite(&mut all, said);
+        }
+    }
+    if let Some(Value::Object(extensions)) = all.remove("extensions") {
+        let extensions = advertised(descriptions, extensions);
+        if !extensions.is_empty() {
+            all.insert("extensions".to_owned(), Value::Object(extensions));
         }
     }
     let tools = all.entry("tools").or_insert_with(|| json!({}));

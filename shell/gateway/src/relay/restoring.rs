@@ -17,13 +17,23 @@ impl Gateway {
     /// of, and which log messages.
     pub(super) fn restore(&self, shelf: &Arc<Shelf>, key: &LinkKey) {
         let upstream = &shelf.upstream;
-        let era = upstream.description().map(|it| it.era);
         let shared = upstream.settings().sessions == SessionSharing::Shared;
-        if era != Some(Era::Handshake) || shared != (*key == LinkKey::Main) {
+        let main_era = upstream.description().map(|it| it.era);
+        let serves_agents = match key {
+            LinkKey::Main => shared && main_era == Some(Era::Handshake),
+            LinkKey::Variant(_) => shared,
+            LinkKey::Of(_) => !shared,
+        };
+        if !serves_agents {
             return;
         }
         let whose = match key {
             LinkKey::Main => self.conversations().all(),
+            LinkKey::Variant(_) => {
+                let mut all = self.conversations().all();
+                all.retain(|conversation| conversation.era() == Era::Handshake);
+                all
+            }
             LinkKey::Of(id) => self
                 .conversations()
                 .find(id, self.now())
@@ -36,7 +46,7 @@ impl Gateway {
                 continue;
             }
             let face = match key {
-                LinkKey::Main => (*upstream.face()).clone(),
+                LinkKey::Main | LinkKey::Variant(_) => (*upstream.face()).clone(),
                 LinkKey::Of(_) => conversation.agent.load().face.clone(),
             };
             tokio::spawn(tell(Arc::clone(shelf), key.clone(), face, asked));

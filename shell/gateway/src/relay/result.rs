@@ -54,8 +54,14 @@ fn may_say_more(result: &[u8]) -> bool {
         .any(|word| memmem::find(result, word).is_some())
 }
 
+/// How a result begins whose type comes first, as the gateway writes it.
+const TYPE_FIRST: &str = r#"{"resultType":"#;
+
 /// A result as the stateless era wants it: it says of which type it is.
 pub(super) fn typed(result: String) -> String {
+    if result.starts_with(TYPE_FIRST) {
+        return result;
+    }
     let members: Members<'_> = serde_json::from_str(&result).unwrap_or_default();
     if members.get("resultType").is_some() {
         return result;

@@ -214,7 +214,7 @@ impl Gateway {
             return Err(Reply::error(INVALID_REQUEST, text));
         }
         let looking = shelf
-            .sight(&asked.conversation.id, &asked.agent.face)
+            .sight(asked.client())
             .await
             .map_err(|error| super::pass::unlisted(&error))?;
         Ok(Outgoing {
@@ -229,8 +229,9 @@ impl Gateway {
 
 /// Whether others speak over the same link, so that a server does not tell their tasks apart.
 async fn is_shared(asked: &Asked, shelf: &Shelf) -> bool {
-    let sight = shelf.sight(&asked.conversation.id, &asked.agent.face).await;
-    sight.is_ok_and(|looking| looking.key == LinkKey::Main)
+    let sight = shelf.sight(asked.client()).await;
+    // In doubt others do.
+    !sight.is_ok_and(|looking| matches!(looking.key, LinkKey::Of(_)))
 }
 
 fn unknown(shown: &str) -> Reply {

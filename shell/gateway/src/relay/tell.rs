@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::value::RawValue;
 use toolwarden_mcp::serve::answer::notification;
@@ -9,8 +10,12 @@ use toolwarden_mcp::{Era, Members};
 
 use super::Gateway;
 use super::asked::Asked;
-use crate::catalogue::{Kind, Shelf};
+use crate::catalogue::{HANDSHAKE, Kind, Shelf};
 use crate::conversation::{Conversation, Listener, Wants};
+use crate::upstream::LinkKey;
+
+/// Says that a resource changed.
+pub(super) const UPDATED: &str = "notifications/resources/updated";
 
 /// The member of `_meta` that names the stream a notification belongs to.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
@@ -21,6 +26,8 @@ impl Kind {
             Self::Tools => "notifications/tools/list_changed",
             Self::Prompts => "notifications/prompts/list_changed",
             Self::Resources | Self::Templates => "notifications/resources/list_changed",
+            // The extension has no notification of its own.
+            Self::Skills => "notifications/resources/list_changed",
         }
     }
 
@@ -28,7 +35,7 @@ impl Kind {
         match self {
             Self::Tools => wants.tools,
             Self::Prompts => wants.prompts,
-            Self::Resources | Self::Templates => wants.resources,
+            Self::Resources | Self::Templates | Self::Skills => wants.resources,
         }
     }
 }
@@ -36,6 +43,9 @@ impl Kind {
 impl Gateway {
     /// Tells every agent that a list is not what it was.
     pub(crate) fn tell_all_list_changed(&self, kind: Kind) {
+        if kind == Kind::Tools {
+            self.shared.tools_told.fetch_add(1, Ordering::AcqRel);
+        }
         for conversation in self.conversations().all() {
             tell_list_changed(&conversation, kind);
         }
@@ -77,19 +87,21 @@ impl Gateway {
             return;
         };
         for conversation in self.conversations().all() {
-            if conversation.is_subscribed(&uri, server) {
-                match conversation.era() {
-                    Era::Handshake => {
-                        let params = params.map(without_stream);
-                        let params = params.as_deref();
-                        let text = notification("notifications/resources/updated", params);
-                        conversation.standing.push(text);
-                    }
-                    Era::Stateless => {
-                        for listener in conversation.listeners() {
-                            if listener.wants.updates.contains(&*uri) {
-                                listener.tell("notifications/resources/updated", params);
-                            }
+            let Some(shown) = conversation.subscription(&uri, server) else {
+                continue;
+            };
+            let params = with_uri(params, (&uri, &shown));
+            let params = params.as_deref();
+            match conversation.era() {
+                Era::Handshake => {
+                    let params = params.map(without_stream);
+                    let text = notification(UPDATED, params.as_deref());
+                    conversation.standing.push(text);
+                }
+                Era::Stateless => {
+                    for listener in conversation.listeners() {
+                        if listener.wants.updates.contains(&shown) {
+                            listener.tell(UPDATED, params);
                         }
                     }
                 }
@@ -104,6 +116,41 @@ impl Gateway {
             // What goes wrong shows in the health of the server, and the next look tries again.
             drop(gateway.look_at(&shelf, None).await);
         });
+    }
+
+    /// Looks at a server that says over a link that its tools changed, and passes that on, also where the
+    /// gateway sees no change: what changed may be for other clients. A server says so over every link, so
+    /// that each agent hears it from the one that is nearest to it.
+    pub(crate) fn look_and_pass_on(&self, shelf: Arc<Shelf>, key: LinkKey) {
+        let gateway = self.clone();
+        tokio::spawn(async move {
+            let told = gateway.shared.tools_told.load(Ordering::Acquire);
+            drop(gateway.look_at(&shelf, None).await);
+            if gateway.shared.tools_told.load(Ordering::Acquire) != told {
+                return;
+            }
+            gateway.tell_nearest(&shelf, &key, Kind::Tools);
+        });
+    }
+
+    /// Tells the agents that a link is nearest to that a list of its server changed.
+    pub(super) fn tell_nearest(&self, shelf: &Shelf, key: &LinkKey, kind: Kind) {
+        let upstream = &shelf.upstream;
+        // Agents of the handshake era may share a link beside a stateless main one.
+        let handshake = LinkKey::Variant(HANDSHAKE.into());
+        let is_apart = upstream.is_shared() && upstream.has_own_link(&handshake);
+        for conversation in self.conversations().all() {
+            let own = LinkKey::Of(Arc::clone(&conversation.id));
+            let over_variant = is_apart && conversation.era() == Era::Handshake;
+            let is_nearest = match key {
+                LinkKey::Main => !upstream.has_own_link(&own) && !over_variant,
+                LinkKey::Variant(_) => over_variant,
+                LinkKey::Of(_) => own == *key,
+            };
+            if is_nearest {
+                tell_list_changed(&conversation, kind);
+            }
+        }
     }
 
     /// The only conversation there is.
@@ -128,6 +175,20 @@ fn tell_list_changed(conversation: &Conversation, kind: Kind) {
             }
         }
     }
+}
+
+/// The parameters with the address the agent knows.
+pub(super) fn with_uri<'p>(
+    params: Option<&'p RawValue>,
+    (uri, shown): (&str, &str),
+) -> Option<Cow<'p, RawValue>> {
+    let params = params?;
+    if uri == shown {
+        return Some(Cow::Borrowed(params));
+    }
+    let mut members = Members::of_optional(Some(params));
+    members.set("uri", serde_json::Value::from(shown).to_string());
+    Some(Cow::Owned(members.to_raw()))
 }
 
 /// The parameters without the stream of ours on which they came.

@@ -87,12 +87,18 @@ fn notice_of(server: &str, status: &UpstreamStatus) -> Notice {
         title,
         text: text.to_owned(),
         at: status.since,
-        details: json!({
-            "health": status.health.as_str(),
-            "restarts": status.restarts,
-            "last_error": error,
-        }),
+        details: details(status),
         link: None,
+    }
+}
+
+/// An error belongs to a server that is down; of one that is back it is history.
+fn details(status: &UpstreamStatus) -> serde_json::Value {
+    let error = status.last_error.as_ref().map(|it| it.text.as_str());
+    let (health, restarts) = (status.health.as_str(), status.restarts);
+    match status.health {
+        Health::Up => json!({"health": health, "restarts": restarts, "previous_error": error}),
+        _ => json!({"health": health, "restarts": restarts, "last_error": error}),
     }
 }
 
@@ -120,6 +126,18 @@ mod tests {
             pids: Vec::new(),
             latency: None,
         }
+    }
+
+    #[test]
+    fn a_server_that_is_back_has_no_error() {
+        let down = notice_of("shop", &status(Health::Down));
+        assert_eq!(down.details["last_error"], "it ended");
+        let back = notice_of("shop", &status(Health::Up));
+        assert_eq!(
+            back.details,
+            json!({"health": "up", "restarts": 0, "previous_error": "it ended"})
+        );
+        assert!(!back.text.contains("it ended"), "{}", back.text);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod start;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use toolwarden_warden::guard::LoadedPolicy;
@@ -22,6 +23,9 @@ use crate::listener::{Certificates, Listener, Served, Shutdown};
 
 pub use error::{ReloadError, StartError};
 pub use start::Alone;
+
+/// How long calls that are cut off have to record their outcome and to send their error.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// A gateway that runs.
 #[derive(Debug)]
@@ -75,6 +79,8 @@ impl Running {
         let ending = tokio::spawn(async move {
             shutdown.begun().await;
             gateway.end();
+            tokio::time::sleep(gateway.settings().drain).await;
+            gateway.cut_calls();
         });
         let endpoints = Endpoints {
             front: self.front.clone(),
@@ -82,7 +88,7 @@ impl Running {
         };
         let served = listener
             .serve(endpoints, self.shutdown.clone(), || {
-                self.gateway.settings().drain
+                self.gateway.settings().drain + LAST_ANSWERS
             })
             .await;
         ending.abort();

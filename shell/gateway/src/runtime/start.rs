@@ -7,7 +7,7 @@ use toolwarden_guard::ToolPolicy;
 use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log};
 use toolwarden_warden::inline::{InlineOptions, InlineWatch};
 use toolwarden_warden::notify::{Notifier, NotifierOptions};
-use toolwarden_warden::settings::{ServerSettings, Settings, Start};
+use toolwarden_warden::settings::{ServerSettings, SessionSharing, Settings, Start};
 
 use super::{Running, StartError, background};
 use crate::catalogue::Shelf;
@@ -68,7 +68,11 @@ impl Alone {
     ///
     /// # Errors
     /// Something the settings name cannot be used.
-    pub fn start(settings: Settings, policy: LoadedPolicy) -> Result<Self, StartError> {
+    pub fn start(mut settings: Settings, policy: LoadedPolicy) -> Result<Self, StartError> {
+        // One agent shares its server with no other, so that one connection serves for all it does.
+        for server in &mut settings.servers {
+            server.sessions = SessionSharing::Shared;
+        }
         let (gateway, notifier) = assemble(settings, policy, true)?;
         background::start(&gateway, &notifier);
         Ok(Self { gateway, notifier })

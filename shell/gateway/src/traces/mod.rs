@@ -13,6 +13,9 @@ use toolwarden_warden::settings::TraceSettings;
 
 pub use context::TraceContext;
 
+/// Whether this build can send traces.
+pub const TRACES_BUILT: bool = cfg!(feature = "otel");
+
 /// Makes spans.
 #[derive(Debug, Default)]
 pub struct Tracer {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use toolwarden_mcp::McpError;
 
-/// Why a server gave no answer. The texts name the server and are fit for agents: what a program wrote
-/// to its error output is only in the source.
+/// Why a server gave no answer. The texts name the server and are fit for agents: of what a program wrote
+/// to its error output they have the last lines, where it ended, with the secrets of its settings masked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UpstreamError {
     /// It cannot be used until somebody changes something: no such program, bad credentials, no common
@@ -32,7 +32,7 @@ pub enum UpstreamError {
         source: Arc<McpError>,
     },
     /// It ended during the request, which may or may not have been carried out.
-    #[error("server `{server}` was lost during the request, which may have been carried out: {}", Brief(.source))]
+    #[error("server `{server}` was lost during the request, which may have been carried out: {}{}", Brief(.source), LastWords(.source))]
     Lost {
         /// The server.
         server: Arc<str>,
@@ -220,6 +220,76 @@ impl fmt::Display for Brief<'_> {
                 write!(f, "HTTP status {status} for `{method}`")
             }
             other => other.fmt(f),
+        }
+    }
+}
+
+/// The last lines that a program wrote to its error output before it ended, on one line and bounded.
+/// Secrets of its settings are masked already, and so is what looks like one.
+struct LastWords<'e>(&'e McpError);
+
+impl fmt::Display for LastWords<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LINES: usize = 3;
+        const CHARACTERS: usize = 400;
+        let McpError::Exited { evidence, .. } = self.0 else {
+            return Ok(());
+        };
+        let lines = evidence.stderr.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|it| !it.is_empty()).collect();
+        let last = lines.iter().skip(lines.len().saturating_sub(LINES));
+        let last = last.map(|it| masked(it)).collect::<Vec<_>>().join(" / ");
+        if last.is_empty() {
+            return Ok(());
+        }
+        let excess = last.chars().count().saturating_sub(CHARACTERS);
+        let shown = last.chars().skip(excess).filter(|it| !it.is_control());
+        write!(f, "; its error output ends: {}", shown.collect::<String>())
+    }
+}
+
+/// A line without the values of assignments whose names suggest a secret, and without bearer tokens.
+fn masked(line: &str) -> String {
+    const SECRET: [&str; 9] = [
+        "pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "bearer",
+    ];
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        SECRET.iter().any(|it| name.contains(it))
+    };
+    let mut before_secret = false;
+    let words = line.split(' ').map(|word| {
+        let hidden = std::mem::replace(&mut before_secret, false) && !word.is_empty();
+        match word.split_once(['=', ':']) {
+            Some((name, "")) => before_secret = is_secret(name),
+            Some((name, _)) if is_secret(name) => return format!("{name}=***"),
+            Some(_) => {}
+            None => before_secret = word.eq_ignore_ascii_case("bearer"),
+        }
+        if hidden && !before_secret {
+            return "***".to_owned();
+        }
+        word.to_owned()
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod last_words {
+    use super::masked;
+
+    #[test]
+    fn what_looks_like_a_secret_is_masked() {
+        for (line, shown) in [
+            ("no database; password=hunter2", "no database; password=***"),
+            ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+            ("api_key: sk-123 is bad", "api_key: *** is bad"),
+            (
+                "cannot open /tmp/x: no such file",
+                "cannot open /tmp/x: no such file",
+            ),
+        ] {
+            assert_eq!(masked(line), shown);
         }
     }
 }

@@ -8,8 +8,11 @@ use super::Upstream;
 /// Whose connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKey {
-    /// The gateway's own: for lists, and for everybody where sessions are shared.
+    /// The gateway's own: for lists, and for every agent where sessions are shared.
     Main,
+    /// The gateway's own in the handshake era with the capabilities of one variant of clients: for lists,
+    /// and for all agents of that variant where sessions are shared.
+    Variant(Arc<str>),
     /// One conversation's.
     Of(Arc<str>),
 }
@@ -41,6 +44,8 @@ pub enum UpstreamChange {
         key: LinkKey,
         /// Why.
         reason: String,
+        /// Whether the gateway closed it because it was not used, so that nothing is known to have changed.
+        unused: bool,
     },
     /// [`super::UpstreamStatus::health`] is another.
     Health,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use toolwarden_mcp::{McpError, Secrets, ServerDescription};
+use toolwarden_mcp::{Era, EraPreference, McpError, Secrets, ServerDescription};
 use toolwarden_warden::settings::ServerSettings;
 
 use super::backoff::Backoff;
@@ -28,7 +28,11 @@ pub(super) struct Life {
     pub(super) failed: Option<(Arc<McpError>, Instant)>,
     /// Why the last link could not be opened.
     pub(super) unreachable: Option<Arc<McpError>>,
+    /// What the server said of itself over the main link.
     pub(super) description: Option<Arc<ServerDescription>>,
+    /// Whether a server whose main link is stateless speaks the handshake era, too; none while that was
+    /// not tried.
+    pub(super) handshake: Option<HandshakeSupport>,
     /// Whether the last request failed.
     pub(super) troubled: bool,
     pub(super) restarts: u64,
@@ -39,6 +43,18 @@ pub(super) struct Life {
     pub(super) since: Timestamp,
     pub(super) closed: bool,
     attempts: u64,
+}
+
+/// Whether a server speaks the handshake era beside the stateless one.
+#[derive(Clone, Debug)]
+pub(super) enum HandshakeSupport {
+    /// It does, and describes itself so.
+    Spoken(Arc<ServerDescription>),
+    /// It refused the handshake, or an attempt failed.
+    Refused {
+        /// When it is tried again; none where it refused for good.
+        until: Option<Instant>,
+    },
 }
 
 /// What there is for a key.
@@ -59,6 +75,7 @@ impl Life {
             failed: None,
             unreachable: None,
             description: None,
+            handshake: None,
             troubled: false,
             restarts: 0,
             last_error: None,
@@ -94,6 +111,43 @@ impl Life {
             .filter(|held| held.key() != but && held.is_idle())
             .min_by_key(|held| (*held.key() == LinkKey::Main, held.last_used()))
             .cloned()
+    }
+
+    /// Whether a link of this key would find out that a stateless server speaks the handshake era, too.
+    pub(super) fn is_handshake_attempt(&self, key: &LinkKey) -> bool {
+        let main_era = self.description.as_ref().map(|it| it.era);
+        let is_known = matches!(self.handshake, Some(HandshakeSupport::Spoken(_)));
+        *key != LinkKey::Main && main_era == Some(Era::Stateless) && !is_known
+    }
+
+    /// Notes what a server said of itself over a new link.
+    pub(super) fn describe(
+        &mut self,
+        key: &LinkKey,
+        preference: EraPreference,
+        said: ServerDescription,
+    ) {
+        let era = said.era;
+        let said = Arc::new(said);
+        let is_main = *key == LinkKey::Main;
+        let main_era = self.description.as_ref().map(|it| it.era);
+        // What servers tell models is checked as the main link says it, so that no other link replaces it.
+        if is_main || main_era.is_none() {
+            self.description = Some(Arc::clone(&said));
+        }
+        if is_main {
+            // Another version of the server may speak other eras.
+            self.handshake = None;
+        }
+        match era {
+            Era::Handshake if !is_main => self.handshake = Some(HandshakeSupport::Spoken(said)),
+            Era::Handshake => {}
+            // A stateless link is not preferred here, so that the handshake was refused.
+            Era::Stateless if !is_main || preference == EraPreference::Handshake => {
+                self.handshake = Some(HandshakeSupport::Refused { until: None });
+            }
+            Era::Stateless => {}
+        }
     }
 
     pub(super) fn note_permanent(&mut self, error: Arc<McpError>, now: Instant) {

@@ -9,12 +9,14 @@ use toolwarden_mcp::{Era, Face, Link, McpError};
 
 use super::backoff::luck;
 use super::held::HeldLink;
-use super::life::{Life, Slot};
+use super::life::{HandshakeSupport, Life, Slot};
 use super::task::OwnedTask;
 use super::{Busy, LinkKey, Upstream, UpstreamChange, UpstreamError};
 
 /// How long an attempt waits for the end of a link whose place it is to take.
 const PLACE_WAIT: Duration = Duration::from_secs(10);
+/// How long a server whose handshake failed is spoken to in the stateless era alone.
+const HANDSHAKE_AGAIN: Duration = Duration::from_secs(60);
 /// How long the keeper waits when there is no place for the main link.
 const KEEPER_BUSY: Duration = Duration::from_secs(1);
 
@@ -96,6 +98,7 @@ impl Upstream {
     ) -> Result<(), UpstreamError> {
         let key = opening.key;
         let handshake = link.server().era == Era::Handshake;
+        let preference = self.preference(&key);
         let held = Arc::new(HeldLink::new(key.clone(), link, place));
         let replaced = {
             let mut life = self.life();
@@ -104,7 +107,7 @@ impl Upstream {
                 Some(attempt) => {
                     let now = Instant::now();
                     life.restarts += u64::from(attempt.again);
-                    life.description = Some(Arc::new(held.server().clone()));
+                    life.describe(&key, preference, held.server().clone());
                     life.failed = None;
                     life.unreachable = None;
                     life.backoff.opened();
@@ -138,6 +141,13 @@ impl Upstream {
             life.slots.insert(opening.key.clone(), Slot::Lost);
         }
         let error = match failure {
+            // The main link serves meanwhile: a server that is well is not down for this.
+            Failure::Link(error) if life.is_handshake_attempt(&opening.key) => {
+                life.handshake = Some(HandshakeSupport::Refused {
+                    until: Some(now + HANDSHAKE_AGAIN),
+                });
+                self.is_down(Arc::new(error), None)
+            }
             Failure::NoPlace => {
                 if opening.room == Room::Find {
                     life.backoff.postpone(now, KEEPER_BUSY);
@@ -237,13 +247,15 @@ async fn connect(
     };
     let audience = live.hearing.audience(&live, &opening.key);
     let (settings, limits) = (live.settings(), live.limits.clone());
+    let preference = live.preference(&opening.key);
     drop(live);
     // The largest future here; on the heap it does not grow the task.
-    let link = Box::pin(Link::open(
+    let link = Box::pin(Link::open_in(
         &settings.endpoint,
         &limits,
         &opening.face,
         audience,
+        preference,
     ))
     .await;
     Ok((link.map_err(Failure::Link)?, place))

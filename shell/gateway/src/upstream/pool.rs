@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
+use toolwarden_mcp::protocol::STATELESS_VERSION;
 use toolwarden_mcp::{Era, Face, Link, McpError};
 use toolwarden_warden::settings::{SessionSharing, Start};
 
@@ -21,6 +22,9 @@ const ROUNDS: usize = 3;
 /// How long a link may take to end.
 const CLOSE_LIMIT: Duration = Duration::from_secs(15);
 
+/// How long a link that is for lists alone is kept without use.
+const LIST_IDLE: Duration = Duration::from_secs(30);
+
 const ENDED: &str = "the connection ended";
 const EXPIRED: &str = "the session expired";
 const FAILING: &str = "it failed too often";
@@ -34,8 +38,8 @@ pub(super) enum Found {
 }
 
 impl Upstream {
-    /// The link for a key, opened if there is none. For a server of the stateless era, or one whose
-    /// sessions are shared, every key has the main link, opened with the gateway's own face.
+    /// The link for a key, opened if there is none. For a server without a handshake, or one whose
+    /// sessions are shared, every conversation has the main link, opened with the gateway's own face.
     ///
     /// # Errors
     /// It cannot be opened, or not now.
@@ -48,9 +52,49 @@ impl Upstream {
         Ok(Arc::clone(using.held()))
     }
 
+    /// Whether the server answers the handshake over a link of this key, which is opened where that is not
+    /// known. A link that turns out to be of the stateless era is closed: the main link serves for it.
+    ///
+    /// # Errors
+    /// It cannot be opened, or not now.
+    pub(crate) async fn speaks_handshake(
+        &self,
+        key: &LinkKey,
+        face: &Face,
+    ) -> Result<bool, UpstreamError> {
+        if let Some(known) = self.handshake_support() {
+            return Ok(known);
+        }
+        let era = match self.using_exactly(key, face).await {
+            Ok(using) => using.held().server().era,
+            // Where the attempt failed, the main link serves for a while.
+            Err(_) if self.handshake_support() == Some(false) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if era == Era::Stateless {
+            self.release(key);
+        }
+        Ok(era == Era::Handshake)
+    }
+
+    /// Whether the link of a key is open.
+    pub(crate) fn is_open(&self, key: &LinkKey) -> bool {
+        self.open_link(key).is_some()
+    }
+
+    /// Whether a link is open under this very key.
+    pub(crate) fn has_own_link(&self, key: &LinkKey) -> bool {
+        matches!(self.life().slots.get(key), Some(Slot::Open(_)))
+    }
+
+    /// Whether conversations share links.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.settings.sessions == SessionSharing::Shared
+    }
+
     /// The conversation ended: its link is closed in the background.
     pub fn release(&self, key: &LinkKey) {
-        // The main link is nobody's conversation.
+        // The main link belongs to no conversation.
         if *key == LinkKey::Main {
             return;
         }
@@ -68,10 +112,19 @@ impl Upstream {
             drop(self.using_exactly(&LinkKey::Main, &self.face()).await?);
             whose = self.whose(key);
         }
-        match whose {
-            Some(own) if own == key => self.using_exactly(own, face).await,
-            Some(_) | None => self.using_exactly(&LinkKey::Main, &self.face()).await,
+        let own = match whose {
+            Some(own) if *own != LinkKey::Main => own,
+            Some(_) | None => return self.using_exactly(&LinkKey::Main, &self.face()).await,
+        };
+        let using = self.using_exactly(own, face).await?;
+        if using.held().server().era == Era::Handshake {
+            return Ok(using);
         }
+        // Another version of the server gave the handshake up; the next request goes over the main link.
+        drop(using);
+        self.release(key);
+        let offered = vec![STATELESS_VERSION.to_owned()];
+        Err(self.is_down(Arc::new(McpError::NoCommonVersion { offered }), None))
     }
 
     /// The link for a key, if it is open.
@@ -120,9 +173,15 @@ impl Upstream {
         Ok(Found::Opening(outcome))
     }
 
-    /// A link ended by itself.
+    /// A link ended by itself. What its program wrote last may say why.
     pub(super) fn lost(&self, held: &Arc<HeldLink>) {
-        self.give_up(held, ENDED);
+        let noted = format!("{ENDED}{}", held.link().evidence());
+        self.give_up_noting(held, ENDED, &noted);
+    }
+
+    /// A link ended under a request, which knows more.
+    pub(super) fn lost_by(&self, held: &Arc<HeldLink>, error: &McpError) {
+        self.give_up_noting(held, ENDED, &error.to_string());
     }
 
     /// The session of a link is gone. Its place is free at once, for the server has forgotten it.
@@ -174,7 +233,12 @@ impl Upstream {
     /// Notices the end of a link, and closes it when nobody uses it for long.
     pub(super) fn watch(&self, held: &Arc<HeldLink>) {
         let stays = *held.key() == LinkKey::Main && self.settings.start == Start::Eager;
-        let idle = (!stays).then_some(self.settings.timeouts.idle);
+        let idle = match held.key() {
+            // Lists are kept without it.
+            LinkKey::Variant(_) if !self.is_shared() => self.settings.timeouts.idle.min(LIST_IDLE),
+            _ => self.settings.timeouts.idle,
+        };
+        let idle = (!stays).then_some(idle);
         let (weak, link) = (Arc::downgrade(held), held.link().clone());
         let watcher = tokio::spawn(watch(self.me.clone(), weak, link, idle));
         held.watched_by(OwnedTask(watcher));
@@ -182,7 +246,12 @@ impl Upstream {
 
     async fn using_exactly(&self, key: &LinkKey, face: &Face) -> Result<Using, UpstreamError> {
         for _ in 0..ROUNDS {
-            match self.find(key, face, Room::Make)? {
+            let room = match key {
+                // A list is not worth the session of another conversation.
+                LinkKey::Variant(_) if !self.is_shared() => Room::Find,
+                _ => Room::Make,
+            };
+            match self.find(key, face, room)? {
                 Found::Open(using) => return Ok(using),
                 Found::Opening(outcome) => match Box::pin(outcome.known()).await {
                     Some(outcome) => outcome?,
@@ -195,16 +264,23 @@ impl Upstream {
 
     /// The key whose link serves a key; nothing while it is not known whether the server has sessions.
     fn whose<'k>(&self, key: &'k LinkKey) -> Option<&'k LinkKey> {
-        if *key == LinkKey::Main || self.settings.sessions == SessionSharing::Shared {
-            return Some(&LinkKey::Main);
+        match key {
+            LinkKey::Main | LinkKey::Variant(_) => return Some(key),
+            LinkKey::Of(_) if self.is_shared() => return Some(&LinkKey::Main),
+            LinkKey::Of(_) => {}
         }
-        match self.life().description.as_ref()?.era {
-            Era::Stateless => Some(&LinkKey::Main),
-            Era::Handshake => Some(key),
+        let main_era = self.life().description.as_ref()?.era;
+        match (main_era, self.handshake_support()) {
+            (Era::Handshake, _) | (Era::Stateless, Some(true)) => Some(key),
+            (Era::Stateless, Some(false) | None) => Some(&LinkKey::Main),
         }
     }
 
     fn give_up(&self, held: &Arc<HeldLink>, reason: &str) {
+        self.give_up_noting(held, reason, reason);
+    }
+
+    fn give_up_noting(&self, held: &Arc<HeldLink>, reason: &str, noted: &str) {
         {
             let mut life = self.life();
             if !life.has(held) {
@@ -214,7 +290,7 @@ impl Upstream {
             if *held.key() == LinkKey::Main && reason != EXPIRED {
                 life.backoff.ended(Instant::now(), held.up(), luck());
             }
-            life.note_error(&reason);
+            life.note_error(&noted);
         }
         self.dismiss(Arc::clone(held), reason);
     }
@@ -238,6 +314,7 @@ impl Upstream {
         let lost = UpstreamChange::Lost {
             key: held.key().clone(),
             reason: reason.to_owned(),
+            unused: reason == IDLE || reason == NO_ROOM,
         };
         self.retire(held);
         self.moved();

@@ -212,7 +212,7 @@ impl Upstream {
     /// What an error means for whoever asked.
     fn failed_over(&self, held: &Arc<HeldLink>, error: McpError) -> UpstreamError {
         if held.has_ended() {
-            self.lost(held);
+            self.lost_by(held, &error);
         }
         if matches!(error, McpError::SessionExpired { .. }) {
             self.expired(held);

@@ -3,16 +3,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use toolwarden_mcp::{Face, Limits, ServerDescription};
-use toolwarden_warden::settings::ServerSettings;
+use toolwarden_mcp::{Era, EraPreference, Face, Limits, ServerDescription};
+use toolwarden_warden::settings::{ProtocolChoice, ServerSettings};
 
-use super::life::{Life, Slot};
+use super::life::{HandshakeSupport, Life, Slot};
 use super::task::OwnedTask;
-use super::{Hearing, UpstreamChange, UpstreamStatus, main_face};
+use super::{Hearing, LinkKey, UpstreamChange, UpstreamStatus, main_face};
 
 /// One configured server with its life.
 ///
@@ -23,6 +23,8 @@ pub struct Upstream {
     pub(super) settings: Arc<ServerSettings>,
     pub(super) limits: Limits,
     pub(super) face: ArcSwap<Face>,
+    /// The era of the only agent there is, which the main link follows; none where there are many.
+    agent_era: ArcSwapOption<Era>,
     pub(super) hearing: Arc<dyn Hearing>,
     // INVARIANT: nothing foreign is called while it is held.
     life: Mutex<Life>,
@@ -57,6 +59,7 @@ impl Upstream {
             name: settings.name.as_str().into(),
             limits: limits(&settings),
             face: ArcSwap::from_pointee(face),
+            agent_era: ArcSwapOption::empty(),
             hearing,
             life: Mutex::new(Life::new(&settings)),
             turns: Semaphore::new(count(settings.concurrency.get())),
@@ -87,16 +90,68 @@ impl Upstream {
         self.face.load_full()
     }
 
-    /// Says something else over its own link from the next time it is opened: for a server with but one
-    /// agent, that agent's words.
-    pub fn speak_as(&self, face: &Face) {
+    /// Presents the only agent there is over the main link, from the next time it is opened: its
+    /// capabilities and its era.
+    pub fn speak_as(&self, face: &Face, era: Era) {
         self.face.store(Arc::new(face.clone()));
+        self.agent_era.store(Some(Arc::new(era)));
     }
 
-    /// What the server said of itself when a link was last opened.
+    /// What the server said of itself when the main link was last opened.
     #[must_use]
     pub fn description(&self) -> Option<Arc<ServerDescription>> {
         self.life().description.clone()
+    }
+
+    /// What the server said of itself to agents of an era, where it speaks that era; else what it said
+    /// over the main link.
+    #[must_use]
+    pub fn description_for(&self, era: Era) -> Option<Arc<ServerDescription>> {
+        let life = self.life();
+        match (&life.handshake, era) {
+            (Some(HandshakeSupport::Spoken(said)), Era::Handshake) => Some(Arc::clone(said)),
+            _ => life.description.clone(),
+        }
+    }
+
+    /// Whether a server whose main link is stateless speaks the handshake era, too; none while that was
+    /// not tried.
+    pub(crate) fn handshake_support(&self) -> Option<bool> {
+        match self.settings.protocol {
+            ProtocolChoice::Handshake => return Some(true),
+            ProtocolChoice::Stateless => return Some(false),
+            ProtocolChoice::Auto => {}
+        }
+        match self.life().handshake {
+            Some(HandshakeSupport::Spoken(_)) => Some(true),
+            Some(HandshakeSupport::Refused { until: Some(until) }) if until <= Instant::now() => {
+                None
+            }
+            Some(HandshakeSupport::Refused { .. }) => Some(false),
+            None => None,
+        }
+    }
+
+    /// In which era the link of a key is opened.
+    pub(super) fn preference(&self, key: &LinkKey) -> EraPreference {
+        match (self.settings.protocol, key) {
+            (ProtocolChoice::Handshake, _) => EraPreference::Only(Era::Handshake),
+            (ProtocolChoice::Stateless, _) => EraPreference::Only(Era::Stateless),
+            (ProtocolChoice::Auto, LinkKey::Variant(_) | LinkKey::Of(_)) => {
+                EraPreference::Handshake
+            }
+            (ProtocolChoice::Auto, LinkKey::Main) => match self.agent_era.load().as_deref() {
+                Some(Era::Handshake) => EraPreference::Handshake,
+                Some(Era::Stateless) | None => EraPreference::Newest,
+            },
+        }
+    }
+
+    /// Whether it answers by streams of events, as far as its open links know.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.life()
+            .open_links()
+            .any(|held| held.link().is_streaming())
     }
 
     /// How it fares.

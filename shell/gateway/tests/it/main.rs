@@ -6,9 +6,13 @@ mod api;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
+mod conformance_bar;
+#[cfg(test)]
 mod eras;
 #[cfg(test)]
 mod guarding;
+#[cfg(test)]
+mod honest_peers;
 #[cfg(test)]
 mod multiplex;
 #[cfg(test)]
@@ -16,6 +20,10 @@ mod protocol;
 #[cfg(test)]
 mod real;
 #[cfg(test)]
+mod schemas;
+#[cfg(test)]
 mod smoke;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod transparent;

@@ -73,10 +73,15 @@ fn refusal(id: &RawValue, error: &RpcError) -> String {
     } = error;
     let room = id.get().len() + message.len() + length(data.as_deref());
     let mut text = with_room(room + FRAME);
-    text.push_str(r#"{"jsonrpc":"2.0","id":"#);
-    text.push_str(id.get());
+    text.push_str(r#"{"jsonrpc":"2.0","#);
+    // The schemas of the protocol know no `null` here: an error that belongs to no request has no id.
+    if id.get() != "null" {
+        text.push_str(r#""id":"#);
+        text.push_str(id.get());
+        text.push(',');
+    }
     // Writing to a string cannot fail.
-    let _written = write!(text, r#","error":{{"code":{code},"message":"#);
+    let _written = write!(text, r#""error":{{"code":{code},"message":"#);
     push_string(&mut text, message);
     if let Some(data) = data {
         text.push_str(r#","data":"#);

@@ -1,6 +1,7 @@
 //! Streamable HTTP: every message is a POST, answered with JSON or an event stream.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use reqwest::Method;
@@ -38,6 +39,8 @@ pub(super) struct Core {
     pub(super) ear: Arc<Ear>,
     session: Mutex<Session>,
     ending: Ending,
+    /// Whether the server answers by streams of events.
+    streams: AtomicBool,
 }
 
 /// The headers that every message carries.
@@ -54,11 +57,16 @@ impl Http {
             ear: Arc::clone(ear),
             session: Mutex::default(),
             ending: Ending::default(),
+            streams: AtomicBool::new(false),
         };
         Self {
             core: Arc::new(core),
             listening: OnceLock::new(),
         }
+    }
+
+    pub(super) fn is_streaming(&self) -> bool {
+        self.core.streams.load(Ordering::Relaxed)
     }
 
     pub(super) fn adopt_version(&self, version: &str) {
@@ -151,7 +159,13 @@ impl Core {
         let reading = Reading::new(self, &call);
         match content_type.as_str() {
             "application/json" => reading.json(response).await,
-            "text/event-stream" => Box::pin(reading.events(response)).await,
+            "text/event-stream" => {
+                self.streams.store(true, Ordering::Relaxed);
+                if let Some(aside) = call.aside {
+                    aside.streamed();
+                }
+                Box::pin(reading.events(response)).await
+            }
             "" => Err(fault(
                 call.method,
                 ProtocolFault::NoBody {

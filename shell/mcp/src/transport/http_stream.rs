@@ -70,6 +70,9 @@ impl<'a> Reading<'a> {
                 return Ok(outcome);
             }
             let Some(after) = &place.after else { break };
+            if let Some(aside) = self.call.aside {
+                aside.interrupted();
+            }
             sleep(place.pause()).await;
             // A server that cannot resume leaves the request without an answer, which is reported.
             stream = self.core.get(Some(after)).await.ok();

@@ -163,6 +163,14 @@ impl Transport {
         }
     }
 
+    /// Whether the server has answered by a stream of events (streamable HTTP).
+    pub(crate) fn is_streaming(&self) -> bool {
+        match self {
+            Self::Http(http) => http.is_streaming(),
+            Self::Stdio(_) | Self::LegacySse(_) => false,
+        }
+    }
+
     /// The process id of a program.
     pub(crate) fn pid(&self) -> Option<u32> {
         match self {

@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use toolwarden_store::{Origin, Store, StoreError};
+use toolwarden_store::{Origin, ServerKey, Store, StoreError, companions};
 
 use super::{approval, fresh, key, new};
 
@@ -111,12 +111,123 @@ fn many_open_a_new_store_at_once() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_read_it() {
+fn only_the_user_may_read_it() {
     use std::os::unix::fs::PermissionsExt;
+    let private = |path: &Path| {
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+    };
     let (_folder, store) = fresh();
-    let mode = std::fs::metadata(store.path())
-        .unwrap()
-        .permissions()
-        .mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let approval = approval();
+    store.keep_server(&key(), true, approval.at).unwrap();
+    private(store.path());
+    let [journal, index, _] = companions(store.path());
+    private(&journal);
+    private(&index);
+
+    let folder = tempfile::tempdir().unwrap();
+    let (link, target) = (folder.path().join("link.db"), folder.path().join("new.db"));
+    std::os::unix::fs::symlink("new.db", &link).unwrap();
+    drop(Store::open(&link).unwrap());
+    private(&target);
+    std::os::unix::fs::symlink("round.db", folder.path().join("round.db")).unwrap();
+    let error = Store::open(&folder.path().join("round.db")).unwrap_err();
+    assert!(matches!(error, StoreError::Open { .. }), "{error}");
+}
+
+/// Opens a database in another process, reads it and closes it as its only connection.
+#[cfg(unix)]
+fn read_from_outside(path: &Path) {
+    let script = "\
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute('SELECT count(*) FROM server').fetchone()
+connection.close()
+";
+    let mut python = std::process::Command::new("python3");
+    let read = python.args(["-c", script]).arg(path).output().unwrap();
+    assert!(read.status.success(), "{read:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_connection_of_the_process_does_not_release_the_locks_of_the_first() {
+    let (_folder, store) = fresh();
+    let approval = approval();
+    store.keep_server(&key(), true, approval.at).unwrap();
+    let [journal, ..] = companions(store.path());
+    let second = Store::open(store.path()).unwrap();
+    read_from_outside(store.path());
+    assert!(
+        journal.exists(),
+        "another process took the store for unused"
+    );
+    drop(second);
+    drop(Store::open_existing(store.path()).unwrap().unwrap());
+    read_from_outside(store.path());
+    assert!(
+        journal.exists(),
+        "another process took the store for unused"
+    );
+
+    let later = ServerKey {
+        name: "later".to_owned(),
+        ..key()
+    };
+    store.keep_server(&later, true, approval.at).unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    let count: i64 = other
+        .query_row("SELECT count(*) FROM server", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(count, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_journal_that_is_removed_is_rescued_and_not_mixed_with_another() {
+    let (_folder, store) = fresh();
+    let approval = approval();
+    let second = Store::open(store.path()).unwrap();
+    store.keep_server(&key(), true, approval.at).unwrap();
+    let [journal, index, _] = companions(store.path());
+    std::fs::remove_file(&journal).unwrap();
+    std::fs::remove_file(&index).unwrap();
+    for open in [&store, &second] {
+        let error = open.require_place().unwrap_err();
+        assert!(matches!(error, StoreError::Gone { .. }), "{error}");
+    }
+    let error = Store::open(store.path()).unwrap_err();
+    assert!(matches!(error, StoreError::Gone { .. }), "{error}");
+    assert!(!journal.exists());
+    second.rescue_journal().unwrap();
+    let path = store.path().to_owned();
+    // As after a crash: nothing is written when connections are closed.
+    let copy = path.with_extension("copy");
+    let mut copying = std::process::Command::new("cp");
+    assert!(copying.args([&path, &copy]).status().unwrap().success());
+    drop((store, second));
+    for path in [path, copy] {
+        let servers = Store::open(&path).unwrap().servers().unwrap();
+        assert_eq!(servers.len(), 1, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_copy_holds_what_was_there_and_replaces_nothing() {
+    let (folder, store) = fresh();
+    let approval = approval();
+    store.keep_server(&key(), true, approval.at).unwrap();
+    let copy = folder.path().join("copy.db");
+    let mut last = None;
+    store
+        .copy_to(&copy, |progress| last = Some(progress))
+        .unwrap();
+    let last = last.unwrap();
+    assert_eq!(last.done, last.total);
+    assert!(companions(&copy).iter().all(|it| !it.exists()));
+    let copied = Store::open(&copy).unwrap();
+    assert_eq!(copied.servers().unwrap(), store.servers().unwrap());
+    assert_eq!(copied.value_key().unwrap(), store.value_key().unwrap());
+    let error = store.copy_to(&copy, |_| ()).unwrap_err();
+    assert!(matches!(error, StoreError::Open { .. }), "{error}");
 }

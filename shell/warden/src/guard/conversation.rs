@@ -8,7 +8,7 @@ use toolwarden_guard::{Availability, Code, Denial, RequestedGroups};
 use super::deciding::between;
 use super::entry::{Event, object};
 use super::live::{Call, LiveGuard};
-use super::sessions::{Session, Whose};
+use super::sessions::{Session, Start, Whose};
 
 /// What one session asked for, saw and did, as the tool-group document logs it.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct RequestLog {
     pub session: Session,
     /// What it may reach now.
     pub availability: Availability,
+    /// The groups it asks for.
+    pub requested_groups: Vec<String>,
     /// How long it has been open.
     pub execution_time: std::time::Duration,
 }
@@ -37,17 +39,18 @@ impl LiveGuard {
         shared.note_claim(&current, call, &standing);
         let available = shared.list(&current, call, &standing)?;
         let groups = call.groups.as_ref().unwrap_or(&standing.groups);
-        let state = standing.name().into();
         let at = shared.moment(&current.guard, now);
         if !shared
             .sessions
-            .open(call.whose(), groups.clone(), state, at)
+            .open(call.whose(), groups.clone(), standing.start(), at)
         {
             return Err(Denial::too_many_sessions());
         }
+        let asked = current.guard.asked(call.principal, groups);
+        let asked: Vec<&str> = asked.names().collect();
         let detail = object(json!({
-            "requested_groups": groups.names().collect::<Vec<_>>(),
-            "granted_groups": granted(groups, &available),
+            "requested_groups": asked,
+            "granted_groups": granted(&asked, &available),
             "state": standing.name(),
             "unknown_groups": available.unknown_groups,
         }));
@@ -72,7 +75,10 @@ impl LiveGuard {
         let whose = Whose { principal, session };
         let at = shared.moment(&current.guard, shared.clock.monotonic());
         shared.sessions.close(whose);
-        if !shared.sessions.open(whose, groups, state.into(), at) {
+        if !shared
+            .sessions
+            .open(whose, groups, Start::Claimed(state.into()), at)
+        {
             return Err(Denial::too_many_sessions());
         }
         let call = Call {
@@ -113,8 +119,10 @@ impl LiveGuard {
         });
         let availability = found.unwrap_or_else(|_| Availability::none());
         let now = self.shared.clock.monotonic();
+        let asked = current.guard.asked(principal, &open.groups);
         Some(RequestLog {
             request_id: session.to_owned(),
+            requested_groups: asked.names().map(str::to_owned).collect(),
             execution_time: between(open.started, now),
             session: open,
             availability,
@@ -158,7 +166,7 @@ impl RequestLog {
         let available = self.availability.available.iter();
         json!({
             "request_id": self.request_id,
-            "requested_groups": self.session.groups.names().collect::<Vec<_>>(),
+            "requested_groups": self.requested_groups,
             "initial_state": *self.session.initial_state,
             "state_transitions": transitions.collect::<Vec<_>>(),
             "available_tools": available.map(|it| &**it).collect::<Vec<_>>(),
@@ -170,8 +178,8 @@ impl RequestLog {
 }
 
 /// The groups that are left of a request.
-fn granted<'g>(groups: &'g RequestedGroups, available: &Availability) -> Vec<&'g str> {
-    let asked = groups.names();
-    let kept = asked.filter(|name| !available.narrowed.iter().any(|it| it == name));
-    kept.collect()
+fn granted<'g>(asked: &[&'g str], available: &Availability) -> Vec<&'g str> {
+    let kept = asked.iter().copied();
+    kept.filter(|name| !available.narrowed.iter().any(|it| it == name))
+        .collect()
 }

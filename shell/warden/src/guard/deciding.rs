@@ -16,7 +16,7 @@ use super::entry::{About, Entry, EntryId, Event, object};
 use super::limiter::{Counted, Exceeded, Key};
 use super::listings::Asked;
 use super::live::{Call, Current, Shared, Under};
-use super::sessions::{Moment, Whose};
+use super::sessions::{Moment, Start, Whose};
 
 /// What the gates need to know of a session.
 #[derive(Debug)]
@@ -62,6 +62,15 @@ pub(super) struct Trail {
 impl Standing {
     pub(super) fn name(&self) -> &str {
         self.state.as_deref().unwrap_or(INITIAL_STATE)
+    }
+
+    /// How a session that is opened now starts.
+    pub(super) fn start(&self) -> Start {
+        let state = self.name().into();
+        match self.claim {
+            Claim::Starts => Start::Claimed(state),
+            Claim::None | Claim::Refused => Start::Initial(state),
+        }
     }
 }
 
@@ -186,11 +195,13 @@ impl Shared {
         then: impl FnOnce(&Request<'_>) -> T,
     ) -> T {
         let circumstances = self.circumstances(guard, &call.attributes);
+        let groups = call.groups.as_ref().unwrap_or(&standing.groups);
         then(&Request {
             principal: call.principal,
-            groups: call.groups.as_ref().unwrap_or(&standing.groups),
+            groups: &guard.asked(call.principal, groups),
             state: standing.name(),
             circumstances: circumstances.as_ref().unwrap_or(&self.nothing),
+            variant: call.variant,
         })
     }
 
@@ -266,8 +277,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Where a session stands. What the client says about it counts only when it starts, and only
-    /// where the policy lets it. Nothing is changed.
+    /// Where a session stands. A client may name its state until the session has left its first one, and
+    /// only where the policy allows it. Nothing is changed.
     pub(super) fn standing(&self, guard: &Guard, call: &Call<'_>, now: u64) -> Standing {
         let claimed = call.state.filter(|state| !state.is_empty());
         let mut standing = Standing {
@@ -276,20 +287,23 @@ impl Shared {
             claim: Claim::None,
             open: false,
         };
+        standing.state = guard.initial_state(call.principal).cloned();
         if !self.sessions.is_empty()
-            && let Some((state, groups)) =
-                self.sessions
-                    .standing(call.whose(), now, guard.sessions().idle)
+            && let Some(found) = self
+                .sessions
+                .standing(call.whose(), now, guard.sessions().idle)
         {
             standing.open = true;
-            standing.groups = groups;
-            if claimed.is_some_and(|claimed| *claimed != *state) {
-                standing.claim = Claim::Refused;
+            standing.groups = found.groups;
+            standing.state = Some(found.state);
+            if found.started {
+                if claimed.is_some_and(|claimed| claimed != standing.name()) {
+                    standing.claim = Claim::Refused;
+                }
+                return standing;
             }
-            standing.state = Some(state);
-            return standing;
         }
-        if let Some(claimed) = claimed.filter(|claimed| *claimed != INITIAL_STATE) {
+        if let Some(claimed) = claimed.filter(|claimed| *claimed != standing.name()) {
             if guard.sessions().initial_states.contain(claimed) {
                 standing.claim = Claim::Starts;
                 standing.state = Some(claimed.into());
@@ -314,11 +328,14 @@ impl Shared {
         let (Claim::Starts, Some(state)) = (&standing.claim, &standing.state) else {
             return Ok(());
         };
-        let groups = call.groups.clone().unwrap_or_default();
+        let groups = match (standing.open, &call.groups) {
+            (false, Some(groups)) => groups.clone(),
+            // What one call asks for does not change what the session asked for when it was opened.
+            (true, _) | (_, None) => standing.groups.clone(),
+        };
         let at = self.moment(guard, now);
-        let opened = self
-            .sessions
-            .open(call.whose(), groups, Arc::clone(state), at);
+        let start = Start::Claimed(Arc::clone(state));
+        let opened = self.sessions.open(call.whose(), groups, start, at);
         opened.then_some(()).ok_or_else(Denial::too_many_sessions)
     }
 
@@ -382,6 +399,7 @@ impl Shared {
                     principal: request.principal.into(),
                     groups: request.groups.clone(),
                     state: request.state.into(),
+                    variant: request.variant.map(Box::from),
                 };
                 current.listings.get(asked, make)
             };

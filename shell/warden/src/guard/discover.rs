@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Discovered, SchemaFault, ToolPolicy};
+use toolwarden_guard::{Discovered, SchemaFault, ToolPolicy, VariantTool};
 use toolwarden_model::json::Object;
 
 use super::entry::object;
@@ -32,9 +32,21 @@ impl LiveGuard {
         tools: impl IntoIterator<Item = impl Into<Arc<ToolPolicy>>>,
         quarantine: BTreeMap<String, String>,
     ) -> Vec<SchemaFault> {
+        self.discover_variants(tools, quarantine, Vec::new())
+    }
+
+    /// As [`Self::discover`], with tools that servers define otherwise for clients of some variant; calls
+    /// of such clients ([`Call::variant`](super::Call)) are decided by those definitions.
+    pub fn discover_variants(
+        &self,
+        tools: impl IntoIterator<Item = impl Into<Arc<ToolPolicy>>>,
+        quarantine: BTreeMap<String, String>,
+        variants: Vec<VariantTool>,
+    ) -> Vec<SchemaFault> {
         let mut parts = self.shared.parts();
         let tools = tools.into_iter().map(Into::into);
-        let next = Discovered::new(tools, quarantine, &parts.discovered);
+        let before = &parts.discovered;
+        let next = Discovered::new(tools, quarantine, before).with_variants(variants, before);
         let faults = next.faults();
         if next.is(&parts.discovered) {
             return faults;

@@ -13,6 +13,7 @@ use toolwarden_guard::{Denial, Fault, INITIAL_STATE, NameRef, Redaction, millise
 
 use toolwarden_model::json::{Object, to_canonical_string};
 
+use super::audit::ADMINISTRATION;
 use super::body::Body;
 use super::live::Under;
 
@@ -330,7 +331,7 @@ impl Event {
             }
             Self::Policy { code, detail } => ("policy", code, None, named(detail.clone(), id)),
             Self::Administration { code, detail } => {
-                ("administration", code, None, named(detail.clone(), id))
+                (ADMINISTRATION, code, None, named(detail.clone(), id))
             }
         }
     }

@@ -18,6 +18,8 @@ pub(super) struct Asked {
     pub(super) principal: Box<str>,
     pub(super) groups: RequestedGroups,
     pub(super) state: Box<str>,
+    /// The variant of clients that definitions are for.
+    pub(super) variant: Option<Box<str>>,
 }
 
 impl Listings {

@@ -109,6 +109,8 @@ pub struct Call<'c> {
     pub arguments: Arc<Value>,
     /// What conditions may ask about the request.
     pub attributes: BTreeMap<String, Value>,
+    /// The variant of clients it comes from, to which a server may offer another definition.
+    pub variant: Option<&'c str>,
 }
 
 /// What becomes of a tool whose name is taken.
@@ -141,6 +143,7 @@ impl Default for Call<'_> {
             state: None,
             arguments: Arc::new(Value::Object(Object::new())),
             attributes: BTreeMap::new(),
+            variant: None,
         }
     }
 }

@@ -3,11 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_guard::{Code, Denial, Gate, Graph, GroupSummary, RequestedGroups, Step};
+use toolwarden_guard::{
+    Code, Denial, Gate, Graph, GroupSummary, INITIAL_STATE, RequestedGroups, Step,
+};
 
 use super::live::{Call, LiveGuard};
+use super::remedy::{Client, remedy};
 
 /// A session that is open, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +53,7 @@ impl LiveGuard {
         let shared = &self.shared;
         let current = shared.current();
         let at = shared.moment(&current.guard, shared.clock.monotonic());
-        let mut sessions = shared.sessions.summaries(at);
+        let mut sessions = shared.sessions.summaries(&current.guard, at);
         sessions.sort_by(|a, b| (&a.principal, &a.session).cmp(&(&b.principal, &b.session)));
         sessions
     }
@@ -107,7 +112,7 @@ impl LiveGuard {
             .iter()
             .find_map(|it| it.outcome.as_ref()?.as_ref().err());
         let (reason, remedy) = match denial {
-            Some(denial) => (denial.reason.clone(), denial.remedy().to_owned()),
+            Some(denial) => self.refusal(&call, denial),
             None => (
                 format!("'{principal}' sees '{tool}' and may call it"),
                 "Nothing needs to change.".to_owned(),
@@ -120,6 +125,50 @@ impl LiveGuard {
             reason,
             remedy,
         }
+    }
+
+    /// Why a call is refused, and what can be changed.
+    fn refusal(&self, call: &Call<'_>, denial: &Denial) -> (String, String) {
+        let shared = &self.shared;
+        let current = shared.current();
+        let guard = &current.guard;
+        let tool = call.tool;
+        if denial.code == Code::UnknownTool
+            && guard.hides_unlisted()
+            && shared.parts().discovered.has(tool)
+        {
+            return (
+                format!("the policy does not name tool '{tool}' and has `unlisted: hide`"),
+                format!("Add `{tool}` to `tools` in the policy, or set `unlisted: serve`."),
+            );
+        }
+        let standing = shared.standing(guard, call, shared.clock.monotonic());
+        let initial = guard.initial_state(call.principal);
+        let initial = initial.map_or(INITIAL_STATE, |state| state);
+        let started = standing.open && standing.name() != initial;
+        let client = Client {
+            started,
+            names_groups: *call.groups.as_ref().unwrap_or(&standing.groups)
+                != RequestedGroups::Default,
+        };
+        let remedy = shared.asking(guard, call, &standing, |request| {
+            remedy(guard, request, tool, denial, client)
+        });
+        (denial.reason.clone(), remedy)
+    }
+
+    /// Whether the policy hides tools that it does not name.
+    #[must_use]
+    pub fn hides_unlisted(&self) -> bool {
+        self.shared.current().guard.hides_unlisted()
+    }
+
+    /// The state in which the sessions of a principal start.
+    #[must_use]
+    pub fn initial_state(&self, principal: &str) -> Arc<str> {
+        let current = self.shared.current();
+        let state = current.guard.initial_state(principal);
+        state.cloned().unwrap_or_else(|| INITIAL_STATE.into())
     }
 }
 

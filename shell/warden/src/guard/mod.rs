@@ -39,6 +39,7 @@ mod log;
 mod looking;
 mod metrics;
 mod open_call;
+mod remedy;
 mod sessions;
 mod soon;
 

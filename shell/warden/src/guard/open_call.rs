@@ -196,7 +196,9 @@ impl OpenCall {
         };
         let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
         let at = shared.moment(&current.guard, shared.clock.monotonic());
-        let moved = shared.sessions.advance(whose, step, at);
+        let initial = current.guard.initial_state(&self.principal).cloned();
+        let initial = initial.unwrap_or_else(|| INITIAL_STATE.into());
+        let moved = shared.sessions.advance(whose, &initial, step, at);
         let code = match moved {
             Moved::Already => return None,
             Moved::Taken { after } => {

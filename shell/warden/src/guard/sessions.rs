@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
-use toolwarden_guard::{INITIAL_STATE, RequestedGroups};
+use toolwarden_guard::{Guard, RequestedGroups};
 
 use super::looking::SessionSummary;
 
@@ -42,6 +42,27 @@ pub struct Session {
     entered: u64,
     pub(crate) started: u64,
     used: u64,
+    /// Whether its state is more than the one every session of its principal starts in.
+    settled: bool,
+}
+
+/// How a session starts.
+#[derive(Clone, Debug)]
+pub(crate) enum Start {
+    /// Where every session of its principal does; until its first transition the client may still
+    /// name another state.
+    Initial(Arc<str>),
+    /// Where its client, or the host, says.
+    Claimed(Arc<str>),
+}
+
+/// What a call needs to know of an open session.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) state: Arc<str>,
+    pub(crate) groups: RequestedGroups,
+    /// Whether it is too late for its client to name the state it starts in.
+    pub(crate) started: bool,
 }
 
 /// One change of a session's state.
@@ -131,16 +152,15 @@ impl Sessions {
     }
 
     /// The state and groups of a session, if it is remembered. Looking does not prolong its life.
-    pub(crate) fn standing(
-        &self,
-        whose: Whose<'_>,
-        now: u64,
-        idle: Duration,
-    ) -> Option<(Arc<str>, RequestedGroups)> {
+    pub(crate) fn standing(&self, whose: Whose<'_>, now: u64, idle: Duration) -> Option<Found> {
         let shard = self.shard(whose)?;
         let session = shard.principals.get(whose.principal)?.get(whose.session)?;
         let fresh = session.is_fresh(now, idle);
-        fresh.then(|| (Arc::clone(&session.state), session.groups.clone()))
+        fresh.then(|| Found {
+            state: Arc::clone(&session.state),
+            groups: session.groups.clone(),
+            started: session.settled,
+        })
     }
 
     /// Says that a session is in use.
@@ -153,13 +173,13 @@ impl Sessions {
         }
     }
 
-    /// Opens a session in a state, or gives one that is open other groups. Says whether there was
-    /// room.
+    /// Opens a session in a state, or gives one that is open other groups and, where it has not left
+    /// its initial state, the state its client names. Says whether there was room.
     pub(crate) fn open(
         &self,
         whose: Whose<'_>,
         groups: RequestedGroups,
-        state: Arc<str>,
+        start: Start,
         at: Moment,
     ) -> bool {
         let Some(mut shard) = self.shard(whose) else {
@@ -168,18 +188,32 @@ impl Sessions {
         if let Some(session) = shard.fresh(whose, at) {
             session.groups = groups;
             session.used = at.now;
+            if let Start::Claimed(state) = start {
+                session.start_in(state, at.now);
+            }
             return true;
         }
-        self.insert(&mut shard, whose, Session::new(groups, state, at), at)
+        self.insert(&mut shard, whose, Session::new(groups, start, at), at)
     }
 
-    /// Moves a session on, if it still is where the call was permitted.
-    pub(crate) fn advance(&self, whose: Whose<'_>, step: Transition, at: Moment) -> Moved {
+    /// Moves a session on, if it still is where the call was permitted. One that is not open starts in
+    /// the given state.
+    pub(crate) fn advance(
+        &self,
+        whose: Whose<'_>,
+        initial: &Arc<str>,
+        step: Transition,
+        at: Moment,
+    ) -> Moved {
         let Some(mut shard) = self.shard(whose) else {
             return Moved::Full;
         };
         if shard.fresh(whose, at).is_none() {
-            let session = Session::new(RequestedGroups::Default, INITIAL_STATE.into(), at);
+            let session = Session::new(
+                RequestedGroups::Default,
+                Start::Initial(Arc::clone(initial)),
+                at,
+            );
             if !self.insert(&mut shard, whose, session, at) {
                 return Moved::Full;
             }
@@ -204,14 +238,14 @@ impl Sessions {
     }
 
     /// Every session that is remembered, in no order.
-    pub(crate) fn summaries(&self, at: Moment) -> Vec<SessionSummary> {
+    pub(crate) fn summaries(&self, guard: &Guard, at: Moment) -> Vec<SessionSummary> {
         let mut summaries = Vec::new();
         for shard in &self.shards {
             // Every change is made in one step, so what a panic leaves behind is whole.
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
             for (principal, of_one) in &shard.principals {
                 let fresh = of_one.iter().filter(|(_, it)| it.is_fresh(at.now, at.idle));
-                summaries.extend(fresh.map(|(name, it)| it.summary(principal, name, at)));
+                summaries.extend(fresh.map(|(name, it)| it.summary(principal, name, guard, at)));
             }
         }
         summaries
@@ -269,7 +303,11 @@ impl Shard {
 }
 
 impl Session {
-    fn new(groups: RequestedGroups, state: Arc<str>, at: Moment) -> Self {
+    fn new(groups: RequestedGroups, start: Start, at: Moment) -> Self {
+        let (state, settled) = match start {
+            Start::Initial(state) => (state, false),
+            Start::Claimed(state) => (state, true),
+        };
         Self {
             groups,
             initial_state: Arc::clone(&state),
@@ -279,16 +317,29 @@ impl Session {
             entered: at.now,
             started: at.now,
             used: at.now,
+            settled,
         }
     }
 
-    fn summary(&self, principal: &str, session: &str, at: Moment) -> SessionSummary {
+    fn start_in(&mut self, state: Arc<str>, now: u64) {
+        if !self.settled {
+            self.settled = true;
+            self.initial_state = Arc::clone(&state);
+            self.state = state;
+            self.entered = now;
+        }
+    }
+
+    fn summary(&self, principal: &str, session: &str, guard: &Guard, at: Moment) -> SessionSummary {
         let unused = Duration::from_nanos(at.now.saturating_sub(self.used));
         SessionSummary {
             principal: principal.to_owned(),
             session: session.to_owned(),
             state: self.state.to_string(),
-            groups: self.groups.names().map(ToOwned::to_owned).collect(),
+            groups: {
+                let asked = guard.asked(principal, &self.groups);
+                asked.names().map(ToOwned::to_owned).collect()
+            },
             opened: self.opened,
             last_used: at.wall.checked_sub(unused).unwrap_or(self.opened),
         }
@@ -300,6 +351,7 @@ impl Session {
 
     fn advance(&mut self, step: Transition, now: u64) -> Moved {
         self.used = now;
+        self.settled = true;
         if self.state == step.to {
             return Moved::Already;
         }
@@ -329,12 +381,16 @@ mod tests {
         }
     }
 
+    fn initial(state: &str) -> Start {
+        Start::Initial(state.into())
+    }
+
     #[test]
     fn one_principal_cannot_take_everybodys_place() {
         let sessions = Sessions::holding(10, 3);
         let open = |principal, session, now| {
             let whose = Whose { principal, session };
-            sessions.open(whose, RequestedGroups::Default, "s".into(), moment(now))
+            sessions.open(whose, RequestedGroups::Default, initial("s"), moment(now))
         };
         assert!(open("a", "1", 0) && open("a", "2", 0) && open("a", "3", 0));
         assert!(!open("a", "4", 0), "three are enough for one");
@@ -360,7 +416,7 @@ mod tests {
             principal: "a",
             session: "1",
         };
-        assert!(sessions.open(whose, RequestedGroups::Default, "s".into(), moment(0)));
+        assert!(sessions.open(whose, RequestedGroups::Default, initial("s"), moment(0)));
         let second = 1_000_000_000;
         assert!(
             sessions

@@ -5,20 +5,25 @@ use std::sync::Arc;
 
 use toolwarden_drift::text::{Finding, scan};
 use toolwarden_drift::{ChangeType, Options, ToolDrift, shadowing};
-use toolwarden_store::Approval;
+use toolwarden_store::{Approval, NewBaseline, Origin, ServerKey};
 
 use super::desk::{Desk, server_key, summarize};
 use super::error::WatchError;
-use super::list::ReadList;
+use super::list::{ReadList, tool_name};
 use super::notice::Figure;
 use super::seen::{Checked, SeenList, ToolFinding, Treatment};
 use super::treat::{is_suspicious, treatments};
 use crate::judge::{Judged, judge};
 use crate::observation::INSTRUCTIONS;
-use crate::pins::Pins;
+use crate::pins::{Pin, Pins};
 use crate::record::{Recorded, Recording, record};
 use crate::settings::OnDrift;
 use crate::{Observation, UNKNOWN_VERSION};
+
+/// The most variants of one server: what clients say of themselves is theirs to choose.
+const MOST_VARIANTS: usize = 64;
+/// The most variants that are remembered because they are offered what all are.
+const MOST_PLAIN_VARIANTS: usize = 4_096;
 
 impl Desk {
     pub(super) fn check(&mut self, seen: SeenList) -> Result<Arc<Checked>, WatchError> {
@@ -30,7 +35,7 @@ impl Desk {
         self.poll()?;
         let (read, judged, recorded) = self.hold(&seen)?;
         self.figures.count(Figure::Judged);
-        self.tell(&seen.server, &judged.drift.tools, &recorded);
+        self.tell(&seen.key(), &judged.drift.tools, &recorded);
         let checked = Arc::new(told(&seen, &read, judged, &recorded));
         self.remember(seen, fingerprint, &read, &checked);
         // What was pinned just now is news to others, and this answer is not asked for again: the
@@ -40,9 +45,15 @@ impl Desk {
     }
 
     /// Judges a list and keeps what is found, by pins that nobody replaced in between.
-    fn hold(&self, seen: &SeenList) -> Result<(ReadList, Judged, Recorded), WatchError> {
-        let key = server_key(&seen.server);
+    fn hold(&mut self, seen: &SeenList) -> Result<(ReadList, Judged, Recorded), WatchError> {
+        let key = seen.key();
         let approval = self.approval();
+        if seen.variant.is_some() && self.is_plain_variant(seen, &key)? {
+            return Ok((ReadList::new(false), Judged::default(), Recorded::default()));
+        }
+        if seen.variant.is_some() {
+            self.prepare_variant(seen, &key, &approval)?;
+        }
         let recording = Recording {
             approval: &approval,
             version: UNKNOWN_VERSION,
@@ -61,13 +72,94 @@ impl Desk {
             if let Some(instructions) = &seen.instructions {
                 read.add_instructions(instructions);
             }
+            read.listing
+                .unchanged
+                .extend(seen.unchanged.iter().cloned());
             let mut judged = judge(&pins, &mut read.listing, &Options::default(), &[])?;
             set_aside(&mut judged, &read, seen.settings.on_finding);
             let recorded = record(&self.store, &pins, &read.listing, &judged, &recording)?;
-            if !recorded.overtaken {
-                return Ok((read, judged, recorded));
+            if recorded.overtaken {
+                continue;
+            }
+            if seen.variant.is_some() && !pins.sealed {
+                self.store.keep_server(&key, true, approval.at)?;
+            }
+            return Ok((read, judged, recorded));
+        }
+    }
+
+    /// Whether a variant of clients is offered just what the gateway is. Nothing is kept of such a variant
+    /// but that it was seen: what it is offered later besides is new.
+    fn is_plain_variant(&mut self, seen: &SeenList, key: &ServerKey) -> Result<bool, WatchError> {
+        if self.store.server(key)?.is_some() {
+            return Ok(false);
+        }
+        if seen.tools.is_empty() {
+            if self.plain_variants.len() >= MOST_PLAIN_VARIANTS {
+                self.plain_variants.clear();
+            }
+            self.plain_variants.insert(key.clone());
+            return Ok(true);
+        }
+        if self.plain_variants.remove(key) {
+            self.store.keep_server(key, true, self.approval().at)?;
+        }
+        Ok(false)
+    }
+
+    /// Gives a variant the pins of the gateway's own list for tools that it has none for: a tool that is
+    /// pinned already is compared with that pin, not pinned anew because a client with other
+    /// capabilities came.
+    fn prepare_variant(
+        &self,
+        seen: &SeenList,
+        key: &ServerKey,
+        approval: &Approval,
+    ) -> Result<(), WatchError> {
+        let names: Vec<String> = seen.tools.iter().filter_map(|it| tool_name(it)).collect();
+        let names = || names.iter().map(String::as_str);
+        let own = Pins::of_tools(&self.store, key, names())?;
+        if !own.known {
+            let servers = self.store.servers()?;
+            let variants = servers.iter().filter(|it| it.key.name == key.name).count();
+            if variants > MOST_VARIANTS {
+                return Err(WatchError::TooManyVariants {
+                    server: key.name.clone(),
+                    most: MOST_VARIANTS,
+                });
             }
         }
+        let base = Pins::of_tools(&self.store, &server_key(&seen.server), names())?;
+        let missing = base.tools.iter();
+        let missing = missing.filter(|(name, _)| !own.tools.contains_key(*name));
+        let missing: Vec<(&String, &Pin)> = missing.collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.store.write(|store| {
+            let server = store.keep_server(key, false, approval.at)?;
+            for (tool, pin) in missing {
+                let Some(kept) = pin.definition else {
+                    continue;
+                };
+                // Another process may have been faster.
+                if store.baseline(server.id, tool)?.is_some() {
+                    continue;
+                }
+                let text = store.definition(kept.fingerprint)?;
+                let copy = NewBaseline {
+                    tool,
+                    origin: Origin::Registered,
+                    definition: Some((kept, &text)),
+                    shape: None,
+                    old: pin.old.clone(),
+                    version: &pin.version,
+                    approval,
+                };
+                store.add_baseline(server.id, &copy)?;
+            }
+            Ok(())
+        })
     }
 
     pub(super) fn approval(&self) -> Approval {

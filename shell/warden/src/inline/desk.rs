@@ -1,6 +1,6 @@
 //! The thread that owns the store, and what it remembers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,9 @@ pub(super) struct Desk {
     pub(super) store: Store,
     pub(super) options: InlineOptions,
     pub(super) figures: Arc<Figures>,
-    pub(super) servers: BTreeMap<String, Known>,
+    pub(super) servers: BTreeMap<ServerKey, Known>,
+    /// Variants of clients that were offered just what the gateway is.
+    pub(super) plain_variants: BTreeSet<ServerKey>,
     /// When the results of a tool were last held to their shape.
     pub(super) looked: BTreeMap<(String, String), u64>,
     revision: PinsRevision,
@@ -78,6 +80,7 @@ impl Desk {
             options,
             figures,
             servers: BTreeMap::new(),
+            plain_variants: BTreeSet::new(),
             looked: BTreeMap::new(),
             revision,
             data_version,
@@ -153,7 +156,7 @@ impl Desk {
 
     /// The answer to the same list, while it holds.
     pub(super) fn answer(&self, seen: &SeenList, fingerprint: Fingerprint) -> Option<Arc<Checked>> {
-        let known = self.servers.get(&seen.server)?;
+        let known = self.servers.get(&seen.key())?;
         let fresh = u64::try_from(self.options.fresh_for.as_nanos()).unwrap_or(u64::MAX);
         let now = self.options.clock.monotonic();
         let found = known.answers.iter().find(|it| {
@@ -172,7 +175,7 @@ impl Desk {
         checked: &Arc<Checked>,
     ) {
         let at = self.options.clock.monotonic();
-        let known = self.servers.entry(seen.server).or_default();
+        let known = self.servers.entry(seen.key()).or_default();
         let tools = seen.tools.into_iter().enumerate();
         let named = tools.filter_map(|(place, tool)| {
             let name = read.single_name(place)?;
@@ -198,8 +201,17 @@ impl Desk {
         });
     }
 
-    /// Tells of alerts that are news.
-    pub(super) fn tell(&self, server: &str, drift: &[ToolDrift], recorded: &Recorded) {
+    /// Where a tool of a server was seen last: in what the gateway is offered itself, else in a variant.
+    pub(super) fn source(&self, server: &str, tool: &str) -> Option<(&ServerKey, &Known)> {
+        let default = server_key(server);
+        let base = self.servers.get_key_value(&default);
+        let others = self.servers.iter().filter(|(key, _)| key.name == server);
+        let mut sources = base.into_iter().chain(others);
+        sources.find(|(_, known)| known.texts.contains_key(tool))
+    }
+
+    /// Publishes alerts that were raised for the first time.
+    pub(super) fn tell(&self, key: &ServerKey, drift: &[ToolDrift], recorded: &Recorded) {
         let news = |it: &&RaisedAlert| it.raised == Raised::First;
         for alert in recorded.alerts.iter().filter(news) {
             let Some(drift) = drift.iter().find(|it| it.tool() == alert.tool) else {
@@ -207,7 +219,8 @@ impl Desk {
             };
             self.publish(RaisedNotice {
                 id: alert.id.clone(),
-                server: server.to_owned(),
+                server: key.name.clone(),
+                variant: variant_of(key),
                 tool: alert.tool.clone(),
                 severity: severity(drift),
                 class: drift.class(),
@@ -231,6 +244,11 @@ pub(super) fn server_key(server: &str) -> ServerKey {
         name: server.to_owned(),
         scope: DEFAULT_SCOPE.to_owned(),
     }
+}
+
+/// The variant of clients that a scope is for; none for the gateway itself.
+pub(super) fn variant_of(key: &ServerKey) -> Option<String> {
+    (key.scope != DEFAULT_SCOPE).then(|| key.scope.clone())
 }
 
 /// What became of a tool, in short.

@@ -29,6 +29,16 @@ pub enum WatchError {
         /// What may have been meant.
         suggestion: String,
     },
+    /// A server was seen by clients with too many different capabilities.
+    #[error(
+        "server `{server}` is pinned for {most} variants of clients already; a client with yet other capabilities is not served"
+    )]
+    TooManyVariants {
+        /// The server.
+        server: String,
+        /// The limit.
+        most: usize,
+    },
     /// Nothing of a tool was ever pinned.
     #[error("nothing of a tool `{tool}` was ever pinned{suggestion}")]
     NoSuchTool {

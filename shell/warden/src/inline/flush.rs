@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::text::Weight;
 use toolwarden_drift::{ChangeType, Class, Options, Severity};
 use toolwarden_model::Fingerprint;
-use toolwarden_store::{NewAlert, Store};
+use toolwarden_store::{NewAlert, ServerKey, Store};
 
 use super::desk::{Desk, server_key};
 use super::error::WatchError;
@@ -37,14 +37,14 @@ impl Desk {
         server: &str,
         tool: &str,
     ) -> Result<Option<Promised>, WatchError> {
-        let Some(known) = self.servers.get(server) else {
+        let Some((key, known)) = self.source(server, tool) else {
             return Ok(None);
         };
         let is_wanted = known.settings.as_ref().is_some_and(|it| it.shapes);
         let Some(text) = known.texts.get(tool).filter(|_| is_wanted) else {
             return Ok(None);
         };
-        let pins = Pins::of_tools(&self.store, &server_key(server), [tool])?;
+        let pins = Pins::of_tools(&self.store, key, [tool])?;
         if !pins.tools.contains_key(tool) {
             return Ok(None);
         }
@@ -66,23 +66,32 @@ impl Desk {
     /// Takes in results of every server. What cannot be kept is counted and lost.
     pub(super) fn take(&mut self, batch: Batch) {
         for (server, results) in batch {
-            if self.take_results(&server, results).is_err() {
-                self.figures.count(Figure::Failure);
+            let mut by_source: BTreeMap<ServerKey, BTreeMap<String, Results>> = BTreeMap::new();
+            for (tool, results) in results {
+                if let Some((key, _)) = self.source(&server, &tool) {
+                    let of_source = by_source.entry(key.clone()).or_default();
+                    of_source.insert(tool, results);
+                }
+            }
+            for (key, results) in by_source {
+                if self.take_results(&key, results).is_err() {
+                    self.figures.count(Figure::Failure);
+                }
             }
         }
     }
 
     fn take_results(
         &mut self,
-        server: &str,
+        key: &ServerKey,
         mut results: BTreeMap<String, Results>,
     ) -> Result<(), WatchError> {
-        let Some(known) = self.servers.get(server) else {
+        let Some(known) = self.servers.get(key) else {
             return Ok(());
         };
         self.store.require_place()?;
-        let key = server_key(server);
-        let pins = Pins::of_tools(&self.store, &key, results.keys().map(String::as_str))?;
+        let server = key.name.as_str();
+        let pins = Pins::of_tools(&self.store, key, results.keys().map(String::as_str))?;
         results.retain(|tool, _| pins.tools.contains_key(tool) && known.texts.contains_key(tool));
         let approval = self.approval();
         let gathering = self.options.gathering;
@@ -102,7 +111,7 @@ impl Desk {
             wanted: &wanted,
         };
         let (server_id, judged, recorded) = loop {
-            let pins = Pins::of_tools(&self.store, &key, wanted.iter().map(String::as_str))?;
+            let pins = Pins::of_tools(&self.store, key, wanted.iter().map(String::as_str))?;
             let mut read = ReadList::new(false);
             for (place, tool) in wanted.iter().enumerate() {
                 if let Some(text) = known.texts.get(tool) {
@@ -117,7 +126,7 @@ impl Desk {
             }
             results = read.listing.results;
         };
-        self.tell(server, &judged.drift.tools, &recorded);
+        self.tell(key, &judged.drift.tools, &recorded);
         if let Some(id) = server_id {
             for tool in &judged.learned {
                 self.store.drop_observed_shapes(id, tool)?;
@@ -181,6 +190,7 @@ impl Desk {
         self.publish(RaisedNotice {
             id,
             server: found.server.clone(),
+            variant: None,
             tool: found.tool.clone(),
             severity,
             class,

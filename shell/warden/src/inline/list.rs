@@ -114,6 +114,11 @@ fn read(text: &str, name: &str) -> Result<Observation, String> {
     }
 }
 
+/// The name of a definition that has one.
+pub(super) fn tool_name(definition: &RawValue) -> Option<String> {
+    names(definition.get()).pop()
+}
+
 /// Every name on the first level of a definition, in whatever order a parser may take them.
 fn names(text: &str) -> Vec<String> {
     struct Names;

@@ -12,6 +12,8 @@ pub struct RaisedNotice {
     pub id: String,
     /// The server.
     pub server: String,
+    /// The variant of clients that the server offers it to; none for all.
+    pub variant: Option<String>,
     /// The tool.
     pub tool: String,
     /// How grave it is.

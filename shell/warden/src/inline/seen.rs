@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 use toolwarden_drift::text::Finding;
 use toolwarden_drift::{ChangeType, Class, Severity, ToolDrift};
 use toolwarden_model::Fingerprint;
+use toolwarden_store::ServerKey;
 
+use crate::DEFAULT_SCOPE;
 use crate::settings::WatchSettings;
 
 /// What a server lists, as received.
@@ -13,6 +15,11 @@ use crate::settings::WatchSettings;
 pub struct SeenList {
     /// The name of the server in the settings.
     pub server: String,
+    /// Which variant of clients it is for; none for what the server offers the gateway itself. Of a
+    /// variant only the tools count that the gateway itself is not offered in the same words.
+    pub variant: Option<Arc<str>>,
+    /// Names of tools that the server offers and that are judged elsewhere.
+    pub unchanged: Vec<String>,
     /// Whether this is everything the server offers; if not, nothing is taken for gone.
     pub whole: bool,
     /// The definitions.
@@ -24,6 +31,14 @@ pub struct SeenList {
 }
 
 impl SeenList {
+    /// Where the store keeps its pins: every variant has a scope of its own.
+    pub(super) fn key(&self) -> ServerKey {
+        ServerKey {
+            name: self.server.clone(),
+            scope: self.variant.as_deref().unwrap_or(DEFAULT_SCOPE).to_owned(),
+        }
+    }
+
     /// Names everything that was seen.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         let whole = if self.whole { "whole" } else { "part" };

@@ -73,6 +73,8 @@ pub struct History {
 pub struct Approving {
     /// Of which server; none means all.
     pub server: Option<String>,
+    /// In which scope; none means every one: that of the gateway's own list and those of variants.
+    pub scope: Option<String>,
     /// What.
     pub selection: Selection,
     /// By whom.
@@ -319,7 +321,10 @@ impl InlineWatch {
     /// Something selected does not wait, or the store cannot be written.
     pub async fn approve(&self, approving: Approving) -> Result<Vec<Approved>, WatchError> {
         self.ask(move |desk| {
-            let servers = desk.servers_of(approving.server.as_deref())?;
+            let mut servers = desk.servers_of(approving.server.as_deref())?;
+            if let Some(scope) = &approving.scope {
+                servers.retain(|it| it.key.scope == *scope);
+            }
             let approval = Approval {
                 by: approving.by,
                 at: desk.options.clock.wall(),

@@ -39,7 +39,8 @@ pub use read::Loaded;
 pub use reference::reference;
 pub use schema::schema;
 pub use server::{
-    Breaker, Restart, ServerSettings, SessionSharing, Start, Timeouts, is_server_name,
+    Breaker, ProtocolChoice, Restart, ServerSettings, SessionSharing, Start, Timeouts,
+    is_server_name,
 };
 pub use url::{bare_url, origin_of};
 pub use watching::{OnDrift, WatchSettings};
@@ -68,6 +69,8 @@ pub struct Settings {
     pub identity: IdentitySettings,
     /// How definitions and results are watched, where a server says nothing else.
     pub watch: WatchSettings,
+    /// How long servers may take, where a server says nothing else.
+    pub timeouts: Timeouts,
     /// Where alerts go.
     pub alerts: Vec<AlertTarget>,
     /// How long a conversation without a message is remembered.
@@ -168,6 +171,7 @@ impl Default for Settings {
             store: PathBuf::from("toolwarden.db"),
             identity: IdentitySettings::default(),
             watch: WatchSettings::default(),
+            timeouts: Timeouts::default(),
             alerts: Vec::new(),
             session_idle: Duration::from_secs(30 * 60),
             drain: Duration::from_secs(10),

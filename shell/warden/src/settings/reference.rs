@@ -118,8 +118,8 @@ mod tests {
             .collect();
         assert_eq!(
             titles.join(" "),
-            "`toolwarden.yaml` `listen` `server` `identity` `watch` `alert` `sessions` `traces` `tls` \
-             `timeouts` `restart` `breaker` `api_key` `jwt` `certificate` `on_drift` `smtp`"
+            "`toolwarden.yaml` `listen` `server` `identity` `watch` `timeouts` `alert` `sessions` `traces` \
+             `tls` `restart` `breaker` `api_key` `jwt` `certificate` `on_drift` `smtp`"
         );
         let end = "### `sessions`\n\nHow conversations are kept.\n\n\
                    | key | value | without it | what it is for |\n|---|---|---|---|\n\

@@ -17,6 +17,8 @@ pub struct ServerSettings {
     pub endpoint: Endpoint,
     /// When it is started or reached first.
     pub start: Start,
+    /// Which era of the protocol it is spoken to in.
+    pub protocol: ProtocolChoice,
     /// Who shares a connection to it.
     pub sessions: SessionSharing,
     /// The most requests under way at a time.
@@ -43,6 +45,18 @@ pub enum Start {
     Eager,
     /// When somebody needs it.
     Lazy,
+}
+
+/// Which era of the protocol a server is spoken to in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProtocolChoice {
+    /// The era of the agent where the server speaks it.
+    #[default]
+    Auto,
+    /// 2024-11-05 to 2025-11-25.
+    Handshake,
+    /// 2026-07-28.
+    Stateless,
 }
 
 /// Who shares a connection to a server.
@@ -88,6 +102,11 @@ pub struct Breaker {
     pub pause: Duration,
 }
 
+/// The most connections to a server that is reached by an address, unless it is said otherwise.
+const MAX_CONNECTIONS: NonZeroU32 = const { NonZeroU32::new(256).unwrap() };
+/// The most children of a server that is started: each is a process with memory of its own.
+const MAX_CHILDREN: NonZeroU32 = const { NonZeroU32::new(32).unwrap() };
+
 /// Whether a server can be called so. The name stands before those of its tools, so that it has to be
 /// made of what every provider takes in a tool's name.
 #[must_use]
@@ -102,16 +121,20 @@ impl ServerSettings {
     pub fn new(name: &str, endpoint: Endpoint) -> Self {
         Self {
             name: name.to_owned(),
-            endpoint,
             start: Start::default(),
+            protocol: ProtocolChoice::default(),
             sessions: SessionSharing::default(),
             concurrency: const { NonZeroU32::new(64).unwrap() },
-            max_links: const { NonZeroU32::new(256).unwrap() },
+            max_links: match &endpoint {
+                Endpoint::Command(_) => MAX_CHILDREN,
+                Endpoint::Url(_) => MAX_CONNECTIONS,
+            },
             timeouts: Timeouts::default(),
             restart: Restart::default(),
             breaker: Breaker::default(),
             watch: WatchSettings::default(),
             tool_defaults: None,
+            endpoint,
         }
     }
 
@@ -173,6 +196,7 @@ impl fmt::Debug for ServerSettings {
             .field("name", &self.name)
             .field("endpoint", &Shown(&self.endpoint))
             .field("start", &self.start)
+            .field("protocol", &self.protocol)
             .field("sessions", &self.sessions)
             .field("concurrency", &self.concurrency)
             .field("max_links", &self.max_links)

@@ -44,6 +44,8 @@ impl Gate {
     fn seen(&self, tools: &[Value]) -> SeenList {
         SeenList {
             server: "mail".to_owned(),
+            variant: None,
+            unchanged: Vec::new(),
             whole: true,
             tools: tools.iter().map(|tool| raw(&tool.to_string())).collect(),
             instructions: None,

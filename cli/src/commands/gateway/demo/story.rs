@@ -138,6 +138,7 @@ async fn approve(
         },
         by: "you".to_owned(),
         why: Some("refunds up to 100 with a reason are fine".to_owned()),
+        scope: None,
     };
     let approved = stage.running.gateway.watch().approve(approving).await;
     approved.map_err(|error| astray(format!("the change could not be approved: {error}")))?;

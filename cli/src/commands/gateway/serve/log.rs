@@ -157,6 +157,8 @@ impl Log {
                 let told = format!("{bad}{word}{bad:#} {told}: {why}");
                 self.tell("server", &told, members);
             } else if before.is_some_and(failing) && status.health == Health::Up {
+                // The error belongs to what was before.
+                let members = json!({"server": name, "health": word, "previous_error": why});
                 self.tell("server", &format!("{told} answers again"), members);
             }
             // What is tried again and fails again is no news.

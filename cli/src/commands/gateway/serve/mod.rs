@@ -25,6 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 pub(in crate::commands) fn run(args: &ServeArgs) -> Result<Verdict, CliError> {
     let read = load::read(&args.settings.config, args.listen)?;
+    load::check_build(&read.loaded)?;
     install_reaper();
     process::run(Box::pin(serve(args, read)))
 }

@@ -73,7 +73,14 @@ fn verification() -> Value {
 
 fn ready() -> Value {
     let reason = object(&[("code", text()), ("text", text())]);
-    document("ready", &[("ready", flag()), ("reasons", list(reason))])
+    document(
+        "ready",
+        &[
+            ("ready", flag()),
+            ("reasons", list(reason.clone())),
+            ("degraded", list(reason)),
+        ],
+    )
 }
 
 fn version() -> Value {

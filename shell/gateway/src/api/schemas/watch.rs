@@ -77,7 +77,8 @@ fn server_entry() -> Value {
         ("tools", maybe(tools)),
         ("endpoint?", endpoint),
         ("pids?", list(count())),
-        ("last_error?", maybe(error)),
+        ("last_error?", maybe(error.clone())),
+        ("previous_error?", maybe(error)),
     ])
 }
 

@@ -173,7 +173,6 @@ async fn a_refusal_names_the_remedy() {
         body,
         json!({
             "jsonrpc": "2.0",
-            "id": null,
             "error": {
                 "code": -32000,
                 "message": "`Host: evil.example` is not a name of this gateway: if it is meant to be one, add it to `hosts` under `listen`",

@@ -40,7 +40,7 @@ impl Hearing for Diary {
 fn name(key: &LinkKey) -> &str {
     match key {
         LinkKey::Main => "main",
-        LinkKey::Of(name) => name,
+        LinkKey::Variant(name) | LinkKey::Of(name) => name,
     }
 }
 

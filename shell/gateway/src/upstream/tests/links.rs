@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use toolwarden_mcp::Era;
 use toolwarden_warden::settings::{ServerSettings, Start};
 
 use super::counter::{counter, is_alive, told};
@@ -66,7 +67,7 @@ async fn the_agent_s_face_is_shown_on_its_own_link_only() {
     );
     server.close().await;
     let (server, _) = upstream(shared(counter("", None)));
-    server.speak_as(&agent());
+    server.speak_as(&agent(), Era::Handshake);
     let main = server.link(&key("a"), &main_face()).await.unwrap();
     assert_eq!(said(&main), r#"{"roots": {}}"#);
     server.close().await;

@@ -37,10 +37,11 @@ async fn listening(agent: &Agent, updates: &[&str]) -> Exchange {
     }
 }
 
-/// The streams of the gateway's own news and of two subscriptions: a session has one stream for all.
+/// The streams of the gateway's own news, of the lists for agents of this kind, and of two subscriptions: a
+/// session has one stream for all, and the stateless era needs none for lists.
 const fn streams(of_server: Era) -> usize {
     match of_server {
-        Era::Handshake => 2,
+        Era::Handshake => 3,
         Era::Stateless => 3,
     }
 }
@@ -65,15 +66,21 @@ async fn changed_lists_are_told() {
         assert_eq!(agent.tools().await.len(), 7);
         until("the gateway listens", || shop.shop.listeners() > 0).await;
         let mut stream = listening(&agent, &[]).await;
-        // What did not change is not told.
+        // What the server says is passed on, though the gateway sees no change.
         shop.shop.notify_list_changed();
+        let changed = news(of_agent, "notifications/tools/list_changed", json!({}));
+        assert_eq!(
+            stream.message().await,
+            changed,
+            "{of_agent:?} {of_server:?}"
+        );
         let mut fewer = toolwarden_gateway::demo::tools();
         fewer.pop();
         shop.shop.set_tools(&fewer);
         shop.shop.notify_list_changed();
         assert_eq!(
             stream.message().await,
-            news(of_agent, "notifications/tools/list_changed", json!({})),
+            changed,
             "{of_agent:?} {of_server:?}"
         );
         assert_eq!(agent.tools().await.len(), 6, "{of_agent:?} {of_server:?}");

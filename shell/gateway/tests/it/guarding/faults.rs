@@ -90,6 +90,43 @@ async fn programs_that_misbehave() {
     until("none is left", || pids.iter().all(|pid| !exists(*pid))).await;
 }
 
+/// The caller learns of a crash at once and in full; it is history once the server is back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_crashes_says_why() {
+    let mut entry = held(json!({
+        "command": "python3",
+        "args": ["-c", include_str!("faulty.py")],
+        "env": {"TOKEN": "hunter2-and-more"},
+        "sessions": "shared",
+    }));
+    entry["breaker"] = json!({"failures": 5});
+    let gateway = TestGateway::start(&json!({"servers": {"bad": entry}})).await;
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    until_async("it is listed", async || agent.tools().await.len() == 7).await;
+    let began = Instant::now();
+    let answer = agent.call("bad__die", json!({})).await;
+    assert!(began.elapsed() < Duration::from_secs(2), "not by time-out");
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let expected = "it exited (exit status: 3) before answering `tools/call`; its error output ends: \
+                    cannot go on with ***";
+    assert!(text.contains(expected), "{text}");
+    let outcome = rows(&gateway.gateway).pop().unwrap();
+    assert_eq!(outcome.word(), "outcome failed");
+    assert!(!outcome.body.to_string().contains("hunter2"), "{outcome:?}");
+    until_async("it is back", async || {
+        worked(&agent.call("bad__t", json!({})).await)
+    })
+    .await;
+    let status = gateway.gateway.upstreams().swap_remove(0).status();
+    assert!(status.restarts >= 1, "{status:?}");
+    let error = status.last_error.unwrap().text;
+    assert!(
+        error.contains("exit status: 3") && !error.contains("hunter2"),
+        "{error}"
+    );
+    gateway.stop().await;
+}
+
 fn exists(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }

@@ -1,5 +1,5 @@
 """An MCP server on standard streams that does to a call what the name of the tool says."""
-import json, sys, time
+import json, os, sys, time
 
 NAMES = ["t", "die", "hang", "noise", "cut", "huge", "drip"]
 OUT = sys.stdout.buffer
@@ -30,6 +30,7 @@ for line in sys.stdin:
         name = message["params"]["name"]
         whole = answer(id, {"content": [{"type": "text", "text": name}]})
         if name == "die":
+            print("cannot go on with", os.environ.get("TOKEN"), file=sys.stderr)
             sys.exit(3)
         elif name == "hang":
             time.sleep(3600)

@@ -1,6 +1,7 @@
 //! What the gateway lets through, what it refuses, and what it says and writes down of either.
 
 mod denials;
+mod drain;
 mod escalation;
 mod faults;
 mod health;
@@ -8,6 +9,7 @@ mod hostile;
 mod identity;
 mod measures;
 mod mutations;
+mod plain;
 mod records;
 mod reload;
 mod results;
@@ -168,7 +170,7 @@ fn counted(gateway: &Gateway, series: &str) -> Option<u64> {
 }
 
 /// Approves whatever waits.
-async fn approve_all(gateway: &Gateway) -> Vec<Approved> {
+pub(crate) async fn approve_all(gateway: &Gateway) -> Vec<Approved> {
     let approving = Approving {
         selection: Selection {
             all: true,

@@ -18,15 +18,15 @@ use toolwarden_warden::settings::{Settings, SettingsChanges};
 use super::{agent_of, at_with, code, identity, rows, worked};
 use crate::support::{Agent, settings_in, shop_of, until, until_async};
 
-struct Live {
-    running: Arc<Running>,
+pub(super) struct Live {
+    pub(super) running: Arc<Running>,
     folder: TempDir,
-    url: String,
+    pub(super) url: String,
     serving: JoinHandle<Served>,
 }
 
 impl Live {
-    async fn start(settings: &Value) -> Self {
+    pub(super) async fn start(settings: &Value) -> Self {
         let folder = TempDir::new().unwrap();
         let loaded = settings_in(settings, folder.path());
         let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
@@ -45,14 +45,14 @@ impl Live {
         }
     }
 
-    async fn reload(&self, settings: &Value) -> Result<SettingsChanges, StartError> {
+    pub(super) async fn reload(&self, settings: &Value) -> Result<SettingsChanges, StartError> {
         let loaded = settings_in(settings, self.folder.path());
         let path = self.folder.path().join("toolwarden.yaml");
         let policy = load_policy(&loaded, &path)?;
         self.running.reload(loaded, policy, Value::Null).await
     }
 
-    async fn stop(self) -> Served {
+    pub(super) async fn stop(self) -> Served {
         self.running.shutdown().begin();
         self.serving.await.unwrap()
     }

@@ -36,19 +36,23 @@ async fn prompts_resources_and_completion_find_their_server() {
             .ask("prompts/get", json!({"name": "refund_letter"}))
             .await;
         assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
-        // An address that two servers have is the first one's.
+        // An address that two servers have says whose it is.
         let uris = agent.names("resources/list", "resources", "uri").await;
-        assert_eq!(uris, ["orders://today"]);
+        let shown = ["old", "new"].map(|it| format!("toolwarden://resource/{it}/orders://today"));
+        assert_eq!(uris, shown);
         let method = "resources/templates/list";
         let templates = agent
             .names(method, "resourceTemplates", "uriTemplate")
             .await;
-        assert_eq!(templates, ["orders://{order_id}"]);
-        for uri in ["orders://today", "orders://A-1002"] {
+        let template =
+            |server: &str| format!("toolwarden://resource/{server}/orders://{{order_id}}");
+        assert_eq!(templates, ["old", "new"].map(template));
+        let order = template("new").replace("{order_id}", "A-1002");
+        for uri in shown.iter().chain([&order]) {
             let read = agent.result("resources/read", json!({"uri": uri})).await;
-            assert_eq!(read["contents"][0]["uri"], uri);
+            assert_eq!(read["contents"][0]["uri"], **uri);
         }
-        let params = json!({"ref": {"type": "ref/resource", "uri": "orders://{order_id}"}, "argument": {"name": "order_id", "value": "A-1004"}});
+        let params = json!({"ref": {"type": "ref/resource", "uri": template("old")}, "argument": {"name": "order_id", "value": "A-1004"}});
         let got = agent.result("completion/complete", params).await;
         assert_eq!(got["completion"]["values"], json!(["A-1004"]));
         let none = agent

@@ -47,7 +47,11 @@ async fn a_program_that_dies_is_started_again() {
     assert!(answer["result"]["echo"].is_object(), "{answer}");
     let upstream = gateway.gateway.upstreams().swap_remove(0);
     let pids = upstream.status().pids;
-    assert_eq!(pids.len(), 2, "the gateway's own and the agent's");
+    assert_eq!(
+        pids.len(),
+        3,
+        "the gateway's own, the one for lists, the agent's"
+    );
     for pid in &pids {
         let killed = std::process::Command::new("kill")
             .arg("-9")

@@ -77,7 +77,8 @@ async fn the_standing_stream_goes_on() {
     agent
         .result("resources/subscribe", json!({"uri": uri}))
         .await;
-    until("the link listens", || shop.shop.listeners() == 2).await;
+    // The gateway's own stream, the one for lists, and the one of the session.
+    until("the link listens", || shop.shop.listeners() == 3).await;
     let mut stream = agent.listen(None).await;
     shop.shop.notify_resource_updated(uri);
     assert_eq!(stream.message().await["params"]["uri"], uri);

@@ -13,12 +13,11 @@ use toolwarden_gateway::stdio;
 use toolwarden_mcp::Era;
 
 use crate::support::{EVERYTHING, SOON, at, settings_in, shop_of, until};
+use crate::transparent::Peer;
 
 /// The settings of a gateway for one agent and one server.
 fn wrapping(shop: &DemoServer) -> Value {
-    let mut entry = at(shop);
-    entry["sessions"] = json!("shared");
-    json!({"prefix": "never", "servers": {"shop": entry}})
+    json!({"prefix": "never", "servers": {"shop": at(shop)}})
 }
 
 struct Wire {
@@ -92,6 +91,27 @@ impl Wire {
     }
 }
 
+/// Whatever eras the server speaks, one program serves for the agent's lists and calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrapped_program_is_started_once() {
+    for eras in ["handshake", "stateless", "both"] {
+        let tools = json!([{"name": "base", "inputSchema": {"type": "object"}}]);
+        let peer = Peer::new("peer", json!({"eras": eras, "tools": tools}));
+        let settings = json!({"prefix": "never", "servers": {"peer": peer.entry()}});
+        let mut wire = Wire::open(&settings);
+        wire.initialize().await;
+        let listed = wire.ask("l", "tools/list", json!({})).await;
+        assert_eq!(
+            listed["result"]["tools"][0]["name"], "base",
+            "{eras}: {listed}"
+        );
+        let called = wire.ask("c", "tools/call", json!({"name": "base"})).await;
+        assert!(called["result"]["content"].is_array(), "{eras}: {called}");
+        wire.close().await;
+        assert_eq!(peer.starts(), 1, "{eras}: {:?}", peer.log());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrapped_server_looks_like_itself() {
     for of_server in [Era::Handshake, Era::Stateless] {
@@ -129,11 +149,8 @@ async fn a_wrapped_server_looks_like_itself() {
             (&json!("c"), &json!("order A-1001 stays: cancel"))
         );
         let initializes = shop.shop.seen().initializes;
-        assert_eq!(
-            initializes,
-            u64::from(of_server == Era::Handshake),
-            "one session is enough"
-        );
+        // A stateless server refuses the one attempt to speak the agent's era.
+        assert_eq!(initializes, 1, "one session is enough");
         wire.close().await;
         until("the server's sessions end", || {
             shop.shop.open_sessions() == 0

@@ -1,18 +1,16 @@
 //! Clients of the official SDKs and of FastMCP walk through the shop behind the gateway. Whatever
 //! the eras of client and server are, each sees the same.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::process::Command;
 use tokio::task::JoinHandle;
 use toolwarden_gateway::demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_testkit::{Registry, installed};
 
-use super::program::{client_script, printed};
-use crate::support::{TestGateway, shop_of};
+use super::program::{printed, script_command};
+use crate::support::{TestGateway, at, shop_of};
 
 /// What the scripts subscribe to.
 const UPDATED: &str = "orders://today";
@@ -111,9 +109,21 @@ struct Place {
 }
 
 impl Place {
-    async fn open(era: Era) -> Self {
+    async fn open(era: Era, grants: Option<&str>) -> Self {
         let server = shop_of(era);
-        let gateway = TestGateway::before(&[("shop", &server)]).await;
+        let gateway = match grants {
+            None => TestGateway::before(&[("shop", &server)]).await,
+            Some(group) => {
+                let mut entry = at(&server);
+                entry["tool_defaults"] = json!({"group": [group]});
+                let principals = json!({"agent": {"groups": [group]}});
+                TestGateway::start(&json!({
+                    "servers": {"shop": entry},
+                    "policy": {"tools": {}, "principals": principals},
+                }))
+                .await
+            }
+        };
         let shop = server.shop.clone();
         let news = tokio::spawn(async move {
             loop {
@@ -135,17 +145,25 @@ impl Place {
 }
 
 async fn check(walker: &Walker) {
+    check_granted(walker, None).await;
+}
+
+/// As [`check`], for a principal that is granted one group and a client that knows nothing of groups.
+async fn check_granted(walker: &Walker, group: Option<&str>) {
     let Some(programs) = installed(walker.registry, walker.packages) else {
         return;
     };
     let (old, new) = (
-        Place::open(Era::Handshake).await,
-        Place::open(Era::Stateless).await,
+        Place::open(Era::Handshake, group).await,
+        Place::open(Era::Stateless, group).await,
     );
     for way in walker.ways {
         let walk = async |place: &Place| {
             let url = format!("{}{}", place.gateway.root(), way.path);
-            let seen = printed(&mut command(walker, &programs, &url, way.mode)).await;
+            let seen = {
+                let mut command = script_command(walker.registry, &programs, walker.script);
+                printed(command.args([url.as_str(), way.mode])).await
+            };
             assert_eq!(
                 seen,
                 expected(way.version),
@@ -160,21 +178,6 @@ async fn check(walker: &Walker) {
     new.close().await;
 }
 
-fn command(walker: &Walker, programs: &Path, url: &str, mode: &str) -> Command {
-    let script = client_script(walker.script);
-    let mut command = match walker.registry {
-        Registry::PyPi => Command::new(programs.join("python")),
-        Registry::Npm => Command::new("node"),
-    };
-    command.arg(script);
-    if matches!(walker.registry, Registry::Npm) {
-        let project: PathBuf = programs.ancestors().nth(2).unwrap().to_owned();
-        command.arg(project);
-    }
-    command.args([url, mode]);
-    command
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn python_sdk_2_3_0() {
     check(&Walker {
@@ -184,6 +187,17 @@ async fn python_sdk_2_3_0() {
         ways: BOTH,
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_sdk_2_3_0_of_a_principal_with_one_group() {
+    let walker = Walker {
+        registry: Registry::PyPi,
+        packages: &["mcp==2.3.0"],
+        script: "python_2.py",
+        ways: BOTH,
+    };
+    check_granted(&walker, Some("read-only")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

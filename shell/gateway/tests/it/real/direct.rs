@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use toolwarden_mcp::protocol::stamped;
-use toolwarden_mcp::{Audience, Endpoint, Era, Face, FromServer, Limits, Link, LinkAsking};
+use toolwarden_mcp::{
+    Audience, Endpoint, Era, EraPreference, Face, FromServer, Limits, Link, LinkAsking,
+};
 
 use crate::support::SOON;
 
@@ -35,12 +37,22 @@ struct Page {
 impl Direct {
     /// Starts a server and says of itself what [`crate::support::Agent`] says.
     pub(super) async fn open(endpoint: &Endpoint, capabilities: &str) -> Self {
+        Self::open_in(endpoint, capabilities, EraPreference::Newest).await
+    }
+
+    /// As [`Self::open`], in the era that is preferred.
+    pub(super) async fn open_in(
+        endpoint: &Endpoint,
+        capabilities: &str,
+        preference: EraPreference,
+    ) -> Self {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
         let face = Face {
             capabilities: raw(capabilities).into(),
             info: raw(r#"{"name":"test","version":"1"}"#).into(),
         };
-        let link = Link::open(endpoint, &Limits::default(), &face, Arc::new(Deaf)).await;
+        let limits = Limits::default();
+        let link = Link::open_in(endpoint, &limits, &face, Arc::new(Deaf), preference).await;
         let link = link.unwrap_or_else(|error| panic!("{endpoint:?}: {error}"));
         Self {
             era: link.server().era,

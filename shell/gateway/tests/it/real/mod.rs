@@ -3,6 +3,6 @@
 mod clients;
 mod direct;
 mod inspector;
-mod program;
+pub(crate) mod program;
 mod rmcp;
 mod servers;

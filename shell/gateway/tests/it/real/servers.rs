@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolwarden_mcp::{Command, Endpoint, Era};
+use toolwarden_mcp::{Command, Endpoint, Era, EraPreference};
 use toolwarden_testkit::{Registry, installed};
 
 use super::direct::Direct;
@@ -283,13 +283,18 @@ async fn compare(servers: &[(&Published, Command)], folder: &Path, capabilities:
         let texts = list.tools.iter().map(|tool| tool.get().to_owned());
         seen.push(texts.collect::<Vec<String>>());
     }
-    let mut expected = Vec::new();
+    // A server may write the same definitions otherwise in the other era.
+    let mut expected = [Vec::new(), Vec::new()];
     for (server, command) in servers {
         let endpoint = Endpoint::Command(command.clone());
         let direct = Direct::open(&endpoint, capabilities).await;
-        let listed = direct.tools().await;
-        assert!(!listed.is_empty(), "{}", server.name);
-        expected.extend(listed.iter().map(|tool| server.shown(tool)));
+        let old = Direct::open_in(&endpoint, capabilities, EraPreference::Handshake).await;
+        for (expected, direct) in expected.iter_mut().zip([&old, &direct]) {
+            let listed = direct.tools().await;
+            assert!(!listed.is_empty(), "{}", server.name);
+            expected.extend(listed.iter().map(|tool| server.shown(tool)));
+        }
+        old.close().await;
         if let Some((tool, arguments)) = server.call {
             let arguments = arguments.replace("{folder}", folder.to_str().unwrap());
             let arguments: Value = serde_json::from_str(&arguments).unwrap();
@@ -308,8 +313,8 @@ async fn compare(servers: &[(&Published, Command)], folder: &Path, capabilities:
         }
         direct.close().await;
     }
-    for texts in seen {
-        assert_same(&texts, &expected);
+    for (texts, expected) in seen.iter().zip(&expected) {
+        assert_same(texts, expected);
     }
     gateway.stop().await;
 }

@@ -120,6 +120,22 @@ impl Agent {
         }
     }
 
+    /// The same agent in the same session, over new connections.
+    pub(crate) fn reconnected(&self) -> Self {
+        Self {
+            era: self.era,
+            opening: self.opening.clone(),
+            session: self.session.clone(),
+            http: super::http(&self.url),
+            url: self.url.clone(),
+            version: self.version.clone(),
+            capabilities: self.capabilities.clone(),
+            headers: self.headers.clone(),
+            next: self.next.load(Ordering::Relaxed).into(),
+            meta: self.meta.clone(),
+        }
+    }
+
     /// Sends any message.
     pub(crate) async fn post(&self, body: &Value) -> reqwest::Response {
         let headers = self.headers_for(body);
@@ -225,8 +241,14 @@ impl Agent {
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Value {
         let mut exchange = self.begin(method, params).await;
         let mut all = exchange.rest().await;
-        all.pop()
-            .unwrap_or_else(|| panic!("{method}: {} and nothing", exchange.status))
+        let answer = all.pop();
+        let answer = answer.unwrap_or_else(|| panic!("{method}: {} and nothing", exchange.status));
+        // Official clients refuse a stateless result that does not say its type.
+        let untyped = answer
+            .get("result")
+            .is_some_and(|it| it["resultType"].is_null());
+        assert!(self.era == Era::Handshake || !untyped, "{method}: {answer}");
+        answer
     }
 
     /// The result of a request.

@@ -48,6 +48,10 @@ impl Sink {
             }
             Ok(appender.head().seq)
         });
+        if let Err(StoreError::Gone { .. }) = &reached {
+            // The caller learns that the log cannot be written either way.
+            drop(store.rescue_journal());
+        }
         self.reached = reached?;
         self.store = Some(store);
         Ok(())

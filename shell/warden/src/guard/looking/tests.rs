@@ -106,22 +106,26 @@ fn why_not_names_the_first_gate_that_refuses_and_what_to_change() {
             false,
             false,
             "tool 'analyse' is not available in state 'undefined' (available in: analysis)",
-            "Move the session on with a tool that leads to a state named here, or add the session's \
-             state to the tool's `available_in_states`.",
+            "Call `query` successfully first in this session; or start the session in state 'analysis': \
+             set `principals.p.initial_state: analysis` in the policy; or add 'undefined' to \
+             `tools.analyse.available_in_states`.",
         ),
         (
             "secret",
             false,
             false,
             "agent 'p' is missing required permissions: secret:read",
-            "Grant the missing permissions to the principal or to one of its roles.",
+            "Add secret:read to `principals.p.permissions`, or to one of its roles.",
         ),
         (
             "vault",
             false,
             false,
             "tool 'vault' is not in the requested groups (requested: work; tool: vault)",
-            "Let the client ask for one of the tool's groups, or put the tool into a group it asks for.",
+            "Grant group 'vault': set `principals.p.groups: [work, vault]` in the policy. Let the client \
+             ask for it: by the header `Toolwarden-Groups: work, vault`, by \
+             `_meta[\"toolwarden/groups\"]: [\"work\", \"vault\"]`, or by the path \
+             `/mcp/g/work,vault`.",
         ),
         (
             "nothing",

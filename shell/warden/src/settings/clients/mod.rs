@@ -1,5 +1,6 @@
 //! Takes over the servers of desktop clients.
 
+mod credentials;
 mod jsonc;
 mod places;
 mod reference;

@@ -6,6 +6,7 @@ use toolwarden_mcp::{Command, Endpoint, Url};
 use toolwarden_model::json::{Object, Pointer};
 
 use super::super::is_server_name;
+use super::credentials::not_carried_over;
 use super::reference::{Inputs, variable};
 use super::{Client, ImportedServer};
 
@@ -38,7 +39,8 @@ impl Taking {
             return;
         };
         let name = self.free_name(&usable_name(written));
-        let Some(endpoint) = self.endpoint(&name, members, at) else {
+        let noted = self.notes.len();
+        let Some((endpoint, known)) = self.endpoint(&name, members, at) else {
             return;
         };
         let disabled = members.get("disabled").and_then(Value::as_bool) == Some(true);
@@ -48,6 +50,8 @@ impl Taking {
             disabled,
         };
         if self.servers.contains(&server) {
+            // The same server of another project; what is to be said of it was said.
+            self.notes.truncate(noted);
             return;
         }
         if name != written {
@@ -56,27 +60,36 @@ impl Taking {
                 format!("the server `{written}` is called `{name}` here"),
             );
         }
-        for key in members.keys().filter(|key| !TAKEN.contains(&key.as_str())) {
-            let message = format!("`{key}` is not taken over");
-            self.note(&at.child(key), message);
+        let others = members.keys();
+        for key in others.filter(|key| !TAKEN.contains(&key.as_str()) && !known.contains(key)) {
+            self.note(&at.child(key), not_carried_over(key, &name));
         }
         self.servers.push(ImportedServer { name, ..server });
     }
 
-    fn endpoint(&mut self, name: &str, members: &Object, at: &Pointer) -> Option<Endpoint> {
+    /// How a server is reached, and the keys that were dealt with besides the usual ones.
+    fn endpoint(
+        &mut self,
+        name: &str,
+        members: &Object,
+        at: &Pointer,
+    ) -> Option<(Endpoint, Vec<String>)> {
         if let Some(program) = members.get("command").and_then(Value::as_str) {
             let program = self.text(program, &at.child("command"));
             let args = self.args(name, members.get("args"), &at.child("args"));
             let env = self.pairs(members.get("env"), &at.child("env"), |key| key.to_owned());
             let directory = members.get("cwd").and_then(Value::as_str);
             let directory = directory.map(|it| PathBuf::from(self.text(it, &at.child("cwd"))));
-            return Some(Endpoint::Command(Command {
+            let remedy = "a program gets no headers; pass what they say in `env` or `args`";
+            self.unused(members, at, &["headers"], remedy);
+            let command = Command {
                 program,
                 args,
                 env,
                 directory,
                 shows_errors: false,
-            }));
+            };
+            return Some((Endpoint::Command(command), Vec::new()));
         }
         let addresses = ["url", "serverUrl"];
         let address = addresses
@@ -95,8 +108,12 @@ impl Taking {
         }
         let url = self.text(url, &at.child(key));
         let named = |header: &str| variable(&format!("{name}-{header}"));
-        let headers = self.pairs(members.get("headers"), &at.child("headers"), named);
-        Some(Endpoint::Url(Url { url, headers }))
+        let mut headers = self.pairs(members.get("headers"), &at.child("headers"), named);
+        let known = self.authorization(name, members, at, &mut headers);
+        let remedy =
+            "a server with an address gets no environment; pass its credentials in `headers`";
+        self.unused(members, at, &["env"], remedy);
+        Some((Endpoint::Url(Url { url, headers }), known))
     }
 
     fn args(&mut self, server: &str, args: Option<&Value>, at: &Pointer) -> Vec<String> {
@@ -147,7 +164,7 @@ impl Taking {
     }
 
     /// A text in our words.
-    fn text(&mut self, written: &str, at: &Pointer) -> String {
+    pub(super) fn text(&mut self, written: &str, at: &Pointer) -> String {
         let translated = self.inputs.translate(written);
         for note in translated.notes {
             self.note(at, note);
@@ -159,7 +176,7 @@ impl Taking {
         translated.text
     }
 
-    fn warn_of_secret(&mut self, key: &str, text: &str, variable: &str, at: &Pointer) {
+    pub(super) fn warn_of_secret(&mut self, key: &str, text: &str, variable: &str, at: &Pointer) {
         let (_, is_secret) = self.secrets.kept_place(&Pointer::of([key]));
         let literal = !text.trim().is_empty() && !text.contains("${");
         if is_secret && literal {
@@ -184,7 +201,7 @@ impl Taking {
             .unwrap_or_else(|| name.to_owned())
     }
 
-    fn note(&mut self, at: &Pointer, message: String) {
+    pub(super) fn note(&mut self, at: &Pointer, message: String) {
         self.notes.push((at.clone(), message));
     }
 }

@@ -128,7 +128,8 @@ fn cursor() {
              and set the variable",
             "1:100: /mcpServers/s/args/3: `password` looks like a secret in the clear; write \
              `${S_PASSWORD}` and set the variable",
-            "2:29: /mcpServers/s/envFile: `envFile` is not taken over",
+            "2:29: /mcpServers/s/envFile: `envFile` is not carried over: set its variables in \
+             `servers.s.env`, or in the environment of the gateway",
         ]
     );
 }
@@ -193,5 +194,72 @@ fn files_without_servers_are_told() {
     assert_eq!(
         told(Client::VsCode, "{\"a\": 1,\n \"a\": 2}"),
         "c.json:2:2: key `a` is given twice"
+    );
+}
+
+#[test]
+fn credentials_are_carried_over_or_noted_with_a_remedy() {
+    let imported = taken(
+        Client::Cursor,
+        r#"{"mcpServers": {
+  "a": {"url": "https://a.example/mcp", "bearerToken": "${env:A}"},
+  "b": {"url": "https://b.example/mcp", "auth": {"type": "bearer", "token": "${env:B}"}},
+  "c": {"url": "https://c.example/mcp", "auth": {"CLIENT_ID": "x", "CLIENT_SECRET": "y"}},
+  "d": {"url": "https://d.example/mcp", "bearer_token_env_var": "D", "env": {"D": "1"}},
+  "e": {"command": "e", "headers": {"Authorization": "Bearer x"}},
+  "f": {"url": "https://f.example/mcp", "oauth": {}, "headersHelper": "./h"},
+  "g": {"url": "https://g.example/mcp", "headers": {"authorization": "Bearer ${env:G}"}, "token": "z"}}}"#,
+    );
+    let expected = r#"servers:
+  a:
+    url: "https://a.example/mcp"
+    headers:
+      Authorization: "Bearer ${A}"
+  b:
+    url: "https://b.example/mcp"
+    headers:
+      Authorization: "Bearer ${B}"
+  c:
+    url: "https://c.example/mcp"
+  d:
+    url: "https://d.example/mcp"
+    headers:
+      Authorization: "Bearer ${D}"
+  e:
+    command: e
+  f:
+    url: "https://f.example/mcp"
+  g:
+    url: "https://g.example/mcp"
+    headers:
+      authorization: "Bearer ${G}"
+"#;
+    assert_eq!(imported.to_yaml(), expected);
+    let login = |key: &str, name: &str| {
+        let variable = format!("{}_TOKEN", name.to_uppercase());
+        format!(
+            "`{key}` is not carried over: the gateway does not log in by itself; obtain a token, set \
+             `servers.{name}.headers: {{Authorization: \"Bearer ${{{variable}}}\"}}` and the variable \
+             {variable}"
+        )
+    };
+    let messages: Vec<&str> = imported
+        .notes
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            login("auth", "c").as_str(),
+            "`env` is not carried over: a server with an address gets no environment; pass its \
+             credentials in `headers`",
+            "`headers` is not carried over: a program gets no headers; pass what they say in `env` or \
+             `args`",
+            login("oauth", "f").as_str(),
+            "`headersHelper` is not carried over: the gateway does not run it; set \
+             `servers.f.headers`, with secrets as `${NAME}`",
+            "`token` is not carried over: `headers` has `Authorization` already",
+        ]
     );
 }

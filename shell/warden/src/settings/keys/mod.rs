@@ -9,7 +9,7 @@ use super::table::{Field, Kind, Table, field};
 use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity};
 
 pub(super) use server::{
-    BREAKER, CLIENT_SERVER, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
 };
 
 pub(super) const PREFIX: &[(&str, PrefixMode)] = &[
@@ -90,6 +90,8 @@ pub(super) static ROOT: Table = Table::new(
         .default("\"tool-error\""),
         field("identity", Kind::Section(&IDENTITY), "Who callers are. Without it nobody is let in.").default("{}"),
         field("watch", Kind::Section(&WATCH), "How definitions and results are watched.").default("{}"),
+        field("timeouts", Kind::Section(&TIMEOUTS), "How long servers may take, where a server says nothing else.")
+            .default("{}"),
         field("alerts", Kind::Names(&Kind::Section(&ALERT), None), "Where alerts go, by name."),
         field("sessions", Kind::Section(&SESSIONS), "How conversations are kept.").default("{}"),
         field("drain", Kind::Duration, "How long calls under way may take after SIGTERM.").default("\"10s\""),

@@ -1,5 +1,5 @@
 use super::super::table::{Field, Kind, Table, field};
-use super::super::{SessionSharing, Start};
+use super::super::{ProtocolChoice, SessionSharing, Start};
 use super::{WATCH, words};
 
 /// How a client says that a server is reached.
@@ -19,6 +19,11 @@ pub(in super::super) const TYPE: &[(&str, Transport)] = &[
 ];
 pub(in super::super) const START: &[(&str, Start)] =
     &[("eager", Start::Eager), ("lazy", Start::Lazy)];
+pub(in super::super) const PROTOCOL: &[(&str, ProtocolChoice)] = &[
+    ("auto", ProtocolChoice::Auto),
+    ("handshake", ProtocolChoice::Handshake),
+    ("stateless", ProtocolChoice::Stateless),
+];
 pub(in super::super) const SHARING: &[(&str, SessionSharing)] = &[
     ("isolated", SessionSharing::Isolated),
     ("shared", SessionSharing::Shared),
@@ -35,6 +40,13 @@ const FIELDS: &[Field] = &[
     field("disabled", Kind::Truth, "Whether the server is left out.").default("false"),
     field("start", Kind::Word(|| words(START)), "Whether it is started with the gateway, or when somebody needs it.").default("\"eager\""),
     field(
+        "protocol",
+        Kind::Word(|| words(PROTOCOL)),
+        "The era of MCP to speak to it: `auto` follows the agent where the server speaks both, `handshake` \
+         is 2024-11-05 to 2025-11-25, `stateless` is 2026-07-28.",
+    )
+    .default("\"auto\""),
+    field(
         "sessions",
         Kind::Word(|| words(SHARING)),
         "Whether every conversation has its own connection, or all share one: then the server is declared \
@@ -42,8 +54,12 @@ const FIELDS: &[Field] = &[
     )
     .default("\"isolated\""),
     field("concurrency", Kind::Count, "The most requests under way at a time.").default("64"),
-    field("max_links", Kind::Count, "The most connections or children at a time.").default("256"),
-    field("timeouts", Kind::Section(&TIMEOUTS), "How long it may take.").default("{}"),
+    field(
+        "max_links",
+        Kind::Count,
+        "The most connections or children at a time; 256 for an address, 32 for a program.",
+    ),
+    field("timeouts", Kind::Section(&TIMEOUTS), "How long it may take, where not as all may.").inherits(),
     field("restart", Kind::Section(&RESTART), "How it is tried again after a failure.").default("{}"),
     field("breaker", Kind::Section(&BREAKER), "When it is left alone for a while.").default("{}"),
     field("watch", Kind::Section(&WATCH), "How it is watched, where not as all are.").inherits(),

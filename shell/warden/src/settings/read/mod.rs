@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolwarden_files::{as_document, read_text};
 use toolwarden_model::document::{Document, Mistake, Reader};
-use toolwarden_model::json::Pointer;
+use toolwarden_model::json::{Object, Pointer, Position};
 
 use super::interpolate::{Interpolated, Surroundings, interpolate};
 use super::problem::MAX_BYTES;
@@ -34,6 +34,8 @@ pub struct Loaded {
     /// Every file that says something: the settings, the policy, and those referred to.
     pub files: Vec<PathBuf>,
     masked: Value,
+    /// Where keys stand, two levels deep. The document itself has secrets in it.
+    places: BTreeMap<Pointer, Position>,
 }
 
 impl Settings {
@@ -97,17 +99,56 @@ impl Settings {
             files,
             masked: masked::of(&document.value, &put_in.shown),
             settings,
+            places: places(&document),
         })
     }
 }
 
 impl Loaded {
+    /// Where a key of the file, or a key within one, stands; the start of the file where it is not
+    /// written.
+    #[must_use]
+    pub fn position(&self, at: &Pointer) -> Position {
+        let start = Position { line: 1, column: 1 };
+        self.places.get(at).copied().unwrap_or(start)
+    }
+
+    /// The place of a server: ours, or pasted from a client.
+    #[must_use]
+    pub fn server_pointer(&self, name: &str) -> Pointer {
+        let lists = ["servers", "mcpServers", "mcp_servers", "mcp-servers"];
+        let mut places = lists.into_iter().map(|list| Pointer::of([list, name]));
+        let written = places.find(|at| self.places.contains_key(at));
+        written.unwrap_or_else(|| Pointer::of(["servers", name]))
+    }
+
     /// The configuration in force: what is written, what holds where nothing is, and `***` in place of
     /// secrets.
     #[must_use]
     pub fn masked(&self) -> Value {
         self.masked.clone()
     }
+}
+
+fn places(document: &Document) -> BTreeMap<Pointer, Position> {
+    let mut places = BTreeMap::new();
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .into_iter()
+            .flat_map(Object::keys)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for key in keys(&document.value) {
+        let at = Pointer::of([key.as_str()]);
+        places.insert(at.clone(), document.position(&at));
+        for inner in document.value.get(&key).map(keys).unwrap_or_default() {
+            let at = at.child(&inner);
+            places.insert(at.clone(), document.position(&at));
+        }
+    }
+    places
 }
 
 /// Settings that are being read.

@@ -43,7 +43,10 @@ impl Reading<'_> {
         if let Some(at) = root.said("watch") {
             settings.watch = self.watch(at, &settings.watch);
         }
-        settings.servers = self.servers(&root, &settings.watch);
+        if let Some(at) = root.said("timeouts") {
+            settings.timeouts = self.timeouts(at, settings.timeouts);
+        }
+        settings.servers = self.servers(&root, (&settings.watch, settings.timeouts));
         if let Some(at) = root.said("identity") {
             settings.identity = self.identity(at, settings.listen.tls.as_ref());
         }

@@ -2,7 +2,7 @@ use toolwarden_mcp::{Command, Endpoint, InvalidEndpoint, Url};
 use toolwarden_model::document::{Mistake, Placed, Section};
 
 use super::super::keys::{
-    BREAKER, CLIENT_SERVER, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
 };
 use super::super::{
     Breaker, Restart, ServerSettings, SettingsProblem, Timeouts, WatchSettings, is_server_name,
@@ -20,7 +20,7 @@ impl Reading<'_> {
     pub(super) fn servers(
         &mut self,
         root: &Section<'_>,
-        watch: &WatchSettings,
+        defaults: (&WatchSettings, Timeouts),
     ) -> Vec<ServerSettings> {
         let mut servers: Vec<ServerSettings> = Vec::new();
         let lists = [("servers", Writer::Us), ("mcp_servers", Writer::Client)];
@@ -35,7 +35,7 @@ impl Reading<'_> {
                     self.reader
                         .error(&at.pointer, SettingsProblem::TwoServers { name });
                 }
-                servers.extend(self.server(name, &at, writer, watch));
+                servers.extend(self.server(name, &at, writer, defaults));
             }
         }
         servers
@@ -46,7 +46,7 @@ impl Reading<'_> {
         name: &str,
         at: &Placed<'_>,
         writer: Writer,
-        watch: &WatchSettings,
+        (watch, timeouts): (&WatchSettings, Timeouts),
     ) -> Option<ServerSettings> {
         let table = match writer {
             Writer::Us => &SERVER,
@@ -75,6 +75,7 @@ impl Reading<'_> {
         };
         let mut server = ServerSettings::new(name, endpoint.clone().unwrap_or_else(unreachable));
         server.watch = watch.clone();
+        server.timeouts = timeouts;
         self.life(&section, &mut server);
         if let Some(at) = section.said("watch") {
             server.watch = self.watch(at, watch);
@@ -188,6 +189,9 @@ impl Reading<'_> {
         if let Some(at) = section.said("start") {
             server.start = self.reader.word(at, START).unwrap_or_default();
         }
+        if let Some(at) = section.said("protocol") {
+            server.protocol = self.reader.word(at, PROTOCOL).unwrap_or_default();
+        }
         if let Some(at) = section.said("sessions") {
             server.sessions = self.reader.word(at, SHARING).unwrap_or_default();
         }
@@ -198,7 +202,7 @@ impl Reading<'_> {
             server.max_links = self.count(at).unwrap_or(server.max_links);
         }
         if let Some(at) = section.said("timeouts") {
-            server.timeouts = self.timeouts(at);
+            server.timeouts = self.timeouts(at, server.timeouts);
         }
         if let Some(at) = section.said("restart") {
             server.restart = self.restart(at);
@@ -208,9 +212,9 @@ impl Reading<'_> {
         }
     }
 
-    fn timeouts(&mut self, at: &Placed<'_>) -> Timeouts {
+    /// Times with others in the place of those that are given.
+    pub(super) fn timeouts(&mut self, at: &Placed<'_>, mut timeouts: Timeouts) -> Timeouts {
         let section = self.section(at, &TIMEOUTS);
-        let mut timeouts = Timeouts::default();
         let Timeouts {
             connect,
             start,

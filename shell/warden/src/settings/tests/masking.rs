@@ -16,10 +16,9 @@ policy: {tools: {}}
     let life = json!({
         "disabled": false,
         "start": "eager",
+        "protocol": "auto",
         "sessions": "isolated",
         "concurrency": 64,
-        "max_links": 256,
-        "timeouts": {"connect": "10s", "start": "60s", "request": "60s", "idle": "5m", "list": "10s"},
         "restart": {"first": "500ms", "most": "60s"},
         "breaker": {"failures": 5, "pause": "30s"},
     });
@@ -59,6 +58,7 @@ policy: {tools: {}}
             "strip_hidden": false,
             "shapes": true,
         },
+        "timeouts": {"connect": "10s", "start": "60s", "request": "60s", "idle": "5m", "list": "10s"},
         "alerts": {"a": {"slack": "https://hooks.slack.com/***", "severity": "low"}},
         "sessions": {"idle": "30m"},
         "drain": "10s",

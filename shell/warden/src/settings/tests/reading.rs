@@ -52,6 +52,14 @@ fn command(program: &str, args: &[&str]) -> Endpoint {
     })
 }
 
+/// What all servers have that say nothing else.
+fn timeouts() -> Timeouts {
+    Timeouts {
+        idle: seconds(8),
+        ..Timeouts::default()
+    }
+}
+
 fn servers() -> Vec<ServerSettings> {
     let github = Endpoint::Command(Command {
         program: "npx".to_owned(),
@@ -69,6 +77,7 @@ fn servers() -> Vec<ServerSettings> {
     });
     let with_watch = |server: ServerSettings| ServerSettings {
         watch: watch(),
+        timeouts: timeouts(),
         ..server
     };
     vec![
@@ -76,6 +85,7 @@ fn servers() -> Vec<ServerSettings> {
             name: "github".to_owned(),
             endpoint: github,
             start: Start::Lazy,
+            protocol: ProtocolChoice::Handshake,
             sessions: SessionSharing::Shared,
             concurrency: number(7),
             max_links: number(3),
@@ -115,6 +125,7 @@ fn servers() -> Vec<ServerSettings> {
                     .into(),
                 ..watch()
             },
+            timeouts: timeouts(),
             ..ServerSettings::new("docs", docs)
         },
         with_watch(ServerSettings::new(
@@ -286,6 +297,7 @@ fn every_key_is_read() {
         store: PathBuf::from("etc/data/warden.db"),
         identity: identity(),
         watch: watch(),
+        timeouts: timeouts(),
         alerts: alerts(),
         session_idle: seconds(3600),
         drain: seconds(3),

@@ -121,6 +121,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
                 selection: by_tool("send"),
                 by: "ada".to_owned(),
                 why: Some("agreed".to_owned()),
+                scope: None,
             })
             .await
             .unwrap();

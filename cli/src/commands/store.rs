@@ -1,0 +1,135 @@
+//! The command about the store as a file.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use toolwarden_store::Store;
+use toolwarden_warden::guard::audit::{Verification, fault_meaning};
+use toolwarden_warden::{BackedUp, BackupError, BackupOptions, BackupStage, backup};
+
+use super::audit::AuditCommandError;
+use super::gateway::settings;
+use super::watch::keep;
+use crate::args::{BackupArgs, PlainFormat, StoreCommand};
+use crate::error::CliError;
+use crate::output::{Verdict, print};
+use crate::style::{self, visible};
+
+const SCHEMA: &str = "toolwarden/store/backup/v1";
+
+pub(super) fn run(command: &StoreCommand) -> Result<Verdict, CliError> {
+    match command {
+        StoreCommand::Backup(args) => run_backup(args),
+    }
+}
+
+fn run_backup(args: &BackupArgs) -> Result<Verdict, CliError> {
+    let path = match &args.config {
+        Some(config) => settings(config)?.settings.store,
+        None => keep::store_path(args.store.as_ref())?,
+    };
+    let store = Store::open_existing(&path)?;
+    let store = store.ok_or_else(|| AuditCommandError::NoStore { path: path.clone() })?;
+    let options = BackupOptions {
+        replace: args.force,
+        verify: !args.unverified,
+    };
+    let bar = progress_bar();
+    let done = backup(&store, &args.target, options, |stage| show(&bar, stage));
+    bar.finish_and_clear();
+    let done = match done {
+        Err(BackupError::Unverified { found }) => {
+            print(&refused(&found, args.format))?;
+            return Ok(Verdict::Finding);
+        }
+        done => done?,
+    };
+    print(&match args.format {
+        PlainFormat::Text => text(&done, &path, &args.target),
+        PlainFormat::Json => {
+            let log = done.log;
+            let document = json!({
+                "schema": SCHEMA,
+                "written": true,
+                "store": path,
+                "path": args.target,
+                "bytes": done.bytes,
+                "verified": log.is_some(),
+                "records": log.map(|it| it.records),
+                "head": log.map(|it| it.head.to_string()),
+            });
+            format!("{document:#}\n")
+        }
+    })?;
+    Ok(Verdict::Fine)
+}
+
+fn text(done: &BackedUp, store: &Path, target: &Path) -> String {
+    let good = style::GOOD;
+    let shown = |path: &Path| visible(&path.display().to_string());
+    let mut out = format!(
+        "{good}copied{good:#} {} to {}, {} bytes\n",
+        shown(store),
+        shown(target),
+        done.bytes
+    );
+    match done.log {
+        None => out.push_str("the copy was not verified\n"),
+        Some(log) if log.head.seq == 0 => out.push_str("intact: no records\n"),
+        Some(log) => {
+            let records = super::audit::records(log.records, log.head.seq);
+            out.push_str(&format!("intact: {records}\nhead: {}\n", log.head));
+        }
+    }
+    out
+}
+
+/// What is wrong with the copy, and so with the store.
+fn refused(found: &Verification, format: PlainFormat) -> String {
+    if format == PlainFormat::Json {
+        let document = json!({
+            "schema": SCHEMA,
+            "written": false,
+            "verified": false,
+            "verification": found.document(None),
+        });
+        return format!("{document:#}\n");
+    }
+    let (error, dim) = (style::ERROR, style::DIM);
+    let mut out = match &found.chain {
+        Err(fault) => format!(
+            "{error}refused{error:#}: {fault}\n  {}\n",
+            fault_meaning(fault)
+        ),
+        Ok(_) => format!("{error}refused{error:#}: the file is damaged\n"),
+    };
+    for line in &found.damage {
+        out.push_str(&format!("  {}\n", visible(line)));
+    }
+    out.push_str(&format!(
+        "  {dim}help:{dim:#} no copy was kept; --unverified makes one as it is\n"
+    ));
+    out
+}
+
+fn progress_bar() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("copying {bar:30} {percent} % {elapsed} {msg}");
+    let bar = ProgressBar::new(0);
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn show(bar: &ProgressBar, stage: BackupStage) {
+    match stage {
+        BackupStage::Copying(progress) => {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+        }
+        BackupStage::Verifying => bar.set_message("verifying the copy"),
+    }
+}

@@ -1,0 +1,58 @@
+//! Creates the file of a store.
+//!
+//! SQLite locks the file with POSIX advisory locks. They belong to the process, and closing any
+//! descriptor of the file releases all of them, also those that SQLite holds through another
+//! descriptor. Another process then believes that the store is not in use and removes its journal. So
+//! a file that may be open is never opened here, and the descriptor of a new file is closed before any
+//! thread can open a connection to it.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// How many symbolic links may lead from one to the next.
+const MOST_LINKS: usize = 8;
+
+/// Taken by every thread before it connects: while it is held, a new file may have an open descriptor.
+static CREATING: Mutex<()> = Mutex::new(());
+
+/// Creates an empty file that only the user can read, unless there is one.
+pub(crate) fn if_missing(path: &Path) -> io::Result<()> {
+    let _creating = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if std::fs::metadata(&path).is_ok() {
+            return Ok(());
+        }
+        match create_new(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Another process created it meanwhile, or it is a link to a missing file.
+                let Some(target) = target_of(&path) else {
+                    return Ok(());
+                };
+                path = target;
+            }
+            done => return done,
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Fails if anything has this name.
+pub(crate) fn create_new(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // The store holds the key of the hashed values. SQLite gives its journal the same mode.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
+
+fn target_of(link: &Path) -> Option<PathBuf> {
+    let target = std::fs::read_link(link).ok()?;
+    Some(match link.parent() {
+        Some(folder) => folder.join(target),
+        None => target,
+    })
+}
