@@ -1,6 +1,7 @@
 //! The `toolwarden` command: arguments in, one function per command, a report and an exit code out.
 
 mod args;
+mod ci_escape;
 mod commands;
 mod error;
 mod input;

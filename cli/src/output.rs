@@ -6,6 +6,7 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::args::DocumentFormat;
+use crate::ci_escape::in_json;
 use crate::error::CliError;
 
 /// What a command found.
@@ -203,8 +204,8 @@ impl Documents {
                 serde_json::to_string_pretty(definition)
             }
         };
-        let text = render(self.format == DocumentFormat::Jsonl)
-            .map_err(|error| self.out.failed(error.into()))?;
+        let text = render(self.format == DocumentFormat::Jsonl);
+        let text = in_json(text.map_err(|error| self.out.failed(error.into()))?);
         if self.format == DocumentFormat::Jsonl {
             self.written += 1;
             return self.out.write(&(text + "\n"));
@@ -273,8 +274,8 @@ impl Envelope {
     }
 
     pub(crate) fn push(&mut self, entry: &impl Serialize) -> Result<(), CliError> {
-        let text =
-            serde_json::to_string_pretty(entry).map_err(|error| self.out.failed(error.into()))?;
+        let text = serde_json::to_string_pretty(entry);
+        let text = in_json(text.map_err(|error| self.out.failed(error.into()))?);
         self.out.write(if self.written == 0 {
             "\n    "
         } else {

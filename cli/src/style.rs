@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use toolwarden_drift::text::is_unprintable;
 
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -8,19 +9,18 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) const PLACE: Style = AnsiColor::Cyan.on_default();
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// The text with everything escaped that a terminal would act on or a reader would not see.
+/// The text with everything escaped that a terminal or a CI runner would act on, or a reader would not see.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        let invisible = matches!(c, '\u{ad}' | '\u{61c}' | '\u{3164}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
-        if c.is_control() || invisible {
+        if is_unprintable(c) {
             // Writing to a string cannot fail.
             write!(shown, "{}", c.escape_unicode()).unwrap_or_default();
         } else {
             shown.push(c);
         }
     }
-    shown
+    crate::ci_escape::in_text(shown)
 }
 
 #[cfg(test)]
@@ -32,6 +32,10 @@ mod tests {
         assert_eq!(
             visible("a\u{1b}[31mb\u{202e}c é"),
             "a\\u{1b}[31mb\\u{202e}c é"
+        );
+        assert_eq!(
+            visible("a\u{2028}b\u{2029}\u{fe0f}\u{e0100}"),
+            "a\\u{2028}b\\u{2029}\\u{fe0f}\\u{e0100}"
         );
     }
 }

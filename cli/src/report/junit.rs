@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
 
+use toolwarden_drift::text::is_unprintable;
+
 use super::Report;
+use crate::ci_escape::in_xml;
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
@@ -74,8 +77,9 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(c),
             c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if is_unprintable(c) => escaped.push_str(&c.escape_unicode().to_string()),
             c => escaped.push(c),
         }
     }
-    escaped
+    in_xml(escaped)
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::Report;
+use crate::ci_escape::in_json;
 
 pub(super) fn render(report: &Report) -> String {
     let ids: BTreeSet<String> = report
@@ -37,7 +38,7 @@ pub(super) fn render(report: &Report) -> String {
             "results": results,
         }],
     });
-    serde_json::to_string_pretty(&sarif).unwrap_or_default() + "\n"
+    in_json(serde_json::to_string_pretty(&sarif).unwrap_or_default()) + "\n"
 }
 
 /// A path as a URI reference.

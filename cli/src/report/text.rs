@@ -12,7 +12,7 @@ pub(super) fn render(report: &Report) -> String {
         };
         text.push_str(&format!(
             "{place}{}:{}:{}{place:#}: {level}{}[{}]{level:#} {}: {} {dim}({}){dim:#}\n",
-            finding.file,
+            visible(&finding.file),
             finding.line,
             finding.column,
             finding.level.word(),

@@ -15,6 +15,7 @@ mod guard;
 mod live;
 mod pinning;
 mod probe;
+mod runner_commands;
 mod sandbox;
 mod sessions;
 mod subtle;

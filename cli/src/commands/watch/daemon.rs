@@ -19,6 +19,7 @@ use super::live::{Answer, Interrupt, ask_one, runtime};
 use super::look::{Look, look};
 use super::sources::{From, Source, config};
 use crate::args::{ApprovalArgs, DaemonArgs, PlainFormat, SourceArgs};
+use crate::ci_escape::in_json;
 use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
@@ -280,7 +281,7 @@ impl Daemon<'_> {
                 members.insert("alert".to_owned(), json!(id));
                 members.insert("drift".to_owned(), toolwarden_drift::document::tool(drift));
             }
-            return print(&format!("{entry}\n"));
+            return print(&(in_json(entry.to_string()) + "\n"));
         }
         let (dim, colour) = (
             style::DIM,

@@ -6,6 +6,7 @@ use toolwarden_model::json::Object;
 use toolwarden_schema::Callers;
 
 use super::comparison::Comparison;
+use crate::ci_escape::in_json;
 
 /// The members every document about a comparison has.
 pub(super) fn members(comparison: &Comparison<'_>) -> Object {
@@ -28,7 +29,7 @@ pub(super) fn members(comparison: &Comparison<'_>) -> Object {
 }
 
 pub(super) fn rendered(document: &Value) -> String {
-    serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
+    in_json(serde_json::to_string_pretty(document).unwrap_or_default()) + "\n"
 }
 
 /// A text that is kept as JSON.

@@ -87,8 +87,9 @@ pub(super) const fn is_blank_glyph(c: char) -> bool {
     )
 }
 
-/// Whether a character may not stand in a message.
-pub(super) fn is_unprintable(c: char) -> bool {
+/// Whether a character shows nothing, or something that a reader cannot tell from another.
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }

@@ -25,7 +25,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-pub use character::printable;
+pub use character::{is_unprintable, printable};
 pub use finding::{Detector, Finding, Weight, fresh};
 pub use scan::scan;
 pub use together::{Named, scan_together};

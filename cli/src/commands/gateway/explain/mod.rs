@@ -6,6 +6,7 @@ mod online;
 use serde_json::{Value, json};
 
 use crate::args::{PlainFormat, WhyArgs};
+use crate::ci_escape::in_json;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
@@ -24,7 +25,7 @@ pub(in crate::commands) fn run(args: &WhyArgs) -> Result<Verdict, CliError> {
             {
                 members.shift_insert(0, "schema".to_owned(), json!("toolwarden/explain/v1"));
             }
-            print(&format!("{explained:#}\n"))?;
+            print(&(in_json(format!("{explained:#}")) + "\n"))?;
         }
     }
     Ok(Verdict::of(!callable))

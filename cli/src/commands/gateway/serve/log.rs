@@ -14,6 +14,7 @@ use toolwarden_warden::inline::RaisedNotice;
 use toolwarden_warden::settings::SettingsChanges;
 
 use crate::args::LogForm;
+use crate::ci_escape::in_json;
 use crate::style::{self, visible};
 
 /// Tells events in words or in JSON.
@@ -184,6 +185,6 @@ impl Log {
         if let (Value::Object(line), Value::Object(members)) = (&mut line, members) {
             line.extend(members);
         }
-        eprintln!("{line}");
+        eprintln!("{}", in_json(line.to_string()));
     }
 }
