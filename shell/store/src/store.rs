@@ -13,6 +13,9 @@ use crate::migrations::{APPLICATION_ID, STEPS};
 /// How long a process waits for others before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a connection of this process may take between the removal of its journal and its end.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// An open store.
 pub struct Store {
     path: PathBuf,
@@ -52,6 +55,11 @@ impl Store {
             // Whether a change of the journal waits for others is up to SQLite; so is this loop.
             match Self::connect(path) {
                 Err(StoreError::Busy { .. }) if started.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                // Another thread may be closing the last connection, which removes the journal just before it
+                // says so.
+                Err(StoreError::Gone { .. }) if started.elapsed() < CLOSING => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 opened => return opened,

@@ -109,6 +109,22 @@ fn many_open_a_new_store_at_once() {
     );
 }
 
+/// Closing the last connection removes the journal; others that open the store just then are not refused.
+#[test]
+fn a_store_is_opened_while_another_thread_closes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    Store::open(&path).unwrap().value_key().unwrap();
+                }
+            });
+        }
+    });
+}
+
 #[cfg(unix)]
 #[test]
 fn only_the_user_may_read_it() {
