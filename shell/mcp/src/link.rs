@@ -1,6 +1,7 @@
 //! One connection to a server, for somebody who speaks for others.
 
 use std::fmt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -219,6 +220,11 @@ impl Link {
     /// Resolves when the connection has ended.
     pub async fn ended(&self) {
         self.inner.wire.transport.ending().wait().await;
+    }
+
+    /// How a started program ended, once the connection has ended.
+    pub async fn exit_status(&self) -> Option<ExitStatus> {
+        self.inner.wire.transport.exit_status().await
     }
 
     /// The process id of a started program.

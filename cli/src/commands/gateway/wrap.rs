@@ -49,25 +49,37 @@ async fn wrap(
         tokio::io::stdout(),
     );
     tokio::pin!(serving);
+    let mut has_warned = false;
     let ended = loop {
         tokio::select! {
             served = &mut serving => break served.map_err(GatewayCommandError::Agent),
             // A client that hangs up wants the same as one that terminates.
             Wish::End(_) | Wish::Reload = wishes.next() => break Ok(()),
             Ok(alert) = alerts.recv() => warn(&told(&alert, &store)),
-            Ok(server) = health.recv() => fares(&server.status()),
+            Ok(server) = health.recv() => has_warned |= warn_of_failure(&server.status()),
         }
     };
+    // The client may be gone before these events were read.
+    while let Ok(alert) = alerts.try_recv() {
+        warn(&told(&alert, &store));
+    }
+    if !has_warned {
+        for server in alone.gateway.upstreams() {
+            warn_of_failure(&server.status());
+        }
+    }
     alone.close().await;
     ended?;
     Ok(Verdict::Fine)
 }
 
-/// Says what is the matter with a server that is none.
-fn fares(status: &UpstreamStatus) {
-    if let (Health::Down | Health::Failed, Some(error)) = (status.health, &status.last_error) {
-        warn(&error.text);
-    }
+/// Warns of a server that does not work; says whether it did.
+fn warn_of_failure(status: &UpstreamStatus) -> bool {
+    let (Health::Down | Health::Failed, Some(error)) = (status.health, &status.last_error) else {
+        return false;
+    };
+    warn(&error.text);
+    true
 }
 
 /// What changed, and how to accept it.

@@ -1,5 +1,6 @@
 //! The links of a server: found, watched, lost, closed.
 
+use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -153,7 +154,7 @@ impl Upstream {
             Some(Slot::Open(held)) => {
                 let held = Arc::clone(held);
                 drop(life);
-                self.lost(&held);
+                self.lost(&held, None);
                 return self.find(key, face, room);
             }
             Some(Slot::Opening(attempt)) => return Ok(Found::Opening(attempt.outcome())),
@@ -173,9 +174,13 @@ impl Upstream {
         Ok(Found::Opening(outcome))
     }
 
-    /// A link ended by itself. What its program wrote last may say why.
-    pub(super) fn lost(&self, held: &Arc<HeldLink>) {
-        let noted = format!("{ENDED}{}", held.link().evidence());
+    /// A link ended by itself. How its program ended and what it wrote last may say why.
+    pub(super) fn lost(&self, held: &Arc<HeldLink>, status: Option<ExitStatus>) {
+        let evidence = held.link().evidence();
+        let noted = match status {
+            Some(status) => format!("it exited ({status}){evidence}"),
+            None => format!("{ENDED}{evidence}"),
+        };
         self.give_up_noting(held, ENDED, &noted);
     }
 
@@ -344,7 +349,7 @@ async fn watch(upstream: Weak<Upstream>, held: Weak<HeldLink>, link: Link, idle:
             return;
         };
         if ended {
-            upstream.lost(&held);
+            upstream.lost(&held, link.exit_status().await);
             return;
         }
         if idle.is_some_and(|idle| upstream.close_if_idle(&held, idle)) {

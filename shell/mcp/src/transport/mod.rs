@@ -10,6 +10,7 @@ mod process;
 mod stderr;
 mod stdio;
 
+use std::process::ExitStatus;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -125,6 +126,14 @@ impl Transport {
             Self::Stdio(stdio) => stdio.requests().stray(),
             Self::Http(_) => None,
             Self::LegacySse(sse) => sse.requests().stray(),
+        }
+    }
+
+    /// How a started program ended, once the connection has ended.
+    pub(crate) async fn exit_status(&self) -> Option<ExitStatus> {
+        match self {
+            Self::Stdio(stdio) => stdio.exit_status().await,
+            Self::Http(_) | Self::LegacySse(_) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Messages over a program's standard streams, one per line.
 
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -178,21 +179,25 @@ impl Stdio {
                 limit: self.limits.noise_bytes,
             },
             Some(Ended::Closed) => McpError::Closed,
-            Some(Ended::ByServer) | None => {
-                let ended = self.process.ended_within(EXIT_GRACE).await;
-                let status = if ended {
-                    self.process.reap().await
-                } else {
-                    None
-                };
-                all_finished(&[&self.errors], EXIT_GRACE).await;
-                McpError::Exited {
-                    method: method.to_owned(),
-                    status,
-                    evidence: self.evidence(),
-                }
-            }
+            Some(Ended::ByServer) | None => McpError::Exited {
+                method: method.to_owned(),
+                status: self.exit_status().await,
+                evidence: self.evidence(),
+            },
         }
+    }
+
+    /// How a program ended that closed its output; none while it still runs. What it wrote to its error
+    /// output is read by then.
+    pub(super) async fn exit_status(&self) -> Option<ExitStatus> {
+        let ended = self.process.ended_within(EXIT_GRACE).await;
+        let status = if ended {
+            self.process.reap().await
+        } else {
+            None
+        };
+        all_finished(&[&self.errors], EXIT_GRACE).await;
+        status
     }
 }
 

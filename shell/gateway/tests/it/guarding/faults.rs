@@ -127,6 +127,23 @@ async fn a_program_that_crashes_says_why() {
     gateway.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_exits_between_calls_says_how() {
+    const EXITS: &str = "import os, threading; threading.Timer(0.5, lambda: os._exit(4)).start()\n";
+    let program = format!("{EXITS}{}", include_str!("faulty.py"));
+    let entry = json!({"command": "python3", "args": ["-c", program], "sessions": "shared"});
+    let gateway = TestGateway::start(&json!({"servers": {"bad": entry}})).await;
+    let last_error = || {
+        let status = gateway.gateway.upstreams().swap_remove(0).status();
+        status.last_error.map(|it| it.text).unwrap_or_default()
+    };
+    until("the log can say how it ended", || {
+        last_error().starts_with("it exited (exit status: 4)")
+    })
+    .await;
+    gateway.stop().await;
+}
+
 fn exists(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
