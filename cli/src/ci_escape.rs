@@ -1,6 +1,8 @@
 //! Text from outside that a CI runner would take for a command of its own: `##[…]` and its relatives
 //! anywhere in a line (GitHub, Azure Pipelines, TeamCity), `::…::` where a line may begin (GitHub).
 
+use toolwarden_drift::text::is_unprintable;
+
 /// Where `##` begins a command: it is followed by letters, if any, and an opening bracket.
 fn is_command(after_hashes: &str) -> bool {
     after_hashes
@@ -52,15 +54,25 @@ pub(crate) fn in_text(text: String) -> String {
     safe
 }
 
-/// A JSON text. Outside of strings it has none of these, and inside an escape means the same.
+/// A JSON text, also without characters that a reader would not see. Outside of strings it has none of these,
+/// and inside an escape means the same.
 pub(crate) fn in_json(json: String) -> String {
-    let mut safe = without_hash_commands(&json, "\\u0023").unwrap_or(json);
-    for (separator, escape) in [('\u{2028}', "\\u2028"), ('\u{2029}', "\\u2029")] {
-        if safe.contains(separator) {
-            safe = safe.replace(separator, escape);
+    let safe = without_hash_commands(&json, "\\u0023").unwrap_or(json);
+    let is_hidden = |c: char| !c.is_ascii() && is_unprintable(c);
+    if safe.is_ascii() || !safe.contains(is_hidden) {
+        return safe;
+    }
+    let mut shown = String::with_capacity(safe.len() + 16);
+    for c in safe.chars() {
+        if is_hidden(c) {
+            let mut units = [0; 2];
+            let units = c.encode_utf16(&mut units).iter();
+            shown.extend(units.map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
         }
     }
-    safe
+    shown
 }
 
 /// An XML text without markup of its own, in which lines may begin anywhere.
@@ -93,7 +105,10 @@ mod tests {
         assert_eq!(text("std::fmt"), "std::fmt");
         assert_eq!(text(":::x"), "\\u{3a}::x");
         let json = |it: &str| in_json(it.to_owned());
-        assert_eq!(json("[\"##[x]\u{2028}\"]"), "[\"#\\u0023[x]\\u2028\"]");
+        assert_eq!(
+            json("[\"##[x]\u{2028}é\u{e0100}\"]"),
+            "[\"#\\u0023[x]\\u2028é\\udb40\\udd00\"]"
+        );
         let xml = |it: &str| in_xml(it.to_owned());
         assert_eq!(
             xml("a\n  ::error::b ##[c]"),
