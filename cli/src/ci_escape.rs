@@ -10,46 +10,42 @@ fn is_command(after_hashes: &str) -> bool {
         .starts_with('[')
 }
 
-/// The text with every marker written with an escape that shows what it was. `escape` writes the second `#`
-/// of a `##` that begins a command.
+/// The text with the second `#` of every `##` that begins a command written as `escape`; none where there
+/// is no such command.
 fn without_hash_commands(text: &str, escape: &str) -> Option<String> {
     if !text.contains("##") {
         return None;
     }
     let mut safe = String::with_capacity(text.len() + 8);
-    let mut rest = text;
-    while let Some(at) = rest.find("##") {
-        let (before, after) = (&rest[..at], &rest[at + 2..]);
-        safe.push_str(before);
-        safe.push('#');
-        if is_command(after) {
+    let mut after_hash = false;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        if c == '#' && after_hash && is_command(rest.as_str()) {
             safe.push_str(escape);
-            rest = after;
+            after_hash = false;
         } else {
-            // The second one may begin another pair.
-            rest = &rest[at + 1..];
+            safe.push(c);
+            after_hash = c == '#';
         }
     }
-    safe.push_str(rest);
     Some(safe)
 }
 
 /// A text for people. Lines may be wrapped anywhere, so that `::` is escaped wherever a word begins with it.
 pub(crate) fn in_text(text: String) -> String {
-    let mut safe = without_hash_commands(&text, "\\u{23}").unwrap_or(text);
-    if !safe.contains("::") {
-        return safe;
+    let text = without_hash_commands(&text, "\\u{23}").unwrap_or(text);
+    if !text.contains("::") {
+        return text;
     }
-    let begins = |at: usize| {
-        safe[..at]
-            .chars()
-            .next_back()
-            .is_none_or(char::is_whitespace)
-    };
-    let places: Vec<usize> = safe.match_indices("::").map(|(at, _)| at).collect();
-    let places: Vec<usize> = places.into_iter().filter(|at| begins(*at)).collect();
-    for at in places.into_iter().rev() {
-        safe.replace_range(at..=at, "\\u{3a}");
+    let mut safe = String::with_capacity(text.len() + 8);
+    let mut begins_word = true;
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ':' if begins_word && rest.as_str().starts_with(':') => safe.push_str("\\u{3a}"),
+            c => safe.push(c),
+        }
+        begins_word = c.is_whitespace();
     }
     safe
 }
@@ -79,9 +75,12 @@ pub(crate) fn in_json(json: String) -> String {
 pub(crate) fn in_xml(xml: String) -> String {
     let safe = without_hash_commands(&xml, "&#35;").unwrap_or(xml);
     let lines = safe.split('\n').map(|line| {
-        let start = line.len() - line.trim_start().len();
-        match line[start..].strip_prefix("::") {
-            Some(rest) => format!("{}&#58;:{rest}", &line[..start]),
+        let begin = line.trim_start();
+        match begin.strip_prefix("::") {
+            Some(rest) => {
+                let indent = line.strip_suffix(begin).unwrap_or_default();
+                format!("{indent}&#58;:{rest}")
+            }
             None => line.to_owned(),
         }
     });

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
-use super::{PlainFormat, ReportFormat, StoreArgs};
+use super::{PlainFormat, ReportFormat, Since, StoreArgs, since};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuardCommand {
@@ -67,6 +67,16 @@ Examples:
   toolwarden guard explain --call call.json
   toolwarden guard explain --tool pay --principal agent-1 --group money --state approved")]
     Explain(ExplainArgs),
+
+    /// Suggest grants from the audit log: what sufficed, what was unused
+    #[command(after_help = "\
+Reads the calls that were allowed from the audit log of the store, and compares them with the grants of
+the policy. A short log says little: give a grant up only if the log covers everything its holder does.
+
+Examples:
+  toolwarden guard suggest --policy policy.yaml
+  toolwarden guard suggest --since 30d --principal agent-1 --format json")]
+    Suggest(SuggestArgs),
 }
 
 /// Which policy.
@@ -104,6 +114,22 @@ pub(crate) struct CallArgs {
     /// The tool to call
     #[arg(long, value_name = "NAME", group = "which")]
     pub(crate) tool: Option<String>,
+
+    /// The resource to read, by its address
+    #[arg(long, value_name = "ADDRESS", group = "which")]
+    pub(crate) resource: Option<String>,
+
+    /// The prompt to get
+    #[arg(long, value_name = "NAME", group = "which")]
+    pub(crate) prompt: Option<String>,
+
+    /// The skill to get, by its address
+    #[arg(long, value_name = "ADDRESS", group = "which")]
+    pub(crate) skill: Option<String>,
+
+    /// The server that offers the resource, prompt or skill
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["call", "tool"])]
+    pub(crate) server: Option<String>,
 
     /// Who calls it
     #[arg(long, value_name = "NAME", conflicts_with = "call")]
@@ -253,6 +279,26 @@ pub(crate) struct SimulateArgs {
     /// Take this for the load of the system, for conditions that depend on it
     #[arg(long, value_name = "NUMBER")]
     pub(crate) load: Option<f64>,
+
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: PlainFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SuggestArgs {
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
+
+    #[command(flatten)]
+    pub(crate) kept: StoreArgs,
+
+    /// Use calls of this time and later: a time, a date, or a duration such as 30d
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Since>,
+
+    /// Show this principal only
+    #[arg(long, value_name = "NAME")]
+    pub(crate) principal: Option<String>,
 
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,

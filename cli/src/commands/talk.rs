@@ -9,7 +9,7 @@ use crate::style;
 
 /// Says a line to whoever runs the command.
 pub(crate) fn say(line: &str) {
-    eprintln!("{line}");
+    eprintln!("{}", toolwarden_mcp::masked(line));
 }
 
 /// Says why a part of the work could not be done, while the rest goes on.

@@ -197,6 +197,7 @@ const fn store_help(error: &StoreError) -> Option<&'static str> {
             Some("check the path and its permissions, or name another with --store")
         }
         StoreError::NoAuditHead { .. } => Some("`toolwarden audit verify` says more"),
+        StoreError::OverQuota { .. } => Some("remove old records, or raise `store_quota`"),
         StoreError::Copy { .. } => Some("check the space and the permissions where the copy goes"),
         StoreError::Sqlite { .. } => None,
     }

@@ -245,6 +245,7 @@ impl CliError {
         let (error, place, dim) = (style::ERROR, style::PLACE, style::DIM);
         // What a server printed before it died has lines of its own.
         let message = self.to_string();
+        let message = toolwarden_mcp::masked(&message);
         let lines: Vec<String> = message.lines().map(style::visible).collect();
         eprintln!("{error}error{error:#}: {}", lines.join("\n    "));
         if let Self::Json {
@@ -263,7 +264,7 @@ impl CliError {
         if let Some(cause) = std::error::Error::source(self).filter(|_| !self.tells_its_cause()) {
             eprintln!(
                 "  {dim}cause:{dim:#} {}",
-                style::visible(&cause.to_string())
+                style::visible(&toolwarden_mcp::masked(&cause.to_string()))
             );
         }
         if let Some(help) = self.help() {

@@ -12,6 +12,7 @@ mod crash;
 mod dialect_tables;
 mod gateway;
 mod guard;
+mod hostile_definitions;
 mod live;
 mod pinning;
 mod probe;

@@ -31,6 +31,20 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// The options of a comparison of two tools that starts now: its time limit counts from here.
+    fn started(&self) -> Self {
+        let time = self.budget.time.started();
+        Self {
+            budget: Budget {
+                time,
+                ..self.budget
+            },
+            ..*self
+        }
+    }
+}
+
 /// What changed between two observations of one tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
@@ -103,6 +117,7 @@ pub fn compare(
     if same && old.layout == new.layout && calls.is_empty() {
         return drift;
     }
+    let options = &options.started();
     let maker = Maker { tool: new.name };
     let (before, changes) = schema_facet(old, new, Facet::Input, options, calls, &maker);
     drift.input = before;

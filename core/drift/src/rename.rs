@@ -67,8 +67,15 @@ pub(crate) struct Matched<'v> {
 /// name once.
 pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec<Matched<'v>> {
     let mut pairs = Vec::new();
-    for from in gone.iter().take(MAX_NAMES) {
-        for to in come.iter().take(MAX_NAMES) {
+    let read = |all: &[Candidate<'v>]| -> Vec<Traits<'v>> {
+        if gone.is_empty() || come.is_empty() {
+            return Vec::new();
+        }
+        all.iter().take(MAX_NAMES).map(Traits::of).collect()
+    };
+    let (gone_traits, come_traits) = (read(gone), read(come));
+    for from in &gone_traits {
+        for to in &come_traits {
             if are_opposed(from.name, to.name) {
                 continue;
             }
@@ -98,31 +105,62 @@ pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec
     pairs
 }
 
-fn likeness(from: &Candidate<'_>, to: &Candidate<'_>) -> f64 {
+/// What two candidates are compared by, read once for all pairs.
+struct Traits<'v> {
+    name: &'v str,
+    schema: Option<&'v Value>,
+    meaning: Option<String>,
+    meaning_without_null: Option<String>,
+    words: BTreeSet<String>,
+}
+
+impl<'v> Traits<'v> {
+    fn of(candidate: &Candidate<'v>) -> Self {
+        let Candidate {
+            name,
+            schema,
+            description,
+        } = *candidate;
+        let meaning = schema.and_then(canonical_text);
+        let narrowed = schema.map(without_null);
+        let meaning_without_null = match (schema, narrowed) {
+            (Some(whole), Some(narrowed)) if !std::ptr::eq(whole, narrowed) => {
+                canonical_text(narrowed)
+            }
+            _ => meaning.clone(),
+        };
+        Self {
+            name,
+            schema,
+            meaning,
+            meaning_without_null,
+            words: words(description),
+        }
+    }
+}
+
+fn likeness(from: &Traits<'_>, to: &Traits<'_>) -> f64 {
+    let same = |from: &Option<String>, to: &Option<String>| from.is_some() && from == to;
     let schema = match (from.schema, to.schema) {
-        (Some(from), Some(to)) if same_meaning(from, to) => 1.0,
-        (Some(from), Some(to)) if same_meaning(without_null(from), without_null(to)) => 0.9,
+        (Some(_), Some(_)) if same(&from.meaning, &to.meaning) => 1.0,
+        (Some(_), Some(_)) if same(&from.meaning_without_null, &to.meaning_without_null) => 0.9,
         (Some(from), Some(to)) if from.get("type") == to.get("type") => 0.4,
         (None, None) => 0.4,
         _ => 0.0,
     };
     let name = name_likeness(from.name, to.name);
-    let (old, new) = (words(from.description), words(to.description));
+    let (old, new) = (&from.words, &to.words);
     if old.is_empty() && new.is_empty() {
         return 0.5 * schema + 0.5 * name;
     }
-    let shared = old.intersection(&new).count();
-    let all = old.union(&new).count().max(1);
+    let shared = old.intersection(new).count();
+    let all = old.union(new).count().max(1);
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts of words are small numbers"
     )]
     let text = shared as f64 / all as f64;
     0.4 * schema + 0.4 * text + 0.2 * name
-}
-
-fn same_meaning(from: &Value, to: &Value) -> bool {
-    matches!((canonical_text(from), canonical_text(to)), (Some(from), Some(to)) if from == to)
 }
 
 /// A schema without the branch for null beside its only other one.

@@ -14,11 +14,20 @@ impl Denial {
         let sentence = match self.code {
             Code::Allowed => "Make the call.",
             Code::UnknownTool => "List the tools again, and call one of those by its exact name.",
+            Code::NotOffered => {
+                "List what is there again, and ask for something in the list by its exact name."
+            }
+            Code::MalformedName => {
+                "Call the tool by its exact name, without white space around it."
+            }
             Code::Quarantined => {
                 "Do not call it again. Go on without this tool, or ask a person to review and approve it."
             }
             Code::GroupsNotGranted => {
                 "Ask only for groups that are granted to you, or name no groups. A person can grant more."
+            }
+            Code::GroupsBeyondSession => {
+                "Ask only for groups that the session was opened with, or open another session."
             }
             Code::UnknownGroup => "Ask only for groups that exist, or name no groups.",
             Code::FilteredByGroup => {
@@ -31,11 +40,19 @@ impl Denial {
                 "Do not call it again: a rule forbids it. Go on without this tool, or ask a person."
             }
             Code::FilteredByState => return self.advice_on_state(),
+            Code::StateUsed => {
+                "Do not call it again: what was approved has been used. Ask for another approval first."
+            }
             Code::MissingPermissions => {
                 "Do not call it again. Ask a person to do this step, or to grant the missing permissions."
             }
             Code::RateLimited | Code::RateCapacity => return self.advice_on_waiting(),
-            Code::InvalidInput => return self.advice_on_input(),
+            Code::InvalidInput | Code::NumberOutOfRange | Code::KeyCase => {
+                return self.advice_on_input();
+            }
+            Code::ApprovalMismatch => {
+                "Call it with the arguments that were approved, or ask for approval of these."
+            }
             Code::BrokenSchema => {
                 "Do not call it again: the tool's own schema is broken, whatever the arguments. Ask a person."
             }
@@ -43,6 +60,45 @@ impl Denial {
             Code::AuditUnavailable => {
                 "The call was not made, because it cannot be recorded now. Try again later."
             }
+        };
+        sentence.to_owned()
+    }
+
+    /// As [`Self::advice`], for the use of anything but a tool.
+    #[must_use]
+    pub fn advice_besides_tools(&self) -> String {
+        let sentence = match self.code {
+            Code::Quarantined => "Go on without it, or ask a person to review and approve it.",
+            Code::FilteredByGroup => {
+                "Use what is listed, or ask for one of its groups if you were granted it."
+            }
+            Code::GroupOff => {
+                "It is off under the present circumstances. Go on without it, or try again later."
+            }
+            Code::DeniedByRule => {
+                "Do not ask for it again: a rule forbids it. Go on without it, or ask a person."
+            }
+            Code::MissingPermissions => {
+                "Do not ask for it again. Ask a person to grant the missing permissions."
+            }
+            Code::Allowed
+            | Code::UnknownTool
+            | Code::NotOffered
+            | Code::MalformedName
+            | Code::GroupsNotGranted
+            | Code::GroupsBeyondSession
+            | Code::UnknownGroup
+            | Code::FilteredByState
+            | Code::StateUsed
+            | Code::RateLimited
+            | Code::RateCapacity
+            | Code::InvalidInput
+            | Code::NumberOutOfRange
+            | Code::KeyCase
+            | Code::ApprovalMismatch
+            | Code::BrokenSchema
+            | Code::TooManySessions
+            | Code::AuditUnavailable => return self.advice(),
         };
         sentence.to_owned()
     }
@@ -56,11 +112,19 @@ impl Denial {
                 "Check the name and that the tool's server is up and lists it; under `unlisted: hide`, name \
                  the tool in the policy."
             }
+            Code::NotOffered => {
+                "Check the name and that a server that offers it is up; under `unlisted: hide`, name it in \
+                 the policy."
+            }
+            Code::MalformedName => "Correct the name of the tool in the client.",
             Code::Quarantined => {
                 "Review the change and approve it, or take the tool out of `quarantine` in the policy."
             }
             Code::GroupsNotGranted => {
                 "Grant the groups to the principal or to one of its roles, or let the client ask for fewer."
+            }
+            Code::GroupsBeyondSession => {
+                "Let the client ask for all groups it needs when it opens its session."
             }
             Code::UnknownGroup => {
                 "Put a tool into the group, correct its name in the request, or set `strict_groups: false`."
@@ -76,12 +140,18 @@ impl Denial {
                 "Move the session on with a tool that leads to a state named here, or add the session's \
                  state to the tool's `available_in_states`."
             }
+            Code::StateUsed => {
+                "Enter the state again with a tool that leads to it, or close the session."
+            }
             Code::MissingPermissions => {
                 "Grant the missing permissions to the principal or to one of its roles."
             }
             Code::RateLimited => "Wait, or raise the tool's `rate_limit`.",
             Code::RateCapacity => "Wait until other principals are idle.",
-            Code::InvalidInput => "Correct the arguments.",
+            Code::InvalidInput | Code::NumberOutOfRange | Code::KeyCase => "Correct the arguments.",
+            Code::ApprovalMismatch => {
+                "Call with the values that were approved, or have these approved."
+            }
             Code::BrokenSchema => "Correct the tool's schema in the policy or at its server.",
             Code::TooManySessions => "Close sessions, or shorten `sessions.idle`.",
             Code::AuditUnavailable => {

@@ -34,10 +34,16 @@ pub enum Code {
     Allowed,
     /// No such tool.
     UnknownTool,
+    /// No server offers the resource, prompt, skill or method, or the policy hides it.
+    NotOffered,
+    /// The name of the tool has white space around it.
+    MalformedName,
     /// The tool is quarantined.
     Quarantined,
     /// Groups are requested that are not granted.
     GroupsNotGranted,
+    /// Groups are requested that the session was not opened with.
+    GroupsBeyondSession,
     /// A group is requested that no tool is in, and the policy is strict.
     UnknownGroup,
     /// The tool is in no requested group.
@@ -48,6 +54,8 @@ pub enum Code {
     DeniedByRule,
     /// The tool is not available in the session's state.
     FilteredByState,
+    /// The session's state allows one call, and that one was permitted before.
+    StateUsed,
     /// The principal lacks permissions.
     MissingPermissions,
     /// Too many calls.
@@ -56,6 +64,12 @@ pub enum Code {
     RateCapacity,
     /// The arguments do not satisfy the schema.
     InvalidInput,
+    /// A number in the arguments is larger than a double can hold.
+    NumberOutOfRange,
+    /// A key in the arguments differs from a declared one only in case.
+    KeyCase,
+    /// The arguments differ from those the session's state was entered with.
+    ApprovalMismatch,
     /// The tool's schema cannot be used.
     BrokenSchema,
     /// There are too many sessions to hold one more.
@@ -98,17 +112,24 @@ impl Code {
     pub const ALL: &[Self] = &[
         Self::Allowed,
         Self::UnknownTool,
+        Self::NotOffered,
+        Self::MalformedName,
         Self::Quarantined,
         Self::GroupsNotGranted,
+        Self::GroupsBeyondSession,
         Self::UnknownGroup,
         Self::FilteredByGroup,
         Self::GroupOff,
         Self::DeniedByRule,
         Self::FilteredByState,
+        Self::StateUsed,
         Self::MissingPermissions,
         Self::RateLimited,
         Self::RateCapacity,
         Self::InvalidInput,
+        Self::NumberOutOfRange,
+        Self::KeyCase,
+        Self::ApprovalMismatch,
         Self::BrokenSchema,
         Self::TooManySessions,
         Self::AuditUnavailable,
@@ -120,17 +141,24 @@ impl Code {
         match self {
             Self::Allowed => "allowed",
             Self::UnknownTool => "unknown_tool",
+            Self::NotOffered => "not_offered",
+            Self::MalformedName => "malformed_name",
             Self::Quarantined => "quarantined",
             Self::GroupsNotGranted => "groups_not_granted",
+            Self::GroupsBeyondSession => "groups_beyond_session",
             Self::UnknownGroup => "unknown_group",
             Self::FilteredByGroup => "filtered_by_group",
             Self::GroupOff => "group_off",
             Self::DeniedByRule => "denied_by_rule",
             Self::FilteredByState => "filtered_by_state",
+            Self::StateUsed => "state_used",
             Self::MissingPermissions => "missing_permissions",
             Self::RateLimited => "rate_limited",
             Self::RateCapacity => "rate_capacity",
             Self::InvalidInput => "invalid_input",
+            Self::NumberOutOfRange => "number_out_of_range",
+            Self::KeyCase => "key_case",
+            Self::ApprovalMismatch => "approval_mismatch",
             Self::BrokenSchema => "broken_schema",
             Self::TooManySessions => "too_many_sessions",
             Self::AuditUnavailable => "audit_unavailable",
@@ -142,17 +170,22 @@ impl Code {
     pub const fn gate(self) -> Option<Gate> {
         Some(match self {
             Self::Allowed => return None,
-            Self::UnknownTool => Gate::Known,
+            Self::UnknownTool | Self::NotOffered | Self::MalformedName => Gate::Known,
             Self::Quarantined => Gate::Quarantine,
             Self::GroupsNotGranted
+            | Self::GroupsBeyondSession
             | Self::UnknownGroup
             | Self::FilteredByGroup
             | Self::GroupOff
             | Self::DeniedByRule => Gate::Group,
-            Self::FilteredByState | Self::TooManySessions => Gate::State,
+            Self::FilteredByState | Self::StateUsed | Self::TooManySessions => Gate::State,
             Self::MissingPermissions => Gate::Permission,
             Self::RateLimited | Self::RateCapacity => Gate::Rate,
-            Self::InvalidInput | Self::BrokenSchema => Gate::Input,
+            Self::InvalidInput
+            | Self::NumberOutOfRange
+            | Self::KeyCase
+            | Self::ApprovalMismatch
+            | Self::BrokenSchema => Gate::Input,
             Self::AuditUnavailable => Gate::Audit,
         })
     }
@@ -241,6 +274,15 @@ impl Denial {
         let mut denial = Self::new(Code::InvalidInput, format!("{INPUT_FAILED}{message}"));
         denial.faults.push(Fault::of_whole(message));
         denial
+    }
+
+    /// The denial of groups that a session was not opened with.
+    pub fn beyond_session(groups: &[&str]) -> Self {
+        let reason = format!(
+            "the session was not opened with the requested tool groups: {}",
+            groups.join(", ")
+        );
+        Self::new(Code::GroupsBeyondSession, reason)
     }
 
     /// The denial of one session too many.

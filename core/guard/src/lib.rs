@@ -15,6 +15,7 @@ mod input;
 mod lint;
 mod policy;
 mod redact;
+mod suggest;
 mod window;
 
 pub use bind::{Unbindable, bind};
@@ -24,16 +25,19 @@ pub use condition::{
 pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
 pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
 pub use guard::{
-    Admitted, Amendment, Availability, Discovered, GroupSummary, Guard, LeftOut, Metered, NameRef,
-    Overrun, Permit, Request, RequestedGroups, SchemaFault, Step, ToolFacts, VariantTool,
+    Admitted, Amendment, Availability, BoundValues, Discovered, Feature, GroupSummary, Guard,
+    LeftOut, Metered, NameRef, Overrun, Permit, ReachableFeatures, Request, RequestedGroups,
+    SchemaFault, Step, ToolFacts, ToolIdentity, VariantTool,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
-    Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess, Grants,
-    GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure, OutputMode, Permission,
-    PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
-    ReadPolicy, RequestRules, SessionRules, States, ToolPolicy, Unlisted, group_and_parents,
+    Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess,
+    FeatureKind, Grants, GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure,
+    OutputMode, Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
+    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, StatePolicy, States,
+    ToolPolicy, Unlisted, group_and_parents,
 };
 pub use redact::{REDACTED, Redaction};
+pub use suggest::{Suggestion, Usage, suggest};
 pub use toolwarden_model::document::{Document, InvalidDuration, duration};
 pub use window::{Limit, RetryAfter, Window};

@@ -1,4 +1,5 @@
 //! Judges pairs of schemas from standard input, one JSON object per line: `{"old", "new", "open"?}`.
+//! An argument is a time limit for each comparison in milliseconds.
 //! Writes `{"verdict", "witness"?, "reason"?, "micros"}` per line. For comparisons with other
 //! programs.
 #![expect(
@@ -8,12 +9,22 @@
 )]
 
 use std::io::{self, BufRead as _};
-use std::time::Instant;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Policy, Verdict, compare};
+use toolwarden_schema::{Budget, Policy, TimeLimit, Verdict, compare};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let limit = std::env::args()
+        .nth(1)
+        .map(|word| word.parse())
+        .transpose()?;
+    let limit = limit.map(|it| TimeLimit::new(now, Duration::from_millis(it)));
+    let budget = Budget {
+        time: limit.unwrap_or(TimeLimit::NONE),
+        ..Budget::default()
+    };
     for line in io::stdin().lock().lines() {
         let pair: Value = serde_json::from_str(&line?)?;
         let side = |key: &str| pair.get(key).cloned().unwrap_or(Value::Bool(true));
@@ -23,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             _ => Policy::STRICT,
         };
         let start = Instant::now();
-        let verdict = compare(&old, &new, policy, Budget::default());
+        let verdict = compare(&old, &new, policy, budget);
         let micros = start.elapsed().as_micros();
         let told = match verdict {
             Verdict::Equivalent(_) => json!({"verdict": "equivalent"}),
@@ -40,4 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{told}");
     }
     Ok(())
+}
+
+fn now() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
 }

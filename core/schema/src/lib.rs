@@ -13,6 +13,7 @@ mod question;
 mod set;
 mod solve;
 mod text;
+mod time_limit;
 mod verdict;
 mod witness;
 
@@ -20,5 +21,6 @@ pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare};
 pub use obstacle::{Obstacle, Side};
 pub use policy::{Budget, Callers, Domain, Formats, Policy};
 pub use prepare::with_plain_references;
+pub use time_limit::TimeLimit;
 pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
 pub use witness::{InvalidSchema, Rejection, Validator};

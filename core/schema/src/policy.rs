@@ -1,5 +1,7 @@
 use std::num::NonZeroU32;
 
+use crate::time_limit::TimeLimit;
+
 /// What callers may send, and what of a schema decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -67,6 +69,8 @@ pub struct Budget {
     pub branches: NonZeroU32,
     /// Values checked while a witness is shrunk.
     pub shrinks: u32,
+    /// How long it may take.
+    pub time: TimeLimit,
 }
 
 impl Default for Budget {
@@ -77,6 +81,7 @@ impl Default for Budget {
             depth: 48,
             branches: NonZeroU32::MIN.saturating_add(2_047),
             shrinks: 500,
+            time: TimeLimit::NONE,
         }
     }
 }

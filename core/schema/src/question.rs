@@ -66,7 +66,9 @@ impl Question<'_, '_> {
                 obstacles: Vec::new(),
             });
         }
-        if let Some(inclusion) = self.second_opinion(arena, texts, steps) {
+        if !budget.time.is_over()
+            && let Some(inclusion) = self.second_opinion(arena, texts, steps)
+        {
             return inclusion;
         }
         let mut found = places(self.from.raw, Side::Old, &obstacles);
@@ -75,7 +77,9 @@ impl Question<'_, '_> {
             .iter()
             .any(|name| matches!(*name, "budget" | "depth"));
         Inclusion::Unknown(Unknown {
-            reason: if spent {
+            reason: if budget.time.is_over() {
+                Reason::Time
+            } else if spent {
                 Reason::Budget
             } else {
                 Reason::Undecided
@@ -117,7 +121,7 @@ impl Question<'_, '_> {
         if !proves(value) {
             return Ok(None);
         }
-        let value = shrink(value.clone(), self.budget.shrinks, &proves);
+        let value = shrink(value.clone(), &self.budget, &proves);
         let rejection = to.rejection(&value, self.receivers);
         Ok(rejection.map(|rejection| Witness::new(value, rejection)))
     }
@@ -149,6 +153,9 @@ impl Question<'_, '_> {
                 engine: Engine::Algebra,
                 steps,
             }));
+        }
+        if self.budget.time.is_over() {
+            return None;
         }
         let difference = algebra.difference(&from, &to)?;
         let lifted = lift(&difference, self.formats).ok()?;

@@ -103,6 +103,8 @@ pub enum Reason {
     Invalid(String),
     /// The comparison would cost more than it may.
     Budget,
+    /// The comparison took longer than it may.
+    Time,
     /// The schemas say something no rule decides.
     Undecided,
 }
@@ -114,6 +116,7 @@ impl Reason {
         match self {
             Self::Invalid(message) => message,
             Self::Budget => "the comparison left its budget",
+            Self::Time => "the comparison took longer than its time limit",
             Self::Undecided => "no rule decides what the schemas say",
         }
     }

@@ -52,6 +52,7 @@ impl Gateway {
             observations: figures.taken(),
             dropped_observations: figures.dropped(),
             dropped_alerts,
+            store: self.guard().log().usage(),
         };
         self.metrics().text(self.guard(), &reading)
     }

@@ -17,7 +17,8 @@ use toolwarden_warden::inline::{Checked, InlineWatch};
 use toolwarden_warden::settings::Settings;
 
 use crate::catalogue::{
-    Kind, KnownTools, ListError, Looking, Names, Naming, Shelf, ToolList, collision,
+    Kind, KnownTools, ListError, Looking, Named, Names, Naming, Shelf, ToolList, collision,
+    malformed,
 };
 use crate::conversation::{Conversation, Conversations, TaskOwners};
 use crate::metrics::GatewayMetrics;
@@ -270,6 +271,8 @@ impl Gateway {
         let mut directory = Directory::default();
         let mut tools = Vec::new();
         let mut variants = Vec::new();
+        let mut identities = BTreeMap::new();
+        let servers: Vec<Arc<str>> = known.iter().map(|(server, _)| Arc::clone(server)).collect();
         for (shelf, (server, known)) in shelves.iter().zip(&known) {
             let settings = shelf.upstream.settings();
             let defaults = settings
@@ -284,8 +287,14 @@ impl Gateway {
                     continue;
                 };
                 let make = |text: &RawValue| policy(text, shown, defaults, output);
-                let renamed = naming.out_of_policy(name, shown, &self.shared.guard);
-                let for_all = unread.clone().or(renamed);
+                let named = Named {
+                    server: Arc::clone(server),
+                    name: Arc::clone(name),
+                };
+                let identity = naming.identity(&named, &names, &servers);
+                let conflict = self.shared.guard.rule_conflict(&identity);
+                let for_all = unread.clone().or(conflict).or_else(|| malformed(name));
+                identities.insert(Arc::clone(shown), identity);
                 let why = of_name.withheld_from_others().or_else(|| for_all.clone());
                 if let Some(why) = why {
                     directory.withheld.insert(shown.to_string(), why);
@@ -305,10 +314,29 @@ impl Gateway {
             }
         }
         let withheld = directory.withheld.clone();
-        let faults = self.guard().discover_variants(tools, withheld, variants);
+        let faults = self
+            .guard()
+            .discover_served(tools, withheld, variants, identities);
         self.shared.metrics.schemas_unusable(faults.len());
         directory.tools = names;
         self.shared.directory.store(Arc::new(directory));
+    }
+
+    /// Gives the guard the servers, with the rules for what they offer and the policy does not name.
+    pub(crate) fn set_server_rules(&self, shelves: &[Arc<Shelf>]) {
+        let rules = shelves.iter().filter_map(|shelf| {
+            let upstream = &shelf.upstream;
+            let settings = upstream.settings();
+            let defaults = settings.tool_defaults.as_ref();
+            let rules = match defaults.map(ToolPolicy::read_defaults) {
+                None => ToolPolicy::discovered("", None, None, None, None),
+                Some(Ok(defaults)) => defaults,
+                // What has rules that cannot be read is not offered.
+                Some(Err(_)) => return None,
+            };
+            Some((upstream.name().into(), Arc::new(rules)))
+        });
+        self.guard().set_servers(rules.collect());
     }
 
     /// The request log of every session that ends from now on.
@@ -386,6 +414,9 @@ impl Gateway {
         let idle = self.settings().session_idle;
         for gone in self.shared.conversations.expire(self.now(), idle) {
             self.forget(&gone);
+        }
+        for shelf in self.shelves().iter() {
+            shelf.retain_sessions(|id| self.shared.conversations.peek(id).is_some());
         }
         self.shared.parking.expire(Instant::now());
     }

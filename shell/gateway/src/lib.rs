@@ -15,6 +15,7 @@ pub mod runtime;
 pub mod traces;
 
 mod agent;
+mod blocking;
 mod counting;
 mod gateway;
 mod outlet;

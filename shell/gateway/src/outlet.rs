@@ -25,7 +25,7 @@ pub struct Interim(Arc<Pipe>);
 /// channels of the runtime make room for the first messages beforehand.
 #[derive(Debug, Default)]
 struct Pipe {
-    messages: Mutex<VecDeque<String>>,
+    messages: Mutex<Waiting>,
     outlets: AtomicUsize,
     unread: AtomicBool,
     /// The server answers by a stream, so that the agent gets one, too.
@@ -33,6 +33,20 @@ struct Pipe {
     /// Wakes the writer of the stream when the server ended its own before the answer.
     interrupted: Notify,
     news: Notify,
+}
+
+/// Messages that an agent has not read yet.
+#[derive(Debug, Default)]
+struct Waiting {
+    messages: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Waiting {
+    /// Whether one more message may wait. Where none does, it may have any size.
+    fn has_room(&self, message: &str, most: usize) -> bool {
+        self.messages.is_empty() || self.bytes + message.len() <= most
+    }
 }
 
 impl Outlet {
@@ -52,28 +66,30 @@ impl Outlet {
 
     /// Sends a message, unless nobody reads or too much waits. Says whether it was taken.
     pub fn send(&self, message: String) -> bool {
-        self.put(message, has_room)
+        self.put(message, |waiting, message| {
+            waiting.has_room(message, WAITING_BYTES) && waiting.messages.len() < WAITING
+        })
     }
 
     /// Sends an answer, unless nobody reads. There is one for each request and nothing in its place, so
     /// that much may wait.
     pub fn answer(&self, message: String) -> bool {
         self.put(message, |waiting, message| {
-            let bytes: usize = waiting.iter().map(String::len).sum();
-            waiting.is_empty() || bytes + message.len() <= ANSWER_BYTES
+            waiting.has_room(message, ANSWER_BYTES)
         })
     }
 
-    fn put(&self, message: String, fits: fn(&VecDeque<String>, &str) -> bool) -> bool {
+    fn put(&self, message: String, fits: fn(&Waiting, &str) -> bool) -> bool {
         let Some(pipe) = self.0.as_ref().filter(|_| self.is_open()) else {
             return false;
         };
-        let mut messages = pipe.messages();
-        if !fits(&messages, &message) {
+        let mut waiting = pipe.waiting();
+        if !fits(&waiting, &message) {
             return false;
         }
-        messages.push_back(message);
-        drop(messages);
+        waiting.bytes += message.len();
+        waiting.messages.push_back(message);
+        drop(waiting);
         pipe.news.notify_one();
         true
     }
@@ -170,7 +186,10 @@ impl Interim {
 
     /// The next message, if there is one.
     pub fn try_recv(&mut self) -> Option<String> {
-        self.0.messages().pop_front()
+        let mut waiting = self.0.waiting();
+        let message = waiting.messages.pop_front()?;
+        waiting.bytes -= message.len();
+        Some(message)
     }
 }
 
@@ -181,17 +200,10 @@ impl Drop for Interim {
 }
 
 impl Pipe {
-    fn messages(&self) -> MutexGuard<'_, VecDeque<String>> {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
         // A message is added or taken in one step, so what a panic leaves behind is whole.
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether one more message may wait. Where none does, it may have any size.
-fn has_room(waiting: &VecDeque<String>, message: &str) -> bool {
-    let bytes: usize = waiting.iter().map(String::len).sum();
-    let is_small = waiting.is_empty() || bytes + message.len() <= WAITING_BYTES;
-    is_small && waiting.len() < WAITING
 }
 
 #[cfg(test)]

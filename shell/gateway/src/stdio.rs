@@ -11,9 +11,10 @@ use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::PROTOCOL_VERSION;
 use toolwarden_mcp::serve::answer::{self, on_one_line};
 use toolwarden_mcp::serve::ladder::check_without_headers;
-use toolwarden_mcp::{Message, RpcError};
+use toolwarden_mcp::{InvalidMessage, Message, RpcError};
 
 use crate::agent::Agent;
+use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::outlet::Outlet;
@@ -100,10 +101,14 @@ impl Serving {
     }
 
     async fn take(&mut self, line: &[u8]) {
-        let messages = match Message::parse_all(line) {
+        let messages = match read_messages(line, &self.gateway.settings().listen) {
             Ok(messages) => messages,
             Err(invalid) => {
-                self.refuse(PARSE_ERROR, &invalid.to_string()).await;
+                let code = match invalid {
+                    InvalidMessage::TooMany { .. } => INVALID_REQUEST,
+                    _ => PARSE_ERROR,
+                };
+                self.refuse(code, &invalid.to_string()).await;
                 return;
             }
         };
@@ -118,7 +123,10 @@ impl Serving {
     }
 
     async fn initialize(&mut self, id: &RawValue, params: Option<&RawValue>) {
-        let begun = self.gateway.initialize(&self.principal, params, None).await;
+        let begun = self
+            .gateway
+            .initialize(&self.principal, None, params, None)
+            .await;
         match begun {
             Ok(begun) => {
                 // Nothing goes out before the answer.
@@ -176,6 +184,7 @@ impl Serving {
         let asked = Arc::new(Asked {
             conversation,
             agent,
+            claims: None,
             groups: None,
             outlet,
             id,

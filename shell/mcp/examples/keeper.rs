@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use toolwarden_mcp::{Client, Command, Endpoint, Limits, reaper};
+use toolwarden_mcp::{Client, Command, Endpoint, Inherit, Limits, reaper};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         program,
         args: args.collect(),
         env: Vec::new(),
+        inherit: Inherit::default(),
         directory: None,
         shows_errors: false,
     });

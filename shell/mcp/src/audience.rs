@@ -8,6 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::codes::METHOD_NOT_FOUND;
 use crate::correlate::Outcome;
+use crate::flood::{FloodGate, Flooded};
+use crate::limits::Limits;
 use crate::message::{Message, RpcError};
 use crate::serve::answer;
 
@@ -70,6 +72,9 @@ impl From<Message> for Received {
 pub(crate) struct Ear {
     audience: Option<Arc<dyn Audience>>,
     is_open: AtomicBool,
+    /// How much may come; none is any amount.
+    gate: Option<FloodGate>,
+    is_flooded: AtomicBool,
 }
 
 impl Ear {
@@ -78,7 +83,29 @@ impl Ear {
         Self {
             audience: Some(audience),
             is_open: AtomicBool::new(false),
+            gate: None,
+            is_flooded: AtomicBool::new(false),
         }
+    }
+
+    /// The ear for as many messages as the limits allow.
+    pub(crate) fn bounded(mut self, limits: &Limits) -> Self {
+        self.gate = Some(FloodGate::new(limits));
+        self
+    }
+
+    /// Whether the server sent more than it may.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.is_flooded.load(Ordering::Acquire)
+    }
+
+    /// Counts a message.
+    pub(crate) fn admit(&self, message: &FromServer) -> Result<(), Flooded> {
+        let admitted = self.gate.as_ref().map_or(Ok(()), |it| it.admit(message));
+        if admitted.is_err() {
+            self.is_flooded.store(true, Ordering::Release);
+        }
+        admitted
     }
 
     /// From now on the audience can answer.
@@ -87,8 +114,9 @@ impl Ear {
     }
 
     /// Passes a message on, or returns the answer to send.
-    pub(crate) fn hear(&self, message: FromServer) -> Option<String> {
-        match (&self.audience, &message) {
+    pub(crate) fn hear(&self, message: FromServer) -> Result<Option<String>, Flooded> {
+        self.admit(&message)?;
+        Ok(match (&self.audience, &message) {
             (None, FromServer::Request { id, method, .. }) => Some(own_answer(id, method)),
             (None, FromServer::Notification { .. }) => None,
             // Before the connection is open nobody can answer, and a server may wait for this.
@@ -101,7 +129,7 @@ impl Ear {
                 audience.hear(message);
                 None
             }
-        }
+        })
     }
 }
 
@@ -146,11 +174,13 @@ mod tests {
     fn without_an_audience_requests_are_answered() {
         let ear = Ear::default();
         assert_eq!(
-            ear.hear(request("1", "ping")).unwrap(),
+            ear.hear(request("1", "ping")).unwrap().unwrap(),
             r#"{"jsonrpc":"2.0","id":1,"result":{}}"#
         );
         assert_eq!(
-            ear.hear(request(r#""a\u0041""#, "roots/list")).unwrap(),
+            ear.hear(request(r#""a\u0041""#, "roots/list"))
+                .unwrap()
+                .unwrap(),
             r#"{"jsonrpc":"2.0","id":"a\u0041","error":{"code":-32601,"message":"method `roots/list` is not offered by this client"}}"#
         );
     }
@@ -160,10 +190,10 @@ mod tests {
         let heard = Arc::new(Heard::default());
         let audience: Arc<dyn Audience> = Arc::<Heard>::clone(&heard);
         let ear = Ear::of(audience);
-        assert!(ear.hear(request("1", "ping")).is_some());
-        assert!(ear.hear(request("2", "roots/list")).is_none());
+        assert!(ear.hear(request("1", "ping")).unwrap().is_some());
+        assert!(ear.hear(request("2", "roots/list")).unwrap().is_none());
         ear.open();
-        assert!(ear.hear(request("3", "ping")).is_none());
+        assert!(ear.hear(request("3", "ping")).unwrap().is_none());
         assert_eq!(*heard.0.lock().unwrap(), ["roots/list", "ping"]);
     }
 }

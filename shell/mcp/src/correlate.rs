@@ -21,6 +21,8 @@ pub(crate) enum Ended {
     TooLarge,
     /// Too much output was not JSON-RPC.
     TooNoisy,
+    /// Too many notifications and requests came.
+    Flooded,
     /// This side closed the connection.
     Closed,
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use reqwest::header::{HeaderName, HeaderValue};
 
+use crate::environment::Inherit;
+
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
@@ -21,8 +23,10 @@ pub struct Command {
     pub program: String,
     /// Arguments, passed without a shell.
     pub args: Vec<String>,
-    /// Variables added to the inherited environment.
+    /// Its own variables, which replace inherited ones of the same name.
     pub env: Vec<(String, String)>,
+    /// What it gets of the environment of this process.
+    pub inherit: Inherit,
     /// Working directory; the client's own when absent.
     pub directory: Option<PathBuf>,
     /// Whether its error output is also the client's, as if it had been started by hand.
@@ -89,9 +93,22 @@ impl Endpoint {
             program,
             args: words.collect(),
             env: Vec::new(),
+            inherit: Inherit::default(),
             directory: None,
             shows_errors: false,
         }))
+    }
+
+    /// The endpoint, a program with every variable of this process: for what a user starts for themself.
+    #[must_use]
+    pub fn with_whole_environment(self) -> Self {
+        match self {
+            Self::Command(command) => Self::Command(Command {
+                inherit: Inherit::All,
+                ..command
+            }),
+            Self::Url(url) => Self::Url(url),
+        }
     }
 
     /// An HTTP address without extra headers.
@@ -157,6 +174,7 @@ impl fmt::Debug for Command {
             .field("program", &self.program)
             .field("args", &self.args)
             .field("env", &names(&self.env))
+            .field("inherit", &self.inherit)
             .field("directory", &self.directory)
             .finish()
     }

@@ -265,6 +265,10 @@ pub enum Counted {
     Tools,
     /// Bytes of output that is not JSON-RPC.
     NoiseBytes,
+    /// Bytes of a listing.
+    ListBytes,
+    /// Notifications and requests of the server in a minute, or bytes of them.
+    Messages,
 }
 
 impl fmt::Display for Counted {
@@ -273,6 +277,8 @@ impl fmt::Display for Counted {
             Self::Pages => "pages",
             Self::Tools => "tools",
             Self::NoiseBytes => "bytes that are not JSON-RPC",
+            Self::ListBytes => "bytes of a list",
+            Self::Messages => "notifications and requests in a minute, or too many bytes of them",
         })
     }
 }

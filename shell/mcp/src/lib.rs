@@ -8,9 +8,11 @@
 //! by itself. The crate decides nothing about tools and prints nothing.
 
 mod endpoint;
+mod environment;
 mod error;
 mod limits;
 
+mod batch;
 pub mod codes;
 mod members;
 mod message;
@@ -23,6 +25,8 @@ pub mod serve;
 mod audience;
 mod correlate;
 mod ending;
+mod flood;
+pub mod orphans;
 pub mod reaper;
 mod secrets;
 mod transport;
@@ -38,6 +42,7 @@ mod listing;
 pub use audience::{Audience, FromServer};
 pub use client::Client;
 pub use endpoint::{Command, Endpoint, InvalidEndpoint, Url};
+pub use environment::Inherit;
 pub use error::{Counted, Evidence, McpError, ProtocolFault};
 pub use face::Face;
 pub use limits::Limits;
@@ -47,5 +52,7 @@ pub use members::Members;
 pub use message::{InvalidMessage, Message, RpcError};
 pub use param_headers::ParamHeaders;
 pub use protocol::{Era, EraPreference};
-pub use secrets::Secrets;
+pub use secrets::{
+    Secrets, masked, remember_secrets, secret_arguments, secret_parts, suggests_secret,
+};
 pub use server::ServerDescription;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::{Counted, McpError};
+
 /// Bounds on time and size; every wait on a server is under one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -26,6 +28,22 @@ pub struct Limits {
     pub pages: usize,
     /// Tools of one listing.
     pub tools: usize,
+    /// Bytes of one listing, all pages together.
+    pub list_bytes: usize,
+    /// Notifications and requests of the server over one connection in a minute.
+    pub messages_per_minute: usize,
+    /// The bytes of those.
+    pub bytes_per_minute: usize,
+}
+
+impl Limits {
+    /// The error of a connection over which the server sent too much.
+    pub(crate) const fn flooded(&self) -> McpError {
+        McpError::TooMany {
+            what: Counted::Messages,
+            limit: self.messages_per_minute,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -41,6 +59,9 @@ impl Default for Limits {
             noise_bytes: 1024 * 1024,
             pages: 1000,
             tools: 100_000,
+            list_bytes: 64 * 1024 * 1024,
+            messages_per_minute: 60_000,
+            bytes_per_minute: 256 * 1024 * 1024,
         }
     }
 }

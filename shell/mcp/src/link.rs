@@ -22,7 +22,8 @@ use crate::wire::{Asking, Wire};
 /// A connection to a server. Requests may run concurrently; a clone is the same connection.
 ///
 /// Dropping the last clone kills a started program and its process group at once; [`Link::close`]
-/// lets it end in order. A program that leaves its process group (`setsid`) is out of reach of both.
+/// lets it end in order. A process that leaves the process group of its server (`setsid`) ends with it where
+/// this process adopts such processes ([`crate::orphans`]).
 #[derive(Debug, Clone)]
 pub struct Link {
     inner: Arc<Inner>,
@@ -32,6 +33,7 @@ pub struct Link {
 struct Inner {
     wire: Wire,
     server: ServerDescription,
+    ear: Arc<Ear>,
 }
 
 /// One request.
@@ -102,7 +104,7 @@ impl Link {
         ear: Ear,
         preference: EraPreference,
     ) -> Result<Self, McpError> {
-        let ear = Arc::new(ear);
+        let ear = Arc::new(ear.bounded(limits));
         // The negotiation is the largest future here; on the heap it does not grow its callers.
         let opening = Box::pin(negotiate::open(endpoint, limits, face, &ear, preference));
         let (wire, opening) = match timeout(limits.total, opening).await {
@@ -119,6 +121,7 @@ impl Link {
         let inner = Inner {
             wire,
             server: opening.into(),
+            ear,
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -215,6 +218,13 @@ impl Link {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.inner.wire.transport.ending().is_told()
+    }
+
+    /// Why this side ended the connection, where the server sent more than it may.
+    #[must_use]
+    pub fn excess(&self) -> Option<McpError> {
+        let is_flooded = self.inner.ear.is_flooded();
+        is_flooded.then(|| self.limits().flooded())
     }
 
     /// Resolves when the connection has ended.

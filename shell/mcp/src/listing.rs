@@ -32,11 +32,19 @@ pub(crate) async fn list(client: &Client) -> Result<Vec<Box<RawValue>>, McpError
     let limits = client.limits();
     let mut tools = Vec::new();
     let mut seen = BTreeSet::new();
+    let mut bytes = 0_usize;
     let mut params = Value::Null;
     for _page in 0..limits.pages {
         let result = client.request(METHOD, params).await?;
         let page: Page = serde_json::from_str(result.get())
             .map_err(|source| client.fault(METHOD, ProtocolFault::Result { source }))?;
+        bytes = bytes.saturating_add(result.get().len());
+        if bytes > limits.list_bytes {
+            return Err(McpError::TooMany {
+                what: Counted::ListBytes,
+                limit: limits.list_bytes,
+            });
+        }
         tools.extend(page.tools);
         if tools.len() > limits.tools {
             return Err(McpError::TooMany {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::batch;
 use crate::error::McpError;
 
 /// One JSON-RPC message as received.
@@ -81,16 +82,29 @@ pub enum InvalidMessage {
     /// Both a result and an error.
     #[error("it has both a result and an error")]
     Ambiguous,
+    /// A batch of more messages than are taken at once.
+    #[error("the batch has more than {most} messages; send fewer at a time")]
+    TooMany {
+        /// How many are.
+        most: usize,
+    },
 }
+
+/// The most messages of a batch of a server.
+const MOST_OF_BATCH: usize = 10_000;
 
 impl Message {
     /// Reads one message, or all messages of a batch (which 2025-03-26 allows).
     pub fn parse_all(text: &[u8]) -> Result<Vec<Self>, InvalidMessage> {
+        Self::parse_at_most(text, MOST_OF_BATCH)
+    }
+
+    /// As [`Self::parse_all`], for batches of at most so many messages.
+    pub fn parse_at_most(text: &[u8], most: usize) -> Result<Vec<Self>, InvalidMessage> {
         if text.trim_ascii_start().first() != Some(&b'[') {
             return Ok(vec![Self::parse(text)?]);
         }
-        let batch: Vec<&RawValue> = serde_json::from_slice(text)?;
-        batch
+        batch::split(text, most)?
             .into_iter()
             .map(|message| Self::parse(message.get().as_bytes()))
             .collect()

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// How long groups have between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(300);
@@ -47,6 +47,7 @@ pub fn install(program: &Path, args: &[&str]) -> io::Result<()> {
 /// The work of the second process: reads until the end of its input, then ends what is left.
 pub fn run(input: impl BufRead) {
     let mut groups = BTreeMap::new();
+    let mut adopted = BTreeMap::new();
     for line in input.lines() {
         let Ok(line) = line else { break };
         match Told::read(&line) {
@@ -55,6 +56,12 @@ pub fn run(input: impl BufRead) {
             }
             Some(Told::Ended { group }) => {
                 groups.remove(&group.as_raw_nonzero());
+            }
+            Some(Told::Adopted { process, at }) => {
+                adopted.insert(process.as_raw_nonzero(), at);
+            }
+            Some(Told::Disowned { process }) => {
+                adopted.remove(&process.as_raw_nonzero());
             }
             None => {}
         }
@@ -65,7 +72,32 @@ pub fn run(input: impl BufRead) {
         .filter(|(group, at)| is_same(*group, *at))
         .map(|(group, _)| group)
         .collect();
+    let adopted = adopted
+        .into_iter()
+        .filter_map(|(process, at)| Some((Pid::from_raw(process.get())?, at)))
+        .filter(|(process, at)| started_at(*process) == Some(*at));
+    for (process, _) in adopted {
+        // It fails only if the process has ended already, which is the aim.
+        let _ended = kill_process(process, Signal::KILL);
+    }
     end(&left);
+}
+
+/// Whether a process is the second process.
+pub(crate) fn is_reaper(process: Pid) -> bool {
+    let reaper = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
+    let id = reaper.as_ref().map(|child| child.id().cast_signed());
+    id == Some(process.as_raw_nonzero().get())
+}
+
+/// Tells of a process that was adopted.
+pub(crate) fn adopted(process: Pid, at: u64) {
+    tell(&Told::Adopted { process, at });
+}
+
+/// Tells that an adopted process has ended.
+pub(crate) fn disowned(process: Pid) {
+    tell(&Told::Disowned { process });
 }
 
 /// Tells of a group that was started.
@@ -86,6 +118,8 @@ pub(crate) fn release(group: Pid) {
 enum Told {
     Started { group: Pid, at: u64 },
     Ended { group: Pid },
+    Adopted { process: Pid, at: u64 },
+    Disowned { process: Pid },
 }
 
 impl Told {
@@ -93,6 +127,8 @@ impl Told {
         match self {
             Self::Started { group, at } => format!("+{} {at}\n", group.as_raw_nonzero()),
             Self::Ended { group } => format!("-{}\n", group.as_raw_nonzero()),
+            Self::Adopted { process, at } => format!("*{} {at}\n", process.as_raw_nonzero()),
+            Self::Disowned { process } => format!("/{}\n", process.as_raw_nonzero()),
         }
     }
 
@@ -105,6 +141,17 @@ impl Told {
                 group: group(id)?,
                 at: at.parse().ok()?,
             });
+        }
+        if let Some(adopted) = line.strip_prefix('*') {
+            let (id, at) = adopted.split_once(' ')?;
+            return Some(Self::Adopted {
+                process: group(id)?,
+                at: at.parse().ok()?,
+            });
+        }
+        if let Some(id) = line.strip_prefix('/') {
+            let process = group(id)?;
+            return Some(Self::Disowned { process });
         }
         let group = group(line.strip_prefix('-')?)?;
         Some(Self::Ended { group })
@@ -126,7 +173,7 @@ fn is_same(group: Pid, at: u64) -> bool {
 }
 
 /// When a process started, in ticks since the machine did.
-fn started_at(process: Pid) -> Option<u64> {
+pub(crate) fn started_at(process: Pid) -> Option<u64> {
     let id = process.as_raw_nonzero();
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name in parentheses may hold anything; the start is the 20th field after it.
@@ -166,6 +213,14 @@ mod tests {
         for (told, line) in [
             (Told::Started { group, at: 12 }, "+4711 12\n"),
             (Told::Ended { group }, "-4711\n"),
+            (
+                Told::Adopted {
+                    process: group,
+                    at: 12,
+                },
+                "*4711 12\n",
+            ),
+            (Told::Disowned { process: group }, "/4711\n"),
         ] {
             assert_eq!(told.line(), line);
             assert_eq!(Told::read(line.trim_end()), Some(told));

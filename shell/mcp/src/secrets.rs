@@ -1,17 +1,42 @@
-//! What a server was told and nobody else may read.
+//! What servers and the gateway were told and others may not read: one masker for every text that leaves the
+//! process.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::endpoint::Endpoint;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+
+use crate::endpoint::{Command, Endpoint, Url};
 
 /// A shorter word is found everywhere, and guards nothing.
 const SHORTEST: usize = 6;
+/// The shortest secret whose encoded forms are masked, too.
+const SHORTEST_ENCODED: usize = 8;
 /// What stands in place of a secret.
 const MASK: &str = "***";
 
-/// The words of the variables or headers of a server. A server may repeat them in what it says of
-/// itself, which others read.
+/// Parts of names that suggest that a value is a secret.
+const SECRET_NAMES: [&str; 11] = [
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "cred",
+    "cookie",
+    "bearer",
+    "signature",
+    "dsn",
+];
+
+/// The secrets of all settings that this process has read, in every form they may appear in.
+static REMEMBERED: RwLock<Option<Secrets>> = RwLock::new(None);
+
+/// The secrets of a server, or of all settings. A server may repeat them in what it says of itself, which others
+/// read.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
@@ -20,29 +45,50 @@ impl Secrets {
     #[must_use]
     pub fn of(endpoint: &Endpoint) -> Self {
         match endpoint {
-            Endpoint::Command(command) => Self::of_pairs(&command.env),
-            Endpoint::Url(url) => Self::of_pairs(&url.headers),
+            Endpoint::Command(command) => Self::of_command(command),
+            Endpoint::Url(url) => Self::of_url(url),
         }
     }
 
-    pub(crate) fn of_pairs(pairs: &[(String, String)]) -> Self {
-        let words = pairs.iter().flat_map(|(_, value)| value.split_whitespace());
-        let words = words.filter(|word| word.len() >= SHORTEST && *word != "Bearer");
-        let mut words: Vec<String> = words.map(ToOwned::to_owned).collect();
-        // One may be a part of another.
-        words.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        Self(words.into())
+    pub(crate) fn of_command(command: &Command) -> Self {
+        Self::new(values(&command.env).chain(secret_arguments(&command.args)))
     }
 
-    /// A text without them.
+    pub(crate) fn of_url(url: &Url) -> Self {
+        Self::new(values(&url.headers).chain(secret_parts(&url.url)))
+    }
+
+    /// These texts, word by word, in every form they may appear in. Short words are left out.
+    pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let words = texts.into_iter().flat_map(str::split_whitespace);
+        let words = words.filter(|word| word.len() >= SHORTEST && !is_scheme(word));
+        let mut forms: Vec<String> = words.flat_map(forms).collect();
+        // One may be a part of another.
+        forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        forms.dedup();
+        Self(forms.into())
+    }
+
+    /// A text without them, and without the secrets of all settings.
     #[must_use]
     pub fn hidden(&self, mut text: String) -> String {
+        self.hide_in(&mut text);
+        match masked(&text) {
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => text,
+        }
+    }
+
+    fn hide_in(&self, text: &mut String) {
         for word in &*self.0 {
             if text.contains(word.as_str()) {
-                text = text.replace(word.as_str(), MASK);
+                *text = text.replace(word.as_str(), MASK);
             }
         }
-        text
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.0.iter().any(|word| text.contains(word.as_str()))
     }
 }
 
@@ -52,20 +98,224 @@ impl fmt::Debug for Secrets {
     }
 }
 
+/// Adds secrets to those that [`masked`] hides. They stay hidden until the process ends, for what they opened may
+/// outlive the settings they came from.
+pub fn remember_secrets<'t>(texts: impl IntoIterator<Item = &'t str>) {
+    let added = Secrets::new(texts);
+    // A value that is replaced in one step is whole after a panic.
+    let mut known = REMEMBERED.write().unwrap_or_else(PoisonError::into_inner);
+    let all = known
+        .iter()
+        .flat_map(|known| known.0.iter())
+        .chain(added.0.iter());
+    let mut all: Vec<String> = all.cloned().collect();
+    all.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+    all.dedup();
+    *known = Some(Secrets(all.into()));
+}
+
+/// A text without the secrets of all settings that this process has read: in plain, in base64, percent-encoded, and
+/// as JSON writes them. Every text that leaves the process and was not made by a tool passes it.
+#[must_use]
+pub fn masked(text: &str) -> Cow<'_, str> {
+    let known = REMEMBERED.read().unwrap_or_else(PoisonError::into_inner);
+    match known.as_ref() {
+        Some(known) if known.is_in(text) => {
+            let mut text = text.to_owned();
+            known.hide_in(&mut text);
+            Cow::Owned(text)
+        }
+        Some(_) | None => Cow::Borrowed(text),
+    }
+}
+
+/// Whether the name of a variable, a header, a flag or a parameter suggests that its value is a secret.
+#[must_use]
+pub fn suggests_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+/// The arguments of a program that look like secrets: `--token=…`, `--token …`, `TOKEN=…`, and what an address among
+/// them holds.
+pub fn secret_arguments(args: &[String]) -> impl Iterator<Item = &str> {
+    let before = std::iter::once("").chain(args.iter().map(String::as_str));
+    before.zip(args).flat_map(|(before, arg)| {
+        let assigned = arg
+            .split_once('=')
+            .filter(|(name, _)| suggests_secret(name));
+        let is_flag = before.starts_with('-') && !before.contains('=');
+        let follows = is_flag && suggests_secret(before) && !arg.starts_with('-');
+        let own = assigned.map(|(_, value)| value);
+        own.into_iter()
+            .chain(follows.then_some(arg.as_str()))
+            .chain(secret_parts(arg))
+    })
+}
+
+/// The parts of an address that look like secrets: user and password, and parameters whose names suggest it.
+pub fn secret_parts(address: &str) -> impl Iterator<Item = &str> {
+    let rest = address.split_once("://").map(|(_, rest)| rest);
+    let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    let user = authority
+        .and_then(|it| it.rsplit_once('@'))
+        .map(|(user, _)| user);
+    let password = user.and_then(|it| it.split_once(':')).map(|(_, word)| word);
+    let query = rest
+        .and_then(|rest| rest.split_once('?'))
+        .map(|(_, query)| query);
+    let pairs = query.unwrap_or_default().split(['&', '#']);
+    let values = pairs.filter_map(|pair| pair.split_once('='));
+    let values = values
+        .filter(|(name, _)| suggests_secret(name))
+        .map(|(_, value)| value);
+    user.into_iter().chain(password).chain(values)
+}
+
+fn values(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
+    pairs.iter().map(|(_, value)| value.as_str())
+}
+
+/// Whether a word says how a credential is used, and is none.
+fn is_scheme(word: &str) -> bool {
+    ["bearer", "digest", "negotiate"].contains(&word.to_ascii_lowercase().as_str())
+}
+
+/// A secret in every form it may appear in.
+fn forms(secret: &str) -> Vec<String> {
+    let mut forms = vec![secret.to_owned()];
+    let escaped = serde_json::to_string(secret).unwrap_or_default();
+    forms.push(escaped.trim_matches('"').to_owned());
+    // What an address holds is percent-encoded already.
+    let decoded = percent_decoded(secret);
+    for plain in [Some(secret), decoded.as_deref()].into_iter().flatten() {
+        if plain.len() >= SHORTEST_ENCODED {
+            forms.extend([
+                plain.to_owned(),
+                STANDARD.encode(plain),
+                STANDARD_NO_PAD.encode(plain),
+                URL_SAFE.encode(plain),
+                URL_SAFE_NO_PAD.encode(plain),
+                percent_encoded(plain),
+                percent_encoded(plain).to_ascii_lowercase(),
+            ]);
+        }
+    }
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    let mut any = false;
+    for part in parts {
+        let byte = part
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())?;
+        bytes.push(byte);
+        bytes.extend_from_slice(part.get(2..)?.as_bytes());
+        any = true;
+    }
+    any.then(|| String::from_utf8(bytes).ok()).flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn command(args: &[&str], env: &[(&str, &str)]) -> Endpoint {
+        let pairs = env
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
+        let Endpoint::Command(mut command) = Endpoint::command_line("x").unwrap() else {
+            panic!("no command");
+        };
+        command.args = args.iter().map(|&arg| arg.to_owned()).collect();
+        command.env = pairs.collect();
+        Endpoint::Command(command)
+    }
+
     #[test]
     fn every_word_is_hidden_and_short_ones_stay() {
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let secrets = Secrets::of_pairs(&[
-            pair("A", "Bearer abcdef"),
-            pair("B", "abcdef-and-more"),
-            pair("C", "1"),
-        ]);
+        let secrets = Secrets::of(&command(
+            &[],
+            &[("A", "Bearer abcdef"), ("B", "abcdef-and-more"), ("C", "1")],
+        ));
         let text = "1: abcdef-and-more, then abcdef; Bearer".to_owned();
         assert_eq!(secrets.hidden(text), "1: ***, then ***; Bearer");
         assert_eq!(format!("{secrets:?}"), "Secrets");
+    }
+
+    #[test]
+    fn encoded_forms_are_hidden() {
+        let secret = "s3cr\"t+v/lue?";
+        let secrets = Secrets::new([secret]);
+        for form in [
+            secret.to_owned(),
+            serde_json::to_string(secret)
+                .unwrap()
+                .trim_matches('"')
+                .to_owned(),
+            STANDARD.encode(secret),
+            URL_SAFE_NO_PAD.encode(secret),
+            "s3cr%22t%2Bv%2Flue%3F".to_owned(),
+            "s3cr%22t%2bv%2flue%3f".to_owned(),
+        ] {
+            assert_eq!(secrets.hidden(format!("<{form}>")), "<***>", "{form}");
+        }
+    }
+
+    #[test]
+    fn arguments_and_addresses_are_looked_through() {
+        let args = [
+            "--port",
+            "8080",
+            "--token=abcdef1",
+            "--api-key",
+            "abcdef2",
+            "PASSWORD=abcdef3",
+            "--verbose",
+            "postgres://me:abcdef4@db.example/x",
+        ];
+        let secrets = Secrets::of(&command(&args, &[]));
+        let text = "8080 abcdef1 abcdef2 abcdef3 abcdef4 --verbose db.example".to_owned();
+        assert_eq!(
+            secrets.hidden(text),
+            "8080 *** *** *** *** --verbose db.example"
+        );
+        let secrets = Secrets::of(&Endpoint::Url(Url {
+            url: "https://me:hunter22@h.example/mcp?api_key=a%2Fb%20c1234&page=overview".to_owned(),
+            headers: vec![("Authorization".to_owned(), "Bearer abcdef5".to_owned())],
+        }));
+        let text = "hunter22 a/b c1234 a%2Fb%20c1234 abcdef5 overview h.example".to_owned();
+        assert_eq!(secrets.hidden(text), "*** *** *** *** overview h.example");
+    }
+
+    #[test]
+    fn what_is_remembered_is_masked_everywhere() {
+        assert_eq!(masked("remembered-secret"), "remembered-secret");
+        remember_secrets(["remembered-secret", "short"]);
+        remember_secrets(["another-secret"]);
+        assert_eq!(
+            masked("remembered-secret short another-secret"),
+            "*** short ***"
+        );
+        assert_eq!(
+            Secrets::default().hidden("a remembered-secret".to_owned()),
+            "a ***"
+        );
     }
 }

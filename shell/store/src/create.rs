@@ -39,6 +39,41 @@ pub(crate) fn if_missing(path: &Path) -> io::Result<()> {
     Err(io::Error::other("too many symbolic links"))
 }
 
+/// Takes the right to read and write a store from everybody but its owner. The file may have been made before,
+/// by a program that lets others at it: it holds the key of the hashed values and the audit log. Nothing is
+/// opened: the mode is changed by name.
+#[cfg(unix)]
+pub(crate) fn close_to_others(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Ok(found) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    if !found.is_file() || mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let closed = std::fs::Permissions::from_mode(mode & 0o700);
+    match std::fs::set_permissions(path, closed) {
+        Ok(()) => Ok(()),
+        // Others may read what another user owns; that is for that user to say. Nobody else may write to it.
+        Err(_) if mode & 0o022 == 0 => Ok(()),
+        Err(error) => Err(io::Error::new(
+            error.kind(),
+            format!(
+                "others may write to it (mode {mode:03o}), and its mode cannot be changed ({error}); run `chmod \
+                 600 {}` as its owner",
+                path.display()
+            ),
+        )),
+    }
+}
+
+/// Modes are those of Unix.
+#[cfg(not(unix))]
+pub(crate) fn close_to_others(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 /// Fails if anything has this name.
 pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();

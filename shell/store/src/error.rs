@@ -49,6 +49,20 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// It takes as much space as it may.
+    #[error(
+        "{} takes {used} of the {quota} bytes it may (`store_quota`); remove old records with `toolwarden audit \
+         prune`, or raise the quota",
+        path.display()
+    )]
+    OverQuota {
+        /// The file.
+        path: PathBuf,
+        /// How much it takes.
+        used: u64,
+        /// How much it may.
+        quota: u64,
+    },
     /// The file or its directory cannot be used.
     #[error("cannot open {}", path.display())]
     Open {

@@ -134,6 +134,19 @@ impl Store {
         Ok(())
     }
 
+    /// How many bytes its contents take; room that was freed and is used again is not among them.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn used_bytes(&self) -> Result<u64, StoreError> {
+        let pragma = |name: &str| -> Result<u64, StoreError> {
+            self.sql(|it| it.pragma_query_value(None, name, |row| row.get::<_, i64>(0)))
+                .map(i64::unsigned_abs)
+        };
+        let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+        Ok(pages.saturating_mul(pragma("page_size")?))
+    }
+
     /// Which file it is, wherever it may be by now.
     #[must_use]
     pub const fn place(&self) -> Option<Place> {
@@ -162,6 +175,13 @@ impl Store {
         }
         store.sql(|it| it.busy_timeout(PATIENCE))?;
         let layout = store.read(Self::layout)?;
+        // Now that it is known to be a store, and before SQLite gives its journal the same mode.
+        for file in [path.to_owned()].into_iter().chain(companions(path)) {
+            create::close_to_others(&file).map_err(|source| StoreError::Open {
+                path: path.to_owned(),
+                source,
+            })?;
+        }
         if layout < STEPS.len() {
             store.sql(|it| it.pragma_update(None, "journal_mode", "wal"))?;
             store.write(|store| store.migrate())?;

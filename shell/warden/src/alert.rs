@@ -1,5 +1,6 @@
 //! What an alert is called and how grave it is.
 
+use toolwarden_drift::text::Weight;
 use toolwarden_drift::{ChangeType, Facet, Severity, ToolDrift};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::ServerKey;
@@ -63,7 +64,16 @@ pub(crate) fn alert_id(
 #[must_use]
 pub fn first_words(drift: &ToolDrift) -> String {
     match drift {
-        ToolDrift::Added { .. } => "the tool is new".to_owned(),
+        ToolDrift::Added { findings, .. } => {
+            let worst = findings.iter().max_by_key(|it| it.weight);
+            match worst.filter(|it| it.weight >= Weight::Medium) {
+                Some(found) => format!(
+                    "the tool is new, and its definition is suspicious ({}): {}",
+                    found.detector, found.message
+                ),
+                None => "the tool is new".to_owned(),
+            }
+        }
         ToolDrift::Removed { .. } => "the tool is gone".to_owned(),
         ToolDrift::Renamed { rename, .. } => format!("`{}` goes by this name now", rename.from),
         ToolDrift::Changed(drift) => {

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 
 use thiserror::Error;
 use toolwarden_drift::shape::{Confidence, InvalidShape, Shape};
+use toolwarden_drift::text::{Weight, scan};
 use toolwarden_drift::{Change, Options, compare};
 use toolwarden_store::{
     AlertFilter, AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, Server,
     ServerKey, Sighting, Store, StoreError,
 };
 
+use crate::comparison::ComparisonTime;
 use crate::document;
 use crate::guard::audit::record_approval;
 use crate::judge::hash_of;
 use crate::observation::{Observation, UnreadableDefinition};
-use crate::parts::Parts;
+use crate::parts::{FINDING, Parts};
 use crate::pin::retire;
 use crate::pins::{Pin, Pins, PinsError};
 
@@ -27,6 +29,8 @@ pub struct Waiting {
     pub sighting: Sighting,
     /// The changes of the definition since it was pinned; none for a tool that is new or gone.
     pub changes: Vec<Change>,
+    /// What the text of a new tool carries, in sentences.
+    pub findings: Vec<String>,
     /// What the results say that wait, in sentences.
     pub results: Vec<String>,
     /// The changes that were approved by themselves.
@@ -147,6 +151,16 @@ const NOTHING: Parts = Parts {
 /// # Errors
 /// The store cannot be read.
 pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, ApproveError> {
+    waiting_with(store, servers, Some(&ComparisonTime::default().options()))
+}
+
+/// Everything that waits for approval; without options, definitions are not compared, and nothing is said
+/// of what changed in them.
+fn waiting_with(
+    store: &Store,
+    servers: &[Server],
+    options: Option<&Options>,
+) -> Result<Vec<Waiting>, ApproveError> {
     let mut waiting = Vec::new();
     let open = store.alerts(&AlertFilter {
         status: Some(AlertStatus::Open),
@@ -156,7 +170,14 @@ pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, Approv
         let pins = Pins::of_store(store, &server.key)?;
         for sighting in store.sightings(server.id)? {
             let pin = pins.tools.get(&sighting.tool).cloned();
-            let changes = changes(store, &pins, &sighting)?;
+            let changes = match options {
+                Some(options) => changes(store, &pins, &sighting, options)?,
+                None => Vec::new(),
+            };
+            let findings = match (&pin, options) {
+                (None, Some(_)) => findings(store, &sighting)?,
+                _ => Vec::new(),
+            };
             let approved = approved_ids(store, pin.as_ref(), &sighting)?;
             let about = open
                 .iter()
@@ -172,6 +193,7 @@ pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, Approv
                 renamed_from,
                 pin,
                 results: results(&pins, &sighting)?,
+                findings,
                 sighting,
                 changes,
                 approved,
@@ -219,6 +241,7 @@ fn changes(
     store: &Store,
     pins: &Pins<'_>,
     sighting: &Sighting,
+    options: &Options,
 ) -> Result<Vec<Change>, ApproveError> {
     let Some(seen) = seen(store, sighting)? else {
         return Ok(Vec::new());
@@ -228,16 +251,26 @@ fn changes(
     };
     let mut seen = seen;
     crate::share_words(&mut pinned, &mut seen);
-    let mut drift = compare(
-        &pinned.observed(),
-        &seen.observed(),
-        &Options::default(),
-        &[],
-    );
+    let mut drift = compare(&pinned.observed(), &seen.observed(), options, &[]);
     if seen.opaque {
         drift.doubt();
     }
     Ok(drift.changes)
+}
+
+/// What the text of what was seen carries that honest tools rarely do.
+fn findings(store: &Store, sighting: &Sighting) -> Result<Vec<String>, ApproveError> {
+    let Some(seen) = seen(store, sighting)? else {
+        return Ok(Vec::new());
+    };
+    let mut findings = scan(seen.definition());
+    findings.retain(|it| it.weight >= Weight::Medium);
+    let told = findings.into_iter().map(|it| {
+        let decoded = it.decoded.as_ref();
+        let reads = decoded.map_or_else(String::new, |it| format!(" (reads: {it})"));
+        format!("{} {}: {}{reads}", it.weight, it.detector, it.message)
+    });
+    Ok(told.collect())
 }
 
 fn seen(store: &Store, sighting: &Sighting) -> Result<Option<Observation>, ApproveError> {
@@ -263,22 +296,66 @@ pub fn approve(
     selection: &Selection,
     approval: &Approval,
 ) -> Result<Vec<Approved>, ApproveError> {
-    store.write(|store| {
-        let approved = approve_selected(store, servers, selection, approval)?;
-        let entries = approved.iter().map(document::approved);
-        record_approval(store, "approved", entries, approval)?;
-        Ok(approved)
-    })
+    loop {
+        // Comparing definitions takes time, in which the store must not be locked.
+        let options = ComparisonTime::default().options();
+        let options = needs_comparison(store, servers, selection)?.then_some(&options);
+        let compared = waiting_with(store, servers, options)?;
+        let approved = store.write(|store| {
+            let now = waiting_with(store, servers, None)?;
+            if !is_same(&compared, &now) {
+                return Ok::<_, ApproveError>(None);
+            }
+            let approved = approve_selected(store, (servers, &compared), selection, approval)?;
+            let entries = approved.iter().map(document::approved);
+            record_approval(store, "approved", entries, approval)?;
+            Ok(Some(approved))
+        })?;
+        if let Some(approved) = approved {
+            return Ok(approved);
+        }
+    }
+}
+
+/// Whether some of what is selected may be a single change: those are only known by a comparison.
+pub(crate) fn needs_comparison(
+    store: &Store,
+    servers: &[Server],
+    selection: &Selection,
+) -> Result<bool, ApproveError> {
+    if selection.ids.is_empty() || selection.all {
+        return Ok(false);
+    }
+    let open = store.alerts(&AlertFilter {
+        status: Some(AlertStatus::Open),
+        ..AlertFilter::default()
+    })?;
+    let is_alert = |id: &String| {
+        let mut about = open.iter().filter(|alert| alert.id == *id);
+        about.any(|alert| servers.iter().any(|server| server.key == alert.server))
+    };
+    Ok(!selection.ids.iter().all(is_alert))
+}
+
+/// Whether the same things wait as when they were compared.
+fn is_same(compared: &[Waiting], now: &[Waiting]) -> bool {
+    let facts = |it: &Waiting| {
+        let baseline = it.pin.as_ref().and_then(|pin| pin.baseline);
+        (it.server.clone(), it.sighting.clone(), baseline)
+    };
+    compared.len() == now.len()
+        && compared.iter().zip(now).all(|(compared, now)| {
+            facts(compared) == facts(now) && compared.approved == now.approved
+        })
 }
 
 fn approve_selected(
     store: &Store,
-    servers: &[Server],
+    (servers, waiting): (&[Server], &[Waiting]),
     selection: &Selection,
     approval: &Approval,
 ) -> Result<Vec<Approved>, ApproveError> {
-    let waiting = waiting(store, servers)?;
-    refuse_ambiguous(&waiting, selection)?;
+    refuse_ambiguous(waiting, selection)?;
     // Approving a new name approves that the old one is gone.
     let renamed: BTreeSet<(&ServerKey, &String)> = waiting
         .iter()
@@ -290,7 +367,7 @@ fn approve_selected(
         .collect();
     let mut approved = Vec::new();
     let mut used: BTreeSet<&String> = BTreeSet::new();
-    for waiting in &waiting {
+    for waiting in waiting {
         let tool = &waiting.sighting.tool;
         let by_name: Vec<&String> = selection.tools.iter().filter(|it| *it == tool).collect();
         let by_alert = waiting
@@ -323,6 +400,11 @@ fn approve_selected(
             approved.extend(approve_changes(store, waiting, &ids, approval)?);
         }
     }
+    let acknowledged = acknowledge(store, servers, selection)?;
+    for (id, done) in acknowledged {
+        used.insert(id);
+        approved.push(done);
+    }
     let words = selection.tools.iter().chain(&selection.ids);
     if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
         let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
@@ -332,6 +414,37 @@ fn approve_selected(
         });
     }
     Ok(approved)
+}
+
+/// Settles selected alerts about tools that are served as they are: there is nothing to pin.
+fn acknowledge<'s>(
+    store: &Store,
+    servers: &[Server],
+    selection: &'s Selection,
+) -> Result<Vec<(&'s String, Approved)>, ApproveError> {
+    let open = store.alerts(&AlertFilter {
+        status: Some(AlertStatus::Open),
+        ..AlertFilter::default()
+    })?;
+    let mut done = Vec::new();
+    for alert in open.iter().filter(|it| it.change_type == FINDING) {
+        let Some(id) = selection.ids.iter().find(|id| **id == alert.id) else {
+            continue;
+        };
+        let Some(server) = servers.iter().find(|it| it.key == alert.server) else {
+            continue;
+        };
+        let status = AlertStatus::Approved;
+        store.settle(server.id, &alert.tool, FINDING, status, &[])?;
+        let approved = Approved::Change {
+            server: server.key.name.clone(),
+            tool: alert.tool.clone(),
+            id: id.clone(),
+            left: 0,
+        };
+        done.push((id, approved));
+    }
+    Ok(done)
 }
 
 /// Refuses an id or a tool name that waits at several servers.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_drift::ChangeType;
-use toolwarden_mcp::{Command, Endpoint, InvalidEndpoint, Url};
+use toolwarden_mcp::{Command, Endpoint, Inherit, InvalidEndpoint, Url};
 use toolwarden_model::closest;
 use toolwarden_model::json::{Object, Pointer, type_name};
 
@@ -146,6 +146,7 @@ const SERVER_KEYS: &[&str] = &[
     "args",
     "env",
     "cwd",
+    "inherit_env",
     "url",
     "headers",
     "files",
@@ -287,6 +288,10 @@ impl Reader<'_> {
                     Some(folder) => Some(self.expanded(folder, &at.child("cwd"))?.into()),
                     None => None,
                 };
+                let inherit = Inherit::Minimal(match members.get("inherit_env") {
+                    Some(names) => self.all_texts(names, &at.child("inherit_env"))?,
+                    None => Vec::new(),
+                });
                 // One line with everything in it, as it would be typed.
                 if !self.of_client && args.is_empty() && command.contains(' ') {
                     let read = Endpoint::command_line(&command);
@@ -297,6 +302,7 @@ impl Reader<'_> {
                     if let Endpoint::Command(line) = read {
                         return Ok(Reached::Live(Endpoint::Command(Command {
                             env,
+                            inherit,
                             directory,
                             shows_errors: false,
                             ..line
@@ -307,6 +313,7 @@ impl Reader<'_> {
                     program: command,
                     args,
                     env,
+                    inherit,
                     directory,
                     shows_errors: false,
                 })))

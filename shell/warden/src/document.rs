@@ -86,6 +86,7 @@ pub fn waiting(waiting: &Waiting) -> Value {
         "tool": waiting.sighting.tool,
         "alerts": alerts.collect::<Vec<_>>(),
         "kind": waiting.kind(),
+        "findings": waiting.findings,
         "results": waiting.results,
         "seen_at": format!("{:.3}", waiting.sighting.at),
         "changes": changes.collect::<Vec<_>>(),

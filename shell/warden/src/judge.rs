@@ -160,7 +160,7 @@ pub fn judge(
     unchanged.extend(judged.adopted.iter().cloned());
     unchanged.retain(|name| !drifted.contains(name.as_str()));
     judged.unchanged = unchanged.into_iter().collect();
-    take_approved(&mut judged, pins, listing)?;
+    take_approved(&mut judged, pins, listing, options)?;
     hold_results(&mut judged, pins, listing)?;
     judged.drift.unchanged = judged.unchanged.len();
     Ok(judged)
@@ -218,7 +218,12 @@ pub(crate) fn hash_of(seen: &Observation) -> String {
 ///
 /// An approval is of a change in a definition; it holds for a later definition only if that one means
 /// the same.
-fn take_approved(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Result<(), PinsError> {
+fn take_approved(
+    judged: &mut Judged,
+    pins: &Pins<'_>,
+    listing: &Listing,
+    options: &Options,
+) -> Result<(), PinsError> {
     let Some(store) = pins.store() else {
         return Ok(());
     };
@@ -237,7 +242,7 @@ fn take_approved(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Res
         let mut valid = Vec::new();
         for approval in approved {
             if let Some(seen) = seen
-                && still_holds(pins, &approval, seen)?
+                && still_holds(pins, &approval, seen, options)?
             {
                 valid.push(approval.change);
             }
@@ -262,17 +267,18 @@ fn still_holds(
     pins: &Pins<'_>,
     approval: &ApprovedChange,
     seen: &Observation,
+    options: &Options,
 ) -> Result<bool, PinsError> {
     if approval.definition.fingerprint == seen.kept().fingerprint {
         return Ok(true);
     }
     let approved = pins.read(&seen.name, approval.definition)?;
-    let later = compare(
-        &approved.observed(),
-        &seen.observed(),
-        &Options::default(),
-        &[],
-    );
+    // What approvals are bound to does not depend on how the rest is compared.
+    let strict = Options {
+        budget: options.budget,
+        ..Options::default()
+    };
+    let later = compare(&approved.observed(), &seen.observed(), &strict, &[]);
     Ok(later
         .changes
         .iter()

@@ -5,6 +5,7 @@
 mod alert;
 mod approve;
 mod backup;
+mod comparison;
 mod config;
 pub mod document;
 pub mod guard;
@@ -27,6 +28,7 @@ pub mod settings;
 pub use alert::first_words;
 pub use approve::{ApproveError, Approved, Selection, Waiting, approve, waiting};
 pub use backup::{BackedUp, BackedUpLog, BackupError, BackupOptions, BackupStage, backup};
+pub use comparison::ComparisonTime;
 pub use config::{ConfigError, Reached, WatchConfig, WatchedCall, WatchedServer};
 pub use import::{ImportError, Imported, OldState, import};
 pub use judge::{Judged, Listing, judge, mutation};

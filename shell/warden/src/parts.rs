@@ -1,6 +1,9 @@
 use toolwarden_drift::ChangeType;
 use toolwarden_store::{AlertStatus, ServerId, Store, StoreError};
 
+/// The change type of alerts about the text of a tool that is served: nothing drifted.
+pub(crate) const FINDING: &str = "finding";
+
 /// The parts of a tool that are held to something, and looked at or approved by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
@@ -50,6 +53,9 @@ impl Parts {
             if covered {
                 store.settle(server, tool, known.as_str(), status, except)?;
             }
+        }
+        if self.definition && status == AlertStatus::Approved {
+            store.settle(server, tool, FINDING, status, except)?;
         }
         Ok(())
     }

@@ -43,7 +43,7 @@ pub(super) fn records(count: u64, last: u64) -> String {
 }
 
 /// The store, which must be there: a log that is gone must not look like an empty one.
-fn store(args: &StoreArgs) -> Result<Store, CliError> {
+pub(super) fn store(args: &StoreArgs) -> Result<Store, CliError> {
     let found = keep::existing_store(args.store.as_ref())?;
     match found {
         Some(store) => Ok(store),

@@ -179,6 +179,8 @@ const fn started(error: &StartError) -> u8 {
     match error {
         StartError::Policy(_)
         | StartError::ToolDefaults { .. }
+        | StartError::UnknownRole { .. }
+        | StartError::NoSuchAttribute { .. }
         | StartError::Identity(_)
         | StartError::NoCallers
         | StartError::Traces(_)

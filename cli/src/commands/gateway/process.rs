@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolwarden_mcp::reaper as mcp_reaper;
+use toolwarden_mcp::{orphans, reaper as mcp_reaper};
 
 use super::load::warn;
 use crate::error::CliError;
@@ -23,6 +23,11 @@ pub(super) fn install_reaper() {
     if let Err(error) = installed {
         warn(&format!(
             "servers would outlive a gateway that is killed: {error}"
+        ));
+    }
+    if let Err(error) = orphans::adopt() {
+        warn(&format!(
+            "processes that leave the process group of their server would outlive it: {error}"
         ));
     }
 }

@@ -7,7 +7,7 @@ use etcetera::BaseStrategy as _;
 use toolwarden_gateway::runtime::{Alone, load_policy};
 use toolwarden_gateway::stdio;
 use toolwarden_gateway::upstream::{Health, UpstreamStatus};
-use toolwarden_mcp::{Command, Endpoint, Url};
+use toolwarden_mcp::{Command, Endpoint, Inherit, Url};
 use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::inline::RaisedNotice;
 use toolwarden_warden::server_name;
@@ -166,6 +166,8 @@ fn endpoint(args: &WrapArgs) -> Result<Option<Endpoint>, CliError> {
             program: program.clone(),
             args: arguments.to_vec(),
             env: Vec::new(),
+            // The client started this process with the environment that is meant for the server.
+            inherit: Inherit::All,
             directory: None,
             shows_errors: true,
         }),

@@ -15,11 +15,12 @@ use serde_json::value::RawValue;
 use toolwarden_guard::{REDACTED, RequestedGroups};
 use toolwarden_model::closest;
 use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
-use toolwarden_warden::guard::{Call, UNKNOWN_PRINCIPAL};
+use toolwarden_warden::guard::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
 
 use super::GuardError;
 use super::error::CallProblem;
 use super::policy;
+use super::written_feature::WrittenFeature;
 use crate::args::{CallArgs, CircumstancesArgs};
 use crate::error::CliError;
 
@@ -28,6 +29,8 @@ use crate::error::CliError;
 pub(super) struct WrittenCall {
     pub(super) line: usize,
     pub(super) tool: String,
+    /// What is used where that is not a tool.
+    pub(super) feature: Option<WrittenFeature>,
     pub(super) principal: String,
     pub(super) session: Option<String>,
     pub(super) groups: Option<RequestedGroups>,
@@ -106,9 +109,17 @@ impl WrittenCall {
         self.recorded.is_some() && !kept
     }
 
+    /// Makes the server known to a guard that offers what is used, where that is not a tool.
+    pub(super) fn introduce_server(&self, guard: &LiveGuard) {
+        if let Some(feature) = &self.feature {
+            feature.introduce_server(guard);
+        }
+    }
+
     pub(super) fn call(&self) -> Call<'_> {
         Call {
             tool: &self.tool,
+            feature: self.feature.as_ref().map(WrittenFeature::feature),
             principal: &self.principal,
             session: self.session.as_deref(),
             groups: self.groups.clone(),
@@ -116,6 +127,7 @@ impl WrittenCall {
             arguments: Arc::clone(&self.arguments),
             attributes: self.attributes.clone(),
             variant: None,
+            claims: None,
         }
     }
 }
@@ -168,9 +180,14 @@ fn spelled_out(args: &CallArgs) -> Result<WrittenCall, CliError> {
         }
     };
     let groups = args.groups.iter().map(String::as_str);
+    let feature = WrittenFeature::spelled_out(args);
+    let named = feature
+        .as_ref()
+        .map(|it| it.feature().record_name().into_owned());
     Ok(WrittenCall {
         line: 1,
-        tool: args.tool.clone().unwrap_or_default(),
+        tool: args.tool.clone().or(named).unwrap_or_default(),
+        feature,
         principal: args
             .principal
             .clone()
@@ -318,6 +335,7 @@ fn call(object: &Object, line: usize) -> Result<WrittenCall, CallProblem> {
         tool: text("tool")?
             .filter(|it| !it.trim().is_empty())
             .ok_or(CallProblem::NoTool)?,
+        feature: None,
         principal: text("principal")?.unwrap_or_else(|| UNKNOWN_PRINCIPAL.to_owned()),
         session: text("session")?,
         groups: groups(said.get("group").copied())?,
@@ -436,6 +454,7 @@ fn out_of_the_log(record: &Object, line: usize) -> Result<Line, CallProblem> {
         Some("decision") => Ok(Line::Call(Box::new(WrittenCall {
             line,
             tool: text("tool").ok_or(CallProblem::NoTool)?,
+            feature: WrittenFeature::recorded(&text("tool").unwrap_or_default(), body),
             principal: text("principal").unwrap_or_default(),
             session: text("session"),
             groups: groups(within("groups"))?,

@@ -51,6 +51,7 @@ pub(super) fn run(args: &GuardCheckArgs) -> Result<Verdict, CliError> {
 
 /// Decides a call, and moves its session on where the call says that it succeeded.
 pub(super) fn decide(guard: &LiveGuard, written: &WrittenCall) -> Decision {
+    written.introduce_server(guard);
     let call = written.call();
     let Some(success) = written.success else {
         return guard.intercept(&call);

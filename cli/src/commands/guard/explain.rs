@@ -16,6 +16,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
     let mut denied = false;
     let mut documents = Vec::new();
     calls::each(&args.call, &args.circumstances, |call| {
+        call.introduce_server(&guard);
         let steps = guard.explain(&call.call());
         let refused = steps.iter().find_map(denial);
         denied |= refused.is_some();

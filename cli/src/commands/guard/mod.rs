@@ -8,6 +8,8 @@ mod groups;
 mod lint;
 mod policy;
 mod simulate;
+mod suggest;
+mod written_feature;
 
 pub(crate) use error::GuardError;
 
@@ -24,5 +26,6 @@ pub(super) fn run(command: &GuardCommand) -> Result<Verdict, CliError> {
         GuardCommand::Graph(args) => graph::run(args),
         GuardCommand::Simulate(args) => simulate::run(args),
         GuardCommand::Explain(args) => explain::run(args),
+        GuardCommand::Suggest(args) => suggest::run(args),
     }
 }

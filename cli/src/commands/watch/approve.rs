@@ -80,7 +80,7 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 });
                 json!({"server": it.server.key.name, "scope": it.server.key.scope,
                     "tool": it.sighting.tool, "alerts": it.alerts.iter().map(|(id, _)| id).collect::<Vec<_>>(), "kind": it.kind(),
-                    "results": it.results, "seen_at": format!("{:.3}", it.sighting.at),
+                    "findings": it.findings, "results": it.results, "seen_at": format!("{:.3}", it.sighting.at),
                     "changes": changes.collect::<Vec<_>>()})
             })
             .collect();
@@ -111,6 +111,9 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 visible(&change.message),
                 visible(change.pointer.as_str())
             ));
+        }
+        for message in &it.findings {
+            out.push_str(&format!("  suspicious   {}\n", visible(message)));
         }
         for message in &it.results {
             out.push_str(&format!("  results      {}\n", visible(message)));

@@ -5,7 +5,7 @@ use toolwarden_warden::{Pinned, PinnedTool, pin};
 
 use super::live::ask;
 use super::sources::sources;
-use super::{calls, document, keep, look};
+use super::{calls, document, first_sight, keep, look};
 use crate::args::{BaselineArgs, PlainFormat};
 use crate::commands::talk::say_error;
 use crate::error::CliError;
@@ -37,6 +37,9 @@ pub(super) fn run(args: &BaselineArgs) -> Result<Verdict, CliError> {
         let seal = seen.listing.whole && !args.open;
         let version = &args.source.version;
         let done = pin(&store, &source.key, &seen.listing, seal, version, &approval)?;
+        let new = done.tools.iter().filter(|tool| !tool.known);
+        let new: Vec<String> = new.map(|tool| tool.name.clone()).collect();
+        first_sight::warn(source, &seen.listing, &new);
         pinned.push((source.key.clone(), done));
     }
     print(&match (args.compat, args.format) {

@@ -10,7 +10,7 @@ use super::live::ask;
 use super::look::{Look, look};
 use super::sources::{Source, sources};
 use super::told::{Checked, report};
-use super::{calls, document, findings, keep};
+use super::{calls, document, findings, first_sight, keep};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn};
 use crate::commands::talk::{say, say_error};
 use crate::error::CliError;
@@ -164,6 +164,7 @@ impl<'k> Keeper<'k> {
                 pins.retain(wanted);
             }
         };
+        first_sight::warn(source, &look.listing, &recorded.registered);
         self.place_gone(source, &judged, &mut look);
         self.notice_absent(source, &pins, &look);
         Ok(Checked {

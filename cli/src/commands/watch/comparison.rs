@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use toolwarden_drift::{Class, ListDrift, Options, ToolDrift};
-use toolwarden_schema::{Budget, Callers, Formats};
+use toolwarden_schema::{Callers, Formats};
+use toolwarden_warden::ComparisonTime;
 
 use crate::args::{CallerPolicy, CompareArgs, FailOn};
 use crate::input::KeptPlace;
@@ -67,7 +68,7 @@ impl CompareArgs {
             } else {
                 Formats::Annotate
             },
-            budget: Budget::default(),
+            budget: ComparisonTime::ATTENDED.budget(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod daemon;
 mod diff;
 mod document;
 mod findings;
+mod first_sight;
 mod import;
 pub(super) mod keep;
 pub(super) mod live;

@@ -107,7 +107,8 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
         sources.push(source(named.unwrap_or(LOCAL), from, named.is_some()));
     }
     for line in &args.mcp_command {
-        let endpoint = Endpoint::command_line(line)?;
+        // Typed by the user, who would start it in the same shell.
+        let endpoint = Endpoint::command_line(line)?.with_whole_environment();
         let name = named.map_or_else(|| server_name(&endpoint), ToOwned::to_owned);
         sources.push(source(&name, From::Live(endpoint), true));
     }

@@ -23,9 +23,19 @@ fn the_settings_of_the_document_can_be_used() {
     let sandbox = Sandbox::new();
     let document = document("gateway.md");
     let written = blocks(&document, "yaml");
-    let [settings, principals] = written[..] else {
-        panic!("settings and the principals of a policy: {written:?}");
+    let [settings, issuers, roles, principals, environment] = written[..] else {
+        panic!("settings, parts of settings and the principals of a policy: {written:?}");
     };
+    for part in [issuers, roles, environment] {
+        let policy = "policy: {tools: {}, roles: {clerk: {}, reader: {}, exporter: {}}}\n";
+        sandbox.write("part.yaml", &format!("{policy}{part}"));
+        let mut command = sandbox.command();
+        command
+            .args(["config", "check", "part.yaml"])
+            .env("TICKETS_TOKEN", "t-1");
+        let told = said(command.output().unwrap());
+        assert_eq!(told.code, 0, "{part}: {told:?}");
+    }
     sandbox.write("toolwarden.yaml", settings);
     let policy = format!("tools: {{files__read_file: ~}}\n{principals}");
     sandbox.write("policy.yaml", &policy);

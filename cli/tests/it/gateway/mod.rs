@@ -9,9 +9,11 @@ mod documents;
 mod explaining;
 mod kills;
 mod memory;
+mod orphans;
 mod outside;
 mod serving;
 mod settings;
+mod soak;
 mod wrapping;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -5,7 +5,7 @@ mod role;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
-use toolwarden_schema::{Callers, Domain, Pair, Unknown, Witness};
+use toolwarden_schema::{Callers, Domain, Pair, Reason, Unknown, Witness};
 
 use crate::change::{Class, Judgement, Kind};
 use crate::compare::Options;
@@ -246,10 +246,10 @@ impl Comparison<'_> {
         }
         let (judgement, class) = if kind != Kind::Changed && role.is_definition() {
             (Judgement::Equivalent, Class::Equivalent)
-        } else if judged {
-            self.alone(group, supplied, whole)
+        } else if judged && !self.is_out_of_time() {
+            self.alone_in_time(group, supplied, whole)
         } else {
-            (whole.clone(), self.class(whole))
+            self.by_the_whole(whole)
         };
         // What is written into a header is a matter of trust, and may break callers besides.
         change.class = if header {
@@ -268,6 +268,38 @@ impl Comparison<'_> {
         }
         change.judgement = Some(judgement);
         change
+    }
+
+    /// What one change would mean if it were the only one; without the time to find out, what the whole
+    /// change means.
+    fn alone_in_time(
+        &mut self,
+        group: &Group<'_, '_>,
+        supplied: &[&Difference<'_>],
+        whole: &Judgement,
+    ) -> (Judgement, Class) {
+        let (judgement, class) = self.alone(group, supplied, whole);
+        if self.is_out_of_time() && class != Class::Breaking {
+            return self.by_the_whole(whole);
+        }
+        (judgement, class)
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        self.options.budget.time.is_over()
+    }
+
+    /// A single change is taken for what all changes together are. That nothing is lost says little of one
+    /// change: without the time to look at it, it is unknown.
+    fn by_the_whole(&self, whole: &Judgement) -> (Judgement, Class) {
+        if self.is_out_of_time() && matches!(whole, Judgement::Compatible(None)) {
+            let unknown = Unknown {
+                reason: Reason::Time,
+                obstacles: Vec::new(),
+            };
+            return (Judgement::Unknown(unknown), Class::Unknown);
+        }
+        (whole.clone(), self.class(whole))
     }
 
     /// What one change would mean if it were the only one, as far as the others let it stand.

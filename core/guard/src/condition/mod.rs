@@ -1,5 +1,6 @@
 //! Conditions: small CEL expressions that say whether a group is on right now.
 
+mod attributes;
 mod check;
 mod prepared;
 

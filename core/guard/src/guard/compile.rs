@@ -5,11 +5,12 @@ use serde_json::Value;
 use toolwarden_model::Fingerprint;
 use toolwarden_model::json::Pointer;
 
+use super::features::Features;
 use super::groups::Groups;
 use super::profile::{Patterns, Profile};
 use super::{Guard, Names, PrincipalId, Principals, Quarantine, Required, Tool, ToolId, Tools};
 use crate::input::Check;
-use crate::policy::{DEFAULT_GROUP, EVERY, Grants, Policy, States, ToolPolicy};
+use crate::policy::{DEFAULT_GROUP, EVERY, Grants, NamePattern, Policy, States, ToolPolicy};
 
 /// A schema of a policy that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ impl Guard {
             let quarantine = quarantined.then(Quarantine::default);
             tools.add(tool, quarantine, &mut groups, &mut checks);
         }
+        let features = Features::new(&policy, &mut groups);
         for (name, said) in &policy.groups {
             let id = groups.intern(name);
             groups.conditional |= said.when.is_some();
@@ -57,6 +59,7 @@ impl Guard {
             list: Vec::with_capacity(policy.principals.len()),
             by_name: Names::default(),
             anyone: Arc::default(),
+            roles: Names::default(),
         };
         let mut granting = Granting {
             policy: &policy,
@@ -72,15 +75,23 @@ impl Guard {
             principals.by_name.insert(Arc::clone(&name), id);
             principals.list.push((name, profile));
         }
+        for (name, grants) in &policy.roles {
+            let profile = profiles.shared(granting.profile(grants));
+            principals.roles.insert(name.as_str().into(), profile);
+        }
         let tools = tools.covered_by(&patterns);
+        let states = policy.states.into_iter().filter(|(_, it)| it.single_use);
+        let single_use = states.map(|(name, _)| name).collect();
         let guard = Self {
             tools: Arc::new(tools),
+            features: Arc::new(features.covered_by(&patterns)),
             groups: Arc::new(groups),
             patterns: Arc::new(patterns),
             principals: Arc::new(principals),
             amended: Arc::default(),
             requests: policy.requests,
             sessions: policy.sessions,
+            single_use: Arc::new(single_use),
             count_invalid: policy.count_invalid,
             unlisted: policy.unlisted,
             audit: policy.audit,
@@ -214,12 +225,17 @@ impl Tools {
         self.by_name.insert(Arc::clone(&name), id);
         let mut added = Tool {
             id,
-            name,
+            kind: tool.kind,
             version: tool.version.clone(),
             groups: own,
             reachable_by,
             states,
             next_state,
+            binds: tool.binds.clone().into(),
+            uses_state: tool.uses_state,
+            outside: tool.outside,
+            counted_as: Arc::clone(&name),
+            also: Box::default(),
             required: required.collect(),
             limits: tool.limits,
             input: compiled.input,
@@ -228,6 +244,7 @@ impl Tools {
             quarantine: None,
             listed: true,
             gone: false,
+            name,
         };
         finish(&mut added);
         let added = Arc::new(added);
@@ -331,6 +348,9 @@ impl Granting<'_> {
                 .denied_tools
                 .extend(self.tools.by_name.get(name.as_str()));
         }
+        let denied = grants.deny.features.iter();
+        let denied = denied.map(|(kind, name)| NamePattern::new(*kind, name));
+        profile.denied_features.extend(denied);
         for pattern in &grants.permissions {
             profile.allowed.push(self.patterns.intern(pattern));
         }

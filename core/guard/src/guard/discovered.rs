@@ -7,6 +7,7 @@ use toolwarden_model::Fingerprint;
 
 use super::compile::{Checks, Compiled, SchemaFault};
 use super::groups::Groups;
+use super::identity::ToolIdentity;
 use super::{Guard, Names, Quarantine, Tool, Tools};
 use crate::input::Check;
 use crate::policy::{OutputMode, ToolPolicy, Unlisted};
@@ -19,6 +20,8 @@ pub struct Discovered {
     by_name: Arc<Places>,
     quarantine: BTreeMap<String, Arc<str>>,
     variants: Vec<(VariantTool, Compiled, [Fingerprint; 2])>,
+    /// Whose tools they are, by the names they are shown under.
+    identities: BTreeMap<Arc<str>, ToolIdentity>,
 }
 
 /// A tool as a server defines it for clients with certain capabilities only.
@@ -88,7 +91,16 @@ impl Discovered {
                 .map(|(name, why)| (name, why.into()))
                 .collect(),
             variants: Vec::new(),
+            identities: BTreeMap::new(),
         }
+    }
+
+    /// The same, with whose tools they are, by the names they are shown under: a tool keeps its rules
+    /// under whatever name it is shown.
+    #[must_use]
+    pub fn with_identities(mut self, identities: BTreeMap<Arc<str>, ToolIdentity>) -> Self {
+        self.identities = identities;
+        self
     }
 
     /// The same, with tools that servers define otherwise for some clients. What `before` has compiled is
@@ -153,6 +165,7 @@ impl Discovered {
         };
         self.tools.len() == other.tools.len()
             && self.quarantine == other.quarantine
+            && self.identities == other.identities
             && variants(self) == variants(other)
             && self.tools.iter().zip(&other.tools).all(same)
     }
@@ -165,6 +178,7 @@ impl Discovered {
         let mut next = Self::new(kept, BTreeMap::new(), self);
         next.quarantine.clone_from(&self.quarantine);
         next.variants.clone_from(&self.variants);
+        next.identities.clone_from(&self.identities);
         next
     }
 
@@ -225,6 +239,9 @@ impl Guard {
         let mut tools = Tools::clone(&self.tools);
         tools.list.reserve(discovered.tools.len());
         tools.by_name.reserve(discovered.tools.len());
+        for (shown, identity) in &discovered.identities {
+            tools.show(shown, identity, &self.rules_of(identity));
+        }
         for found in &discovered.tools {
             if let Some(listed) = tools.present_mut(&found.policy.name) {
                 listed.complete(found);
@@ -236,6 +253,9 @@ impl Guard {
                     &mut groups,
                     |added| {
                         added.listed = false;
+                        if let Some(identity) = discovered.identities.get(&added.name) {
+                            added.counted_as = Arc::clone(&identity.qualified);
+                        }
                         for required in &mut added.required {
                             required.covered_by = patterns.covering(&required.permission);
                         }
@@ -249,8 +269,22 @@ impl Guard {
                 tool.quarantine = Some(Quarantine { why });
             }
         }
+        for (shown, identity) in &discovered.identities {
+            tools.withhold(shown, self.rules_of(identity).refused);
+        }
         for (variant, compiled, _) in &discovered.variants {
-            tools.add_variant(variant, compiled, self.tool(&variant.policy.name));
+            let shown = variant.policy.name.as_str();
+            let identity = discovered.identities.get(shown);
+            let listed = match identity {
+                Some(identity) => self
+                    .rules_of(identity)
+                    .rules
+                    .and_then(|id| self.tool_by(id)),
+                None => self.tool(shown),
+            };
+            tools.add_variant(variant, compiled, listed);
+            let refused = identity.and_then(|it| self.rules_of(it).refused);
+            tools.withhold_variants(shown, refused);
         }
         let mut guard = self.clone();
         guard.tools = Arc::new(tools);
@@ -307,7 +341,7 @@ impl Tools {
     }
 
     /// A tool that is there, to be changed.
-    fn present_mut(&mut self, name: &str) -> Option<&mut Tool> {
+    pub(super) fn present_mut(&mut self, name: &str) -> Option<&mut Tool> {
         let id = *self.by_name.get(name)?;
         self.list.get_mut(id as usize).map(Arc::make_mut)
     }

@@ -1,7 +1,7 @@
 //! What a policy says of one tool and one principal, for remedies.
 
 use super::Guard;
-use crate::policy::{EVERY, Unlisted};
+use crate::policy::{EVERY, Excess, Unlisted};
 
 /// What a policy says of a tool, as far as one principal is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,18 @@ impl Guard {
         })
     }
 
+    /// The attributes of a request that conditions ask about, each with a group whose condition does.
+    #[must_use]
+    pub fn asked_attributes(&self) -> std::collections::BTreeMap<String, String> {
+        let mut asked = std::collections::BTreeMap::new();
+        for (_, group) in self.groups.iter() {
+            for name in group.condition.iter().flat_map(|it| it.attributes()) {
+                asked.entry(name).or_insert_with(|| group.name.to_string());
+            }
+        }
+        asked
+    }
+
     /// Whether the policy names a principal; others have the grants of `*`.
     #[must_use]
     pub fn names_principal(&self, principal: &str) -> bool {
@@ -56,6 +68,12 @@ impl Guard {
     #[must_use]
     pub fn grants_every_group(&self, principal: &str) -> bool {
         self.may_request(principal, EVERY)
+    }
+
+    /// Whether a request for more groups than are granted is refused as a whole.
+    #[must_use]
+    pub fn refuses_excess(&self) -> bool {
+        self.requests.excess == Excess::Reject
     }
 
     /// Whether tools that the policy does not name are hidden.

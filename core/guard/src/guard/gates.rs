@@ -1,17 +1,19 @@
 //! One function for each gate; the order is that of [`Gate::ALL`](crate::Gate::ALL).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use super::features::Feature;
 use super::groups::{Activity, Switch};
 use super::permit::{Admitted, Overrun};
 use super::request::{Reach, Request};
 use super::{Guard, Tool};
 use crate::decision::{Code, Denial, Gate, INPUT_FAILED};
-use crate::input::Check;
-use crate::policy::Limits;
+use crate::input::{Check, well_formed};
+use crate::policy::{FeatureKind, Limits};
 use crate::window::Limit;
 
 /// What one gate says about a call, for an explanation.
@@ -31,17 +33,24 @@ impl Guard {
     ///
     /// # Errors
     /// The first gate that refuses decides.
-    pub fn admit<'g>(&'g self, request: &Request<'_>, tool: &str) -> Result<Admitted<'g>, Denial> {
-        let known = self.known(tool, request.variant)?;
-        not_quarantined(known)?;
+    pub fn admit<'g, 'f>(
+        &'g self,
+        request: &Request<'_>,
+        wanted: impl Into<Feature<'f>>,
+    ) -> Result<Admitted<'g>, Denial> {
+        let wanted = wanted.into();
+        let known = self.known(&wanted, request.variant)?;
+        not_quarantined(&known)?;
         let reach = self.reach(request)?;
+        self.not_denied(&wanted, request, &reach)?;
         let mut activity = Activity::new(&self.groups, request.circumstances);
-        if let Err(mut denial) = self.admits(known, request, &reach, &mut activity) {
+        if let Err(mut denial) = self.admits(&known, request, &reach, &mut activity) {
             if denial.code == Code::FilteredByState {
-                denial.leads = self.leads(known, request, &reach, &mut activity);
+                denial.leads = self.leads(&known, request, &reach, &mut activity);
             }
             return Err(denial);
         }
+        self.skills_admitted(&wanted, request, &reach, &mut activity)?;
         Ok(Admitted::new(known, reach))
     }
 
@@ -90,12 +99,21 @@ impl Guard {
         permitted(tool, request.principal, reach)
     }
 
-    fn known(&self, name: &str, variant: Option<&str>) -> Result<&Arc<Tool>, Denial> {
+    fn known(
+        &self,
+        wanted: &Feature<'_>,
+        variant: Option<&str>,
+    ) -> Result<Cow<'_, Arc<Tool>>, Denial> {
+        let name = wanted.name;
+        if wanted.kind != FeatureKind::Tool {
+            return self.known_feature(wanted).map(Cow::Owned);
+        }
+        well_formed(name)?;
         let known = self.tool(name).ok_or_else(|| {
             let reason = format!("connector '{name}' is not registered");
             Denial::new(Code::UnknownTool, reason)
         })?;
-        Ok(self.tools.for_variant(known, variant))
+        Ok(Cow::Borrowed(self.tools.for_variant(known, variant)))
     }
 
     fn in_group(
@@ -105,13 +123,23 @@ impl Guard {
         reach: &Reach<'_>,
         activity: &mut Activity<'_>,
     ) -> Result<(), Denial> {
-        if reach.profile.denies_tool(tool.id, &tool.reachable_by) {
+        if reach.profile.denies_tool(tool.id, &tool.reachable_by)
+            || reach.profile.denies_any(&tool.also)
+        {
             return Err(Denial::new(
                 Code::DeniedByRule,
-                format!(
-                    "a deny rule keeps '{}' from '{}'",
-                    request.principal, tool.name
-                ),
+                if tool.kind == FeatureKind::Tool {
+                    format!(
+                        "a deny rule keeps '{}' from '{}'",
+                        request.principal, tool.name
+                    )
+                } else {
+                    format!(
+                        "a deny rule keeps '{}' from {}",
+                        request.principal,
+                        tool.label()
+                    )
+                },
             ));
         }
         let requested = |group: u32| {
@@ -147,9 +175,10 @@ impl Guard {
         Err(Denial::new(
             Code::FilteredByGroup,
             format!(
-                "tool '{}' is not in the requested groups (requested: {}; tool: {})",
-                tool.name,
+                "{} is not in the requested groups (requested: {}; {}: {})",
+                tool.label(),
                 listed(&asked),
+                tool.kind,
                 listed(&own)
             ),
         ))
@@ -177,16 +206,17 @@ impl Guard {
 
     /// What every gate says about a call, also those behind the first that refuses.
     #[must_use]
-    pub fn explain(
+    pub fn explain<'f>(
         &self,
         request: &Request<'_>,
-        tool: &str,
+        wanted: impl Into<Feature<'f>>,
         arguments: &Value,
-        windows: impl FnOnce(&Limits) -> Result<(), Overrun>,
+        windows: impl FnOnce(&str, &Limits) -> Result<(), Overrun>,
     ) -> Vec<Step> {
+        let wanted = wanted.into();
         let mut steps = Vec::new();
         let mut told = |gate, outcome| steps.push(Step { gate, outcome });
-        let known = self.known(tool, request.variant);
+        let known = self.known(&wanted, request.variant);
         let found = match known {
             Ok(tool) => {
                 let version = tool.version.as_ref();
@@ -207,6 +237,7 @@ impl Guard {
                 return steps;
             }
         };
+        let found = &found;
         let calm = not_quarantined(found).map(|()| "it is not quarantined".to_owned());
         told(Gate::Quarantine, Some(calm));
         let mut activity = Activity::new(&self.groups, request.circumstances);
@@ -218,7 +249,9 @@ impl Guard {
                 told(Gate::Permission, None);
             }
             Ok(reach) => {
-                let grouped = self.in_group(found, request, &reach, &mut activity);
+                let denied = self.not_denied(&wanted, request, &reach);
+                let grouped =
+                    denied.and_then(|()| self.in_group(found, request, &reach, &mut activity));
                 let grouped = grouped.map(|()| {
                     let left = asked
                         .iter()
@@ -251,7 +284,7 @@ impl Guard {
                 told(Gate::Permission, Some(held));
             }
         }
-        let metered = match windows(&found.limits) {
+        let metered = match windows(&found.counted_as, &found.limits) {
             Ok(()) => Ok(limits_in_words(&found.limits)),
             Err(overrun) => Err(rate_denial(found, &overrun)),
         };
@@ -278,7 +311,7 @@ fn not_quarantined(tool: &Tool) -> Result<(), Denial> {
     let Some(quarantine) = &tool.quarantine else {
         return Ok(());
     };
-    let mut reason = format!("tool '{}' is quarantined", tool.name);
+    let mut reason = format!("{} is quarantined", tool.label());
     if let Some(why) = &quarantine.why {
         reason.push_str(": ");
         reason.push_str(why);
@@ -294,8 +327,8 @@ fn in_state(tool: &Tool, state: &str) -> Result<(), Denial> {
     Err(Denial::new(
         Code::FilteredByState,
         format!(
-            "tool '{}' is not available in state '{state}' (available in: {})",
-            tool.name,
+            "{} is not available in state '{state}' (available in: {})",
+            tool.label(),
             listed(&states)
         ),
     ))
@@ -316,14 +349,23 @@ fn permitted(tool: &Tool, principal: &str, reach: &Reach<'_>) -> Result<(), Deni
     ))
 }
 
+/// A tool as the connectorguard document calls it, anything else by its kind.
+fn connector(tool: &Tool) -> String {
+    if tool.kind == FeatureKind::Tool {
+        format!("connector '{}'", tool.name)
+    } else {
+        tool.label()
+    }
+}
+
 pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
     match overrun {
         Overrun::Limit { limit, retry_after } => {
             let mut denial = Denial::new(
                 Code::RateLimited,
                 format!(
-                    "rate limit exceeded for connector '{}' (limit: {} req/{}s)",
-                    tool.name,
+                    "rate limit exceeded for {} (limit: {} req/{}s)",
+                    connector(tool),
                     limit.max,
                     seconds(limit.window)
                 ),
@@ -335,8 +377,8 @@ pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
             let mut denial = Denial::new(
                 Code::RateCapacity,
                 format!(
-                    "no room to count calls of connector '{}' for one more principal",
-                    tool.name
+                    "no room to count calls of {} for one more principal",
+                    connector(tool)
                 ),
             );
             denial.retry_after = Some(*retry_after);
@@ -358,6 +400,8 @@ pub(super) fn valid_input(tool: &Tool, arguments: &Value) -> Result<(), Denial> 
         let message = format!("arguments must be an object, not {found}");
         return Err(Denial::of_input(message));
     }
+    tool.input.strictly(arguments)?;
+    tool.carries_bound(arguments)?;
     let faults = tool.input.faults(arguments);
     let Some(first) = faults.first() else {
         return Ok(());

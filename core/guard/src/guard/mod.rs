@@ -1,31 +1,41 @@
 //! A policy made ready to decide: names are numbers, patterns are looked up, schemas are compiled.
 
+mod approval;
 mod compile;
 mod discovered;
 mod facts;
+mod features;
 mod gates;
 mod groups;
+mod identity;
 mod permit;
 mod profile;
 mod registry;
 mod request;
+mod roles;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use toolwarden_model::json::Pointer;
 
 use crate::input::Check;
 use crate::policy::{
-    AuditRules, EVERY, Limits, OutputMode, Permission, RequestRules, SessionRules, Unlisted,
+    AuditRules, EVERY, FeatureKind, Limits, OutputMode, Permission, RequestRules, SessionRules,
+    Unlisted,
 };
+use features::Features;
 use groups::Groups;
 use profile::{Patterns, Profile};
 
+pub use approval::BoundValues;
 pub use compile::SchemaFault;
 pub use discovered::{Discovered, VariantTool};
 pub use facts::ToolFacts;
+pub use features::{Feature, ReachableFeatures};
 pub use gates::Step;
+pub use identity::ToolIdentity;
 pub use permit::{Admitted, Metered, Overrun, Permit};
 pub use profile::Amendment;
 pub use request::{Availability, GroupSummary, LeftOut, Request, RequestedGroups};
@@ -42,6 +52,7 @@ type PrincipalId = u32;
 #[derive(Clone, Debug)]
 pub struct Guard {
     tools: Arc<Tools>,
+    features: Arc<Features>,
     groups: Arc<Groups>,
     patterns: Arc<Patterns>,
     principals: Arc<Principals>,
@@ -49,6 +60,8 @@ pub struct Guard {
     amended: Arc<Names<Arc<str>, Arc<Profile>>>,
     requests: RequestRules,
     sessions: SessionRules,
+    /// The states that one call uses up.
+    single_use: Arc<BTreeSet<String>>,
     count_invalid: bool,
     unlisted: Unlisted,
     audit: AuditRules,
@@ -70,17 +83,22 @@ struct Tools {
     variants: Names<Arc<str>, BTreeMap<Arc<str>, Arc<Tool>>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Principals {
     list: Vec<(Arc<str>, Arc<Profile>)>,
     by_name: Names<Arc<str>, PrincipalId>,
     anyone: Arc<Profile>,
+    /// What each role grants by itself, for callers whose roles come with their credential.
+    roles: Names<Arc<str>, Arc<Profile>>,
 }
 
 /// A tool as the gates need it.
 #[derive(Clone, Debug)]
 pub(crate) struct Tool {
     pub(crate) id: ToolId,
+    /// What it is: everything servers offer is decided as tools are.
+    pub(crate) kind: FeatureKind,
+    /// Its name, as records have it.
     pub(crate) name: Arc<str>,
     pub(crate) version: Option<String>,
     pub(crate) groups: Box<[GroupId]>,
@@ -89,6 +107,16 @@ pub(crate) struct Tool {
     /// Sorted; none means every state.
     pub(crate) states: Option<Box<[Arc<str>]>>,
     pub(crate) next_state: Option<Arc<str>>,
+    /// The arguments that calls in the next state must repeat.
+    pub(crate) binds: Box<[Pointer]>,
+    /// Whether it uses up single-use states it names.
+    pub(crate) uses_state: bool,
+    /// Whether no server behind a gateway has it.
+    pub(crate) outside: bool,
+    /// The name its calls are counted by, whatever name it is shown under.
+    pub(crate) counted_as: Arc<str>,
+    /// Other entries of the policy for the same tool, whose deny rules count, too.
+    pub(crate) also: Box<[ToolId]>,
     pub(crate) required: Box<[Required]>,
     pub(crate) limits: Limits,
     pub(crate) input: Arc<Check>,
@@ -268,6 +296,15 @@ impl NameRef {
 }
 
 impl Tool {
+    /// What it is and its name, for messages.
+    pub(crate) fn label(&self) -> String {
+        let kind = self.kind.as_str();
+        let name = self.name.strip_prefix(kind);
+        let name = name.and_then(|name| name.strip_prefix(':'));
+        let name = name.filter(|_| self.kind != FeatureKind::Tool);
+        format!("{kind} '{}'", name.unwrap_or(&self.name))
+    }
+
     pub(crate) fn available_in(&self, state: &str) -> bool {
         match &self.states {
             None => true,

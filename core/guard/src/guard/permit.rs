@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::window::Limit;
 #[derive(Debug)]
 #[must_use = "an admitted call is not yet permitted"]
 pub struct Admitted<'g> {
-    tool: &'g Arc<Tool>,
+    tool: Cow<'g, Arc<Tool>>,
     unknown_groups: Vec<String>,
     narrowed: Vec<String>,
 }
@@ -24,14 +25,14 @@ pub struct Admitted<'g> {
 #[derive(Debug)]
 #[must_use = "a metered call is not yet permitted"]
 pub struct Metered<'g> {
-    tool: &'g Arc<Tool>,
+    tool: Cow<'g, Arc<Tool>>,
 }
 
 /// The proof that one call may be made. Only the gates make one, and it is used up by the call.
 #[derive(Debug)]
 #[must_use = "a permit has to be settled with the outcome of the call"]
 pub struct Permit {
-    tool: Arc<Tool>,
+    pub(super) tool: Arc<Tool>,
 }
 
 /// Why counting a call refuses it.
@@ -52,7 +53,7 @@ pub enum Overrun {
 }
 
 impl<'g> Admitted<'g> {
-    pub(super) fn new(tool: &'g Arc<Tool>, reach: Reach<'_>) -> Self {
+    pub(super) fn new(tool: Cow<'g, Arc<Tool>>, reach: Reach<'_>) -> Self {
         Self {
             tool,
             unknown_groups: reach.unknown,
@@ -64,6 +65,12 @@ impl<'g> Admitted<'g> {
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.tool.limits
+    }
+
+    /// The name under which the call has to be counted.
+    #[must_use]
+    pub fn counted_as(&self) -> &str {
+        &self.tool.counted_as
     }
 
     /// Groups the request asked for that no tool is in.
@@ -85,7 +92,7 @@ impl<'g> Admitted<'g> {
     pub fn meter(self, answer: Result<(), Overrun>) -> Result<Metered<'g>, Denial> {
         match answer {
             Ok(()) => Ok(Metered { tool: self.tool }),
-            Err(overrun) => Err(rate_denial(self.tool, &overrun)),
+            Err(overrun) => Err(rate_denial(&self.tool, &overrun)),
         }
     }
 }
@@ -96,9 +103,9 @@ impl Metered<'_> {
     /// # Errors
     /// They do not satisfy it, or there is no telling.
     pub fn validate(self, arguments: &Value) -> Result<Permit, Denial> {
-        valid_input(self.tool, arguments)?;
+        valid_input(&self.tool, arguments)?;
         Ok(Permit {
-            tool: Arc::clone(self.tool),
+            tool: self.tool.into_owned(),
         })
     }
 }

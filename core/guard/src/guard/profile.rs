@@ -3,7 +3,8 @@ use std::sync::Arc;
 use super::groups::Groups;
 use super::{GroupId, Guard, Names, PatternId, Required, ToolId};
 use crate::policy::{
-    InvalidPermission, PatternTree, Permission, PermissionPattern, group_and_parents, is_group_name,
+    InvalidPermission, NamePattern, PatternTree, Permission, PermissionPattern, group_and_parents,
+    is_group_name,
 };
 
 /// What a principal may do, in numbers. Principals with equal grants share one.
@@ -18,6 +19,8 @@ pub(super) struct Profile {
     pub(super) denied_groups: Vec<GroupId>,
     /// Sorted.
     pub(super) denied_tools: Vec<ToolId>,
+    /// Names of other things than tools; sorted.
+    pub(super) denied_features: Vec<NamePattern>,
     /// Sorted.
     pub(super) allowed: Vec<PatternId>,
     /// Sorted.
@@ -66,6 +69,12 @@ impl Profile {
                     .any(|group| self.denied_groups.binary_search(group).is_ok()))
     }
 
+    /// Whether a deny rule names one of these tools.
+    pub(super) fn denies_any(&self, ids: &[ToolId]) -> bool {
+        let denied = |id: &ToolId| self.denied_tools.binary_search(id).is_ok();
+        ids.iter().any(denied)
+    }
+
     pub(super) fn holds(&self, required: &Required) -> bool {
         let any = |list: &[PatternId]| {
             required
@@ -90,7 +99,43 @@ impl Profile {
         covering.any(|pattern| self.denied.binary_search(pattern).is_ok())
     }
 
+    /// What several roles grant and refuse together; none where there are none.
+    pub(super) fn together<'p>(profiles: impl IntoIterator<Item = &'p Self>) -> Option<Self> {
+        let mut profiles = profiles.into_iter();
+        let mut all = profiles.next()?.clone();
+        for other in profiles {
+            all.every_group |= other.every_group;
+            all.groups.extend(&other.groups);
+            all.denies_every_group |= other.denies_every_group;
+            all.denied_groups.extend(&other.denied_groups);
+            all.denied_tools.extend(&other.denied_tools);
+            all.allowed.extend(&other.allowed);
+            all.denied.extend(&other.denied);
+            if let Some(more) = &other.default_groups {
+                let groups = all.default_groups.get_or_insert_default();
+                let fresh = more.iter().filter(|name| !groups.contains(name));
+                let fresh: Vec<Box<str>> = fresh.cloned().collect();
+                groups.extend(fresh);
+            }
+            if all.initial_state.is_none() {
+                all.initial_state.clone_from(&other.initial_state);
+            }
+        }
+        all.sort();
+        Some(all)
+    }
+
+    /// These grants, with the permissions that were given and taken at run time in another profile.
+    pub(super) fn amended_like(&self, other: &Self) -> Self {
+        Self {
+            amendments: other.amendments.clone(),
+            ..self.clone()
+        }
+    }
+
     pub(super) fn sort(&mut self) {
+        self.denied_features.sort_unstable();
+        self.denied_features.dedup();
         for list in [
             &mut self.groups,
             &mut self.denied_groups,
@@ -164,6 +209,7 @@ impl Guard {
         let grown = patterns.by_text.len() > guard.patterns.by_text.len();
         if grown {
             guard.tools = Arc::new(guard.tools.covered_by(&patterns));
+            guard.features = Arc::new(guard.features.covered_by(&patterns));
             guard.patterns = Arc::new(patterns);
         }
         let mut amended = Names::clone(&guard.amended);

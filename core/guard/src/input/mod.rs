@@ -1,6 +1,8 @@
 //! Holds arguments and results to a schema that was compiled once.
 
+mod declared_keys;
 mod effort;
+mod strict;
 
 use std::fmt;
 
@@ -10,7 +12,10 @@ use serde_json::Value;
 use toolwarden_model::json::{MAX_DEPTH, Pointer};
 
 use crate::decision::Fault;
+use declared_keys::DeclaredKeys;
 use effort::{Effort, Unfollowable};
+
+pub(crate) use strict::{is_well_formed, well_formed};
 
 /// The most faults of one value that are told.
 const MAX_FAULTS: usize = 32;
@@ -33,6 +38,8 @@ pub(crate) enum Check {
         validator: jsonschema::Validator,
         /// What has to be watched, where the work could grow faster than the value.
         effort: Option<Box<Effort>>,
+        /// The keys it declares.
+        keys: Option<Box<DeclaredKeys>>,
     },
     /// A document that is no usable schema: no value passes.
     Broken(BrokenSchema),
@@ -139,6 +146,7 @@ impl Check {
             Ok(effort) => Self::Schema {
                 validator,
                 effort: effort.map(Box::new),
+                keys: DeclaredKeys::of(schema).map(Box::new),
             },
         }
     }
@@ -150,7 +158,10 @@ impl Check {
                 "nesting deeper than {MAX_DEPTH} levels"
             ))];
         }
-        let Self::Schema { validator, effort } = self else {
+        let Self::Schema {
+            validator, effort, ..
+        } = self
+        else {
             return Vec::new();
         };
         if long_numbers(value) > MAX_LONG_NUMBERS {

@@ -2,6 +2,7 @@
 
 mod holders;
 mod reach;
+mod reuse;
 mod rule;
 mod schema_words;
 mod shadow;
@@ -35,6 +36,7 @@ pub struct LintFinding {
 pub fn lint(policy: &Policy) -> Vec<LintFinding> {
     let mut report = Report::default();
     workflow::check(policy, &mut report);
+    reuse::check(policy, &mut report);
     reach::check(policy, &mut report);
     shadow::check(policy, &mut report);
     unused::check(policy, &mut report);

@@ -6,7 +6,7 @@ use toolwarden_model::json::Pointer;
 
 use super::holders::{Access, Holders, all_grants};
 use super::{LintRule, Report, Suggestions, listed};
-use crate::policy::{EVERY, Permission, PermissionPattern, Policy, ToolPolicy};
+use crate::policy::{EVERY, FeatureKind, Permission, PermissionPattern, Policy, ToolPolicy};
 
 pub(super) fn check(policy: &Policy, report: &mut Report) {
     let holders = Holders::of(policy);
@@ -25,7 +25,7 @@ pub(super) fn check(policy: &Policy, report: &mut Report) {
 }
 
 fn open_to_anyone(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
-    let tools = policy.tools.iter();
+    let tools = policy.all_rules();
     let open = tools.filter(|tool| holders.may_call(holders.anyone, &holders.wanted(tool)));
     let open = listed(open.map(|tool| tool.name.as_str()));
     if !open.is_empty() {
@@ -40,7 +40,7 @@ fn open_to_anyone(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
 
 /// One finding instead of one for every group, permission and tool.
 fn no_principals(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
-    let tools = policy.tools.iter();
+    let tools = policy.all_rules();
     let closed = tools.filter(|tool| !holders.may_call(holders.anyone, &holders.wanted(tool)));
     let closed = listed(closed.map(|tool| tool.name.as_str()));
     if !closed.is_empty() {
@@ -54,7 +54,7 @@ fn no_principals(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
 
 fn unrequestable_groups(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
     let mut tools_in: BTreeMap<&str, Vec<&ToolPolicy>> = BTreeMap::new();
-    for tool in &policy.tools {
+    for tool in policy.all_rules() {
         for group in &tool.groups {
             tools_in.entry(group).or_default().push(tool);
         }
@@ -83,7 +83,7 @@ fn unrequestable_groups(policy: &Policy, holders: &Holders<'_>, report: &mut Rep
 
 fn unheld_permissions(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
     let mut required_by: BTreeMap<&Permission, Vec<&ToolPolicy>> = BTreeMap::new();
-    for tool in &policy.tools {
+    for tool in policy.all_rules() {
         for permission in &tool.permissions {
             required_by.entry(permission).or_default().push(tool);
         }
@@ -109,9 +109,10 @@ fn unheld_permissions(policy: &Policy, holders: &Holders<'_>, report: &mut Repor
 fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut Report) {
     // Tools with the same groups and permissions share the answer, unless a rule names one.
     let mut known: BTreeMap<(&[String], &[Permission]), Access<'_>> = BTreeMap::new();
-    for tool in &policy.tools {
+    for tool in policy.all_rules() {
         let wanted = || holders.wanted(tool);
-        let access = if holders.denies_by_name(&tool.name) {
+        let is_named = tool.kind == FeatureKind::Tool && holders.denies_by_name(&tool.name);
+        let access = if is_named {
             holders.access(&wanted())
         } else {
             let key = (tool.groups.as_slice(), tool.permissions.as_slice());
@@ -120,20 +121,20 @@ fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut Report
                 .or_insert_with(|| holders.access(&wanted()))
                 .clone()
         };
-        let name = &tool.name;
+        let (kind, name) = (tool.kind, &tool.name);
         let (key, message) = match access {
             Access::Somebody => continue,
             Access::NoRequester if tool.groups.is_empty() => (
                 "group",
                 format!(
-                    "nobody can call tool `{name}`: it is in no group, and nobody is granted every \
+                    "nobody can call {kind} `{name}`: it is in no group, and nobody is granted every \
                      group; put it into a group, or grant somebody `{EVERY}`"
                 ),
             ),
             Access::NoRequester => (
                 "group",
                 format!(
-                    "nobody can call tool `{name}`: nobody may request {}, or a deny rule keeps them \
+                    "nobody can call {kind} `{name}`: nobody may request {}, or a deny rule keeps them \
                      from it",
                     listed(tool.groups.iter().map(String::as_str))
                 ),
@@ -141,14 +142,14 @@ fn unreachable_tools(policy: &Policy, holders: &Holders<'_>, report: &mut Report
             Access::Lacking(permissions) => (
                 "required_permissions",
                 format!(
-                    "nobody can call tool `{name}`: nobody who may request it holds {}",
+                    "nobody can call {kind} `{name}`: nobody who may request it holds {}",
                     listed(permissions)
                 ),
             ),
             Access::NotTogether => (
                 "required_permissions",
                 format!(
-                    "nobody can call tool `{name}`: nobody who may request it holds all of {}",
+                    "nobody can call {kind} `{name}`: nobody who may request it holds all of {}",
                     listed(tool.permissions.iter().map(Permission::as_str))
                 ),
             ),

@@ -26,6 +26,8 @@ pub enum LintRule {
     SilentReset,
     /// A tool of every state leads into the middle.
     StateJump,
+    /// A transition with side effects can be taken several times at once.
+    ReusableTransition,
     /// Nobody may request a group.
     UnrequestableGroup,
     /// Nobody holds a permission.
@@ -57,13 +59,14 @@ struct Row {
 
 impl LintRule {
     /// Every rule.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::UnreachableState,
         Self::UnreachableTool,
         Self::DeadEnd,
         Self::TerminalState,
         Self::SilentReset,
         Self::StateJump,
+        Self::ReusableTransition,
         Self::UnrequestableGroup,
         Self::UnheldPermission,
         Self::NoPrincipals,
@@ -108,6 +111,11 @@ impl LintRule {
                 "state-jump",
                 Warning,
                 "a tool available in every state leads into the middle of the workflow",
+            ),
+            Self::ReusableTransition => (
+                "reusable-transition",
+                Warning,
+                "calls with side effects can be permitted more than once before the state is left",
             ),
             Self::UnrequestableGroup => (
                 "unrequestable-group",

@@ -8,7 +8,8 @@ use super::holders::{held_grants, taken_over};
 use super::{LintRule, Report};
 use crate::policy::PatternTree;
 use crate::policy::{
-    DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, ToolPolicy, group_and_parents,
+    DEFAULT_GROUP, EVERY, FeatureKind, Grants, PermissionPattern, Policy, ToolPolicy,
+    group_and_parents,
 };
 
 pub(super) fn check(policy: &Policy, report: &mut Report) {
@@ -95,7 +96,7 @@ struct Tools<'p> {
 impl<'p> Tools<'p> {
     fn of(policy: &'p Policy) -> Self {
         let mut of_group: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        for tool in &policy.tools {
+        for tool in policy.all_rules() {
             let groups: BTreeSet<&str> = reached_by(tool).collect();
             for group in &groups {
                 of_group.entry(group).or_default().extend(&groups);
@@ -149,6 +150,11 @@ impl Shadows<'_, '_> {
             |_| None,
         );
         self.twice(&["deny", "tools"], deny.tools.iter().map(String::as_str));
+        for kind in FeatureKind::BESIDES_TOOLS {
+            let of_kind = deny.features.iter().filter(|(it, _)| *it == kind);
+            let names = of_kind.map(|(_, name)| name.as_str());
+            self.twice(&["deny", kind.section()], names);
+        }
     }
 
     fn groups<'g>(

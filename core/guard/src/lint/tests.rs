@@ -103,6 +103,16 @@ const CASES: &[Case] = &[
         silent: "tools: {login: {state: in}, a: {available_in_states: [in]}}",
     },
     Case {
+        rule: LintRule::ReusableTransition,
+        fires: "tools: {ok: {state: approved}, pay: {state: paid, available_in_states: [approved]}}",
+        told: (
+            "/tools/pay/available_in_states",
+            "set `states: {approved: {single_use: true}}`",
+        ),
+        silent: "{tools: {ok: {state: approved}, pay: {state: paid, available_in_states: [approved]}}, \
+                 states: {approved: {single_use: true}}}",
+    },
+    Case {
         rule: LintRule::UnrequestableGroup,
         fires: "{tools: {a: {group: [default, reader]}}, principals: {eve: {groups: [readers]}}}",
         told: ("/tools/a/group", "group `reader` of `a`, did you mean `readers`?"),

@@ -34,8 +34,8 @@ fn roles(policy: &Policy, report: &mut Report) {
 }
 
 fn groups(policy: &Policy, report: &mut Report) {
-    let of_tools = policy.tools.iter().flat_map(|tool| &tool.groups);
-    let populated: BTreeSet<&str> = of_tools
+    let of_rules = policy.all_rules().flat_map(|tool| &tool.groups);
+    let populated: BTreeSet<&str> = of_rules
         .flat_map(|group| group_and_parents(group))
         .collect();
     let mut suggestions = Suggestions::among(populated.iter().copied());
@@ -93,8 +93,7 @@ fn permissions(policy: &Policy, report: &mut Report) {
         tree.insert(name, number);
     }
     let required: BTreeSet<&str> = policy
-        .tools
-        .iter()
+        .all_rules()
         .flat_map(|tool| &tool.permissions)
         .map(|permission| permission.as_str())
         .collect();

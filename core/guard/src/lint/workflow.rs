@@ -93,22 +93,27 @@ impl<'p> Workflow<'p> {
     }
 
     fn unreachable_tools(&self, report: &mut Report) {
-        for tool in &self.policy.tools {
+        let starts_anywhere = self.policy.sessions.initial_states == States::Every;
+        for tool in self.policy.all_rules() {
             let States::Only(states) = &tool.states else {
                 continue;
             };
             if states.iter().any(|state| self.is_reachable(state)) {
                 continue;
             }
-            let name = &tool.name;
+            // The graph has no states that only other things than tools name.
+            if starts_anywhere && !states.is_empty() {
+                continue;
+            }
+            let (kind, name) = (tool.kind, &tool.name);
             let message = if states.is_empty() {
                 format!(
-                    "tool `{name}` is available in no state; name its states, or leave \
+                    "{kind} `{name}` is available in no state; name its states, or leave \
                      `available_in_states` away for all"
                 )
             } else {
                 let states = listed(states.iter().map(String::as_str));
-                format!("tool `{name}` is available only in {states}, which no session reaches")
+                format!("{kind} `{name}` is available only in {states}, which no session reaches")
             };
             let pointer = tool.pointer.child(STATES);
             report.add(LintRule::UnreachableTool, pointer, message);

@@ -2,10 +2,14 @@
 
 mod defaults;
 mod discovered;
+mod feature;
+mod name_pattern;
 mod pattern_tree;
 mod permission;
 mod problem;
 mod read;
+mod read_feature;
+mod read_state;
 mod read_tool;
 mod references;
 
@@ -20,8 +24,10 @@ use toolwarden_model::json::{Object, Pointer};
 use crate::condition::Condition;
 use crate::window::Limit;
 
+pub(crate) use name_pattern::{NamePattern, normalized};
 pub(crate) use pattern_tree::PatternTree;
 
+pub use feature::FeatureKind;
 pub use permission::{InvalidPermission, Permission, PermissionPattern};
 pub use problem::{PolicyError, Problem};
 
@@ -40,6 +46,8 @@ pub const EVERY: &str = "*";
 pub struct Policy {
     /// The tools, in written order.
     pub tools: Vec<ToolPolicy>,
+    /// The rules for resources, prompts, skills and methods of extensions, in written order.
+    pub features: Vec<ToolPolicy>,
     /// What is said about groups, by name.
     pub groups: BTreeMap<String, GroupPolicy>,
     /// Named bundles of grants.
@@ -54,6 +62,8 @@ pub struct Policy {
     pub requests: RequestRules,
     /// Where a client may start.
     pub sessions: SessionRules,
+    /// What is said about states, by name.
+    pub states: BTreeMap<String, StatePolicy>,
     /// Whether calls with invalid input use up the rate limit.
     pub count_invalid: bool,
     /// What becomes of tools that are not named here.
@@ -67,8 +77,12 @@ pub struct Policy {
 /// The rules of one tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPolicy {
-    /// The name calls use.
+    /// What the rules are for.
+    pub kind: FeatureKind,
+    /// The name calls use; of other kinds a name, an address or a pattern of them.
     pub name: String,
+    /// The one server the rules are for; none is any. Tools have the name of their server in their own.
+    pub server: Option<String>,
     /// The name people read.
     pub title: Option<String>,
     /// Its groups; none means that only a request for every group reaches it.
@@ -77,6 +91,12 @@ pub struct ToolPolicy {
     pub next_state: Option<String>,
     /// Where it is available.
     pub states: States,
+    /// The arguments of a successful call that calls in the next state must repeat.
+    pub binds: Vec<Pointer>,
+    /// Whether a call uses up a single-use state that the tool names, and must repeat what is bound there.
+    pub uses_state: bool,
+    /// Whether callers make the calls themselves: no server behind a gateway has the tool.
+    pub outside: bool,
     /// What a principal has to hold.
     pub permissions: Vec<Permission>,
     /// How often it may be called.
@@ -93,6 +113,13 @@ pub struct ToolPolicy {
     pub version: Option<String>,
     /// Where the tool stands in the policy.
     pub pointer: Pointer,
+}
+
+/// What is said about a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatePolicy {
+    /// Whether one call uses it up.
+    pub single_use: bool,
 }
 
 /// In which states a tool is available.
@@ -173,6 +200,8 @@ pub struct Denies {
     pub permissions: Vec<PermissionPattern>,
     /// These tools.
     pub tools: Vec<String>,
+    /// What these patterns of names and addresses match, by kind.
+    pub features: Vec<(FeatureKind, String)>,
 }
 
 /// Who somebody is and what they may do.
@@ -247,6 +276,10 @@ pub struct AuditRules {
     pub redact_pointers: Vec<Pointer>,
     /// Member names that are never kept, `*` standing for any text; case, `_` and `-` do not matter.
     pub redact_keys: Vec<String>,
+    /// The most bytes of one record; what is longer is recorded as a digest.
+    pub record_bytes: usize,
+    /// How many denials of one principal have a record of their own; the rest are summed up.
+    pub denials: Limit,
 }
 
 /// When a decision counts as recorded.
@@ -317,6 +350,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             tools: Vec::new(),
+            features: Vec::new(),
             groups: BTreeMap::new(),
             roles: BTreeMap::new(),
             principals: BTreeMap::new(),
@@ -324,6 +358,7 @@ impl Default for Policy {
             quarantine: BTreeSet::new(),
             requests: RequestRules::default(),
             sessions: SessionRules::default(),
+            states: BTreeMap::new(),
             count_invalid: true,
             unlisted: Unlisted::default(),
             audit: AuditRules::default(),
@@ -338,11 +373,16 @@ impl ToolPolicy {
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
+            kind: FeatureKind::Tool,
             name: name.to_owned(),
+            server: None,
             title: None,
             groups: vec![DEFAULT_GROUP.to_owned()],
             next_state: None,
             states: States::Every,
+            binds: Vec::new(),
+            uses_state: true,
+            outside: false,
             permissions: Vec::new(),
             limits: Limits {
                 agent: Some(Limit::default()),
@@ -409,7 +449,19 @@ impl Default for AuditRules {
             arguments: Arguments::default(),
             redact_pointers: Vec::new(),
             redact_keys: secret.map(str::to_owned).to_vec(),
+            record_bytes: 64 << 10,
+            denials: Limit {
+                max: const { NonZeroU32::new(600).unwrap() },
+                window: Duration::from_secs(60),
+            },
         }
+    }
+}
+
+impl Policy {
+    /// The rules of tools, then those of everything else.
+    pub(crate) fn all_rules(&self) -> impl Iterator<Item = &ToolPolicy> {
+        self.tools.iter().chain(&self.features)
     }
 }
 

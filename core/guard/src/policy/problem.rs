@@ -2,7 +2,7 @@ use thiserror::Error;
 use toolwarden_model::document::{Mistake, MistakeAt};
 use toolwarden_model::json::{Pointer, Position};
 
-use super::{InvalidPermission, MAX_GROUP};
+use super::{FeatureKind, InvalidPermission, MAX_GROUP};
 
 /// A mistake in a policy, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -41,6 +41,22 @@ pub enum Problem {
         /// Who would ask for it.
         holder: String,
     },
+    /// Something besides a tool is to move a workflow.
+    #[error(
+        "`state` is for tools only: using a {kind} does not move a workflow; remove it, or name the states the {kind} is available in with `available_in_states`"
+    )]
+    StateOfFeature {
+        /// What the rule is for.
+        kind: FeatureKind,
+    },
+    /// A tool binds arguments and leads to no state.
+    #[error(
+        "`binds` needs a `state`: the values are remembered with the state that the tool leads to"
+    )]
+    BindsNothing,
+    /// The name of a tool has white space around it.
+    #[error("a tool's name has no white space or control characters around it")]
+    ToolName,
     /// A permission is none.
     #[error("{0}")]
     Permission(#[from] InvalidPermission),

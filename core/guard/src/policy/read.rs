@@ -6,9 +6,9 @@ use toolwarden_model::json::Pointer;
 
 use super::is_group_name;
 use super::{
-    Arguments, AuditRules, Denies, Durability, EVERY, Excess, GroupPolicy, Limits, OnFailure,
-    PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind, PrincipalPolicy, Problem,
-    ReadPolicy, States, Unlisted, references,
+    Arguments, AuditRules, Denies, Durability, EVERY, Excess, FeatureKind, GroupPolicy, Limits,
+    OnFailure, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
+    PrincipalPolicy, Problem, ReadPolicy, States, Unlisted, references,
 };
 use crate::condition::{Condition, zone};
 use crate::window::Limit;
@@ -16,6 +16,10 @@ use crate::window::Limit;
 const ROOT: &[Key] = &[
     Key::new("version"),
     Key::new("tools").or(&["tool"]),
+    Key::new("resources"),
+    Key::new("prompts"),
+    Key::new("skills"),
+    Key::new("methods"),
     Key::new("groups"),
     Key::new("roles"),
     Key::new("principals"),
@@ -24,6 +28,7 @@ const ROOT: &[Key] = &[
     Key::new("mode"),
     Key::new("unlisted"),
     Key::new("sessions"),
+    Key::new("states"),
     Key::new("rate"),
     Key::new("audit"),
     Key::new("zone"),
@@ -56,6 +61,10 @@ const DENY: &[Key] = &[
     Key::new("groups").texts(),
     Key::new("permissions").texts(),
     Key::new("tools").texts(),
+    Key::new("resources").texts(),
+    Key::new("prompts").texts(),
+    Key::new("skills").texts(),
+    Key::new("methods").texts(),
 ];
 const SESSIONS: &[Key] = &[Key::new("initial_states").texts(), Key::new("idle")];
 const AUDIT: &[Key] = &[
@@ -63,7 +72,10 @@ const AUDIT: &[Key] = &[
     Key::new("on_failure"),
     Key::new("arguments"),
     Key::new("redact"),
+    Key::new("record_bytes"),
+    Key::new("denials"),
 ];
+const DENIALS: &[Key] = &[Key::new("limit"), Key::new("window")];
 const REDACT: &[Key] = &[Key::new("pointers").texts(), Key::new("keys").texts()];
 impl Policy {
     /// Reads a policy, and says everything that is wrong with it.
@@ -136,9 +148,11 @@ impl Reading {
         }
         if let Some(at) = self.reader.required(&section, "tools") {
             for (name, at) in self.reader.named(at, "a tool's name") {
+                self.check_tool_name(name, &at);
                 policy.tools.push(self.tool(name, &at));
             }
         }
+        self.features(&section, &mut policy);
         if let Some(at) = section.said("groups") {
             for (name, at) in self.reader.named(at, "a group's name") {
                 if !is_group_name(name) {
@@ -180,6 +194,7 @@ impl Reading {
             policy.unlisted = self.reader.word(at, &words).unwrap_or_default();
         }
         self.sessions(&section, &mut policy);
+        policy.states = self.state_rules(&section);
         if let Some(at) = section.said("audit") {
             policy.audit = self.audit(at);
         }
@@ -288,6 +303,12 @@ impl Reading {
         if let Some(at) = section.said("tools") {
             denies.tools = self.names(at, "a tool's name");
         }
+        for kind in FeatureKind::BESIDES_TOOLS {
+            if let Some(at) = section.said(kind.section()) {
+                let names = self.names(at, "a name or a pattern").into_iter();
+                denies.features.extend(names.map(|name| (kind, name)));
+            }
+        }
         denies
     }
 
@@ -335,6 +356,21 @@ impl Reading {
                 ("digest", Arguments::Digest),
             ];
             rules.arguments = self.reader.word(at, &words).unwrap_or_default();
+        }
+        if let Some(at) = section.said("record_bytes")
+            && let Some(bytes) = self.reader.count(at)
+        {
+            rules.record_bytes = usize::try_from(bytes.get()).unwrap_or(usize::MAX);
+        }
+        if let Some(at) = section.said("denials") {
+            let section = self.reader.section(at, DENIALS);
+            if let Some(at) = section.said("limit") {
+                rules.denials.max = self.reader.count(at).unwrap_or(rules.denials.max);
+            }
+            if let Some(at) = section.said("window") {
+                let window = self.reader.duration(at);
+                rules.denials.window = window.unwrap_or(rules.denials.window);
+            }
         }
         if let Some(at) = section.said("redact") {
             let section = self.reader.section(at, REDACT);

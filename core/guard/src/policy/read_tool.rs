@@ -23,6 +23,9 @@ const TOOL: &[Key] = &[
     Key::new("output_schema"),
     Key::new("output"),
     Key::new("definition"),
+    Key::new("binds").texts(),
+    Key::new("uses_state"),
+    Key::new("outside"),
     Key::new("version"),
     Key::new("name"),
     Key::new("description"),
@@ -59,6 +62,7 @@ impl Reading {
         }
         let section = self.reader.section(at, TOOL);
         self.rules(&section, &mut tool);
+        self.approval_rules(&section, &mut tool);
         self.schemas(name, &section, &mut tool);
         tool.version = self.line(&section, "version", "version");
         tool.title = self.line(&section, "name", "a tool's name");
@@ -79,7 +83,7 @@ impl Reading {
     }
 
     /// What does not depend on what the tool takes and returns.
-    fn rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
+    pub(super) fn rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
         if let Some(at) = section.get("group") {
             tool.groups = self.tool_groups(at);
         }

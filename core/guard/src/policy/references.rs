@@ -6,7 +6,7 @@ use toolwarden_model::closest;
 use toolwarden_model::document::{Mistake, Reader};
 use toolwarden_model::json::Pointer;
 
-use super::{DEFAULT_GROUP, EVERY, Grants, Policy, Problem};
+use super::{DEFAULT_GROUP, EVERY, Grants, INITIAL_STATE, Policy, Problem, States};
 
 /// How many misspelled names are compared with every known one.
 const MAX_SUGGESTIONS: usize = 50;
@@ -53,8 +53,10 @@ pub(super) fn check(policy: &Policy, reader: &mut Reader<Problem>) {
         }
     }
     default_groups(policy, reader);
+    states(policy, reader);
     for name in &policy.quarantine {
-        if !tools.contains(name.as_str()) {
+        let mut names = policy.all_rules().map(|rules| rules.name.as_str());
+        if !tools.contains(name.as_str()) && !names.any(|it| it == name) {
             let mistake = Mistake::Nothing {
                 what: "tool",
                 name: name.clone(),
@@ -67,6 +69,27 @@ pub(super) fn check(policy: &Policy, reader: &mut Reader<Problem>) {
         if takes_over_itself(name, &policy.roles) {
             let role_name = name.clone();
             reader.error(&role.pointer, Problem::RoleCircle { role: role_name });
+        }
+    }
+}
+
+/// States that rules are written for have to be states of some tool.
+fn states(policy: &Policy, reader: &mut Reader<Problem>) {
+    let mut known: BTreeSet<&str> = BTreeSet::from([INITIAL_STATE]);
+    for tool in &policy.tools {
+        known.extend(tool.next_state.as_deref());
+        if let States::Only(states) = &tool.states {
+            known.extend(states.iter().map(String::as_str));
+        }
+    }
+    for name in policy.states.keys() {
+        if !known.contains(name.as_str()) {
+            let mistake = Mistake::Nothing {
+                what: "state",
+                name: name.clone(),
+                suggestion: closest(name, known.iter().copied()),
+            };
+            reader.error(&Pointer::of(["states", name]), mistake);
         }
     }
 }
@@ -91,10 +114,10 @@ fn default_groups(policy: &Policy, reader: &mut Reader<Problem>) {
     }
 }
 
-/// Every group a tool is in or that is described, with the groups around it.
+/// Every group a rule names or that is described, with the groups around it.
 fn known_groups(policy: &Policy) -> BTreeSet<&str> {
-    let of_tools = policy.tools.iter().flat_map(|tool| &tool.groups);
-    of_tools
+    let of_rules = policy.all_rules().flat_map(|tool| &tool.groups);
+    of_rules
         .chain(policy.groups.keys())
         .flat_map(|group| super::group_and_parents(group))
         .chain([DEFAULT_GROUP])

@@ -5,6 +5,7 @@
     reason = "clippy's leave for tests does not reach helpers outside test functions"
 )]
 
+mod features;
 mod formula;
 mod groups;
 mod policies;

@@ -184,7 +184,7 @@ impl<'a> Solver<'a> {
 
     /// Whether the budget is used up.
     fn is_spent(&mut self) -> bool {
-        let spent = self.steps > self.budget.steps;
+        let spent = self.steps > self.budget.steps || self.budget.time.is_over();
         if spent {
             self.obstacles.insert("budget");
         }

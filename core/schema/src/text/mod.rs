@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::policy::Budget;
 use automaton::Automaton;
 use formats::FormatJudge;
 pub(crate) use formats::samples;
@@ -25,18 +26,18 @@ const MAX_ATTEMPTS: u64 = 24;
 pub(crate) struct Texts {
     automata: BTreeMap<Arc<str>, Option<Arc<Automaton>>>,
     formats: FormatJudge,
-    states: u32,
+    budget: Budget,
     /// States visited since the last time somebody asked.
     visited: u32,
 }
 
 impl Texts {
-    /// Patterns whose products are searched up to the given number of states.
-    pub(crate) fn new(states: u32) -> Self {
+    /// Patterns whose products are searched within a budget.
+    pub(crate) fn new(budget: Budget) -> Self {
         Self {
             automata: BTreeMap::new(),
             formats: FormatJudge::default(),
-            states,
+            budget,
             visited: 0,
         }
     }
@@ -69,6 +70,9 @@ impl Texts {
         let mut forbidden = Vec::new();
         let mut irregular = Vec::new();
         for pattern in &wanted.matching {
+            if self.budget.time.is_over() {
+                return Found::Unknown;
+            }
             match self.automaton(pattern) {
                 Some(automaton) => required.push(automaton),
                 None => {
@@ -79,13 +83,16 @@ impl Texts {
             }
         }
         for pattern in &wanted.avoiding {
+            if self.budget.time.is_over() {
+                return Found::Unknown;
+            }
             match self.automaton(pattern) {
                 Some(automaton) => forbidden.push(automaton),
                 None => irregular.push((Arc::clone(pattern), false)),
             }
         }
         if irregular.is_empty() {
-            let limits = (self.states, &mut self.visited);
+            let limits = (&self.budget, &mut self.visited);
             return search::find(&required, &forbidden, wanted, limits);
         }
         self.find_irregular(&required, &forbidden, &irregular, wanted)
@@ -109,7 +116,7 @@ impl Texts {
                 excluded,
                 ..Wanted::default()
             };
-            let limits = (self.states, &mut self.visited);
+            let limits = (&self.budget, &mut self.visited);
             let found = search::find(required, forbidden, &relaxed, limits);
             let text = match found {
                 Found::Text(text) => text,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use regex_automata::util::primitives::StateID;
 
 use super::automaton::Automaton;
+use crate::policy::Budget;
 
 /// The longest text that is written out.
 const MAX_LENGTH: u64 = 65_536;
@@ -31,7 +32,7 @@ pub(super) fn find(
     required: &[Arc<Automaton>],
     forbidden: &[Arc<Automaton>],
     wanted: &Wanted<'_>,
-    (budget, visited): (u32, &mut u32),
+    (budget, visited): (&Budget, &mut u32),
 ) -> Found {
     if wanted.max.is_some_and(|max| max < wanted.min) {
         return Found::Nothing;
@@ -141,7 +142,7 @@ impl<'p> Product<'p> {
         clippy::option_option,
         reason = "no answer is not the answer that there is none"
     )]
-    fn search(&self, budget: u32, visited: &mut u32) -> Option<Option<String>> {
+    fn search(&self, budget: &Budget, visited: &mut u32) -> Option<Option<String>> {
         let bytes = readable_bytes();
         let start = State {
             automata: self.automata().map(Automaton::start).collect(),
@@ -159,7 +160,7 @@ impl<'p> Product<'p> {
             if self.accepts(&state) {
                 return Some(text(&reached, at));
             }
-            if reached.len() > budget as usize {
+            if reached.len() > budget.states as usize || budget.time.is_over() {
                 return None;
             }
             for byte in &bytes {

@@ -1,16 +1,18 @@
 use serde_json::Value;
 
+use crate::policy::Budget;
+
 /// The most simplifications of one value that are considered.
 const MAX_EDITS: usize = 1_000;
 
 /// The smallest value reached by taking parts away while it still proves what it proves.
-pub(crate) fn shrink(value: Value, tries: u32, proves: &dyn Fn(&Value) -> bool) -> Value {
+pub(crate) fn shrink(value: Value, budget: &Budget, proves: &dyn Fn(&Value) -> bool) -> Value {
     let mut current = value;
-    let mut left = tries;
+    let mut left = budget.shrinks;
     loop {
         let mut smaller = None;
         for edit in edits(&current) {
-            if left == 0 {
+            if left == 0 || budget.time.is_over() {
                 return current;
             }
             left -= 1;
@@ -183,6 +185,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn tries(shrinks: u32) -> Budget {
+        Budget {
+            shrinks,
+            ..Budget::default()
+        }
+    }
+
     #[test]
     fn keeps_only_what_proves() {
         let value = json!({"a": "hello", "b": [1, 2, 3], "c": {"d": 7, "e": "long text"}});
@@ -190,21 +199,27 @@ mod tests {
             let text = value.pointer("/c/e").and_then(Value::as_str);
             text.is_some_and(|text| text.len() > 2)
         };
-        assert_eq!(shrink(value, 500, &long), json!({"c": {"e": "lon"}}));
+        assert_eq!(
+            shrink(value, &tries(500), &long),
+            json!({"c": {"e": "lon"}})
+        );
     }
 
     #[test]
     fn a_part_may_take_the_place_of_the_whole() {
         let nested = json!({"kids": [{"kids": [{"v": 5}]}]});
         let deep = |value: &Value| value.to_string().contains("\"v\":5");
-        assert_eq!(shrink(nested, 500, &deep), json!({"v": 5}));
+        assert_eq!(shrink(nested, &tries(500), &deep), json!({"v": 5}));
     }
 
     #[test]
     fn ends_on_numbers_and_within_its_tries() {
-        assert_eq!(shrink(json!(1), 100, &|_| true), json!(0));
+        assert_eq!(shrink(json!(1), &tries(100), &|_| true), json!(0));
         let below = |value: &Value| value.as_f64() < Some(-5.0);
-        assert_eq!(shrink(json!(-5.5), 100, &below), json!(-5.5));
-        assert_eq!(shrink(json!("abcdef"), 0, &|_| true), json!("abcdef"));
+        assert_eq!(shrink(json!(-5.5), &tries(100), &below), json!(-5.5));
+        assert_eq!(
+            shrink(json!("abcdef"), &tries(0), &|_| true),
+            json!("abcdef")
+        );
     }
 }

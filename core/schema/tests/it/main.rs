@@ -13,6 +13,7 @@ mod hostile;
 mod mutations;
 mod random;
 mod regressions;
+mod time;
 mod vectors;
 
 use serde_json::Value;

@@ -1,11 +1,14 @@
 //! What the API answers.
 
+use std::borrow::Cow;
+
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use toolwarden_mcp::masked;
 
 /// What the schemas of all documents begin with.
 pub(super) const SCHEMA: &str = "toolwarden/api";
@@ -52,7 +55,11 @@ impl Answer {
     }
 
     pub(super) fn response(self) -> Response {
-        let mut response = Response::new(Body::from(self.text));
+        let text = match masked(&self.text) {
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => self.text,
+        };
+        let mut response = Response::new(Body::from(text));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));

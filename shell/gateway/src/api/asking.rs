@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::RequestedGroups;
+use toolwarden_warden::guard::CallerClaims;
 
 use super::Api;
 use super::error::ApiError;
@@ -52,6 +53,14 @@ impl Asking {
             Some(named) if caller.admin => Ok(named.into()),
             Some(_) => Err(ApiError::admins_only(&format!("{what} for somebody else"))),
         }
+    }
+
+    /// What the caller's credential says of it, where the request is about the caller itself. Of others only the
+    /// policy is known.
+    pub(super) fn claims(&self, about: &str) -> Option<&CallerClaims> {
+        let caller = self.principal.as_ref();
+        let own = caller.filter(|caller| *caller.name == *about);
+        own.and_then(|caller| caller.claims.as_deref())
     }
 
     /// The groups that are asked for.

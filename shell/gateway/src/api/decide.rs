@@ -14,7 +14,7 @@ use super::error::{ApiError, ErrorKind};
 use super::pending::Held;
 use super::route::Handled;
 use super::sessions::state;
-use crate::catalogue::{ListError, collision};
+use crate::catalogue::{ListError, Naming, collision};
 use crate::gateway::Gateway;
 
 /// `POST /decide`
@@ -36,6 +36,7 @@ pub(super) async fn decide(asking: Asking) -> Handled {
     let attributes = given.value("attributes").and_then(Value::as_object);
     let call = Call {
         tool,
+        feature: None,
         principal: &principal,
         session: given.text("session"),
         groups: asking.groups(),
@@ -43,8 +44,10 @@ pub(super) async fn decide(asking: Asking) -> Handled {
         arguments: Arc::new(arguments.unwrap_or_else(nothing)),
         attributes: attributes.map_or_else(BTreeMap::new, |it| it.clone().into_iter().collect()),
         variant: None,
+        claims: asking.claims(&principal),
     };
     let gateway = asking.gateway();
+    gateway.report_load();
     // A list that is stale is looked at before anything is decided by it.
     let looked = gateway.look_before(tool).await;
     let decided = gateway.guard().decide_soon(&call).decided().await;
@@ -54,7 +57,7 @@ pub(super) async fn decide(asking: Asking) -> Handled {
     };
     if let Err(error) = looked {
         // What cannot be held to its pins is not let through.
-        open.failed_soon(&error).settled().await.ok();
+        open.not_sent_soon(&error).settled().await.ok();
         let remedy = "Try again when the server answers; `GET /api/v1/servers` says how it fares.";
         return Err(ApiError::new(
             ErrorKind::Unavailable,
@@ -98,8 +101,9 @@ pub(super) async fn complete(asking: Asking) -> Handled {
         pending.hold(id, held);
         return Err(ApiError::new(
             ErrorKind::Forbidden,
-            "the tool is of a server behind this gateway, and its success moves a workflow on",
-            "Call it at `/mcp`, where its end is seen, or have an administrator tell it.",
+            "a server behind this gateway may have the tool, and its success moves a workflow on",
+            "Call it at `/mcp`, or have an administrator report its end. If no server has the tool, say so in the \
+             policy with `outside: true`.",
         ));
     }
     let Held {
@@ -159,9 +163,27 @@ impl Gateway {
         self.look_at(&shelf, oldest).await.map(drop)
     }
 
-    /// Whether the end of a call moves a workflow and need not be told by whoever has to follow it.
+    /// Whether the end of a call moves a workflow, and the gateway sees that end itself or may do so. Then the
+    /// caller, who has to follow the workflow, does not report it.
     fn sees_the_end_of(&self, open: &OpenCall) -> bool {
-        open.leads_to().is_some() && self.named(open.tool()).is_some()
+        open.leads_to().is_some() && self.may_serve(open.tool())
+    }
+
+    /// Whether a server behind the gateway may have a tool, as settings and policy say. Lists do not decide
+    /// it: a server may be down, or not started yet.
+    fn may_serve(&self, tool: &str) -> bool {
+        let settings = self.settings();
+        if settings.servers.is_empty() {
+            return false;
+        }
+        let naming = Naming {
+            mode: settings.prefix,
+            separator: settings.separator.clone(),
+        };
+        let mut servers = settings.servers.iter();
+        self.named(tool).is_some()
+            || servers.any(|it| naming.is_of(tool, &it.name))
+            || !self.guard().is_outside(tool)
     }
 }
 

@@ -162,7 +162,10 @@ impl ApiError {
 
     /// The whole answer.
     pub(super) fn response(self) -> Response {
-        let mut response = answer(self.kind.status(), self.document().to_string());
+        let mut response = answer(
+            self.kind.status(),
+            toolwarden_mcp::masked(&self.document().to_string()).into_owned(),
+        );
         if let Some(seconds) = self.retry_after {
             let seconds = HeaderValue::from(seconds);
             response.headers_mut().insert(RETRY_AFTER, seconds);
@@ -221,6 +224,11 @@ impl From<WatchError> for ApiError {
                 ErrorKind::Conflict,
                 message,
                 "Name the `server` and the `scope`, too.",
+            ),
+            WatchError::Busy { .. } => Self::new(
+                ErrorKind::Unavailable,
+                message,
+                "Ask again in a few seconds.",
             ),
             WatchError::Approve(_)
             | WatchError::Pins(_)

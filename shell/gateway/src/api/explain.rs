@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_warden::guard::Explanation;
+use toolwarden_warden::guard::{Call, Explanation};
 
 use super::answer::{Answer, seconds};
 use super::asking::Asking;
@@ -34,7 +34,14 @@ pub(super) async fn explain(asking: Asking) -> Handled {
     let (gateway, given) = (asking.gateway(), &asking.given);
     let (tool, session) = (given.needed("tool")?, given.text("session"));
     let guard = gateway.guard();
-    let told = guard.why_not(&principal, session, tool, asking.groups());
+    let told = guard.why_not_call(&Call {
+        tool,
+        principal: &principal,
+        session,
+        groups: asking.groups(),
+        claims: asking.claims(&principal),
+        ..Call::default()
+    });
     let place = gateway.whereabouts(tool);
     let suggestions = gateway.suggestions(tool);
     let listed = gateway.shared.directory.load().tools.find(tool).is_some();

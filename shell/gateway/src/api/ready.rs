@@ -34,7 +34,19 @@ const STARTUP: Duration = Duration::from_secs(30);
 /// degraded, not unready: the other servers still work.
 pub(super) async fn ready(asking: Asking) -> Handled {
     let gateway = asking.gateway();
-    let (mut reasons, degraded) = servers(gateway, asking.api.started.elapsed());
+    let (mut reasons, mut degraded) = servers(gateway, asking.api.started.elapsed());
+    if let Some(usage) = gateway
+        .guard()
+        .log()
+        .usage()
+        .filter(|it| it.is_nearly_full())
+    {
+        let text = format!(
+            "the store takes {} of the {} bytes it may (`store_quota`)",
+            usage.used, usage.quota
+        );
+        degraded.push(reason("store_quota", &text));
+    }
     if gateway.is_ending() {
         reasons.push(reason("ending", "the gateway is about to end"));
     }

@@ -17,6 +17,7 @@ use super::field::Field;
 use super::given::Given;
 use super::route::{Access, Route};
 use super::routes::ROUTES;
+use crate::http::{Unreceived, receive};
 use crate::identity::Principal;
 
 /// Answers a request.
@@ -96,14 +97,17 @@ async fn read_body(
     body: Body,
     fields: &[Field],
 ) -> Result<Value, ApiError> {
-    let limit = api.front.gateway.settings().listen.body_bytes;
-    let bytes = axum::body::to_bytes(body, limit).await.map_err(|_| {
-        ApiError::new(
-            ErrorKind::TooLarge,
-            format!("the body is larger than {limit} bytes"),
-            "Send less, or raise `listen.max_body`.",
-        )
-    })?;
+    let settings = api.front.gateway.settings();
+    let bytes = receive(body, &settings.listen)
+        .await
+        .map_err(|fault| match fault {
+            Unreceived::TooLarge { limit } => ApiError::new(
+                ErrorKind::TooLarge,
+                format!("the body is larger than {limit} bytes"),
+                "Send less, or raise `listen.max_body`.",
+            ),
+            Unreceived::Slow { .. } | Unreceived::Broken => ApiError::invalid(fault.to_string()),
+        })?;
     if bytes.is_empty() && fields.iter().all(|field| !field.required) {
         return Ok(Value::Object(serde_json::Map::new()));
     }

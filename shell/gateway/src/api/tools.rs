@@ -70,6 +70,7 @@ fn visible(asking: &Asking, lists: &[Looked]) -> Result<Vec<Value>, ApiError> {
         principal: &asking.caller()?.name,
         session: asking.given.text("session"),
         groups: asking.groups(),
+        claims: asking.claims(&asking.caller()?.name),
         ..Call::default()
     };
     let available = gateway.guard().available(&call)?;

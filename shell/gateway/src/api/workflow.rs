@@ -74,7 +74,8 @@ pub(super) async fn states(asking: Asking) -> Handled {
 
 /// The groups a caller may hear of: administrators of all, others of what they may ask for.
 fn granted(asking: &Asking, principal: &str) -> Vec<GroupSummary> {
-    let mut groups = asking.gateway().guard().groups(principal);
+    let guard = asking.gateway().guard();
+    let mut groups = guard.groups_for(principal, asking.claims(principal));
     if !asking.is_admin() {
         groups.retain(|group| group.granted);
     }

@@ -172,6 +172,11 @@ fn sight_of(variant: Option<&Arc<str>>) -> Box<str> {
     variant.map_or(OWN, |variant| variant).into()
 }
 
+/// The conversation whose sight it is; none where it is that of many.
+pub(super) fn session_of(sight: &str) -> Option<&str> {
+    sight.strip_prefix("session\u{0}")
+}
+
 /// Lists of a session are for its conversation alone.
 pub(super) fn session_sight(conversation: &str) -> Box<str> {
     format!("session\u{0}{conversation}").into()

@@ -14,10 +14,6 @@ use toolwarden_mcp::{Face, Members};
 use super::kind::Kind;
 use crate::upstream::{LinkKey, Upstream, UpstreamAsking, UpstreamError};
 
-/// The most pages of one list, and the most entries.
-const MOST_PAGES: usize = 1_000;
-const MOST_ITEMS: usize = 100_000;
-
 /// One entry of a list.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -38,6 +34,8 @@ pub struct List {
     pub withheld: Vec<Item>,
     /// How long the server says it holds.
     pub ttl: Option<Duration>,
+    /// The size of all pages.
+    pub bytes: usize,
 }
 
 /// Why there is no list.
@@ -108,7 +106,8 @@ impl List {
         let mut list = Self::default();
         let mut seen = BTreeSet::new();
         let mut cursor: Option<String> = None;
-        for _page in 0..MOST_PAGES {
+        let limits = upstream.settings().limits;
+        for _page in 0..limits.list_pages.get() {
             let params = params(cursor.as_deref(), face, stateless);
             let asking = UpstreamAsking::new(kind.method(), params.as_deref());
             let answer = upstream.ask(key, face, asking).await?;
@@ -118,10 +117,18 @@ impl List {
                 code: error.code,
                 message: error.message,
             })?;
+            list.bytes = list.bytes.saturating_add(result.get().len());
+            if list.bytes > limits.list_bytes {
+                let most = limits.list_bytes;
+                let reason = format!("it has more than {most} bytes (`limits.list_size`)");
+                return Err(malformed(reason));
+            }
             let page = Members::of(&result).map_err(|error| malformed(error.to_string()))?;
             list.take(&page, kind).map_err(&malformed)?;
-            if list.items.len() > MOST_ITEMS {
-                return Err(malformed(format!("it has more than {MOST_ITEMS} entries")));
+            let most = limits.list_entries.get();
+            if list.items.len() > usize::try_from(most).unwrap_or(usize::MAX) {
+                let reason = format!("it has more than {most} entries (`limits.list_entries`)");
+                return Err(malformed(reason));
             }
             // Some servers end with an empty cursor instead of none.
             let next = page.text("nextCursor").filter(|next| !next.is_empty());
@@ -133,7 +140,10 @@ impl List {
             }
             cursor = Some(next.into_owned());
         }
-        Err(malformed(format!("it has more than {MOST_PAGES} pages")))
+        let most = limits.list_pages;
+        Err(malformed(format!(
+            "it has more than {most} pages (`limits.list_pages`)"
+        )))
     }
 
     fn take(&mut self, page: &Members<'_>, kind: Kind) -> Result<(), String> {

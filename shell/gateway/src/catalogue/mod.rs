@@ -1,6 +1,9 @@
 //! What servers list, and what agents call it.
 
 mod client_view;
+mod coalesce;
+mod identities;
+mod keeping;
 mod kind;
 mod known_tools;
 mod list;
@@ -11,6 +14,8 @@ mod waiting;
 
 pub(crate) use client_view::HANDSHAKE;
 pub use client_view::{Client, Looking};
+pub(crate) use coalesce::ChangedList;
+pub(crate) use identities::malformed;
 pub use kind::{Kind, SKILLS};
 pub(crate) use known_tools::KnownTools;
 pub use list::{Item, List, ListError};

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use toolwarden_warden::guard::LiveGuard;
 use toolwarden_warden::settings::PrefixMode;
 
 /// How names are made.
@@ -25,6 +24,8 @@ pub struct Names {
     served: HashMap<Arc<str>, Named>,
     /// By server, then by the server's own name.
     shown: HashMap<Arc<str>, HashMap<Arc<str>, Arc<str>>>,
+    /// Names that just one server serves, with that server.
+    alone: HashMap<Arc<str>, Arc<str>>,
     refused: BTreeMap<Arc<str>, Vec<Arc<str>>>,
 }
 
@@ -50,6 +51,7 @@ impl Naming {
             *serving += usize::from(*is_served);
         }
         let mut wanted: BTreeMap<Arc<str>, Vec<(Named, bool)>> = BTreeMap::new();
+        let mut result = Names::default();
         for (server, names) in &offered {
             for (name, is_served) in names {
                 let alone = match holders.get(&**name) {
@@ -57,6 +59,10 @@ impl Naming {
                     Some((_, 1)) => *is_served,
                     _ => false,
                 };
+                if alone {
+                    let server = Arc::clone(server);
+                    result.alone.insert(Arc::clone(name), server);
+                }
                 let shown = self.shown(server, name, alone);
                 let named = Named {
                     server: Arc::clone(server),
@@ -65,7 +71,6 @@ impl Naming {
                 wanted.entry(shown).or_default().push((named, *is_served));
             }
         }
-        let mut names = Names::default();
         for (shown, wanting) in wanted {
             let serving = wanting.iter().filter(|(_, is_served)| *is_served).count();
             let wanting = wanting.into_iter();
@@ -75,33 +80,18 @@ impl Naming {
                 .collect();
             match (wanting.pop(), wanting.is_empty()) {
                 (Some(named), true) => {
-                    let of_server = names.shown.entry(Arc::clone(&named.server)).or_default();
+                    let of_server = result.shown.entry(Arc::clone(&named.server)).or_default();
                     of_server.insert(Arc::clone(&named.name), Arc::clone(&shown));
-                    names.served.insert(shown, named);
+                    result.served.insert(shown, named);
                 }
                 (last, _) => {
                     wanting.extend(last);
                     let servers = wanting.into_iter().map(|it| it.server).collect();
-                    names.refused.insert(shown, servers);
+                    result.refused.insert(shown, servers);
                 }
             }
         }
-        names
-    }
-
-    /// Why a tool whose name was changed by that of another may not be called: the policy has rules for
-    /// it by the name it had.
-    #[must_use]
-    pub fn out_of_policy(&self, name: &str, shown: &str, guard: &LiveGuard) -> Option<String> {
-        let lost = self.mode == PrefixMode::Conflict
-            && name != shown
-            && guard.names_tool(name)
-            && !guard.names_tool(shown);
-        lost.then(|| {
-            format!(
-                "the policy has rules for `{name}`, which several servers have now; write them for `{shown}`"
-            )
-        })
+        result
     }
 
     fn shown(&self, server: &Arc<str>, name: &Arc<str>, alone: bool) -> Arc<str> {
@@ -129,6 +119,12 @@ impl Names {
     #[must_use]
     pub fn shown(&self, server: &str, name: &str) -> Option<&Arc<str>> {
         self.shown.get(server)?.get(name)
+    }
+
+    /// Whether a server is the only one that serves something of this name.
+    #[must_use]
+    pub fn is_alone(&self, server: &str, name: &str) -> bool {
+        self.alone.get(name).is_some_and(|it| **it == *server)
     }
 
     /// The servers that would share a name, where it is refused for that.

@@ -13,19 +13,13 @@ use toolwarden_model::Fingerprint;
 use toolwarden_warden::inline::{Checked, InlineWatch, SeenList, Treatment};
 
 use super::client_view::Looking;
+use super::coalesce::Changes;
 use super::kind::Kind;
 use super::list::{Item, List, ListError};
 use super::names::Named;
 use super::waiting::Patience;
 use crate::relay::Flights;
 use crate::upstream::{LinkKey, Upstream};
-
-/// The most lists of tools of one server that are kept: one for each variant of clients, and one for each
-/// session. Lists share the tools they have in common.
-const MOST_LISTS: usize = 4_096;
-
-/// The most other lists: of prompts, resources and templates.
-const MOST_OTHERS: usize = 1_024;
 
 /// How long lists that are not watched are kept.
 const UNWATCHED: Duration = Duration::from_secs(60);
@@ -40,10 +34,12 @@ pub struct Shelf {
     /// Raised whenever the gateway's own list offers something else: lists of variants were compared with
     /// the one before.
     own_revision: AtomicU64,
-    tools: Mutex<BTreeMap<Box<str>, Arc<ToolList>>>,
-    others: Mutex<BTreeMap<(Kind, Box<str>), Fetched>>,
+    pub(super) tools: Mutex<BTreeMap<Box<str>, Arc<ToolList>>>,
+    pub(super) others: Mutex<BTreeMap<(Kind, Box<str>), Fetched>>,
     /// What is under way on each link.
-    flights: Mutex<BTreeMap<LinkKey, Arc<Flights>>>,
+    pub(super) flights: Mutex<BTreeMap<LinkKey, Arc<Flights>>>,
+    /// Changes of lists that are being dealt with.
+    pub(crate) changes: Changes,
     listening: AtomicBool,
     pub(super) patience: Patience,
     /// One look at a time: whoever comes meanwhile takes what it finds.
@@ -51,7 +47,7 @@ pub struct Shelf {
 }
 
 /// A list and when it was asked for.
-type Fetched = (Instant, Arc<List>);
+pub(super) type Fetched = (Instant, Arc<List>);
 
 /// The tools of a server as one face sees them.
 #[derive(Debug)]
@@ -65,9 +61,11 @@ pub struct ToolList {
     /// Whether what the server tells models is served.
     instructions: bool,
     by_name: HashMap<Arc<str>, usize>,
+    /// The size of the definitions.
+    pub(super) bytes: usize,
     generation: u64,
     own_revision: u64,
-    fetched: Instant,
+    pub(super) fetched: Instant,
     ttl: Option<Duration>,
     /// Whether the guard decides by it already.
     in_force: AtomicBool,
@@ -203,6 +201,7 @@ impl Shelf {
             tools: Mutex::default(),
             others: Mutex::default(),
             flights: Mutex::default(),
+            changes: Changes::default(),
             listening: AtomicBool::new(false),
             patience: Patience::default(),
             looking: tokio::sync::Mutex::default(),
@@ -281,7 +280,8 @@ impl Shelf {
             &looking.face,
             stateless,
         );
-        let list = fetch.await.or_else(ListError::unless_unknown)?;
+        let list = fetch.await.or_else(ListError::unless_unknown);
+        let list = list.inspect_err(|error| self.note_malformed(error))?;
         let checked = self.check(looking, &list, watch).await?;
         let before = self.last_known(looking);
         let is_known_sight = self.tools_at(&looking.sight).is_some();
@@ -304,11 +304,13 @@ impl Shelf {
             }
         });
         let tools: Vec<Arc<ToolItem>> = tools.collect();
+        let bytes = tools.iter().map(|it| it.definition.get().len()).sum();
         let places = tools.iter().enumerate();
         let by_name = places.map(|(at, tool)| (Arc::clone(&tool.name), at));
         let made = Arc::new(ToolList {
             by_name: by_name.collect(),
             tools,
+            bytes,
             blocked: checked.block_server.clone(),
             variant: looking.variant.clone(),
             instructions: checked.instructions.is_served(),
@@ -325,10 +327,8 @@ impl Shelf {
         let mut known = lock(&self.tools);
         // Lists of before say nothing any more.
         known.retain(|sight, list| **sight == *OWN || list.generation >= generation);
-        if known.len() >= MOST_LISTS && !known.contains_key(&looking.sight) {
-            forget_oldest(&mut known);
-        }
         known.insert(looking.sight.clone(), Arc::clone(&made));
+        self.bound_lists(&mut known, &looking.sight);
         drop(known);
         Ok(Look {
             list: made,
@@ -504,19 +504,15 @@ impl Shelf {
         let fetched = Instant::now();
         let fetch = List::fetch(&self.upstream, kind, &looking.key, &looking.face, stateless);
         // Servers that have resources need not have templates.
-        let mut list = fetch.await.or_else(ListError::unless_unknown)?;
+        let list = fetch.await.or_else(ListError::unless_unknown);
+        let mut list = list.inspect_err(|error| self.note_malformed(error))?;
         if kind == Kind::Skills {
             self.withhold_skills(&mut list, watch).await?;
         }
         let list = Arc::new(list);
         let mut others = lock(&self.others);
-        if others.len() >= MOST_OTHERS && !others.contains_key(&place) {
-            let oldest = others.iter().min_by_key(|(_, (fetched, _))| *fetched);
-            if let Some(oldest) = oldest.map(|(place, _)| place.clone()) {
-                others.remove(&oldest);
-            }
-        }
         others.insert(place, (fetched, Arc::clone(&list)));
+        self.bound_others(&mut others);
         drop(others);
         Ok(list)
     }
@@ -652,15 +648,7 @@ fn is_same_definition(one: &RawValue, other: &RawValue) -> bool {
     is_clear && Fingerprint::of(&one.value) == Fingerprint::of(&other.value)
 }
 
-fn forget_oldest(lists: &mut BTreeMap<Box<str>, Arc<ToolList>>) {
-    let others = lists.iter().filter(|(sight, _)| ***sight != *OWN);
-    let oldest = others.min_by_key(|(_, list)| list.fetched);
-    if let Some(sight) = oldest.map(|(sight, _)| sight.clone()) {
-        lists.remove(&sight);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is behind these locks is changed in one step, so what a panic leaves behind is whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

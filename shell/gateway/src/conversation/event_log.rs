@@ -1,6 +1,7 @@
 //! Events of one stream, kept for a while so that an agent that lost its connection can go on reading.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -14,6 +15,21 @@ const MOST_BYTES: usize = 4 << 20;
 pub struct EventLog {
     inner: Mutex<Inner>,
     changed: Notify,
+    /// What it shares with the other streams of its conversation.
+    budget: Option<ReplayBudget>,
+}
+
+/// How many bytes the streams of one conversation keep together.
+#[derive(Clone, Debug)]
+pub(super) struct ReplayBudget {
+    pub(super) used: Arc<AtomicUsize>,
+    pub(super) most: usize,
+}
+
+impl ReplayBudget {
+    pub(super) fn is_over(&self) -> bool {
+        self.used.load(Ordering::Acquire) > self.most
+    }
 }
 
 #[derive(Debug, Default)]
@@ -35,20 +51,53 @@ pub struct Event {
 }
 
 impl EventLog {
+    /// An empty log that shares a budget with others.
+    pub(super) fn within(budget: ReplayBudget) -> Self {
+        let mut log = Self::default();
+        log.budget = Some(budget);
+        log
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().ended
+    }
+
+    fn is_over_budget(&self) -> bool {
+        self.budget.as_ref().is_some_and(ReplayBudget::is_over)
+    }
+
+    fn add_used(&self, bytes: usize) {
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_add(bytes, Ordering::AcqRel);
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        if let Some(budget) = &self.budget {
+            budget.used.fetch_sub(bytes, Ordering::AcqRel);
+        }
+    }
+
     /// Adds a message.
     pub fn push(&self, text: impl Into<Arc<str>>) {
         let text = text.into();
         let mut inner = self.lock();
         inner.newest += 1;
         inner.bytes += text.len();
+        self.add_used(text.len());
         let number = inner.newest;
         inner.events.push_back(Event { number, text });
         // The newest stays, however large.
         while inner.events.len() > 1
-            && (inner.events.len() > MOST_EVENTS || inner.bytes > MOST_BYTES)
+            && (inner.events.len() > MOST_EVENTS
+                || inner.bytes > MOST_BYTES
+                || self.is_over_budget())
         {
             let gone = inner.events.pop_front();
-            inner.bytes -= gone.map_or(0, |event| event.text.len());
+            let gone = gone.map_or(0, |event| event.text.len());
+            inner.bytes -= gone;
+            self.give_back(gone);
         }
         drop(inner);
         self.changed.notify_waiters();
@@ -99,6 +148,13 @@ impl EventLog {
     }
 }
 
+impl Drop for EventLog {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.give_back(bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,6 +175,28 @@ mod tests {
         let (third, end) = reader.await.unwrap();
         assert_eq!(third.unwrap().number, 3);
         assert_eq!(end, None);
+    }
+
+    #[tokio::test]
+    async fn streams_share_a_budget() {
+        let budget = ReplayBudget {
+            used: Arc::default(),
+            most: 10,
+        };
+        let (one, two) = (
+            EventLog::within(budget.clone()),
+            EventLog::within(budget.clone()),
+        );
+        one.push("12345678");
+        two.push("1");
+        two.push("2");
+        two.push("3");
+        assert_eq!(two.after(0).await.unwrap().number, 2);
+        drop(one);
+        two.push("4");
+        assert_eq!(two.after(0).await.unwrap().number, 2);
+        drop(two);
+        assert_eq!(budget.used.load(Ordering::Acquire), 0);
     }
 
     #[tokio::test]

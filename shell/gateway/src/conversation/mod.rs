@@ -2,13 +2,15 @@
 
 mod asks;
 mod event_log;
+mod subscriptions;
 mod table;
 mod task_owners;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use hashbrown::HashMap;
@@ -19,10 +21,13 @@ use toolwarden_mcp::Era;
 
 use crate::agent::Agent;
 use crate::catalogue::ClientVariant;
+use crate::identity::Principal;
 use crate::outlet::Outlet;
 
 pub use asks::{AgentAnswer, PendingAnswer};
+use event_log::ReplayBudget;
 pub use event_log::{Event, EventLog};
+use subscriptions::Subscriptions;
 pub use table::{Conversations, Opened, TooMany};
 pub use task_owners::TaskOwners;
 pub use tasks::OpenTasks;
@@ -34,6 +39,8 @@ pub struct Conversation {
     pub id: Arc<str>,
     /// Whose it is.
     pub principal: Arc<str>,
+    /// The caller that opened it, where it came with a credential: the conversation ends with that.
+    pub(crate) opened_by: OnceLock<Principal>,
     /// The workflow session it moves; none is the principal's own.
     pub session: Option<Arc<str>>,
     /// The groups it asked for when it began.
@@ -47,12 +54,16 @@ pub struct Conversation {
     /// Streams of requests that may be read again after a lost connection, by number.
     streams: Mutex<BTreeMap<u64, Arc<EventLog>>>,
     next_stream: AtomicU64,
+    /// The bytes those streams keep.
+    replay: Arc<AtomicUsize>,
     /// Calls whose answers come from tasks.
     pub tasks: OpenTasks,
     asks: asks::Asks,
     under_way: Mutex<HashMap<Box<str>, Arc<Notify>>>,
+    /// How many requests are in flight: several may have the same id.
+    in_flight: AtomicUsize,
     listeners: Mutex<BTreeMap<u64, Listener>>,
-    subscriptions: Mutex<BTreeMap<String, Subscription>>,
+    subscriptions: Mutex<Subscriptions>,
     /// Resources that answers referred to, and whose answers those were.
     references: Mutex<BTreeMap<Box<str>, Arc<str>>>,
     /// Who reads the standing stream; 0 is nobody.
@@ -72,16 +83,6 @@ pub struct Listener {
     pub outlet: Outlet,
     /// What it wants to hear of.
     pub wants: Wants,
-}
-
-/// A resource that an agent wants to hear of.
-#[derive(Debug)]
-struct Subscription {
-    server: Arc<str>,
-    /// The server's own address; the agent may know it by another.
-    uri: Box<str>,
-    /// The stream on which a stateless server tells of it; it ends with the subscription.
-    _stream: Option<Stream>,
 }
 
 /// A stream that is held open at a server until this is dropped.
@@ -125,6 +126,7 @@ impl Conversation {
         Self {
             id,
             principal,
+            opened_by: OnceLock::new(),
             session,
             groups,
             variant: ClientVariant::of(&agent.face.capabilities),
@@ -132,9 +134,11 @@ impl Conversation {
             standing: EventLog::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
+            replay: Arc::default(),
             tasks: OpenTasks::default(),
             asks: asks::Asks::default(),
             under_way: Mutex::default(),
+            in_flight: AtomicUsize::new(0),
             listeners: Mutex::default(),
             subscriptions: Mutex::default(),
             references: Mutex::default(),
@@ -181,10 +185,22 @@ impl Conversation {
     }
 
     /// Begins a stream that can be read again; its number is part of the ids of its events.
-    pub fn open_stream(&self) -> (u64, Arc<EventLog>) {
+    /// All such streams keep at most so many bytes: those that have ended make room first.
+    pub fn open_stream(&self, most: usize) -> (u64, Arc<EventLog>) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        let stream = Arc::new(EventLog::default());
+        let budget = ReplayBudget {
+            used: Arc::clone(&self.replay),
+            most,
+        };
+        let stream = Arc::new(EventLog::within(budget.clone()));
         let mut streams = lock(&self.streams);
+        while budget.is_over() {
+            let ended = streams.iter().find(|(_, stream)| stream.has_ended());
+            let Some(ended) = ended.map(|(number, _)| *number) else {
+                break;
+            };
+            streams.remove(&ended);
+        }
         while streams.len() >= MOST_STREAMS {
             streams.pop_first();
         }
@@ -204,14 +220,22 @@ impl Conversation {
     }
 
     /// Remembers that a request is under way, so that it can be cancelled. The guard forgets it.
-    pub fn begin(self: &Arc<Self>, id: &str) -> UnderWay {
+    /// None where as many are as may be.
+    pub fn begin(self: &Arc<Self>, id: &str, most: NonZeroU32) -> Option<UnderWay> {
+        let most = usize::try_from(most.get()).unwrap_or(usize::MAX);
+        let counted = self
+            .in_flight
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |it| {
+                (it < most).then_some(it + 1)
+            });
+        counted.ok()?;
         let cancelled = Arc::new(Notify::new());
         lock(&self.under_way).insert(id.into(), Arc::clone(&cancelled));
-        UnderWay {
+        Some(UnderWay {
             conversation: Arc::clone(self),
             id: id.into(),
             cancelled,
-        }
+        })
     }
 
     /// Cancels a request of the agent.
@@ -286,46 +310,6 @@ impl Conversation {
         open.cloned().collect()
     }
 
-    /// Remembers that the agent wants to hear of a resource, by the address it knows, and the stream on
-    /// which a stateless server tells of it.
-    pub fn subscribe(&self, shown: &str, (server, uri): (Arc<str>, &str), stream: Option<Stream>) {
-        let subscription = Subscription {
-            server,
-            uri: uri.into(),
-            _stream: stream,
-        };
-        lock(&self.subscriptions).insert(shown.to_owned(), subscription);
-    }
-
-    /// Forgets it; gives the server and its own address.
-    pub fn unsubscribe(&self, shown: &str) -> Option<(Arc<str>, Box<str>)> {
-        let gone = lock(&self.subscriptions).remove(shown)?;
-        Some((Arc::clone(&gone.server), gone.uri.clone()))
-    }
-
-    /// The address by which the agent wants to hear of a resource of a server.
-    #[must_use]
-    pub fn subscription(&self, uri: &str, server: &str) -> Option<String> {
-        let subscriptions = lock(&self.subscriptions);
-        let mut found = subscriptions.iter();
-        let found = found.find(|(_, it)| *it.server == *server && *it.uri == *uri);
-        found.map(|(shown, _)| shown.clone())
-    }
-
-    /// Whether the agent wants to hear of a resource of a server.
-    #[must_use]
-    pub fn is_subscribed(&self, uri: &str, server: &str) -> bool {
-        self.subscription(uri, server).is_some()
-    }
-
-    /// The resources of a server it wants to hear of, by the server's own addresses.
-    #[must_use]
-    pub fn subscribed(&self, server: &str) -> Vec<String> {
-        let subscriptions = lock(&self.subscriptions);
-        let of_server = subscriptions.values().filter(|it| *it.server == *server);
-        of_server.map(|it| it.uri.to_string()).collect()
-    }
-
     /// Remembers that an answer of a server refers to a resource.
     pub fn refer(&self, uri: &str, server: &Arc<str>) {
         if uri.len() > LONGEST_REFERENCE {
@@ -375,6 +359,7 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
+        self.conversation.in_flight.fetch_sub(1, Ordering::AcqRel);
         let mut under_way = lock(&self.conversation.under_way);
         // A later request may have taken the same id.
         if under_way

@@ -10,11 +10,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
+use tokio::sync::watch;
 
 use super::{legacy, mcp};
 use crate::gateway::Gateway;
-use crate::identity::{Identities, Principal, Site, TlsSubject, metadata_url, protected_resource};
-use crate::listener::Answers;
+use crate::identity::{
+    Claimed, Identities, Principal, Site, TlsSubject, metadata_url, protected_resource,
+};
+use crate::listener::{Answers, Seat};
 use crate::metrics::Stage;
 
 /// What the endpoints need.
@@ -26,6 +29,8 @@ pub struct Front {
     pub identities: Arc<ArcSwap<Identities>>,
     /// By which names the gateway is reached.
     pub site: Arc<ArcSwap<Site>>,
+    /// Says that the identities are others.
+    pub(super) identities_changed: Arc<watch::Sender<()>>,
     /// Sessions of the older transport.
     pub(super) legacy: Arc<legacy::Sessions>,
 }
@@ -59,6 +64,7 @@ impl Front {
             gateway,
             identities: Arc::new(ArcSwap::from_pointee(identities)),
             site: Arc::new(ArcSwap::from_pointee(site)),
+            identities_changed: Arc::new(watch::Sender::new(())),
             legacy: Arc::default(),
         }
     }
@@ -77,7 +83,13 @@ impl Front {
         let identified = identities.identify(headers, subject).await;
         let took = self.gateway.now().saturating_sub(began);
         self.gateway.count_stage(Stage::Identify, took);
+        if let (Ok(_), Some(seat)) = (&identified, request.extensions.get::<Arc<Seat>>()) {
+            seat.authenticate();
+        }
         identified.map_err(|refused| {
+            if let Some(Claimed { principal, source }) = refused.claimed() {
+                self.gateway.guard().note_taken_name(principal, source);
+            }
             let settings = self.gateway.settings();
             let has_issuers = !settings.identity.jwt.is_empty();
             let base = site.base_url(headers);

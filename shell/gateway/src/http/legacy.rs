@@ -15,11 +15,15 @@ use tokio::time::{Instant, sleep_until};
 use toolwarden_mcp::Message;
 use toolwarden_mcp::serve::answer;
 use toolwarden_mcp::serve::events::{OutgoingEvent, comment};
+use toolwarden_warden::guard::CallerClaims;
 
 use super::body::Pieces;
 use super::front::{Front, json};
 use super::groups::requested;
+use super::receive::receive;
+use super::revocation::Standing;
 use super::stream::{ALIVE, events, message};
+use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::outlet::{Interim, Outlet};
 use crate::relay::{Asked, NoHeaders};
@@ -63,7 +67,7 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
     let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let (outlet, interim) = Outlet::channel();
     let session = Arc::new(Session {
-        principal: principal.name,
+        principal: Arc::clone(&principal.name),
         groups: requested(None, &parts.headers),
         outlet,
         conversation: OnceLock::new(),
@@ -73,6 +77,9 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
         .lock()
         .insert(name.clone(), Arc::clone(&session));
     let (pieces, body) = Pieces::channel();
+    let mut stream = events(body);
+    stream.extensions_mut().insert(Standing);
+    let stream = front.while_accepted(&principal, stream);
     tokio::spawn(async move {
         let address = format!("/messages?sessionId={name}");
         let endpoint = OutgoingEvent {
@@ -88,7 +95,7 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
             front.gateway.close_conversation(&conversation.id);
         }
     });
-    events(body)
+    stream
 }
 
 /// Sends answers and what comes without having been asked for, until somebody ends it.
@@ -142,34 +149,46 @@ pub(super) async fn take(
         let text = "this session is not known or has ended; open `/sse` again";
         return json(StatusCode::NOT_FOUND, text.to_owned());
     };
-    let limit = front.gateway.settings().listen.body_bytes;
-    let Ok(body) = axum::body::to_bytes(body, limit).await else {
-        return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+    let settings = front.gateway.settings();
+    let body = match receive(body, &settings.listen).await {
+        Ok(body) => body,
+        Err(fault) => return (fault.status(), fault.to_string()).into_response(),
     };
-    let messages = match Message::parse_all(&body) {
+    let claims = principal.claims;
+    let messages = match read_messages(&body, &settings.listen) {
         Ok(messages) => messages,
         Err(invalid) => return (StatusCode::BAD_REQUEST, invalid.to_string()).into_response(),
     };
     tokio::spawn(async move {
         for message in messages {
-            let (front, session) = (front.clone(), Arc::clone(&session));
+            let (front, session, claims) = (front.clone(), Arc::clone(&session), claims.clone());
             if matches!(&message, Message::Request { method, .. } if method == "initialize") {
-                respond(&front, &session, message).await;
+                respond(&front, &session, claims, message).await;
             } else {
-                tokio::spawn(async move { respond(&front, &session, message).await });
+                tokio::spawn(async move { respond(&front, &session, claims, message).await });
             }
         }
     });
     StatusCode::ACCEPTED.into_response()
 }
 
-async fn respond(front: &Front, session: &Session, message: Message) {
+async fn respond(
+    front: &Front,
+    session: &Session,
+    claims: Option<Arc<CallerClaims>>,
+    message: Message,
+) {
     let gateway = &front.gateway;
     let text = match (message, session.conversation.get()) {
         (Message::Request { id, method, params }, _) if method == "initialize" => {
             let groups = session.groups.clone();
             let begun = gateway
-                .initialize(&session.principal, params.as_deref(), groups)
+                .initialize(
+                    &session.principal,
+                    claims.as_ref(),
+                    params.as_deref(),
+                    groups,
+                )
                 .await;
             Some(match begun {
                 Ok(begun) => {
@@ -188,6 +207,7 @@ async fn respond(front: &Front, session: &Session, message: Message) {
             let asked = Arc::new(Asked {
                 conversation: Arc::clone(conversation),
                 agent: conversation.agent.load_full(),
+                claims,
                 groups: session.groups.clone(),
                 outlet: session.outlet.clone(),
                 id,

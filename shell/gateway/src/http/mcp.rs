@@ -19,9 +19,12 @@ use toolwarden_mcp::{Era, InvalidMessage, Message, RpcError};
 use super::body::Pieces;
 use super::front::{Front, json, text};
 use super::groups::requested;
+use super::receive::receive;
+use super::revocation::Standing;
 use super::stateless;
 use super::stream::{self, ALIVE, Place, events, follow, priming};
 use crate::agent::Agent;
+use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
@@ -73,29 +76,31 @@ async fn serve(
         headers: Arc::new(parts.headers),
         groups,
     };
-    match parts.method {
+    let caller = came.principal.clone();
+    let response = match parts.method {
         Method::POST => {
-            let limit = front.gateway.settings().listen.body_bytes;
-            match axum::body::to_bytes(body, limit).await {
+            let settings = front.gateway.settings();
+            match receive(body, &settings.listen).await {
                 Ok(body) => post(&front.gateway, came, &body).await,
-                Err(_too_large) => refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    INVALID_REQUEST,
-                    &format!("the message is larger than {limit} bytes (`listen.max_body`)"),
-                ),
+                Err(fault) => refuse(fault.status(), INVALID_REQUEST, &fault.to_string()),
             }
         }
         // A stream that was lost can still be read to its end.
         Method::GET if front.gateway.is_ending() && !came.headers.contains_key(LAST_EVENT) => {
             ending(&null())
         }
-        Method::GET => listen(&front.gateway, &came),
+        Method::GET => {
+            let mut stream = listen(&front.gateway, &came);
+            stream.extensions_mut().insert(Standing);
+            stream
+        }
         Method::DELETE => end(&front.gateway, &came),
         _ => {
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
             (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response()
         }
-    }
+    };
+    front.while_accepted(&caller, response)
 }
 
 async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
@@ -109,7 +114,7 @@ async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
         let words = "accept `application/json` and `text/event-stream`";
         return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
-    let mut messages = match Message::parse_all(body) {
+    let mut messages = match read_messages(body, &gateway.settings().listen) {
         Ok(messages) => messages,
         Err(invalid) => {
             let code = match &invalid {
@@ -197,11 +202,19 @@ async fn initialize(
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
+    let principal = &came.principal;
     let begun = gateway
-        .initialize(&came.principal.name, params, came.groups.clone())
+        .initialize(
+            &principal.name,
+            principal.claims.as_ref(),
+            params,
+            came.groups.clone(),
+        )
         .await;
     match begun {
         Ok(begun) => {
+            // It is new, so that there is no other caller who opened it.
+            let _opened = begun.conversation.opened_by.set(principal.clone());
             let mut response = json(StatusCode::OK, answer::answer_with(id, &begun.result));
             if let Ok(name) = HeaderValue::from_str(&begun.conversation.id) {
                 response.headers_mut().insert(SESSION_HEADER, name);
@@ -258,6 +271,7 @@ pub(super) fn asked(
     Arc::new(Asked {
         conversation: Arc::clone(conversation),
         agent,
+        claims: came.principal.claims.clone(),
         groups: came.groups.clone(),
         outlet,
         id,
@@ -308,7 +322,8 @@ async fn request(
         let reply = work.await;
         return answered(&reply, &asked.id);
     }
-    let (number, log) = conversation.open_stream();
+    let replay = gateway.settings().session_limits.replay_bytes;
+    let (number, log) = conversation.open_stream(replay);
     log.extend(first);
     let written = Arc::clone(&log);
     let interruption = interim.interruption();

@@ -17,6 +17,7 @@ use toolwarden_mcp::{Message, RpcError};
 use super::body::Pieces;
 use super::front::{json, text};
 use super::mcp::{Came, answered, asked, null, refuse};
+use super::revocation::Standing;
 use super::stream::{ALIVE, events, message};
 use crate::agent::Agent;
 use crate::gateway::Gateway;
@@ -51,6 +52,7 @@ pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) 
         Ok(conversation) => conversation,
         Err(refused) => return error(&id, &refused),
     };
+    let stands = method == "subscriptions/listen";
     let (outlet, mut interim) = Outlet::channel();
     let asked = asked(&came, &conversation, Arc::new(agent), outlet, id);
     let mut work = Box::pin({
@@ -79,7 +81,11 @@ pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) 
             drop(pieces.send(message(None, &text)).await);
         }
     });
-    events(body)
+    let mut stream = events(body);
+    if stands {
+        stream.extensions_mut().insert(Standing);
+    }
+    stream
 }
 
 /// Sends what comes before the answer; gives the answer, unless the agent is gone.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use toolwarden_warden::settings::CertificateSettings;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+use toolwarden_warden::settings::{CertificateSettings, NameSource};
 use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
@@ -14,6 +17,8 @@ pub struct TlsSubject {
     pub common_name: Option<String>,
     /// The other names, each with its kind: `uri:…`, `dns:…` or `email:…`.
     pub alternatives: Vec<String>,
+    /// The SHA-256 digest of the certificate in base64url, as `x5t#S256` of a token has it (RFC 8705).
+    pub thumbprint: String,
 }
 
 impl TlsSubject {
@@ -28,6 +33,7 @@ impl TlsSubject {
         let names = certificate.get_extension::<SubjectAltName>().ok().flatten();
         let names = names.map(|(_, SubjectAltName(names))| names);
         Self {
+            thumbprint: URL_SAFE_NO_PAD.encode(Sha256::digest(der)),
             common_name: common_name.map(|name| name.value().into_owned()),
             alternatives: names
                 .unwrap_or_default()
@@ -51,11 +57,16 @@ impl Certificates {
         self.0.is_empty()
     }
 
-    /// Whose certificate it is, by the first line that fits.
-    pub(super) fn find(&self, subject: &TlsSubject) -> Option<Arc<str>> {
+    /// Whose certificate it is, by the first line that fits, and whether the settings or the certificate
+    /// chose the name.
+    pub(super) fn find(&self, subject: &TlsSubject) -> Option<(Arc<str>, NameSource)> {
         self.0.iter().find_map(|rule| {
             let name = fitting(&rule.subject, subject)?;
-            Some(Arc::from(rule.principal.replace('*', name)))
+            let source = match rule.principal.contains('*') {
+                true => NameSource::Certificates,
+                false => NameSource::Settings,
+            };
+            Some((Arc::from(rule.principal.replace('*', name)), source))
         })
     }
 }
@@ -130,8 +141,10 @@ mod tests {
             let subject = TlsSubject {
                 common_name: common_name.map(str::to_owned),
                 alternatives: alternatives.into_iter().map(str::to_owned).collect(),
+                thumbprint: String::new(),
             };
-            assert_eq!(rules.find(&subject).as_deref(), expected, "{subject:?}");
+            let found = rules.find(&subject).map(|(name, _)| name);
+            assert_eq!(found.as_deref(), expected, "{subject:?}");
         }
     }
 

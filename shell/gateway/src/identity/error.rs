@@ -1,5 +1,6 @@
 use thiserror::Error;
 use toolwarden_http::NoCertificates;
+use toolwarden_warden::settings::AmbiguousPrincipals;
 
 /// Something configured about callers cannot be used. Secrets are not part of it.
 #[derive(Debug, Error)]
@@ -45,6 +46,18 @@ pub enum IdentityError {
         /// What was given.
         url: String,
     },
+    /// Keys would come over a connection that others can change.
+    #[error(
+        "`{url}` is not https: keys are fetched over https only, or over http from loopback, because others could \
+         replace them"
+    )]
+    Insecure {
+        /// What was given.
+        url: String,
+    },
+    /// It cannot be told whose name a principal's would be.
+    #[error(transparent)]
+    Ambiguous(#[from] AmbiguousPrincipals),
     /// The system has no certificates to check the issuer's with.
     #[error(transparent)]
     Certificates(#[from] NoCertificates),

@@ -57,6 +57,9 @@ mod tests {
             principal_prefix: String::new(),
             scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
             leeway: Duration::ZERO,
+            roles: None,
+            refresh: Duration::ZERO,
+            max_stale: Duration::ZERO,
         }
     }
 

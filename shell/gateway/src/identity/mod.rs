@@ -2,6 +2,7 @@
 //!
 //! A credential that is wrong is refused. It never makes its sender anonymous.
 
+mod accepted;
 mod api_key;
 mod certificate;
 mod credential;
@@ -18,19 +19,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use toolwarden_warden::settings::IdentitySettings;
+use toolwarden_warden::guard::CallerClaims;
+use toolwarden_warden::settings::{IdentitySettings, NameSource, PrincipalNames};
 
 use api_key::{Digest, KeyRing};
 use certificate::Certificates;
 use credential::Credential;
 use jwt::{Issuers, Timing};
 
+pub use accepted::Accepted;
 pub use api_key::ApiKey;
 pub use certificate::TlsSubject;
 pub use error::IdentityError;
 pub use jwt::IssuerHealth;
 pub use metadata::{metadata_url, protected_resource};
-pub use refusal::{Reason, Unauthenticated};
+pub use refusal::{Claimed, Reason, Unauthenticated};
 pub use site::{Refused, Site};
 
 /// Whom a call is made for.
@@ -42,6 +45,10 @@ pub struct Principal {
     pub admin: bool,
     /// How it proved who it is.
     pub via: Via,
+    /// What its token says of it beside its name.
+    pub claims: Option<Arc<CallerClaims>>,
+    /// The credential it came with, to be checked again when the settings change.
+    pub accepted: Accepted,
 }
 
 /// How a principal proved who it is.
@@ -77,7 +84,8 @@ pub struct Identities {
     issuers: Issuers,
     certificates: Certificates,
     anonymous: Option<Arc<str>>,
-    admins: BTreeSet<String>,
+    names: PrincipalNames,
+    admins: BTreeSet<(NameSource, String)>,
     scopes: Arc<[String]>,
 }
 
@@ -110,15 +118,17 @@ impl Identities {
             jwt,
             certificates,
             anonymous,
-            admins,
+            admins: _,
         } = settings;
+        let names = PrincipalNames::new(settings)?;
         let scopes: BTreeSet<&String> = jwt.iter().flat_map(|issuer| &issuer.scopes).collect();
         Ok(Self {
             keys: KeyRing::new(api_keys)?,
             issuers: Issuers::new(jwt, timing, before)?,
             certificates: Certificates::new(certificates),
             anonymous: anonymous.as_deref().map(Arc::from),
-            admins: admins.iter().cloned().collect(),
+            admins: names.admins(settings)?,
+            names,
             scopes: scopes.into_iter().cloned().collect(),
         })
     }
@@ -134,17 +144,34 @@ impl Identities {
         tls_subject: Option<&TlsSubject>,
     ) -> Result<Principal, Unauthenticated> {
         let found = match Credential::of(headers) {
-            Ok(Some(Credential::Bearer(value))) => self.by_bearer(value).await,
+            Ok(Some(Credential::Bearer(value))) => self.by_bearer(value, tls_subject).await,
             Ok(Some(Credential::ApiKey(value))) => self.by_key(&Digest::of(value)),
             Ok(None) => self.by_connection(tls_subject),
             Err(reason) => Err(reason),
         };
-        let (name, via) =
-            found.map_err(|reason| Unauthenticated::new(reason, Arc::clone(&self.scopes)))?;
-        Ok(Principal {
-            admin: self.admins.contains(name.as_ref()),
+        let scopes = || Arc::clone(&self.scopes);
+        let found = found.map_err(|reason| Unauthenticated::new(reason, scopes()))?;
+        let Found {
             name,
-            via,
+            source,
+            claims,
+            accepted,
+        } = found;
+        if self.names.owner(&name) != Some(source) {
+            let issuer = claims.and_then(|claims| claims.issuer.clone());
+            let source = issuer.unwrap_or_else(|| accepted.via().as_str().into());
+            let principal = name;
+            return Err(Unauthenticated::taken(
+                Claimed { principal, source },
+                scopes(),
+            ));
+        }
+        Ok(Principal {
+            admin: self.admins.contains(&(source, name.to_string())),
+            via: accepted.via(),
+            name,
+            claims,
+            accepted,
         })
     }
 
@@ -154,7 +181,11 @@ impl Identities {
         self.issuers.health()
     }
 
-    async fn by_bearer(&self, value: &str) -> Result<(Arc<str>, Via), Reason> {
+    async fn by_bearer(
+        &self,
+        value: &str,
+        tls_subject: Option<&TlsSubject>,
+    ) -> Result<Found, Reason> {
         let digest = Digest::of(value);
         if let Ok(found) = self.by_key(&digest) {
             return Ok(found);
@@ -162,23 +193,55 @@ impl Identities {
         if self.issuers.is_empty() {
             return Err(Reason::Unknown);
         }
-        let name = self.issuers.verify(&digest, value).await?;
-        Ok((name, Via::Jwt))
+        let thumbprint = tls_subject.map(|subject| subject.thumbprint.as_str());
+        let vouched = self.issuers.verify(&digest, value, thumbprint).await?;
+        let trust = self.issuers.trust(vouched.index).ok_or(Reason::Issuer)?;
+        let passed = &vouched.passed;
+        Ok(Found {
+            name: Arc::clone(&passed.principal),
+            source: self.names.of_issuer(vouched.index),
+            claims: Some(Arc::clone(&passed.claims)),
+            accepted: Accepted::token(trust, passed.until),
+        })
     }
 
-    fn by_key(&self, digest: &Digest) -> Result<(Arc<str>, Via), Reason> {
+    fn by_key(&self, digest: &Digest) -> Result<Found, Reason> {
         let name = self.keys.find(digest).ok_or(Reason::Unknown)?;
-        Ok((name, Via::ApiKey))
+        Ok(Found {
+            name,
+            source: NameSource::Settings,
+            claims: None,
+            accepted: Accepted::key(*digest),
+        })
     }
 
-    fn by_connection(&self, subject: Option<&TlsSubject>) -> Result<(Arc<str>, Via), Reason> {
+    fn by_connection(&self, subject: Option<&TlsSubject>) -> Result<Found, Reason> {
         if let Some(subject) = subject
             && !self.certificates.is_empty()
         {
-            let name = self.certificates.find(subject);
-            return Ok((name.ok_or(Reason::Certificate)?, Via::Mtls));
+            let found = self.certificates.find(subject);
+            let (name, source) = found.ok_or(Reason::Certificate)?;
+            return Ok(Found {
+                name,
+                source,
+                claims: None,
+                accepted: Accepted::certificate(subject.clone()),
+            });
         }
-        let nobody = self.anonymous.clone().ok_or(Reason::Missing)?;
-        Ok((nobody, Via::Anonymous))
+        let name = self.anonymous.clone().ok_or(Reason::Missing)?;
+        Ok(Found {
+            name,
+            source: NameSource::Settings,
+            claims: None,
+            accepted: Accepted::nothing(),
+        })
     }
+}
+
+/// Whom a credential names.
+struct Found {
+    name: Arc<str>,
+    source: NameSource,
+    claims: Option<Arc<CallerClaims>>,
+    accepted: Accepted,
 }

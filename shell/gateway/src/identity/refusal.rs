@@ -17,6 +17,16 @@ const RETRY_SECONDS: u64 = 10;
 pub struct Unauthenticated {
     reason: Reason,
     scopes: Arc<[String]>,
+    claimed: Option<Claimed>,
+}
+
+/// A name that a credential gave and that belongs to another source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The name.
+    pub principal: Arc<str>,
+    /// Who gave it: the issuer of the token, or client certificates.
+    pub source: Arc<str>,
 }
 
 /// Why the sender of a request is not known, in the order of the checks. It holds nothing the sender sent.
@@ -64,9 +74,18 @@ pub enum Reason {
     /// The token does not name a principal.
     #[error("the token does not name a principal")]
     Principal,
+    /// The token is bound to something that the connection does not show.
+    #[error(
+        "the token is bound (`cnf`) to a client certificate that this connection does not have, or in a way that is \
+         not supported here"
+    )]
+    Binding,
     /// The token lacks a scope.
     #[error("the token lacks a scope that is needed here")]
     Scope,
+    /// The credential names a principal of another source.
+    #[error("the credential names a principal that belongs to another source of identities")]
+    Taken,
     /// The keys of the issuer cannot be had.
     #[error("the keys of the token's issuer cannot be had at present: try again later")]
     Unavailable,
@@ -91,7 +110,9 @@ impl Reason {
             Self::NotYet => "not_yet",
             Self::Audience => "audience",
             Self::Principal => "principal",
+            Self::Binding => "binding",
             Self::Scope => "scope",
+            Self::Taken => "principal_taken",
             Self::Unavailable => "unavailable",
         }
     }
@@ -99,7 +120,26 @@ impl Reason {
 
 impl Unauthenticated {
     pub(super) fn new(reason: Reason, scopes: Arc<[String]>) -> Self {
-        Self { reason, scopes }
+        Self {
+            reason,
+            scopes,
+            claimed: None,
+        }
+    }
+
+    /// A refusal because a credential named a principal of another source.
+    pub(super) fn taken(claimed: Claimed, scopes: Arc<[String]>) -> Self {
+        Self {
+            reason: Reason::Taken,
+            scopes,
+            claimed: Some(claimed),
+        }
+    }
+
+    /// The name of another source that the credential gave, if that is why it is refused.
+    #[must_use]
+    pub fn claimed(&self) -> Option<&Claimed> {
+        self.claimed.as_ref()
     }
 
     /// Why.
@@ -113,7 +153,7 @@ impl Unauthenticated {
     pub fn status(&self) -> StatusCode {
         match self.reason {
             Reason::Several => StatusCode::BAD_REQUEST,
-            Reason::Scope => StatusCode::FORBIDDEN,
+            Reason::Scope | Reason::Taken => StatusCode::FORBIDDEN,
             Reason::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::UNAUTHORIZED,
         }
@@ -124,7 +164,7 @@ impl Unauthenticated {
     #[must_use]
     pub fn challenge(&self, resource_metadata: Option<&str>) -> Option<String> {
         let error = match self.reason {
-            Reason::Unavailable => return None,
+            Reason::Unavailable | Reason::Taken => return None,
             Reason::Missing => None,
             Reason::Several => Some("invalid_request"),
             Reason::Scope => Some("insufficient_scope"),

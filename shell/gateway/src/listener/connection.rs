@@ -3,7 +3,8 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -18,16 +19,21 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
+use super::seats::{Seat, Taken};
 use super::{Certificates, Limits, Shutdown, TlsSubject};
 
 /// How long a connection that has sent no request yet stays open after the end was announced.
 const FIRST_REQUEST_LINGER: Duration = Duration::from_secs(1);
 /// How long an idle connection stays open after the end was announced.
 const NEXT_REQUEST_LINGER: Duration = Duration::from_millis(100);
+
+/// How long the rest of an answer may take on a connection that was not authenticated in time.
+const LAST_BYTES: Duration = Duration::from_secs(2);
 
 /// Who answers requests.
 pub trait Answers: Clone + Send + Sync + 'static {
@@ -57,6 +63,7 @@ pub(super) struct Connections<A> {
 struct Peer {
     address: SocketAddr,
     subject: Option<TlsSubject>,
+    seat: Arc<Seat>,
 }
 
 impl<A: Answers> Connections<A> {
@@ -79,29 +86,46 @@ impl<A: Answers> Connections<A> {
         }
     }
 
-    /// Serves a connection to its end. Failures concern nobody but its peer.
-    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr) {
-        self.accept(stream, address, false).await;
+    /// Serves a connection to its end, or until it has to make room for another one. Failures concern its peer
+    /// alone.
+    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr, seat: Taken) {
+        tokio::select! {
+            () = seat.0.evicted() => {}
+            () = self.accept(stream, address, &seat.0, false) => {}
+        }
     }
 
     /// Serves one request of a connection that came after the end was announced.
-    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr) {
-        self.accept(stream, address, true).await;
+    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr, seat: Taken) {
+        tokio::select! {
+            () = seat.0.evicted() => {}
+            () = self.accept(stream, address, &seat.0, true) => {}
+        }
     }
 
-    async fn accept(&self, stream: TcpStream, address: SocketAddr, last: bool) {
+    async fn accept(&self, stream: TcpStream, address: SocketAddr, seat: &Arc<Seat>, last: bool) {
         // Small answers are not held back to be sent with others. A stream that refuses is ending.
         if stream.set_nodelay(true).is_err() {
             return;
         }
+        let seat = Arc::clone(seat);
         let Some(certificates) = &self.certificates else {
-            let subject = None;
-            return self.speak(stream, Peer { address, subject }, last).await;
+            let peer = Peer {
+                address,
+                subject: None,
+                seat,
+            };
+            return self.speak(stream, peer, last).await;
         };
         let handshake = certificates.acceptor().accept(stream);
         if let Ok(Ok(stream)) = timeout(self.limits.handshake, handshake).await {
             let subject = subject_of(&stream);
-            self.speak(stream, Peer { address, subject }, last).await;
+            let peer = Peer {
+                address,
+                subject,
+                seat,
+            };
+            self.speak(stream, peer, last).await;
         }
     }
 
@@ -109,10 +133,20 @@ impl<A: Answers> Connections<A> {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        let deadline = Instant::now() + self.limits.authenticate;
         let has_asked = AtomicBool::new(false);
+        let (in_flight, answered) = (AtomicUsize::new(0), Notify::new());
         let service = service_fn(|request| {
             has_asked.store(true, Ordering::Relaxed);
-            self.answer(request, &peer)
+            in_flight.fetch_add(1, Ordering::Relaxed);
+            let answer = self.answer(request, &peer);
+            let (in_flight, answered) = (&in_flight, &answered);
+            async move {
+                let answer = answer.await;
+                in_flight.fetch_sub(1, Ordering::Relaxed);
+                answered.notify_one();
+                answer
+            }
         });
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
@@ -122,6 +156,26 @@ impl<A: Answers> Connections<A> {
         }
         if !has_asked.load(Ordering::Relaxed) && !self.shutdown.has_begun() {
             return;
+        }
+        if !peer.seat.is_authenticated() {
+            tokio::select! {
+                _ended = connection.as_mut() => return,
+                () = sleep_until(deadline) => {}
+                () = self.shutdown.begun() => {}
+            }
+        }
+        while !peer.seat.is_authenticated() && !self.shutdown.has_begun() {
+            if in_flight.load(Ordering::Relaxed) == 0 {
+                // What was answered may still be on the wire.
+                connection.as_mut().graceful_shutdown();
+                drop(timeout(LAST_BYTES, connection).await);
+                return;
+            }
+            tokio::select! {
+                _ended = connection.as_mut() => return,
+                () = answered.notified() => {}
+                () = self.shutdown.begun() => {}
+            }
         }
         tokio::select! {
             _ended = connection.as_mut() => return,
@@ -148,6 +202,7 @@ impl<A: Answers> Connections<A> {
         let mut request = request.map(Body::new);
         let extensions = request.extensions_mut();
         extensions.insert(ConnectInfo(peer.address));
+        extensions.insert(Arc::clone(&peer.seat));
         if let Some(subject) = &peer.subject {
             extensions.insert(subject.clone());
         }

@@ -2,7 +2,9 @@
 //! cost.
 
 mod connection;
+mod descriptors;
 mod error;
+mod seats;
 mod shutdown;
 mod tls;
 
@@ -15,16 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use toolwarden_warden::settings::Listen;
+use toolwarden_warden::settings::{Listen, ListenLimits};
 
 use connection::Connections;
+use seats::{Seats, Taken};
 
 pub use crate::identity::TlsSubject;
 pub use connection::Answers;
+pub use descriptors::raise_descriptor_limit;
 pub use error::ListenError;
+pub(crate) use seats::Seat;
 pub use shutdown::Shutdown;
 pub use tls::Certificates;
 
@@ -33,11 +37,22 @@ const BACKLOG: u32 = 1024;
 /// How long no connection is taken when the system has no room for one.
 const NO_ROOM: Duration = Duration::from_millis(200);
 
+/// How long a TLS handshake may take at most.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
 /// What a connection may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most connections at a time; others wait.
     pub connections: usize,
+    /// The most connections of one address; others are closed.
+    pub per_address: usize,
+    /// The most connections that are not authenticated; a newer one closes the oldest.
+    pub unauthenticated: usize,
+    /// The most of them from one address.
+    pub unauthenticated_per_address: usize,
+    /// How long a connection may take to be authenticated.
+    pub authenticate: Duration,
     /// How long a TLS handshake may take.
     pub handshake: Duration,
     /// How long a new connection may take to send the head of its first request.
@@ -48,14 +63,38 @@ pub struct Limits {
     pub head_bytes: usize,
 }
 
+/// The part of all descriptors that stays free for servers and files, and the least of it.
+const RESERVED_SHARE: usize = 4;
+const LEAST_RESERVED: usize = 64;
+
 impl Default for Limits {
     fn default() -> Self {
+        Self::new(&ListenLimits::default(), None)
+    }
+}
+
+impl Limits {
+    /// The bounds of the settings, as far as the process may have so many descriptors.
+    #[must_use]
+    pub fn new(settings: &ListenLimits, descriptors: Option<u64>) -> Self {
+        let count = |it: std::num::NonZeroU32| usize::try_from(it.get()).unwrap_or(usize::MAX);
+        let descriptors =
+            descriptors.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+        let reserved = (descriptors / RESERVED_SHARE).max(LEAST_RESERVED);
+        let room = descriptors.saturating_sub(reserved).max(1);
+        let connections = count(settings.connections).min(room);
+        // At least half of all places stay free for those who are authenticated.
+        let unauthenticated = count(settings.unauthenticated).min(connections.div_ceil(2));
         Self {
-            connections: 16_384,
-            handshake: Duration::from_secs(10),
-            first_request: Duration::from_secs(10),
-            // Clients keep connections for a minute or more, and do not like to find them closed.
-            next_request: Duration::from_secs(120),
+            connections,
+            per_address: count(settings.per_address).min(connections),
+            unauthenticated,
+            unauthenticated_per_address: count(settings.unauthenticated_per_address)
+                .min(unauthenticated),
+            authenticate: settings.authenticate_within,
+            handshake: settings.authenticate_within.min(HANDSHAKE),
+            first_request: settings.authenticate_within,
+            next_request: settings.idle,
             head_bytes: 64 * 1024,
         }
     }
@@ -84,7 +123,8 @@ impl Listener {
     /// # Errors
     /// The address cannot be had, or a certificate cannot be used.
     pub fn bind(listen: &Listen) -> Result<Self, ListenError> {
-        Self::bind_with(listen, Limits::default())
+        let limits = Limits::new(&listen.limits, raise_descriptor_limit());
+        Self::bind_with(listen, limits)
     }
 
     /// Like [`Self::bind`], with other bounds.
@@ -140,24 +180,15 @@ impl Listener {
             limits,
             shutdown.clone(),
         ));
-        let room = Arc::new(Semaphore::new(limits.connections));
+        let seats = Seats::new(limits);
         let mut open = JoinSet::new();
         loop {
-            let next = async {
-                // Nobody closes the semaphore.
-                let place = Arc::clone(&room).acquire_owned().await.ok();
-                let (stream, peer) = accept(&socket).await;
-                (place, stream, peer)
-            };
             tokio::select! {
                 () = shutdown.begun() => break,
                 Some(_ended) = open.join_next() => {}
-                (place, stream, peer) = next => {
+                (stream, peer, seat) = next(&socket, &seats) => {
                     let connections = Arc::clone(&connections);
-                    open.spawn(async move {
-                        connections.serve(stream, peer).await;
-                        drop(place);
-                    });
+                    open.spawn(async move { connections.serve(stream, peer, seat).await });
                 }
             }
         }
@@ -171,9 +202,9 @@ impl Listener {
                         return;
                     },
                     Some(_ended) = late.join_next() => {}
-                    (stream, peer) = accept(&socket), if late.len() < limits.connections => {
+                    (stream, peer, seat) = next(&socket, &seats) => {
                         let connections = Arc::clone(&connections);
-                        late.spawn(async move { connections.serve_last(stream, peer).await });
+                        late.spawn(async move { connections.serve_last(stream, peer, seat).await });
                     }
                 }
             }
@@ -198,12 +229,20 @@ fn socket(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// The next connection. Failures are of one connection, or of the system for a while.
-async fn accept(socket: &TcpListener) -> (TcpStream, SocketAddr) {
+/// The next connection that there is a place for. One whose address has all it may have is closed. Failures are
+/// of one connection, or of the system for a while.
+async fn next(socket: &TcpListener, seats: &Arc<Seats>) -> (TcpStream, SocketAddr, Taken) {
     loop {
+        seats.room().await;
         match socket.accept().await {
-            Ok(accepted) => return accepted,
+            Ok((stream, peer)) => {
+                if let Some(seat) = seats.take(peer.ip()) {
+                    return (stream, peer, seat);
+                }
+            }
             Err(error) if is_of_connection(&error) => {}
+            // There are no descriptors left: what others hold without having been authenticated is closed.
+            Err(_) if seats.make_room() => tokio::task::yield_now().await,
             Err(_) => sleep(NO_ROOM).await,
         }
     }

@@ -35,6 +35,8 @@ fn listen(tls: Option<TlsSettings>) -> Listen {
         hosts: Vec::new(),
         origins: Vec::new(),
         body_bytes: 1,
+        batch: std::num::NonZeroU32::MIN,
+        limits: toolwarden_warden::settings::ListenLimits::default(),
     }
 }
 
@@ -49,7 +51,11 @@ fn router(shutdown: &Shutdown) -> Router {
                        subject: Option<Extension<TlsSubject>>| {
                     assert!(peer.ip().is_loopback());
                     match subject {
-                        Some(Extension(subject)) => format!("{subject:?}"),
+                        Some(Extension(mut subject)) => {
+                            assert_eq!(subject.thumbprint.len(), 43);
+                            subject.thumbprint.clear();
+                            format!("{subject:?}")
+                        }
                         None => "nobody".to_owned(),
                     }
                 },
@@ -213,23 +219,87 @@ async fn slow_and_large_heads_are_dropped() {
     assert_eq!(running.end().await, Served { cut: 0 });
 }
 
+/// A router whose requests count as authenticated.
+fn authenticating(shutdown: &Shutdown) -> Router {
+    let seat = async |Extension(seat): Extension<Arc<super::Seat>>| {
+        seat.authenticate();
+        "known"
+    };
+    router(shutdown).route("/in", get(seat))
+}
+
 #[tokio::test]
-async fn connections_beyond_the_limit_wait_for_a_place() {
+async fn silent_connections_make_room_for_others() {
     let limits = Limits {
-        connections: 1,
-        first_request: Duration::from_secs(1),
+        connections: 40,
+        unauthenticated: 20,
+        unauthenticated_per_address: 20,
         ..Limits::default()
     };
     let listener = Listener::bind_with(&listen(None), limits).unwrap();
-    let running = start(listener, PATIENCE);
-    let first = connect(running.address).await;
-    sleep(Duration::from_millis(100)).await;
-    let started = Instant::now();
-    let answer = ask(connect(running.address).await, "/").await;
-    assert!(answer.ends_with("nobody"), "{answer}");
-    assert!(started.elapsed() > Duration::from_millis(300));
-    drop(first);
-    assert_eq!(running.end().await, Served { cut: 0 });
+    let shutdown = Shutdown::new();
+    let address = listener.local_addr();
+    let routes = authenticating(&shutdown);
+    let served = tokio::spawn(listener.serve(routes, shutdown.clone(), || PATIENCE));
+    // An agent that is known keeps its connection, whoever else comes.
+    let mut agent = connect(address).await;
+    let request = b"GET /in HTTP/1.1\r\nhost: x\r\n\r\n";
+    agent.write_all(request).await.unwrap();
+    let mut answer = vec![0; 4096];
+    let read = agent.read(&mut answer).await.unwrap();
+    assert!(String::from_utf8_lossy(&answer[..read]).ends_with("known"));
+    let mut silent = Vec::new();
+    for _ in 0..2_000 {
+        silent.push(connect(address).await);
+    }
+    agent.write_all(request).await.unwrap();
+    let read = timeout(PATIENCE, agent.read(&mut answer))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&answer[..read]).ends_with("known"));
+    let answer = ask(connect(address).await, "/in").await;
+    assert!(answer.ends_with("known"), "{answer}");
+    // The oldest of the silent ones were closed for newer ones.
+    assert_eq!(rest(silent.swap_remove(0)).await, "");
+    drop((silent, agent));
+    shutdown.begin();
+    timeout(PATIENCE, served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_has_to_be_authenticated_in_time() {
+    let limits = Limits {
+        authenticate: Duration::from_millis(500),
+        first_request: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let listener = Listener::bind_with(&listen(None), limits).unwrap();
+    let shutdown = Shutdown::new();
+    let address = listener.local_addr();
+    let routes = authenticating(&shutdown);
+    let served = tokio::spawn(listener.serve(routes, shutdown.clone(), || PATIENCE));
+    let mut stranger = connect(address).await;
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+    stranger.write_all(request("/").as_bytes()).await.unwrap();
+    let mut agent = connect(address).await;
+    agent.write_all(request("/in").as_bytes()).await.unwrap();
+    // It is closed, though it asked for something: nobody knows who it is.
+    assert!(rest(stranger).await.ends_with("nobody"));
+    agent.write_all(request("/").as_bytes()).await.unwrap();
+    let mut said = String::new();
+    let mut buffer = vec![0; 4096];
+    while !said.ends_with("nobody") {
+        let read = timeout(PATIENCE, agent.read(&mut buffer))
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(read > 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&buffer[..read]));
+    }
+    drop(agent);
+    shutdown.begin();
+    timeout(PATIENCE, served).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -350,6 +420,7 @@ async fn client_certificates_name_the_peer() {
         let subject = TlsSubject {
             common_name: common_name.map(str::to_owned),
             alternatives: alternatives.iter().map(|&it| it.to_owned()).collect(),
+            thumbprint: String::new(),
         };
         format!("{subject:?}")
     };

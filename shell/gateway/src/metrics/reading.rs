@@ -9,6 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 use toolwarden_warden::guard::LiveGuard;
+use toolwarden_warden::guard::audit::StoreUsage;
 
 /// How things are when somebody looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Reading {
     pub dropped_observations: u64,
     /// Alerts that nobody got, because too many waited.
     pub dropped_alerts: u64,
+    /// How much space the store takes, and how much it may.
+    pub store: Option<StoreUsage>,
 }
 
 /// How a server fares.
@@ -105,6 +108,7 @@ impl Reading {
     pub(super) fn register(&self, registry: &mut Registry) {
         self.register_servers(registry);
         self.register_targets(registry);
+        self.register_store(registry);
         registry.register(
             "toolwarden_conversations",
             "Conversations that are open",
@@ -124,6 +128,23 @@ impl Reading {
             "toolwarden_alerts_dropped",
             "Alerts that nobody got because too many waited",
             ConstCounter::new(self.dropped_alerts),
+        );
+    }
+
+    fn register_store(&self, registry: &mut Registry) {
+        let Some(StoreUsage { used, quota }) = self.store else {
+            return;
+        };
+        let bytes = |bytes: u64| ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
+        registry.register(
+            "toolwarden_store_bytes",
+            "Space that the store takes",
+            bytes(used),
+        );
+        registry.register(
+            "toolwarden_store_quota_bytes",
+            "Space that the store may take",
+            bytes(quota),
         );
     }
 

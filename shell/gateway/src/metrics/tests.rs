@@ -113,6 +113,7 @@ fn everything_counted_and_read_is_told_once() {
         servers: [("files".to_owned(), server)].into(),
         targets: [("ops".to_owned(), target)].into(),
         conversations: 11,
+        store: None,
         observations: 12,
         dropped_observations: 13,
         dropped_alerts: 14,

@@ -8,6 +8,7 @@ use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::Sent;
 use toolwarden_mcp::{Members, RpcError};
+use toolwarden_warden::guard::CallerClaims;
 
 use super::Reply;
 use crate::agent::Agent;
@@ -46,6 +47,8 @@ pub struct Asked {
     pub conversation: Arc<Conversation>,
     /// How the agent speaks.
     pub agent: Arc<Agent>,
+    /// What the caller's credential says of it beside its name.
+    pub claims: Option<Arc<CallerClaims>>,
     /// The groups asked for beside the message: by header or path.
     pub groups: Option<RequestedGroups>,
     /// Where messages go before the answer.

@@ -1,7 +1,6 @@
 //! Calls of tools: decided, recorded, sent, settled.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -81,7 +80,7 @@ impl Gateway {
         match route {
             Some(Ok(route)) => self.call_at(asked, &called, route, open).await,
             Some(Err(error)) => {
-                let settling = open.failed_soon(&error);
+                let settling = open.not_sent_soon(&error);
                 settling.settled().await.ok();
                 match error {
                     ListError::Upstream(error) => failed(&error, form),
@@ -91,7 +90,7 @@ impl Gateway {
             None => {
                 // A policy may name a tool that no server has.
                 let reason = self.nowhere(&called.name);
-                let settling = open.failed_soon(&reason);
+                let settling = open.not_sent_soon(&reason);
                 settling.settled().await.ok();
                 hindered(&reason, "no_server", form)
             }
@@ -175,18 +174,22 @@ impl Gateway {
         variant: Option<&str>,
     ) -> Result<OpenCall, Reply> {
         let meta = called.members.object("_meta");
-        let groups = asked.groups(meta.as_ref())?;
+        let attributes = self.attributes(asked, meta.as_ref())?;
         let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
-        let call = Call {
+        let mut call = Call {
             tool: &called.name,
+            feature: None,
             principal: &asked.conversation.principal,
             session: asked.session(),
-            groups,
+            groups: None,
             state: state.as_deref(),
             arguments: Arc::clone(&called.arguments),
-            attributes: BTreeMap::new(),
+            attributes,
             variant,
+            claims: asked.claims.as_deref(),
         };
+        call.groups = self.session_groups(asked, meta.as_ref(), &call, self.settings().denials)?;
+        self.report_load();
         let began = self.now();
         let deciding = self.shared.guard.decide_soon(&call);
         let weighed = self.now();
@@ -263,7 +266,11 @@ impl Gateway {
                 Reply::Error(error)
             }
             Exchanged::Failed(error) => {
-                open.failed_soon(&error).settled().await.ok();
+                let settling = match error.was_sent() {
+                    true => open.failed_soon(&error),
+                    false => open.not_sent_soon(&error),
+                };
+                settling.settled().await.ok();
                 failed(&error, self.settings().denials)
             }
             Exchanged::Parked(reply) => {
@@ -299,6 +306,11 @@ impl Gateway {
             Looked::Task => {
                 result = self.with_shown_task(shelf, Some(&result)).unwrap_or(result);
                 self.keep_task(asked, &result, open);
+            }
+            Looked::NoObject => {
+                let why = "it is not a JSON object";
+                open.failed_soon(&why).settled().await.ok();
+                return Err(self.withheld_answer(tool, &why));
             }
             Looked::Contradictory => {
                 let why = "it says that it is no answer, and has one in it";

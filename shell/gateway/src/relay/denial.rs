@@ -32,6 +32,20 @@ pub(super) fn denied(denial: &Denial, form: DenialForm) -> Reply {
     told(text.trim_end(), REFUSED, data, form)
 }
 
+/// Tells an agent that the use of anything but a tool is refused. There is no other form for it than an
+/// error of the protocol.
+pub(super) fn denied_feature(denial: &Denial) -> Reply {
+    let advice = denial.advice_besides_tools();
+    let data = json!({
+        "code": denial.code.as_str(),
+        "reason": denial.reason,
+        "advice": advice,
+        "retryAfter": denial.retry_after.map(seconds),
+    });
+    let text = format!("{} {advice}", sentence(&denial.reason));
+    told(text.trim_end(), REFUSED, data, DenialForm::RpcError)
+}
+
 /// Tells an agent that a server did not answer.
 pub(super) fn failed(error: &UpstreamError, form: DenialForm) -> Reply {
     let retry_after = error.retry_after();

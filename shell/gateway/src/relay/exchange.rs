@@ -19,6 +19,8 @@ use crate::upstream::{UpstreamAsking, UpstreamCalling, UpstreamError};
 
 /// How often a server may ask for more before it answers.
 const MOST_ROUNDS: usize = 16;
+/// The most questions of a server in one answer.
+const MOST_QUESTIONS: usize = 64;
 
 /// A request ready to be sent to a server.
 #[derive(Debug)]
@@ -58,7 +60,7 @@ impl Gateway {
         }
     }
 
-    /// As [`Self::exchange`], for a permitted call. Gives the call back unless it goes on elsewhere.
+    /// As [`Self::exchange`], for a permitted call or another permitted request. Gives the call back unless it goes on elsewhere.
     pub(super) async fn exchange_call(
         &self,
         asked: &Arc<Asked>,
@@ -151,13 +153,16 @@ impl Gateway {
         let (params, flight) = aside.depart(params);
         let params = params.as_deref();
         let sent = |id: i64| flight.sent(id);
+        let principal = aside.principal();
+        let principal = Some(&*principal);
         match (open, params) {
-            (Some(open), Some(params)) => {
+            (Some(open), Some(params)) if outgoing.method == "tools/call" => {
                 let calling = UpstreamCalling {
                     headers: &outgoing.headers,
                     aside: Some(aside),
                     sent: Some(&sent),
                     again: false,
+                    principal,
                     ..UpstreamCalling::new(params)
                 };
                 let outcome = upstream.call(open, key, face, calling).await;
@@ -176,6 +181,7 @@ impl Gateway {
                     headers: &outgoing.headers,
                     aside: Some(aside),
                     sent: Some(&sent),
+                    principal,
                     ..UpstreamAsking::new(&outgoing.method, params)
                 };
                 upstream.ask(key, face, asking).await
@@ -208,6 +214,9 @@ impl Gateway {
     async fn gather(&self, asked: &Arc<Asked>, result: &RawValue) -> Result<Gathered, RpcError> {
         let members = Members::of_optional(Some(result));
         let requests = members.object("inputRequests").unwrap_or_default();
+        if requests.iter().count() > MOST_QUESTIONS || requests.twice().is_some() {
+            return Err(broken());
+        }
         let mut pending = Vec::new();
         for (key, request) in requests.iter() {
             let request: Box<RawValue> = serde_json::from_str(request).map_err(|_| broken())?;

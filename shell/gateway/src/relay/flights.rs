@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
@@ -20,6 +21,10 @@ use crate::outlet::Outlet;
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     inner: Mutex<Inner>,
+    /// Requests of the server that agents have not answered yet.
+    open_requests: AtomicUsize,
+    /// Answers that the server has not read yet.
+    unsent_answers: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -70,7 +75,49 @@ pub(crate) struct GivenUp {
     pub(super) asked_outlet: Option<Outlet>,
 }
 
+/// The most answers that wait for a server to read them. A server that does not read loses the rest.
+const MOST_ANSWERS: usize = 256;
+
+/// A place among the requests or the answers of a server, until this is dropped.
+#[derive(Debug)]
+pub(super) struct ServerPlace {
+    flights: Arc<Flights>,
+    count: fn(&Flights) -> &AtomicUsize,
+}
+
+impl ServerPlace {
+    fn take(
+        flights: &Arc<Flights>,
+        count: fn(&Flights) -> &AtomicUsize,
+        most: usize,
+    ) -> Option<Self> {
+        let taken = count(flights).fetch_update(Ordering::AcqRel, Ordering::Acquire, |it| {
+            (it < most).then_some(it + 1)
+        });
+        taken.ok().map(|_| Self {
+            flights: Arc::clone(flights),
+            count,
+        })
+    }
+}
+
+impl Drop for ServerPlace {
+    fn drop(&mut self) {
+        (self.count)(&self.flights).fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 impl Flights {
+    /// A place for one more request of the server, where fewer than so many wait for agents.
+    pub(super) fn place_for_request(self: &Arc<Self>, most: usize) -> Option<ServerPlace> {
+        ServerPlace::take(self, |it| &it.open_requests, most)
+    }
+
+    /// A place for one more answer to the server.
+    pub(super) fn place_for_answer(self: &Arc<Self>) -> Option<ServerPlace> {
+        ServerPlace::take(self, |it| &it.unsent_answers, MOST_ANSWERS)
+    }
+
     pub(super) fn depart<'p>(
         self: &Arc<Self>,
         flight: Flight,

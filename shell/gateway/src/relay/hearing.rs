@@ -82,6 +82,11 @@ impl Aside {
         self.flights.hand_over(number, asked, params);
     }
 
+    /// For whom the request is sent.
+    pub(super) fn principal(&self) -> Arc<str> {
+        Arc::clone(&self.asked.load().conversation.principal)
+    }
+
     fn flight(&self) -> Flight {
         Flight {
             asked: self.asked.load_full(),
@@ -279,7 +284,7 @@ impl Hearer<'_> {
             self.shelf.forget(*kind);
         }
         if let Some(kind) = kinds.first() {
-            self.gateway.tell_nearest(self.shelf, self.key, *kind);
+            self.gateway.pass_on(self.shelf, self.key, *kind);
         }
     }
 
@@ -368,6 +373,15 @@ impl Hearer<'_> {
 
     /// Puts a request of the server to the agent, and the answer back.
     fn put(&self, flight: Option<&Flight>, conversation: &Arc<Conversation>, ask: ServerAsk) {
+        let most = self.shelf.upstream.settings().limits.open_requests.get();
+        let place = self
+            .flights
+            .place_for_request(usize::try_from(most).unwrap_or(usize::MAX));
+        let Some(place) = place else {
+            let why = format!("{most} requests of this server wait for agents already");
+            self.answer(ask.id, Err(refusal(&why)));
+            return;
+        };
         let shown = self
             .gateway
             .with_shown_task(self.shelf, ask.params.as_deref());
@@ -379,6 +393,7 @@ impl Hearer<'_> {
         let id = ask.id.clone();
         let flights = Arc::clone(self.flights);
         let waiting = tokio::spawn(async move {
+            let _place = place;
             let answer = tokio::time::timeout(ANSWER_WITHIN, pending.answer()).await;
             flights.answered(id.get());
             let outcome = match answer {
@@ -394,8 +409,15 @@ impl Hearer<'_> {
     }
 
     fn answer(&self, id: Box<RawValue>, outcome: Result<Box<RawValue>, RpcError>) {
+        // A server that does not read its input loses its answer.
+        let Some(place) = self.flights.place_for_answer() else {
+            return;
+        };
         let (upstream, key) = (Arc::clone(&self.shelf.upstream), self.key.clone());
-        tokio::spawn(async move { send_answer(&upstream, &key, &id, outcome).await });
+        tokio::spawn(async move {
+            let _place = place;
+            send_answer(&upstream, &key, &id, outcome).await;
+        });
     }
 
     /// Whose link it is.

@@ -52,7 +52,8 @@ impl Gateway {
             .unwrap_or_default();
         let mut honoured = BTreeSet::new();
         for uri in updates {
-            if self.watch_resource(asked, &uri).await.is_ok() {
+            let watched = self.watch_resource(asked, &members, "subscriptions/listen", &uri);
+            if watched.await.is_ok() {
                 honoured.insert(uri);
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolwarden_guard::Availability;
+use toolwarden_guard::{Availability, FeatureKind};
 use toolwarden_mcp::codes::INVALID_PARAMS;
 use toolwarden_mcp::{Era, Members};
 use toolwarden_warden::guard::Call;
@@ -15,8 +15,10 @@ use toolwarden_warden::inline::strip_hidden;
 
 use super::asked::{Asked, STATE_KEY};
 use super::denial::denied;
+use super::features::Used;
 use super::resources::{qualified, shared_addresses};
 use super::result::private;
+use super::skill_files::SkillFiles;
 use super::{Gateway, Reply};
 use crate::catalogue::{Kind, List, ListError, Names, Naming, Offered, Shelf, ToolItem, ToolList};
 use toolwarden_warden::settings::DenialForm;
@@ -43,7 +45,10 @@ impl Gateway {
                 Ok(found) => found,
                 Err(reply) => return reply,
             },
-            kind => (self.visible_others(asked, kind).await, None),
+            kind => match self.visible_others(asked, kind, &members).await {
+                Ok(texts) => (texts, None),
+                Err(reply) => return reply,
+            },
         };
         let size = self.settings().page_size.map_or(usize::MAX, |size| {
             usize::try_from(size.get()).unwrap_or(usize::MAX)
@@ -112,13 +117,16 @@ impl Gateway {
     ) -> Result<Visible, Reply> {
         let lists = self.lists_for(asked).await;
         let state = meta.and_then(|meta| meta.text(STATE_KEY));
-        let call = Call {
+        let mut call = Call {
             principal: &asked.conversation.principal,
             session: asked.session(),
-            groups: asked.groups(meta)?,
             state: state.as_deref(),
+            claims: asked.claims.as_deref(),
+            attributes: self.attributes(asked, meta)?,
             ..Call::default()
         };
+        call.groups = self.session_groups(asked, meta, &call, DenialForm::RpcError)?;
+        self.report_load();
         let visible = self.visible_by_variant(&call, &lists)?;
         let directory = self.shared.directory.load();
         let mut tools = Vec::new();
@@ -217,8 +225,17 @@ impl Gateway {
         self.tools_of(shelf, &looking, None).await
     }
 
-    /// Prompts, resources or templates of all servers.
-    async fn visible_others(&self, asked: &Arc<Asked>, kind: Kind) -> Vec<String> {
+    /// Prompts, resources, templates or skills of all servers that an agent sees.
+    async fn visible_others(
+        &self,
+        asked: &Arc<Asked>,
+        kind: Kind,
+        params: &Members<'_>,
+    ) -> Result<Vec<String>, Reply> {
+        let skills = match kind {
+            Kind::Resources => self.skill_files(asked).await,
+            Kind::Tools | Kind::Prompts | Kind::Templates | Kind::Skills => SkillFiles::default(),
+        };
         let lists = self.others_for(asked, kind).await;
         let names = self.names_of(kind, &lists);
         let shared = match kind.is_named() {
@@ -226,6 +243,7 @@ impl Gateway {
             false => shared_addresses(&lists),
         };
         let mut texts = Vec::new();
+        let mut used = Vec::new();
         for (shelf, list) in &lists {
             let server = shelf.upstream.name();
             for item in &list.items {
@@ -241,10 +259,30 @@ impl Gateway {
                 if let Some(shown) = shown {
                     let text = renamed(&item.text, (kind, &shown), &item.key);
                     texts.push(text.into_owned());
+                    used.push(match kind {
+                        Kind::Prompts => {
+                            self.prompt_used(kind.method(), shelf, (&shown, &item.key))
+                        }
+                        Kind::Skills => {
+                            Used::new(FeatureKind::Skill, kind.method(), &item.key).at(shelf)
+                        }
+                        Kind::Tools | Kind::Resources | Kind::Templates => {
+                            let belonging = skills.belonging(shelf, &item.key);
+                            Used {
+                                withheld: belonging.withheld(),
+                                skills: belonging.skills,
+                                ..Used::new(FeatureKind::Resource, kind.method(), &item.key)
+                                    .at(shelf)
+                            }
+                        }
+                    });
                 }
             }
         }
-        texts
+        let seen = self.seen(asked, params, &used)?;
+        let mut seen = seen.into_iter();
+        texts.retain(|_| seen.next() == Some(true));
+        Ok(texts)
     }
 
     /// Prompts, resources or templates of each server that has some.

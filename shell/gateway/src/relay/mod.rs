@@ -1,10 +1,12 @@
 //! What becomes of the messages of agents.
 
 mod asked;
+mod attributes;
 mod call;
 mod denial;
 mod exchange;
 mod extensions;
+mod features;
 mod flights;
 mod hearing;
 mod holding;
@@ -17,6 +19,9 @@ mod readable;
 mod resources;
 mod restoring;
 mod result;
+mod session_groups;
+mod skill_files;
+mod subscriptions;
 mod task_ids;
 mod tell;
 mod traced;
@@ -88,7 +93,14 @@ impl Gateway {
     ) -> Reply {
         let began = self.now();
         // Over HTTP a stateless agent gives up by closing the stream, which drops this work.
-        let under_way = asked.conversation.begin(asked.id.get());
+        let most = self.settings().session_limits.requests;
+        let Some(under_way) = asked.conversation.begin(asked.id.get(), most) else {
+            let text = format!(
+                "this conversation has {most} requests in flight already (`sessions.max_requests`); wait for \
+                 some of them"
+            );
+            return Reply::error(INVALID_REQUEST, text);
+        };
         let reply = tokio::select! {
             reply = self.answer(asked, method, params) => reply,
             () = under_way.cancelled() => Reply::Nothing,

@@ -8,7 +8,7 @@ use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::codes::{INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::serve::handshake::{SERVED_VERSIONS, version_for};
 use toolwarden_mcp::{Era, Face, Members, RpcError, ServerDescription};
-use toolwarden_warden::guard::Call;
+use toolwarden_warden::guard::{Call, CallerClaims};
 
 use super::asked::{Asked, SESSION_KEY, STATE_KEY, groups_in};
 use super::denial::denied;
@@ -64,6 +64,7 @@ impl Gateway {
     pub async fn initialize(
         &self,
         principal: &Arc<str>,
+        claims: Option<&Arc<CallerClaims>>,
         params: Option<&RawValue>,
         groups: Option<RequestedGroups>,
     ) -> Result<Initialized, RpcError> {
@@ -91,7 +92,7 @@ impl Gateway {
         };
         // Before the conversation begins, so that it is not told of changes it never saw.
         let descriptions = self.descriptions(&agent).await;
-        let conversation = self.open_conversation(id, with, state.as_deref())?;
+        let conversation = self.open_conversation(id, with, claims, state.as_deref())?;
         let (info, instructions) = self.introduction(&descriptions);
         let mut result = json!({
             "protocolVersion": agent.version,
@@ -143,6 +144,7 @@ impl Gateway {
         &self,
         id: Arc<str>,
         with: Opened,
+        claims: Option<&Arc<CallerClaims>>,
         state: Option<&str>,
     ) -> Result<Arc<Conversation>, RpcError> {
         let call = Call {
@@ -150,6 +152,7 @@ impl Gateway {
             session: with.session.as_deref(),
             groups: with.groups.clone(),
             state,
+            claims: claims.map(|claims| &**claims),
             ..Call::default()
         };
         if let Err(denial) = self.shared.guard.open_session(&call) {

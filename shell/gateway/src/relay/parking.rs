@@ -67,7 +67,7 @@ pub(super) struct Parked {
 pub(super) struct Resumed {
     shelf: Arc<Shelf>,
     tool: Arc<str>,
-    open: Option<OpenCall>,
+    pub(super) open: Option<OpenCall>,
     pub(super) exchanged: Exchanged,
 }
 
@@ -283,6 +283,11 @@ impl Gateway {
 }
 
 impl Parked {
+    /// Whether it is a request to a server.
+    pub(super) fn is_to(&self, shelf: &Shelf) -> bool {
+        self.shelf.upstream.name() == shelf.upstream.name()
+    }
+
     /// Whether it is a request for something of a server.
     pub(super) fn is_at(&self, shelf: &Shelf, name: &str) -> bool {
         self.shelf.upstream.name() == shelf.upstream.name() && *self.tool == *name

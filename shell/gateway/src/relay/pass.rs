@@ -4,20 +4,23 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolwarden_mcp::codes::INVALID_PARAMS;
+use serde_json::{Value, json};
+use toolwarden_guard::FeatureKind;
+use toolwarden_mcp::codes::{INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::{Era, Members};
 
 use super::asked::Asked;
 use super::denial::unavailable;
 use super::exchange::{Exchanged, Outgoing, forwarded};
+use super::features::{Used, recorded};
 use super::parking::{Parked, Parking};
-use super::resources::Address;
-use super::result::cacheable;
+use super::resources::{no_arguments, unknown_resource};
+use super::result::is_object;
 use super::{EMPTY, Gateway, Reply, unknown_method};
 use crate::catalogue::{Kind, ListError, Shelf, collision};
 
 impl Gateway {
-    /// Asks one server, and makes its answer fit the agent's era.
+    /// Puts a request to a server that belongs to a call which was permitted.
     pub(super) async fn ask_server(
         &self,
         asked: &Arc<Asked>,
@@ -25,58 +28,25 @@ impl Gateway {
         method: &str,
         params: Option<Box<RawValue>>,
     ) -> Reply {
-        let ready = self.outgoing(asked, &shelf, method, None).await;
-        let outgoing = match ready {
-            Ok(outgoing) => Outgoing { params, ..outgoing },
-            Err(reply) => return reply,
-        };
-        self.answer_of(asked, method, outgoing).await
+        match self.outgoing(asked, &shelf, method, None).await {
+            Ok(outgoing) => {
+                let outgoing = Outgoing { params, ..outgoing };
+                self.answer_of(asked, outgoing).await
+            }
+            Err(reply) => reply,
+        }
     }
 
-    pub(super) async fn answer_of(
-        &self,
-        asked: &Arc<Asked>,
-        method: &str,
-        outgoing: Outgoing,
-    ) -> Reply {
-        let exchanged = self.exchange(asked, outgoing).await;
-        self.fitting(asked, method, exchanged)
-    }
-
-    fn fitting(&self, asked: &Asked, method: &str, exchanged: Exchanged) -> Reply {
-        let reply = match exchanged {
+    /// Puts a request that needs no permit to a server.
+    pub(super) async fn answer_of(&self, asked: &Arc<Asked>, outgoing: Outgoing) -> Reply {
+        let method = outgoing.method.clone();
+        match self.exchange(asked, outgoing).await {
+            Exchanged::Answered(Ok(result)) if !is_object(result.get()) => not_an_object(&method),
             Exchanged::Answered(Ok(result)) => Reply::raw(result),
             Exchanged::Answered(Err(error)) => Reply::Error(error),
             Exchanged::Failed(error) => unavailable(&error),
-            Exchanged::Parked(reply) => return reply,
-        };
-        match (reply, asked.agent.era) {
-            (Reply::Result(result), Era::Stateless) if method == "resources/read" => {
-                Reply::Result(cacheable(result))
-            }
-            (reply, _) => reply,
+            Exchanged::Parked(reply) => reply,
         }
-    }
-
-    /// Goes on with a request for which the agent was asked, where it says that it is one and what waits
-    /// fits.
-    pub(super) async fn resumed(
-        &self,
-        asked: &Arc<Asked>,
-        method: &str,
-        params: Option<&RawValue>,
-        is_same: impl Fn(&Parked) -> bool,
-    ) -> Option<Reply> {
-        let members = Members::of_optional(params);
-        let state = members.text("requestState")?;
-        if !Parking::is_ours(&state) {
-            return None;
-        }
-        let resumed = self.resume(asked, method, params, &state, is_same).await;
-        Some(match resumed {
-            Ok(resumed) => self.fitting(asked, method, resumed.exchanged),
-            Err(reply) => reply,
-        })
     }
 
     pub(super) async fn get_prompt(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
@@ -85,23 +55,57 @@ impl Gateway {
         let Some(shown) = members.text("name") else {
             return Reply::error(INVALID_PARAMS, "params.name is no string");
         };
-        match self.prompt_at(asked, &shown).await {
-            Ok((shelf, name)) => {
-                // The name is not part of what the state is bound to, for the server has its own.
-                let is_same = |parked: &Parked| parked.is_at(&shelf, &name);
-                if let Some(reply) = self.resumed(asked, METHOD, params, is_same).await {
-                    return reply;
-                }
-                let change = (*name != *shown).then_some(("name", &*name));
-                let params = forwarded(params, change).map(Cow::into_owned);
-                let server = Arc::clone(&shelf);
-                let reply = self.ask_server(asked, shelf, METHOD, params).await;
-                if let Reply::Result(result) = &reply {
-                    self.note_references(asked, &server, result);
-                }
-                reply
+        let (shelf, name) = match self.prompt_at(asked, &shown).await {
+            Ok(found) => found,
+            Err(reply) => {
+                let what = (FeatureKind::Prompt, METHOD);
+                return self
+                    .refuse_unknown(asked, &members, what, &shown, reply)
+                    .await;
             }
-            Err(reply) => reply,
+        };
+        let check = |result: String| {
+            self.note_references(asked, &shelf, &result);
+            Ok(result)
+        };
+        if let Some(state) = members
+            .text("requestState")
+            .filter(|it| Parking::is_ours(it))
+        {
+            // The name is not part of what the state is bound to, for the server has its own.
+            let is_same = |parked: &Parked| parked.is_at(&shelf, &name);
+            let request = (METHOD, params);
+            return self.resumed(asked, request, &state, is_same, check).await;
+        }
+        let used = self.prompt_used(METHOD, &shelf, (&shown, &name));
+        let arguments = match recorded(&members, &["arguments"]) {
+            Value::Object(mut said) => match said.remove("arguments") {
+                Some(arguments @ Value::Object(_)) => arguments,
+                Some(other) => json!({"arguments": other}),
+                None => no_arguments(),
+            },
+            other => other,
+        };
+        let open = match self.permit(asked, &members, &used, arguments).await {
+            Ok(open) => open,
+            Err(refusal) => return refusal.into_reply(|| unknown_prompt(&shown)),
+        };
+        let change = (*name != *shown).then_some(("name", &*name));
+        let params = forwarded(params, change).map(Cow::into_owned);
+        let to = (&shelf, METHOD);
+        self.ask_permitted(asked, to, params, open, check).await
+    }
+
+    /// A prompt of a server, as the guard decides it.
+    pub(super) fn prompt_used<'u>(
+        &self,
+        method: &'u str,
+        shelf: &Shelf,
+        (shown, own): (&str, &str),
+    ) -> Used<'u> {
+        Used {
+            aliases: self.other_names(shelf.upstream.name(), own),
+            ..Used::new(FeatureKind::Prompt, method, shown).at(shelf)
         }
     }
 
@@ -121,23 +125,35 @@ impl Gateway {
         let found = names
             .find(shown)
             .and_then(|named| Some((self.shelf(&named.server)?, Arc::clone(&named.name))));
-        found.ok_or_else(|| Reply::error(INVALID_PARAMS, format!("unknown prompt `{shown}`")))
+        found.ok_or_else(|| unknown_prompt(shown))
     }
 
     pub(super) async fn complete(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
         const METHOD: &str = "completion/complete";
         let members = Members::of_optional(params);
         let reference = members.object("ref").unwrap_or_default();
+        let arguments = recorded(&members, &["argument", "context"]);
         if let Some(uri) = reference.text("uri") {
-            let Address {
-                shelf, uri: own, ..
-            } = match self.template_at(asked, &uri).await {
+            let address = match self.template_at(asked, &uri).await {
                 Ok(address) => address,
-                Err(reply) => return reply,
+                Err(reply) => {
+                    let what = (FeatureKind::Resource, METHOD);
+                    return self
+                        .refuse_unknown(asked, &members, what, &uri, reply)
+                        .await;
+                }
             };
-            let renamed = with_reference(&members, &reference, ("uri", &own));
+            let used = address.used(FeatureKind::Resource, METHOD);
+            let open = match self.permit(asked, &members, &used, arguments).await {
+                Ok(open) => open,
+                Err(refusal) => {
+                    return refusal.into_reply(|| unknown_resource(&uri, asked.agent.era));
+                }
+            };
+            let renamed = with_reference(&members, &reference, ("uri", &address.uri));
             let params = forwarded(Some(&renamed), None).map(Cow::into_owned);
-            return self.ask_server(asked, shelf, METHOD, params).await;
+            let to = (&address.shelf, METHOD);
+            return self.ask_permitted(asked, to, params, open, Ok).await;
         }
         let Some(shown) = reference.text("name") else {
             return Reply::error(
@@ -147,11 +163,22 @@ impl Gateway {
         };
         let (shelf, name) = match self.prompt_at(asked, &shown).await {
             Ok(found) => found,
-            Err(reply) => return reply,
+            Err(reply) => {
+                let what = (FeatureKind::Prompt, METHOD);
+                return self
+                    .refuse_unknown(asked, &members, what, &shown, reply)
+                    .await;
+            }
+        };
+        let used = self.prompt_used(METHOD, &shelf, (&shown, &name));
+        let open = match self.permit(asked, &members, &used, arguments).await {
+            Ok(open) => open,
+            Err(refusal) => return refusal.into_reply(|| unknown_prompt(&shown)),
         };
         let renamed = with_reference(&members, &reference, ("name", &name));
         let params = forwarded(Some(&renamed), None).map(Cow::into_owned);
-        self.ask_server(asked, shelf, METHOD, params).await
+        let to = (&shelf, METHOD);
+        self.ask_permitted(asked, to, params, open, Ok).await
     }
 
     pub(super) async fn set_level(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
@@ -175,7 +202,7 @@ impl Gateway {
             // A stateless server is told with every request.
             match ready {
                 Ok(ready) if ready.looking.era == Era::Handshake => {
-                    match self.answer_of(asked, "logging/setLevel", ready).await {
+                    match self.answer_of(asked, ready).await {
                         Reply::Result(_) | Reply::Nothing => taken = true,
                         Reply::Error(error) => refusal = Some(error),
                     }
@@ -198,11 +225,26 @@ impl Gateway {
         params: Option<&RawValue>,
     ) -> Reply {
         let server = self.transparent().or_else(|| self.extension_server(method));
+        let members = Members::of_optional(params);
         let Some(server) = server else {
-            return unknown_method(method);
+            // The name that a rule would have: of no server.
+            let (what, reply) = ((FeatureKind::Method, method), unknown_method(method));
+            return self
+                .refuse_unknown(asked, &members, what, method, reply)
+                .await;
+        };
+        let name = format!("{}/{method}", server.upstream.name());
+        let used = Used::new(FeatureKind::Method, method, &name).at(&server);
+        let keys = members.iter().map(|(key, _)| key);
+        let keys: Vec<&str> = keys.filter(|key| *key != "_meta").collect();
+        let arguments = recorded(&members, &keys);
+        let open = match self.permit(asked, &members, &used, arguments).await {
+            Ok(open) => open,
+            Err(refusal) => return refusal.into_reply(|| unknown_method(method)),
         };
         let params = forwarded(params, None).map(Cow::into_owned);
-        self.ask_server(asked, server, method, params).await
+        let to = (&server, method);
+        self.ask_permitted(asked, to, params, open, Ok).await
     }
 
     /// Passes a notification of an agent on to the servers it has a connection to.
@@ -225,6 +267,10 @@ impl Gateway {
     }
 }
 
+fn unknown_prompt(shown: &str) -> Reply {
+    Reply::error(INVALID_PARAMS, format!("unknown prompt `{shown}`"))
+}
+
 /// The parameters of a completion that refers to something by its server's own name.
 fn with_reference(
     params: &Members<'_>,
@@ -245,4 +291,10 @@ pub(super) fn unlisted(error: &ListError) -> Reply {
         ListError::Upstream(error) => unavailable(error),
         error => Reply::error(toolwarden_mcp::codes::INTERNAL_ERROR, error.to_string()),
     }
+}
+
+/// The answer where a result of a server is not an object, as the protocol has them.
+pub(super) fn not_an_object(method: &str) -> Reply {
+    let text = format!("the server's answer to `{method}` was withheld: it is not a JSON object");
+    Reply::error(INTERNAL_ERROR, text)
 }

@@ -1,10 +1,13 @@
 //! Parameters that everybody reads the same way.
 
+use std::collections::BTreeSet;
+
 use serde_json::value::RawValue;
 use toolwarden_mcp::Members;
 use toolwarden_mcp::codes::INVALID_PARAMS;
 
 use super::Reply;
+use crate::blocking::run_unblocked;
 
 /// Members by which a server knows what is meant.
 const KNOWN: [&str; 16] = [
@@ -30,8 +33,13 @@ const KNOWN: [&str; 16] = [
 const DEEPEST: usize = 128;
 
 /// The members of parameters. Those that are no object are refused, and those that others would read
-/// differently: they would do something else than what was decided.
+/// differently: they would do something else than what was decided. Large ones are read without
+/// blocking other work.
 pub(super) fn readable(params: &RawValue) -> Result<Members<'_>, Reply> {
+    run_unblocked(params.get().len(), || read(params))
+}
+
+fn read(params: &RawValue) -> Result<Members<'_>, Reply> {
     let invalid = |text: String| Reply::error(INVALID_PARAMS, text);
     let members = Members::of(params);
     let members = members.map_err(|error| invalid(format!("params is no object: {error}")))?;
@@ -86,7 +94,8 @@ fn is_deep(text: &str) -> bool {
 /// A member that is not one that is known, and is taken for it or for another one by those who do not
 /// mind the case of letters or stop at a zero.
 fn alike(members: &Members<'_>) -> Option<String> {
-    let mut others: Vec<String> = Vec::new();
+    // Ordered, not hashed: a caller who chooses the keys cannot make it slow.
+    let mut others: BTreeSet<String> = BTreeSet::new();
     for (key, _) in members.iter() {
         if KNOWN.contains(&key) {
             continue;
@@ -95,11 +104,10 @@ fn alike(members: &Members<'_>) -> Option<String> {
         if KNOWN
             .iter()
             .any(|known| known.eq_ignore_ascii_case(&folded))
-            || others.contains(&folded)
+            || !others.insert(folded)
         {
             return Some(key.escape_debug().to_string());
         }
-        others.push(folded);
     }
     None
 }
@@ -154,6 +162,18 @@ mod tests {
         };
         assert!(refusal(&deep(129)).unwrap().contains("deeper than 128"));
         assert_eq!(refusal(&deep(128)), None);
+    }
+
+    #[test]
+    fn many_members_are_compared_in_little_time() {
+        let members = |count: usize| {
+            let members: Vec<String> = (0..count).map(|at| format!("\"Key{at}\":1")).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        // Compared pair by pair this would take hours.
+        assert_eq!(refusal(&members(600_000)), None);
+        let late = members(600_000).replace("\"Key599999\"", "\"kEY7\"");
+        assert!(refusal(&late).unwrap().contains("`kEY7`"));
     }
 
     #[test]

@@ -9,13 +9,17 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_guard::FeatureKind;
 use toolwarden_mcp::codes::{INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use toolwarden_mcp::{Era, Members, RpcError};
 use toolwarden_model::Fingerprint;
 
 use super::asked::Asked;
-use super::exchange::{Outgoing, forwarded};
-use super::{EMPTY, Gateway, Reply};
+use super::exchange::forwarded;
+use super::features::Used;
+use super::parking::{Parked, Parking};
+use super::skill_files::Belonging;
+use super::{Gateway, Reply};
 use crate::catalogue::{Kind, List, Shelf, ToolItem};
 use crate::uri_template;
 
@@ -31,8 +35,8 @@ pub(super) struct Address {
     pub(super) shelf: Arc<Shelf>,
     /// The server's own address.
     pub(super) uri: String,
-    /// What a file of a skill digests to, as the skill's pinned entry says.
-    digest: Option<String>,
+    /// What the pinned entries of skills say of it.
+    belonging: Belonging,
 }
 
 /// Servers that an address may belong to.
@@ -44,14 +48,10 @@ impl Gateway {
         asked: &Arc<Asked>,
         params: Option<&RawValue>,
     ) -> Reply {
-        const METHOD: &str = "resources/read";
-        if let Some(reply) = self.resumed(asked, METHOD, params, |_| true).await {
-            return reply;
-        }
-        self.ask_owner(asked, METHOD, params).await
+        self.ask_owner(asked, "resources/read", params).await
     }
 
-    /// Puts a request about one resource to the server that owns it.
+    /// Puts a request about one resource or skill to the server that owns it.
     pub(super) async fn ask_owner(
         &self,
         asked: &Arc<Asked>,
@@ -62,34 +62,119 @@ impl Gateway {
         let Some(shown) = members.text("uri") else {
             return Reply::error(INVALID_PARAMS, "params.uri is no string");
         };
-        let Address { shelf, uri, digest } = match self.resource_at(asked, &shown).await {
-            Ok(address) => address,
-            // Methods of extensions know one code for whatever is wrong with their parameters.
-            Err(Reply::Error(error)) if method != "resources/read" => {
-                return Reply::Error(RpcError {
-                    code: INVALID_PARAMS,
-                    ..error
-                });
-            }
-            Err(reply) => return reply,
+        let found = self.resource_at(asked, &shown).await;
+        let kind = match method {
+            "skills/get" => FeatureKind::Skill,
+            _ => FeatureKind::Resource,
         };
-        let change = (*uri != *shown).then_some(("uri", &*uri));
-        let params = forwarded(params, change).map(Cow::into_owned);
-        let reply = self.ask_server(asked, shelf, method, params).await;
-        match reply {
-            Reply::Result(result)
-                if method == "resources/read" && !has_digest(&result, digest.as_deref()) =>
-            {
-                let text = format!(
-                    "the file `{shown}` is not the one its skill lists: its digest is another, so it is withheld"
-                );
-                Reply::error(INTERNAL_ERROR, text)
+        let address = match found {
+            Ok(address) => address,
+            Err(reply) => {
+                let reply = for_method(method, reply);
+                return self
+                    .refuse_unknown(asked, &members, (kind, method), &shown, reply)
+                    .await;
             }
-            Reply::Result(result) if *uri != *shown => {
-                Reply::Result(with_shown_uris(result, &uri, &shown))
-            }
-            reply => reply,
+        };
+        let check = |result: String| {
+            self.checked_resource(asked, &members, method, (&address, &shown), result)
+        };
+        if let Some(state) = members
+            .text("requestState")
+            .filter(|it| Parking::is_ours(it))
+        {
+            let is_same = |parked: &Parked| parked.is_to(&address.shelf);
+            let request = (method, params);
+            return self.resumed(asked, request, &state, is_same, check).await;
         }
+        let used = address.used(kind, method);
+        let open = match self.permit(asked, &members, &used, no_arguments()).await {
+            Ok(open) => open,
+            Err(refusal) => {
+                let era = asked.agent.era;
+                let unknown = || for_method(method, unknown_resource(&shown, era));
+                return refusal.into_reply(unknown);
+            }
+        };
+        let change = (*address.uri != *shown).then_some(("uri", &*address.uri));
+        let params = forwarded(params, change).map(Cow::into_owned);
+        let to = (&address.shelf, method);
+        self.ask_permitted(asked, to, params, open, check).await
+    }
+
+    /// Records that an agent asked for an address that no server has, and gives the answer.
+    pub(super) async fn refuse_unknown(
+        &self,
+        asked: &Arc<Asked>,
+        params: &Members<'_>,
+        (kind, method): (FeatureKind, &str),
+        shown: &str,
+        reply: Reply,
+    ) -> Reply {
+        let used = Used::new(kind, method, shown);
+        let permitted = self.permit(asked, params, &used, no_arguments()).await;
+        // What no server has is never permitted; the record is all that is wanted.
+        drop(permitted.map(|open| open.failed_soon(&"no server has it")));
+        reply
+    }
+
+    /// What an agent gets of the result of a server: the file its skill lists, by the address the agent
+    /// knows, and of a folder what it sees.
+    fn checked_resource(
+        &self,
+        asked: &Arc<Asked>,
+        params: &Members<'_>,
+        method: &str,
+        (address, shown): (&Address, &str),
+        result: String,
+    ) -> Result<String, Reply> {
+        if method == "resources/read" && !has_digest(&result, address.belonging.digest.as_deref()) {
+            let text = format!(
+                "the file `{shown}` is not the one its skill lists: its digest is another, so it is withheld"
+            );
+            return Err(Reply::error(INTERNAL_ERROR, text));
+        }
+        if method == "resources/directory/read" {
+            return self.seen_entries(asked, params, &address.shelf, result);
+        }
+        if *address.uri != *shown {
+            return Ok(with_shown_uris(result, &address.uri, shown));
+        }
+        Ok(result)
+    }
+
+    /// The entries of a folder that an agent may read.
+    fn seen_entries(
+        &self,
+        asked: &Arc<Asked>,
+        params: &Members<'_>,
+        shelf: &Arc<Shelf>,
+        result: String,
+    ) -> Result<String, Reply> {
+        let Ok(mut members) = serde_json::from_str::<Members<'_>>(&result) else {
+            return Ok(result);
+        };
+        let entries = members.get("resources");
+        let entries = entries.and_then(|it| serde_json::from_str::<Vec<Box<RawValue>>>(it).ok());
+        let Some(entries) = entries else {
+            return Ok(result);
+        };
+        let used: Vec<Used<'_>> = entries
+            .iter()
+            .map(|entry| {
+                let uri = Members::of_optional(Some(entry));
+                let uri = uri.text("uri").unwrap_or_default();
+                Used::new(FeatureKind::Resource, "resources/directory/read", &uri).at(shelf)
+            })
+            .collect();
+        let seen = self.seen(asked, params, &used)?;
+        if seen.iter().all(|it| *it) {
+            return Ok(result);
+        }
+        let kept = entries.iter().zip(seen).filter(|(_, seen)| *seen);
+        let kept: Vec<&str> = kept.map(|(entry, _)| entry.get()).collect();
+        members.set("resources", format!("[{}]", kept.join(",")));
+        Ok(members.to_string())
     }
 
     /// The server that owns an address, and what it calls it. An address that only one server lists is
@@ -104,13 +189,9 @@ impl Gateway {
             Some((server, own)) if self.transparent().is_none() => (Some(server), own),
             _ => (None, shown),
         };
-        let skills = self.skills_with(asked, own).await?;
-        let digest_of = |owner: &Arc<Shelf>| {
-            let of_owner = skills.iter().find(|(it, _)| Arc::ptr_eq(it, owner));
-            of_owner.and_then(|(_, digest)| digest.clone())
-        };
+        let skills = self.skill_files(asked).await;
         let found = |shelf: Arc<Shelf>| Address {
-            digest: digest_of(&shelf),
+            belonging: skills.belonging(&shelf, own),
             uri: own.to_owned(),
             shelf,
         };
@@ -124,7 +205,7 @@ impl Gateway {
         }
         let mut owners = self.listing(asked, Kind::Resources, shown).await;
         if owners.is_empty() {
-            owners = skills.iter().map(|(shelf, _)| Arc::clone(shelf)).collect();
+            owners = skills.owners(own);
         }
         if owners.is_empty() {
             owners = self.fitting_templates(asked, shown).await;
@@ -157,7 +238,7 @@ impl Gateway {
             [owner] => Ok(Address {
                 shelf: Arc::clone(owner),
                 uri: shown.to_owned(),
-                digest: None,
+                belonging: Belonging::default(),
             }),
             _ => self.resource_at(asked, shown).await,
         }
@@ -175,34 +256,6 @@ impl Gateway {
         let has = |list: &List| list.items.iter().any(|item| *item.key == *uri);
         let owners = lists.iter().filter(|(_, list)| has(list));
         owners.map(|(shelf, _)| Arc::clone(shelf)).collect()
-    }
-
-    /// The servers whose skills have a file or a folder under an address, and the digest of the file.
-    ///
-    /// # Errors
-    /// A skill that is withheld has it.
-    async fn skills_with(
-        &self,
-        asked: &Arc<Asked>,
-        uri: &str,
-    ) -> Result<Vec<(Arc<Shelf>, Option<String>)>, Reply> {
-        if !self.shelves().iter().any(|shelf| shelf.has(Kind::Skills)) {
-            return Ok(Vec::new());
-        }
-        let lists = self.others_for(asked, Kind::Skills).await;
-        let mut withheld = lists.iter().flat_map(|(_, list)| &list.withheld);
-        if withheld.any(|skill| file_of(&skill.text, uri).is_some()) {
-            let text = format!(
-                "`{uri}` belongs to a skill that changed since it was pinned; it is withheld until it is approved"
-            );
-            return Err(Reply::error(INVALID_PARAMS, text));
-        }
-        let owners = lists.iter().filter_map(|(shelf, list)| {
-            let mut skills = list.items.iter();
-            let digest = skills.find_map(|skill| file_of(&skill.text, uri))?;
-            Some((Arc::clone(shelf), digest))
-        });
-        Ok(owners.collect())
     }
 
     /// The servers with a template that an address fits. Where several have one, the template that says
@@ -231,82 +284,6 @@ impl Gateway {
             }
         }
         Ok(owners)
-    }
-
-    pub(super) async fn subscribe(
-        &self,
-        asked: &Arc<Asked>,
-        method: &str,
-        params: Option<&RawValue>,
-    ) -> Reply {
-        let members = Members::of_optional(params);
-        let Some(shown) = members.text("uri") else {
-            return Reply::error(INVALID_PARAMS, "params.uri is no string");
-        };
-        if method == "resources/unsubscribe" {
-            let gone = asked.conversation.unsubscribe(&shown);
-            let gone = gone.and_then(|(server, uri)| Some((self.shelf(&server)?, uri)));
-            let Some((shelf, uri)) = gone else {
-                return Reply::Result(EMPTY.to_owned());
-            };
-            return self.unwatch_resource(asked, &shelf, &uri).await;
-        }
-        match self.watch_resource(asked, &shown).await {
-            Ok(()) => Reply::Result(EMPTY.to_owned()),
-            Err(reply) => reply,
-        }
-    }
-
-    /// Has the owner of a resource notify the agent of its changes.
-    ///
-    /// # Errors
-    /// No server owns it, or its server refuses.
-    pub(super) async fn watch_resource(
-        &self,
-        asked: &Arc<Asked>,
-        shown: &str,
-    ) -> Result<(), Reply> {
-        let Address { shelf, uri, .. } = self.resource_at(asked, shown).await?;
-        let ready = self
-            .outgoing(asked, &shelf, "resources/subscribe", None)
-            .await?;
-        let server: Arc<str> = shelf.upstream.name().into();
-        let conversation = &asked.conversation;
-        if ready.looking.era == Era::Stateless {
-            if !conversation.is_subscribed(&uri, &server) {
-                let stream = self.listen_for_resource(&shelf, ready.looking, &uri).await;
-                let stream = stream.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
-                conversation.subscribe(shown, (server, &uri), Some(stream));
-            }
-            return Ok(());
-        }
-        let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
-        let outgoing = Outgoing { params, ..ready };
-        match self.exchange_direct(asked, &outgoing, None).await {
-            Ok(Ok(_)) => {
-                conversation.subscribe(shown, (server, &uri), None);
-                Ok(())
-            }
-            Ok(Err(error)) => Err(Reply::Error(error)),
-            Err(error) => Err(super::denial::unavailable(&error)),
-        }
-    }
-
-    /// Has a server notify no more of a resource that is unsubscribed already, whose stream has ended.
-    pub(super) async fn unwatch_resource(
-        &self,
-        asked: &Arc<Asked>,
-        shelf: &Arc<Shelf>,
-        uri: &str,
-    ) -> Reply {
-        const METHOD: &str = "resources/unsubscribe";
-        let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
-        let ready = self.outgoing(asked, shelf, METHOD, params.as_deref());
-        match ready.await {
-            Ok(ready) if ready.looking.era == Era::Stateless => Reply::Result(EMPTY.to_owned()),
-            Ok(ready) => self.answer_of(asked, METHOD, ready).await,
-            Err(reply) => reply,
-        }
     }
 
     /// Remembers which resources an answer of a server refers to: the agent may read those, though no
@@ -339,6 +316,37 @@ impl Gateway {
             }
         }
     }
+}
+
+impl Address {
+    /// The resource or skill, as the guard decides it.
+    pub(super) fn used<'u>(&self, kind: FeatureKind, method: &'u str) -> Used<'u> {
+        let used = Used::new(kind, method, &self.uri).at(&self.shelf);
+        let skills = self.belonging.skills.iter();
+        // A skill is its own file, and is decided once.
+        let others = skills.filter(|it| kind != FeatureKind::Skill || ***it != *self.uri);
+        Used {
+            withheld: self.belonging.withheld().or(used.withheld),
+            skills: others.cloned().collect(),
+            ..used
+        }
+    }
+}
+
+/// Methods of extensions know one code for whatever is wrong with their parameters.
+fn for_method(method: &str, reply: Reply) -> Reply {
+    match reply {
+        Reply::Error(error) if method != "resources/read" => Reply::Error(RpcError {
+            code: INVALID_PARAMS,
+            ..error
+        }),
+        reply => reply,
+    }
+}
+
+/// The arguments of what takes none.
+pub(super) fn no_arguments() -> Value {
+    Value::Object(serde_json::Map::new())
 }
 
 /// Addresses that several lists have; agents see them with the name of their server.
@@ -385,25 +393,6 @@ fn with_shown_uris(result: String, uri: &str, shown: &str) -> String {
     let renamed: Vec<String> = renamed.collect();
     members.set("contents", format!("[{}]", renamed.join(",")));
     members.to_string()
-}
-
-/// Whether a skill has a file or a folder under an address, and the digest of the file where it says one.
-fn file_of(skill: &RawValue, uri: &str) -> Option<Option<String>> {
-    let skill: Value = serde_json::from_str(skill.get()).ok()?;
-    let files = skill.get("resources").and_then(Value::as_array);
-    let mut is_known = false;
-    for file in files.into_iter().flatten().chain([&skill]) {
-        let own = file.get("uri").and_then(Value::as_str).unwrap_or_default();
-        if own == uri {
-            is_known = true;
-            if let Some(digest) = file.get("digest").and_then(Value::as_str) {
-                return Some(Some(digest.to_owned()));
-            }
-        }
-        let inside = own.strip_prefix(uri.trim_end_matches('/'));
-        is_known |= inside.is_some_and(|rest| rest.starts_with('/'));
-    }
-    is_known.then_some(None)
 }
 
 /// Whether what was read has the digest that is promised for it. A digest of another kind is not checked.

@@ -17,6 +17,8 @@ pub(super) enum Looked {
     Task,
     /// It says that it is no answer, and has one in it.
     Contradictory,
+    /// It is not a JSON object, as every result has to be.
+    NoObject,
 }
 
 /// Looks at a result without taking it apart further than one level.
@@ -26,6 +28,9 @@ pub(super) fn look(result: &RawValue) -> Looked {
 
 /// As [`look`], at its text.
 pub(super) fn look_at(result: &str) -> Looked {
+    if !is_object(result) {
+        return Looked::NoObject;
+    }
     if !may_say_more(result.as_bytes()) {
         return Looked::Complete;
     }
@@ -44,6 +49,11 @@ pub(super) fn look_at(result: &str) -> Looked {
     } else {
         Looked::Complete
     }
+}
+
+/// Whether a result is a JSON object, as every result has to be.
+pub(super) fn is_object(result: &str) -> bool {
+    result.trim_start().starts_with('{')
 }
 
 /// Whether a result may have a member that says more of it. Searching text is cheaper than taking it apart,
@@ -131,7 +141,9 @@ mod tests {
             looked(r#"{"content":[],"is\u0045rror":true}"#),
             Looked::ToolError
         );
-        assert_eq!(looked("[]"), Looked::Complete);
+        for text in ["[]", "null", "7", "\"isError\"", "true"] {
+            assert_eq!(looked(text), Looked::NoObject, "{text}");
+        }
         for label in ["task", "input_required"] {
             let result = format!(r#"{{"resultType":"{label}","structuredContent":{{}}}}"#);
             assert_eq!(looked(&result), Looked::Contradictory, "{label}");

@@ -3,16 +3,55 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tokio::time::sleep;
 use toolwarden_mcp::serve::answer::notification;
 use toolwarden_mcp::{Era, Members};
 
 use super::Gateway;
 use super::asked::Asked;
-use crate::catalogue::{HANDSHAKE, Kind, Shelf};
+use crate::catalogue::{ChangedList, HANDSHAKE, Kind, Shelf};
 use crate::conversation::{Conversation, Listener, Wants};
 use crate::upstream::LinkKey;
+
+/// How long changes of one list are gathered before they are passed on again.
+const BETWEEN_CHANGES: Duration = Duration::from_millis(100);
+
+/// A change of a list that is being dealt with, until this is dropped.
+struct Change {
+    shelf: Arc<Shelf>,
+    list: ChangedList,
+    is_over: bool,
+}
+
+impl Change {
+    fn begin(shelf: Arc<Shelf>, list: ChangedList) -> Option<Self> {
+        // Only where it is begun here: a value that is dropped ends the change for all.
+        let is_begun = shelf.changes.begin(&list);
+        is_begun.then(|| Self {
+            shelf,
+            list,
+            is_over: false,
+        })
+    }
+
+    /// Waits a while; says whether the change came again meanwhile.
+    async fn comes_again(&mut self) -> bool {
+        sleep(BETWEEN_CHANGES).await;
+        self.is_over = !self.shelf.changes.end(&self.list);
+        !self.is_over
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shelf.changes.abandon(&self.list);
+        }
+    }
+}
 
 /// Says that a resource changed.
 pub(super) const UPDATED: &str = "notifications/resources/updated";
@@ -53,8 +92,10 @@ impl Gateway {
 
     /// Tells an agent that a call of its own changed what it may see.
     pub(super) fn tell_moved(&self, asked: &Asked) {
-        let text = notification(Kind::Tools.changed(), None);
-        let told = asked.agent.era == Era::Handshake && asked.outlet.send(text);
+        let mut told = asked.agent.era == Era::Handshake;
+        for kind in self.lists_by_state() {
+            told = told && asked.outlet.send(notification(kind.changed(), None));
+        }
         let but = told.then_some(&asked.conversation);
         self.tell_moved_but(&asked.conversation.principal, asked.session(), but);
     }
@@ -75,8 +116,19 @@ impl Gateway {
             let same =
                 *conversation.principal == *principal && conversation.session.as_deref() == session;
             if same && but.is_none_or(|but| !Arc::ptr_eq(but, &conversation)) {
-                tell_list_changed(&conversation, Kind::Tools);
+                for kind in self.lists_by_state() {
+                    tell_list_changed(&conversation, *kind);
+                }
             }
+        }
+    }
+
+    /// The lists that the state of a workflow changes.
+    fn lists_by_state(&self) -> &'static [Kind] {
+        if self.guard().lists_features_by_state() {
+            &[Kind::Tools, Kind::Prompts, Kind::Resources]
+        } else {
+            &[Kind::Tools]
         }
     }
 
@@ -121,15 +173,41 @@ impl Gateway {
     /// Looks at a server that says over a link that its tools changed, and passes that on, also where the
     /// gateway sees no change: what changed may be for other clients. A server says so over every link, so
     /// that each agent hears it from the one that is nearest to it.
+    ///
+    /// However often a server says so, it is looked at once, and once more for what came meanwhile.
     pub(crate) fn look_and_pass_on(&self, shelf: Arc<Shelf>, key: LinkKey) {
         let gateway = self.clone();
+        let Some(mut change) = Change::begin(shelf, (key, Kind::Tools)) else {
+            return;
+        };
         tokio::spawn(async move {
-            let told = gateway.shared.tools_told.load(Ordering::Acquire);
-            drop(gateway.look_at(&shelf, None).await);
-            if gateway.shared.tools_told.load(Ordering::Acquire) != told {
-                return;
+            loop {
+                let Change { shelf, list, .. } = &change;
+                let told = gateway.shared.tools_told.load(Ordering::Acquire);
+                drop(gateway.look_at(shelf, None).await);
+                if gateway.shared.tools_told.load(Ordering::Acquire) == told {
+                    gateway.tell_nearest(shelf, &list.0, Kind::Tools);
+                }
+                if !change.comes_again().await {
+                    return;
+                }
             }
-            gateway.tell_nearest(&shelf, &key, Kind::Tools);
+        });
+    }
+
+    /// Tells the agents that a link is nearest to that a list changed: at once, and for all that comes soon
+    /// after once more.
+    pub(super) fn pass_on(&self, shelf: &Arc<Shelf>, key: &LinkKey, kind: Kind) {
+        let Some(mut change) = Change::begin(Arc::clone(shelf), (key.clone(), kind)) else {
+            return;
+        };
+        self.tell_nearest(shelf, key, kind);
+        let gateway = self.clone();
+        tokio::spawn(async move {
+            while change.comes_again().await {
+                let Change { shelf, list, .. } = &change;
+                gateway.tell_nearest(shelf, &list.0, list.1);
+            }
         });
     }
 

@@ -6,22 +6,28 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::broadcast;
 use toolwarden_drift::ChangeType;
+use toolwarden_mcp::orphans;
 use toolwarden_warden::inline::RaisedNotice;
 use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
 
-use super::health;
+use super::{health, misuse, store_quota};
 use crate::catalogue::Shelf;
 use crate::gateway::{Gateway, Shared};
 
 /// How often conversations are looked through.
 const TIDY_EVERY: Duration = Duration::from_secs(5);
+/// How often processes are waited for that servers left behind.
+const REAP_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts what keeps going; it ends with the gateway.
 pub(super) fn start(gateway: &Gateway, notifier: &Notifier) {
     tidy(gateway);
+    reap_orphans(gateway);
     follow_approvals(gateway);
     tell_alerts(gateway, notifier.clone());
     health::tell(gateway, notifier.clone());
+    store_quota::watch(gateway, notifier.clone());
+    misuse::send_alerts(gateway, notifier.clone());
 }
 
 fn tidy(gateway: &Gateway) {
@@ -33,6 +39,22 @@ fn tidy(gateway: &Gateway) {
                 return;
             };
             gateway.expire_conversations();
+            gateway.guard().record_denials();
+        }
+    });
+}
+
+/// Waits for processes that servers left behind, where this process adopts them.
+fn reap_orphans(gateway: &Gateway) {
+    if !orphans::is_adopting() {
+        return;
+    }
+    let shared = Arc::downgrade(&gateway.shared);
+    tokio::spawn(async move {
+        while shared.strong_count() > 0 {
+            tokio::time::sleep(REAP_EVERY).await;
+            // One that panicked is tried again.
+            let _reaped = tokio::task::spawn_blocking(orphans::reap).await;
         }
     });
 }
@@ -102,20 +124,28 @@ fn tell_alerts(gateway: &Gateway, notifier: Notifier) {
 
 fn notice_of_alert(raised: &RaisedNotice) -> Notice {
     let RaisedNotice { server, tool, .. } = raised;
-    let is_finding = raised.drift.get("outcome") == Some(&json!("text"));
+    let outcome = raised.drift.get("outcome");
+    let is_finding = outcome == Some(&json!("text"));
+    let is_of_definition = outcome == Some(&json!("finding"));
     let kind = match raised.change_type {
         ChangeType::Response if is_finding => NoticeKind::Finding,
         ChangeType::Response => NoticeKind::ResultDrift,
+        _ if is_of_definition => NoticeKind::Finding,
         _ => NoticeKind::Drift,
     };
     let title = match kind {
+        NoticeKind::Finding if is_of_definition => {
+            format!("{tool} of server {server} looks suspicious beside other tools")
+        }
         NoticeKind::Finding => format!("a result of {tool} of server {server} is suspicious"),
         NoticeKind::ResultDrift => format!("results of {tool} of server {server} drifted"),
         _ => format!("{tool} of server {server} drifted"),
     };
     // A finding has the same id whenever it is found again, which is raised once an hour at most.
     let id = match kind {
-        NoticeKind::Finding => format!("{}/{}", raised.id, raised.at.as_second() / 3_600),
+        NoticeKind::Finding if !is_of_definition => {
+            format!("{}/{}", raised.id, raised.at.as_second() / 3_600)
+        }
         _ => raised.id.clone(),
     };
     Notice {

@@ -16,6 +16,17 @@ use crate::traces::TraceError;
 /// Why a gateway does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
+    /// A token would give a role that the policy does not have.
+    #[error(
+        "`identity.jwt` gives the role `{role}` for `{value}`, and the policy has no such role; add it under `roles` \
+         in the policy"
+    )]
+    UnknownRole {
+        /// The value of the claim.
+        value: String,
+        /// The role.
+        role: String,
+    },
     /// The policy cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyFileError),
@@ -26,6 +37,16 @@ pub enum StartError {
         server: String,
         /// Every mistake.
         mistakes: Vec<PolicyError>,
+    },
+    /// A condition asks about something that no client may say.
+    #[error(
+        "the condition of group `{group}` asks about `request.{attribute}`, which no client may send; add `{attribute}` to `client_attributes`, or change the condition"
+    )]
+    NoSuchAttribute {
+        /// The group.
+        group: String,
+        /// The attribute.
+        attribute: String,
     },
     /// The store cannot be used.
     #[error("the store cannot be used")]

@@ -3,8 +3,10 @@
 mod background;
 mod error;
 mod health;
+mod misuse;
 mod reload;
 mod start;
+mod store_quota;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

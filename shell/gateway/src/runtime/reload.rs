@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::settings::{Settings, SettingsChanges};
 
-use super::start::check_defaults;
+use super::start::{check_attributes, check_defaults, check_roles};
 use super::{Running, StartError};
 use crate::catalogue::{Kind, Shelf};
 use crate::gateway::Gateway;
@@ -28,6 +28,7 @@ impl Running {
         let before = self.gateway.settings();
         let changes = before.changes(&settings);
         check_defaults(&settings)?;
+        check_attributes(&settings, &policy)?;
         if !settings.identity.knows_somebody() {
             return Err(StartError::NoCallers);
         }
@@ -39,15 +40,19 @@ impl Running {
         settings.traces.clone_from(&before.traces);
         let identities = self.front.identities.load();
         let identities = identities.reload(&settings.identity).await?;
+        check_roles(&settings, &policy)?;
         let site = Site::new(&settings.listen, self.address())?;
         if let (Some(certificates), Some(tls)) = (&self.certificates, &settings.listen.tls) {
             certificates.reload(tls)?;
         }
         self.notifier.set_targets(settings.alerts.clone()).await?;
         // From here on nothing fails.
-        self.front.identities.store(Arc::new(identities));
+        self.front.take_over_identities(identities);
         self.front.site.store(Arc::new(site));
+        let quota = settings.store_quota as u64;
+        self.gateway.guard().log().set_quota(quota);
         self.gateway.guard().exchange(policy);
+        self.gateway.guard().set_misuse_rules(settings.misuse);
         self.gateway.take_over(settings);
         *self.masked.lock().unwrap_or_else(PoisonError::into_inner) = masked;
         self.gateway.metrics().reloaded(true);

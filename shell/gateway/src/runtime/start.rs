@@ -42,6 +42,7 @@ impl Running {
         if !settings.identity.knows_somebody() {
             return Err(StartError::NoCallers);
         }
+        check_roles(&settings, &policy)?;
         let identities = Identities::load(&settings.identity).await?;
         let listen = settings.listen.clone();
         let (gateway, notifier) = assemble(settings, policy, false)?;
@@ -84,6 +85,8 @@ impl Alone {
         for upstream in self.gateway.upstreams() {
             upstream.close().await;
         }
+        // What left the process group of its server and hides its origin.
+        toolwarden_mcp::orphans::end_all();
         drop(self.gateway.watch().flush().await);
         self.notifier.close(self.gateway.settings().drain).await;
     }
@@ -95,9 +98,12 @@ fn assemble(
     alone: bool,
 ) -> Result<(Gateway, Notifier), StartError> {
     check_defaults(&settings)?;
+    check_attributes(&settings, &policy)?;
     let tracer = Tracer::new(settings.traces.as_ref())?;
     let log = Log::kept(&settings.store, &policy.guard)?;
+    log.set_quota(settings.store_quota as u64);
     let guard = LiveGuard::open(policy, log, Clock::default())?;
+    guard.set_misuse_rules(settings.misuse);
     let watch = InlineWatch::open(&settings.store, InlineOptions::default())?;
     let notifier = open_notifier(&settings)?;
     let servers: Vec<Arc<ServerSettings>> =
@@ -133,6 +139,35 @@ pub(super) fn check_defaults(settings: &Settings) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Roles that tokens give have to be roles of the policy: a misspelled one would give nothing.
+pub(super) fn check_roles(settings: &Settings, policy: &LoadedPolicy) -> Result<(), StartError> {
+    for jwt in &settings.identity.jwt {
+        let given = jwt.roles.iter().flat_map(|roles| roles.map.iter());
+        for (value, roles) in given {
+            if let Some(role) = roles.iter().find(|role| !policy.guard.has_role(role)) {
+                return Err(StartError::UnknownRole {
+                    value: value.clone(),
+                    role: role.clone(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A condition that could never be evaluated would keep its group off without a word.
+pub(super) fn check_attributes(
+    settings: &Settings,
+    policy: &LoadedPolicy,
+) -> Result<(), StartError> {
+    for (attribute, group) in policy.guard.asked_attributes() {
+        if !settings.client_attributes.contains(&attribute) {
+            return Err(StartError::NoSuchAttribute { group, attribute });
+        }
+    }
+    Ok(())
+}
+
 impl Gateway {
     /// A server as the settings describe it, reached when it should be.
     pub(super) fn new_shelf(&self, settings: Arc<ServerSettings>) -> Arc<Shelf> {
@@ -142,6 +177,7 @@ impl Gateway {
 
     /// Puts servers behind the gateway, and reaches those of the new ones that are to be reached at once.
     pub(super) fn set_shelves(&self, shelves: Vec<Arc<Shelf>>, fresh: &[Arc<Shelf>]) {
+        self.set_server_rules(&shelves);
         self.shared.shelves.store(Arc::new(shelves));
         for shelf in fresh {
             if shelf.upstream.settings().start == Start::Eager && !self.shared.alone {

@@ -21,6 +21,8 @@ pub struct UpstreamAsking<'a> {
     pub sent: Option<&'a (dyn Fn(i64) + Sync)>,
     /// Whether a request that stays open keeps the link open with it.
     pub keeps: bool,
+    /// For whom it is sent; none is the gateway itself.
+    pub principal: Option<&'a str>,
 }
 
 /// One permitted call of a tool; the members are those of [`UpstreamAsking`].
@@ -39,6 +41,8 @@ pub struct UpstreamCalling<'a> {
     /// Whether it is sent once more over a new session where the old one had expired; if not, that is
     /// [`super::UpstreamError::Unread`], for a new session may be with a new version of the server.
     pub again: bool,
+    /// For whom the tool is called.
+    pub principal: Option<&'a str>,
 }
 
 impl<'a> UpstreamAsking<'a> {
@@ -53,6 +57,7 @@ impl<'a> UpstreamAsking<'a> {
             aside: None,
             sent: None,
             keeps: true,
+            principal: None,
         }
     }
 }
@@ -68,6 +73,7 @@ impl<'a> UpstreamCalling<'a> {
             aside: None,
             sent: None,
             again: true,
+            principal: None,
         }
     }
 }

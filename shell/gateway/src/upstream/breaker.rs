@@ -97,6 +97,30 @@ impl Breaker {
         trips
     }
 
+    /// Leaves the server alone from now on. Says whether that is news.
+    pub(super) fn open(&mut self, now: Instant) -> bool {
+        let is_open = matches!(self.mode, Mode::Open { until } if now < until);
+        if !is_open {
+            let until = now + self.settings.pause;
+            self.mode = Mode::Open { until };
+        }
+        !is_open
+    }
+
+    /// Whether the last request succeeded.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.mode == Mode::Closed { failures: 0 }
+    }
+
+    /// Whether forgetting it lets no request through that it would refuse now.
+    pub(super) fn is_rested(&self, now: Instant) -> bool {
+        match self.mode {
+            Mode::Closed { .. } => true,
+            Mode::Open { until } => until <= now,
+            Mode::Trying => false,
+        }
+    }
+
     /// The trial ended without finding anything out.
     pub(super) fn undecided(&mut self, now: Instant) {
         if self.mode == Mode::Trying {

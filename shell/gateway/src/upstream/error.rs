@@ -56,6 +56,14 @@ pub enum UpstreamError {
         /// When it is tried again.
         retry_after: Duration,
     },
+    /// Requests of the principal failed too often in a row; those of others are sent.
+    #[error("your requests to server `{server}` failed too often; try again in {} s", .retry_after.as_secs().max(1))]
+    OpenForPrincipal {
+        /// The server.
+        server: Arc<str>,
+        /// When they are sent again.
+        retry_after: Duration,
+    },
     /// Too much is under way. The request was not sent.
     #[error("server `{server}` is busy: {what}")]
     Busy {
@@ -115,6 +123,16 @@ pub enum Busy {
         /// The most there may be.
         limit: u32,
     },
+    /// Requests of one principal under way.
+    Share {
+        /// The most there may be.
+        limit: u32,
+    },
+    /// Connections of one principal in use.
+    LinkShare {
+        /// The most there may be.
+        limit: u32,
+    },
     /// Connections, none of them idle.
     Links {
         /// The most there may be.
@@ -132,7 +150,8 @@ impl UpstreamError {
         match self {
             Self::Permanent { retry_after, .. }
             | Self::Down { retry_after, .. }
-            | Self::Open { retry_after, .. } => Some(*retry_after),
+            | Self::Open { retry_after, .. }
+            | Self::OpenForPrincipal { retry_after, .. } => Some(*retry_after),
             Self::Busy { .. } => Some(AFTER_BUSY),
             Self::Lost { .. }
             | Self::Timeout { .. }
@@ -145,6 +164,34 @@ impl UpstreamError {
         }
     }
 
+    /// Whether the request may have reached the server. In doubt it has.
+    #[must_use]
+    pub fn was_sent(&self) -> bool {
+        match self {
+            Self::Open { .. }
+            | Self::OpenForPrincipal { .. }
+            | Self::Busy { .. }
+            | Self::NeedsPermit { .. }
+            | Self::NoLink { .. }
+            | Self::Unread { .. }
+            | Self::Withheld { .. } => false,
+            Self::Permanent { source, .. } | Self::Down { source, .. } => !matches!(
+                **source,
+                McpError::Connect { .. }
+                    | McpError::Tls { .. }
+                    | McpError::ProgramNotFound { .. }
+                    | McpError::DirectoryNotFound { .. }
+                    | McpError::Spawn { .. }
+                    | McpError::Endpoint(_)
+                    | McpError::NoCommonVersion { .. }
+            ),
+            Self::Lost { .. }
+            | Self::Timeout { .. }
+            | Self::Protocol { .. }
+            | Self::Closed { .. } => true,
+        }
+    }
+
     /// The server concerned.
     #[must_use]
     pub fn server(&self) -> &str {
@@ -154,6 +201,7 @@ impl UpstreamError {
             | Self::Lost { server, .. }
             | Self::Timeout { server, .. }
             | Self::Open { server, .. }
+            | Self::OpenForPrincipal { server, .. }
             | Self::Busy { server, .. }
             | Self::Protocol { server, .. }
             | Self::NeedsPermit { server }
@@ -173,6 +221,7 @@ impl UpstreamError {
             Self::Lost { .. } => "lost",
             Self::Timeout { .. } => "timeout",
             Self::Open { .. } => "open",
+            Self::OpenForPrincipal { .. } => "open_for_principal",
             Self::Busy { .. } => "busy",
             Self::Protocol { .. } => "protocol",
             Self::NeedsPermit { .. } => "needs_permit",
@@ -188,6 +237,8 @@ impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Requests { limit } => write!(f, "{limit} requests are under way"),
+            Self::Share { limit } => write!(f, "{limit} of your requests are under way"),
+            Self::LinkShare { limit } => write!(f, "{limit} of your connections are in use"),
             Self::Links { limit } => write!(f, "{limit} connections are open and in use"),
         }
     }
@@ -198,28 +249,35 @@ struct Brief<'e>(&'e McpError);
 
 impl fmt::Display for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let brief = self.told();
+        f.write_str(&toolwarden_mcp::masked(&brief))
+    }
+}
+
+impl Brief<'_> {
+    fn told(&self) -> String {
         match self.0 {
             McpError::Exited {
                 status: Some(status),
                 method,
                 ..
-            } => write!(f, "it exited ({status}) before answering `{method}`"),
+            } => format!("it exited ({status}) before answering `{method}`"),
             McpError::Exited {
                 status: None,
                 method,
                 ..
-            } => write!(f, "it closed its output before answering `{method}`"),
+            } => format!("it closed its output before answering `{method}`"),
             McpError::Timeout { method, after, .. } => {
-                write!(f, "no answer to `{method}` within {after:?}")
+                format!("no answer to `{method}` within {after:?}")
             }
             McpError::Protocol { method, fault, .. } => {
-                write!(f, "the answer to `{method}` breaks the protocol: {fault}")
+                format!("the answer to `{method}` breaks the protocol: {fault}")
             }
             // The text of the body may repeat what was sent.
             McpError::Http { method, status, .. } => {
-                write!(f, "HTTP status {status} for `{method}`")
+                format!("HTTP status {status} for `{method}`")
             }
-            other => other.fmt(f),
+            other => other.to_string(),
         }
     }
 }

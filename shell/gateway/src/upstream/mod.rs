@@ -15,6 +15,7 @@ mod keeper;
 mod life;
 mod opening;
 mod pool;
+mod principals;
 mod request;
 mod server;
 mod status;

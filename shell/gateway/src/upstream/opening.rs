@@ -125,6 +125,10 @@ impl Upstream {
         if handshake && !held.is_channel() {
             held.link().listen();
         }
+        // The connection of one conversation says nothing of the requests of others.
+        if key == LinkKey::Main {
+            self.principals.ease(Instant::now());
+        }
         self.watch(&held);
         self.moved();
         self.tell(UpstreamChange::Connected { key });

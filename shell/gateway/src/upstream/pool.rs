@@ -27,6 +27,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(15);
 const LIST_IDLE: Duration = Duration::from_secs(30);
 
 const ENDED: &str = "the connection ended";
+const DISCONNECTED: &str = "the gateway closed the connection";
 const EXPIRED: &str = "the session expired";
 const FAILING: &str = "it failed too often";
 const IDLE: &str = "nobody used it";
@@ -176,10 +177,11 @@ impl Upstream {
 
     /// A link ended by itself. How its program ended and what it wrote last may say why.
     pub(super) fn lost(&self, held: &Arc<HeldLink>, status: Option<ExitStatus>) {
-        let evidence = held.link().evidence();
-        let noted = match status {
-            Some(status) => format!("it exited ({status}){evidence}"),
-            None => format!("{ENDED}{evidence}"),
+        let link = held.link();
+        let noted = match (link.excess(), status) {
+            (Some(excess), _) => format!("{DISCONNECTED}: {excess}"),
+            (None, Some(status)) => format!("it exited ({status}){}", link.evidence()),
+            (None, None) => format!("{ENDED}{}", link.evidence()),
         };
         self.give_up_noting(held, ENDED, &noted);
     }

@@ -1,16 +1,18 @@
 //! Requests on their way to a server.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
-use toolwarden_mcp::{Face, LinkAsking, McpError, RpcError};
+use toolwarden_mcp::{Face, LinkAsking, McpError, RpcError, masked};
 use toolwarden_warden::guard::OpenCall;
 
 use super::breaker::Admission;
 use super::held::{HeldLink, Using};
+use super::principals::{Failure, PrincipalRequest, Refused};
 use super::{Busy, LinkKey, Upstream, UpstreamAsking, UpstreamCalling, UpstreamError};
 
 // INVARIANT: written to a server only by `Upstream::call`, which has the permit.
@@ -59,6 +61,7 @@ impl Upstream {
             aside,
             sent,
             again,
+            principal,
         } = calling;
         let asking = UpstreamAsking {
             method: TOOLS_CALL,
@@ -68,6 +71,7 @@ impl Upstream {
             aside,
             sent,
             keeps: true,
+            principal,
         };
         self.send(key, face, asking, again).await
     }
@@ -122,13 +126,14 @@ impl Upstream {
         again: bool,
     ) -> Result<Answer, UpstreamError> {
         let stands = asking.method == LISTEN;
-        let trial = self.admit(stands)?;
+        let mut trial = self.admit(key, asking.principal, stands)?;
         let limit = asking.limit.unwrap_or(self.settings.timeouts.request);
         let mut using = self.using(key, face).await?;
-        let _turn = if stands {
+        let _turns = if stands {
             None
         } else {
-            Some(self.turn(limit).await?)
+            let own = trial.turns();
+            Some((self.own_turn(own, limit).await?, self.turn(limit).await?))
         };
         // It may have ended while the request waited.
         if using.held().has_ended() {
@@ -160,7 +165,7 @@ impl Upstream {
                     self.note_latency(began.elapsed());
                     trial.succeeded();
                 }
-                Ok(answer)
+                Ok(answer.map_err(masked_error))
             }
             Err(error) => {
                 if !stands && counts(&error) {
@@ -171,8 +176,27 @@ impl Upstream {
         }
     }
 
-    fn admit(&self, stands: bool) -> Result<Trial<'_>, UpstreamError> {
+    fn admit(
+        &self,
+        key: &LinkKey,
+        principal: Option<&str>,
+        stands: bool,
+    ) -> Result<Trial<'_>, UpstreamError> {
         let now = Instant::now();
+        let principal = principal.map(|name| self.principals.admit(name, key, stands, now));
+        let principal = principal.transpose().map_err(|refused| {
+            let server = Arc::clone(&self.name);
+            match refused {
+                Refused::Open { retry_after } => UpstreamError::OpenForPrincipal {
+                    server,
+                    retry_after,
+                },
+                Refused::Links { limit } => UpstreamError::Busy {
+                    server,
+                    what: Busy::LinkShare { limit },
+                },
+            }
+        })?;
         let admission = {
             let mut life = self.life();
             if stands {
@@ -185,10 +209,35 @@ impl Upstream {
             Ok(admission) => Ok(Trial {
                 upstream: self,
                 admission,
+                principal,
             }),
             Err(retry_after) => Err(UpstreamError::Open {
                 server: Arc::clone(&self.name),
                 retry_after,
+            }),
+        }
+    }
+
+    /// Waits for a turn among the requests of the same principal. It comes before the turn among all, so that
+    /// those who wait for their own take none of those.
+    async fn own_turn(
+        &self,
+        turns: Option<Arc<Semaphore>>,
+        limit: Duration,
+    ) -> Result<Option<OwnedSemaphorePermit>, UpstreamError> {
+        let Some(turns) = turns else {
+            return Ok(None);
+        };
+        if let Ok(turn) = Arc::clone(&turns).try_acquire_owned() {
+            return Ok(Some(turn));
+        }
+        match timeout(limit.min(TURN_WAIT), turns.acquire_owned()).await {
+            Ok(Ok(turn)) => Ok(Some(turn)),
+            Ok(Err(_)) | Err(_) => Err(UpstreamError::Busy {
+                server: Arc::clone(&self.name),
+                what: Busy::Share {
+                    limit: self.settings.share().get(),
+                },
             }),
         }
     }
@@ -262,10 +311,21 @@ impl Upstream {
 struct Trial<'u> {
     upstream: &'u Upstream,
     admission: Admission,
+    /// The same for the requests of its principal.
+    principal: Option<PrincipalRequest<'u>>,
 }
 
 impl Trial<'_> {
-    fn succeeded(self) {
+    /// The turns of its principal.
+    fn turns(&self) -> Option<Arc<Semaphore>> {
+        let principal = self.principal.as_ref();
+        principal.map(|it| Arc::clone(it.turns()))
+    }
+
+    fn succeeded(&mut self) {
+        if let Some(principal) = &mut self.principal {
+            principal.succeeded();
+        }
         let news = {
             let mut life = self.upstream.life();
             life.troubled = false;
@@ -276,16 +336,30 @@ impl Trial<'_> {
         }
     }
 
-    fn failed(self, held: &Arc<HeldLink>, error: &McpError) {
+    fn failed(&mut self, held: &Arc<HeldLink>, error: &McpError) {
         let upstream = self.upstream;
+        let now = Instant::now();
+        let is_own = matches!(held.key(), LinkKey::Of(_));
+        let of_principal = self.principal.as_mut().map(|it| it.failed(now));
         let trips = {
             let mut life = upstream.life();
             life.note_error(error);
             life.troubled = true;
-            life.breaker.failed(Instant::now())
+            // The request that tries the server decides, whichever principal sent it.
+            let is_trial = self.admission == Admission::Trial;
+            match of_principal {
+                _ if is_trial => life.breaker.failed(now),
+                Some(failure) if failure.is_of_server => life.breaker.open(now),
+                // Others are not refused for the failure of one principal, or of one conversation.
+                Some(_) => false,
+                None if is_own => false,
+                None => life.breaker.failed(now),
+            }
         };
+        let is_only_theirs = |it: Failure| it.trips && (is_own || it.is_alone);
+        let is_lost = trips || of_principal.is_some_and(is_only_theirs);
         // A program that hangs does not come back by itself.
-        if trips && held.is_channel() {
+        if is_lost && held.is_channel() {
             upstream.abandon(held);
         }
         upstream.moved();
@@ -315,6 +389,21 @@ async fn exchange(
         sent: asking.sent,
     };
     link.ask(asking).await
+}
+
+/// The error of a server without secrets of the settings, which it may repeat.
+fn masked_error(error: RpcError) -> RpcError {
+    let data = error.data.map(|data| match masked(data.get()) {
+        Cow::Owned(text) => {
+            RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+        }
+        Cow::Borrowed(_) => data,
+    });
+    RpcError {
+        message: masked(&error.message).into_owned(),
+        data,
+        ..error
+    }
 }
 
 /// Whether the server did not take the request: its session is gone, or the link was closed before the

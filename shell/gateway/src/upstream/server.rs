@@ -11,6 +11,7 @@ use toolwarden_mcp::{Era, EraPreference, Face, Limits, ServerDescription};
 use toolwarden_warden::settings::{ProtocolChoice, ServerSettings};
 
 use super::life::{HandshakeSupport, Life, Slot};
+use super::principals::Principals;
 use super::task::OwnedTask;
 use super::{Hearing, LinkKey, UpstreamChange, UpstreamStatus, main_face};
 
@@ -30,6 +31,8 @@ pub struct Upstream {
     life: Mutex<Life>,
     /// Turns for requests.
     pub(super) turns: Semaphore,
+    /// What single principals use.
+    pub(super) principals: Principals,
     /// Places for links.
     pub(super) places: Arc<Semaphore>,
     /// Counts what happens in the life; wakes the keeper.
@@ -63,6 +66,7 @@ impl Upstream {
             hearing,
             life: Mutex::new(Life::new(&settings)),
             turns: Semaphore::new(count(settings.concurrency.get())),
+            principals: Principals::new(&settings),
             places: Arc::new(Semaphore::new(count(settings.max_links.get()))),
             moves: watch::Sender::new(0),
             closing: Mutex::default(),
@@ -154,6 +158,14 @@ impl Upstream {
             .any(|held| held.link().is_streaming())
     }
 
+    /// The share of its `concurrency` that is in use, from 0 to 1.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        let all = self.settings.concurrency.get();
+        let free = u32::try_from(self.turns.available_permits()).unwrap_or(all);
+        f64::from(all.saturating_sub(free)) / f64::from(all)
+    }
+
     /// How it fares.
     #[must_use]
     pub fn status(&self) -> UpstreamStatus {
@@ -183,6 +195,7 @@ impl Upstream {
             life.backoff.forget();
             life.breaker.eased(Instant::now());
         }
+        self.principals.ease(Instant::now());
         self.moved();
     }
 
@@ -236,6 +249,11 @@ impl Upstream {
         if let Some(me) = self.me.upgrade() {
             self.hearing.changed(&me, what);
         }
+    }
+
+    /// Notes what is wrong with an answer of the server, where the connection is well.
+    pub(crate) fn note_fault(&self, fault: &dyn fmt::Display) {
+        self.life().note_error(fault);
     }
 
     pub(super) fn note_latency(&self, took: Duration) {

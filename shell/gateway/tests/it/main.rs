@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod api;
 #[cfg(test)]
+mod callers;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod conformance_bar;
@@ -13,6 +15,8 @@ mod eras;
 mod guarding;
 #[cfg(test)]
 mod honest_peers;
+#[cfg(test)]
+mod hostile_peers;
 #[cfg(test)]
 mod multiplex;
 #[cfg(test)]

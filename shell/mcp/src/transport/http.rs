@@ -179,6 +179,16 @@ impl Core {
         }
     }
 
+    /// Ends the connection to a server that sent too much.
+    pub(super) fn end_flooded(&self) -> McpError {
+        self.ending.tell();
+        self.base.limits.flooded()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ending.is_told()
+    }
+
     /// Posts a message; `id` is that of a request.
     pub(super) async fn post(
         &self,

@@ -70,7 +70,7 @@ impl HttpBase {
             address,
             message_headers,
             limits: limits.clone(),
-            secrets: Secrets::of_pairs(&endpoint.headers),
+            secrets: Secrets::of_url(endpoint),
         })
     }
 

@@ -27,7 +27,11 @@ pub(super) async fn listen(core: Arc<Core>) {
         let opened = timeout(OPENING, core.get(place.after.as_deref())).await;
         match opened {
             Ok(Ok(response)) => {
-                if hear(&core, response, &mut place).await {
+                let heard = hear(&core, response, &mut place).await;
+                if core.has_ended() {
+                    return;
+                }
+                if heard {
                     failures = 0;
                 } else {
                     failures += 1;
@@ -62,9 +66,16 @@ async fn hear(core: &Core, mut response: Answer, place: &mut Place) -> bool {
                 let Received::Other(message) = message.into() else {
                     continue;
                 };
-                if let Some(answer) = core.ear.hear(message) {
-                    let post = core.post("POST", None, HeaderMap::new(), answer);
-                    let _lost = timeout(core.base.limits.request, post).await;
+                match core.ear.hear(message) {
+                    Ok(Some(answer)) => {
+                        let post = core.post("POST", None, HeaderMap::new(), answer);
+                        let _lost = timeout(core.base.limits.request, post).await;
+                    }
+                    Ok(None) => {}
+                    Err(_flooded) => {
+                        let _reason = core.end_flooded();
+                        return heard;
+                    }
                 }
             }
         }

@@ -137,7 +137,9 @@ impl<'a> Reading<'a> {
                     if is_progress(&message) {
                         signs.notify_one();
                     }
-                    if let Some(answer) = pass_on(message, aside, &self.core.ear) {
+                    let passed = pass_on(message, aside, &self.core.ear);
+                    let passed = passed.map_err(|_flooded| self.core.end_flooded())?;
+                    if let Some(answer) = passed {
                         // Whether the server takes it shows in the answer to the call.
                         let post = self.core.post("POST", None, HeaderMap::new(), answer);
                         let _refused = post.await;

@@ -103,6 +103,7 @@ impl LegacySse {
                 Some(Ended::TooLarge) => McpError::TooLarge {
                     limit: self.outward.base.limits.message_bytes,
                 },
+                Some(Ended::Flooded) => self.outward.base.limits.flooded(),
                 Some(Ended::Closed) => McpError::Closed,
                 Some(Ended::ByServer | Ended::TooNoisy) | None => {
                     fault(call.method, ProtocolFault::NoAnswer)
@@ -166,7 +167,7 @@ impl Outward {
 }
 
 async fn read(mut stream: Stream, outward: Outward, requests: Arc<Correlator>, ear: Arc<Ear>) {
-    let reason = loop {
+    let reason = 'stream: loop {
         let event = match stream.next().await {
             Ok(event) => event,
             Err(reason) => break reason,
@@ -175,11 +176,11 @@ async fn read(mut stream: Stream, outward: Outward, requests: Arc<Correlator>, e
         for received in Message::parse_all(&event.data).into_iter().flatten() {
             match received.into() {
                 Received::Answer { id, outcome } => requests.settle(&id, outcome),
-                Received::Other(message) => {
-                    if let Some(answer) = ear.hear(message) {
-                        outward.try_post(answer).await;
-                    }
-                }
+                Received::Other(message) => match ear.hear(message) {
+                    Ok(Some(answer)) => outward.try_post(answer).await,
+                    Ok(None) => {}
+                    Err(_flooded) => break 'stream Ended::Flooded,
+                },
             }
         }
     };

@@ -20,6 +20,7 @@ use crate::audience::{Audience, Ear, FromServer};
 use crate::correlate::Outcome;
 use crate::ending::Ending;
 use crate::error::{Evidence, McpError};
+use crate::flood::Flooded;
 use crate::protocol::Era;
 use crate::serve::answer;
 
@@ -208,11 +209,16 @@ impl Cancellation {
 }
 
 /// Passes a message on to whoever is nearest; returns the answer to send if that is nobody.
-fn pass_on(message: FromServer, aside: Option<&dyn Audience>, ear: &Ear) -> Option<String> {
+fn pass_on(
+    message: FromServer,
+    aside: Option<&dyn Audience>,
+    ear: &Ear,
+) -> Result<Option<String>, Flooded> {
     match aside {
         Some(aside) => {
+            ear.admit(&message)?;
             aside.hear(message);
-            None
+            Ok(None)
         }
         None => ear.hear(message),
     }

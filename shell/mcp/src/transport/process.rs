@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::endpoint::Command;
 use crate::error::McpError;
+use crate::orphans;
 use crate::reaper;
 
 /// How often an exit is looked for.
@@ -20,6 +21,8 @@ const POLL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct ServerProcess {
     group: Pid,
+    /// By which processes are known that left the group.
+    mark: String,
     state: Mutex<State>,
 }
 
@@ -42,10 +45,15 @@ enum State {
 impl ServerProcess {
     /// Starts the program.
     pub(super) fn start(command: &Command) -> Result<(Self, Streams), McpError> {
+        let mark = orphans::new_mark();
         let mut builder = tokio::process::Command::new(&command.program);
+        if let Some(inherited) = command.inherit.chosen(std::env::vars_os()) {
+            builder.env_clear().envs(inherited);
+        }
         builder
             .args(&command.args)
             .envs(command.env.iter().map(|(name, value)| (name, value)))
+            .env(orphans::MARK, &mark)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -56,9 +64,15 @@ impl ServerProcess {
         if let Some(directory) = &command.directory {
             builder.current_dir(directory);
         }
+        // Held until the child is known, so that it is not taken for one that was adopted.
+        let mut own = orphans::own();
         let mut child = builder
             .spawn()
             .map_err(|source| spawn_error(command, source))?;
+        if let Some(id) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            own.add(id);
+        }
+        drop(own);
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let ((Some(input), Some(output), Some(errors)), Some(group)) = (streams, group) else {
@@ -67,6 +81,7 @@ impl ServerProcess {
         reaper::entrust(group);
         let process = Self {
             group,
+            mark,
             state: Mutex::new(State::Unreaped(child)),
         };
         Ok((
@@ -102,6 +117,7 @@ impl ServerProcess {
     pub(super) async fn terminate(&self) {
         if let State::Unreaped(_) = &*self.state.lock().await {
             signal(self.group, Signal::TERM);
+            orphans::signal_marked(&self.mark, Signal::TERM);
         }
     }
 
@@ -114,6 +130,8 @@ impl ServerProcess {
                 signal(self.group, Signal::KILL);
                 reaper::release(self.group);
                 let status = child.wait().await.ok();
+                orphans::forget(self.group);
+                orphans::end_marked(&self.mark);
                 *state = State::Reaped(status);
                 status
             }
@@ -137,6 +155,8 @@ impl Drop for ServerProcess {
         if let State::Unreaped(_) = self.state.get_mut() {
             signal(self.group, Signal::KILL);
             reaper::release(self.group);
+            orphans::forget(self.group);
+            orphans::end_marked(&self.mark);
         }
     }
 }

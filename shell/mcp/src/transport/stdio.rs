@@ -17,6 +17,7 @@ use crate::audience::{Ear, Received};
 use crate::correlate::{Correlator, Ended, Outcome};
 use crate::endpoint::Command;
 use crate::error::{Counted, Evidence, McpError};
+use crate::flood::Flooded;
 use crate::limits::Limits;
 use crate::message::Message;
 use crate::secrets::Secrets;
@@ -92,7 +93,7 @@ impl Stdio {
             )),
             shared,
             limits: limits.clone(),
-            secrets: Secrets::of_pairs(&command.env),
+            secrets: Secrets::of_command(command),
         })
     }
 
@@ -178,6 +179,7 @@ impl Stdio {
                 what: Counted::NoiseBytes,
                 limit: self.limits.noise_bytes,
             },
+            Some(Ended::Flooded) => self.limits.flooded(),
             Some(Ended::Closed) => McpError::Closed,
             Some(Ended::ByServer) | None => McpError::Exited {
                 method: method.to_owned(),
@@ -241,7 +243,11 @@ async fn read(output: ChildStdout, outward: Outward, limits: Limits) {
             Ok(Line::End) | Err(_) => break Ended::ByServer,
         };
         match Message::parse_all(&line) {
-            Ok(messages) => outward.take(messages),
+            Ok(messages) => {
+                if outward.take(messages).is_err() {
+                    break Ended::Flooded;
+                }
+            }
             Err(_not_a_message) if skip(&line, shared, limits.noise_bytes) => {}
             Err(_not_a_message) => break Ended::TooNoisy,
         }
@@ -250,12 +256,12 @@ async fn read(output: ChildStdout, outward: Outward, limits: Limits) {
 }
 
 impl Outward {
-    fn take(&self, messages: Vec<Message>) {
+    fn take(&self, messages: Vec<Message>) -> Result<(), Flooded> {
         for received in messages {
             match received.into() {
                 Received::Answer { id, outcome } => self.shared.requests.settle(&id, outcome),
                 Received::Other(message) => {
-                    if let Some(answer) = self.ear.hear(message)
+                    if let Some(answer) = self.ear.hear(message)?
                         && let Some(queue) = self.answers.upgrade()
                     {
                         // Waiting here could block both sides, each on the other's full pipe. A
@@ -265,6 +271,7 @@ impl Outward {
                 }
             }
         }
+        Ok(())
     }
 }
 

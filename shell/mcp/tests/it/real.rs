@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_mcp::{Client, Command, Endpoint, Era, Limits};
+use toolwarden_mcp::{Client, Command, Endpoint, Era, Inherit, Limits};
 
 use crate::support::{HttpServer, fixture};
 use toolwarden_testkit::{Registry, installed};
@@ -15,6 +15,7 @@ fn program(path: &Path, args: &[&str]) -> Endpoint {
         program: path.to_str().unwrap().to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         env: Vec::new(),
+        inherit: Inherit::default(),
         directory: None,
         shows_errors: false,
     })
@@ -247,6 +248,7 @@ async fn npx_and_what_it_starts_end() {
             "TOOLWARDEN_MARK".to_owned(),
             format!("npx-{}", std::process::id()),
         )],
+        inherit: Inherit::default(),
         directory: Some(project),
         shows_errors: false,
     });

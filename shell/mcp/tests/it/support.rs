@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolwarden_mcp::{Client, Command, Endpoint, Limits, McpError, Url};
+use toolwarden_mcp::{Client, Command, Endpoint, Inherit, Limits, McpError, Url};
 
 /// The definitions of the fixture servers as they are written, one per line.
 pub(crate) fn fixture_tools() -> Vec<String> {
@@ -66,6 +66,7 @@ pub(crate) fn stdio_fixture(mode: &str, more: &[&str]) -> Endpoint {
         program: "python3".to_owned(),
         args,
         env: Vec::new(),
+        inherit: Inherit::default(),
         directory: None,
         shows_errors: false,
     })

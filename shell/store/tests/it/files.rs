@@ -247,3 +247,34 @@ fn a_copy_holds_what_was_there_and_replaces_nothing() {
     let error = store.copy_to(&copy, |_| ()).unwrap_err();
     assert!(matches!(error, StoreError::Open { .. }), "{error}");
 }
+
+/// A store that was made before, for everybody to write to.
+#[cfg(unix)]
+#[test]
+fn a_store_that_others_may_write_to_is_closed_to_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let open_to_all = |path: &Path| {
+        let all = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(path, all).unwrap();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    std::fs::write(&path, "").unwrap();
+    open_to_all(&path);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(mode(&path), 0o600);
+    let [journal, ..] = companions(&path);
+    assert_eq!(mode(&journal), 0o600);
+    open_to_all(&path);
+    open_to_all(&journal);
+    let again = Store::open_existing(&path).unwrap().unwrap();
+    assert_eq!((mode(&path), mode(&journal)), (0o600, 0o600));
+    drop((store, again));
+    // What is no store keeps its mode.
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "not a database, but my only copy of something").unwrap();
+    open_to_all(&notes);
+    assert!(Store::open(&notes).is_err());
+    assert_eq!(mode(&notes), 0o666);
+}

@@ -33,7 +33,7 @@ impl LiveGuard {
     /// Groups are asked for that are not granted, or there are too many sessions.
     pub fn open_session(&self, call: &Call<'_>) -> Result<Arc<Availability>, Denial> {
         let shared = &self.shared;
-        let current = shared.current();
+        let current = shared.current_for(call);
         let now = shared.clock.monotonic();
         let standing = shared.standing(&current.guard, call, now);
         shared.note_claim(&current, call, &standing);
@@ -115,7 +115,7 @@ impl LiveGuard {
         let standing = shared.standing(&current.guard, &call, shared.clock.monotonic());
         // Looking is no request: nothing is counted, and groups that are no longer granted show nothing.
         let found = shared.asking(&current.guard, &call, &standing, |it| {
-            current.guard.available(it)
+            standing.available(&current.guard, it)
         });
         let availability = found.unwrap_or_else(|_| Availability::none());
         let now = self.shared.clock.monotonic();

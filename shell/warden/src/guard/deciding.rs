@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{
-    Availability, Circumstances, Code, Denial, Guard, INITIAL_STATE, Limits, OnFailure, Overrun,
-    Permit, Request, RequestedGroups,
+    Availability, BoundValues, Circumstances, Code, Denial, Feature, Guard, INITIAL_STATE, Limits,
+    OnFailure, Overrun, Permit, Request, RequestedGroups,
 };
 
 use super::audit::{AuditError, Ticket};
+use super::denial_rate::SUMMED_UP;
 use super::entry::{About, Entry, EntryId, Event, object};
+use super::features::UsedFeature;
 use super::limiter::{Counted, Exceeded, Key};
 use super::listings::Asked;
 use super::live::{Call, Current, Shared, Under};
-use super::sessions::{Moment, Start, Whose};
+use super::sessions::{Moment, Start, StateClaim, Whose};
 
 /// What the gates need to know of a session.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ pub(super) struct Standing {
     /// None is the initial one.
     pub(super) state: Option<Arc<str>>,
     pub(super) groups: RequestedGroups,
+    /// Whether the one call was permitted that its state allows.
+    pub(super) state_used: bool,
+    /// What calls in its state have to repeat.
+    pub(super) bound: BoundValues,
     /// What the client's own word on its state is worth.
     claim: Claim,
     /// Whether the session is open.
@@ -44,7 +50,8 @@ enum Claim {
 #[derive(Debug)]
 pub(super) struct Weighed {
     pub(super) answer: Result<Permit, Denial>,
-    pub(super) entry: Entry,
+    /// None where the denial is summed up with others.
+    pub(super) entry: Option<Entry>,
     pub(super) trail: Trail,
     pub(super) on_failure: OnFailure,
 }
@@ -55,6 +62,8 @@ pub(super) struct Trail {
     pub(super) id: EntryId,
     /// The state it was made in; none is the initial one.
     pub(super) state: Option<Arc<str>>,
+    /// The single-use state that the call has to itself.
+    pub(super) claim: Option<StateClaim>,
     pub(super) ended: u64,
     pub(super) latency: Duration,
 }
@@ -82,10 +91,15 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// What is to be used.
+    pub(super) fn wanted(&self) -> Feature<'c> {
+        self.feature.unwrap_or_else(|| self.tool.into())
+    }
+
     fn about(&self, guard: &Guard) -> About {
         About {
             principal: guard.principal_ref(self.principal),
-            tool: guard.tool_ref(self.tool),
+            tool: guard.tool_ref(&self.wanted().record_name()),
             session: self.session.map(Box::from),
         }
     }
@@ -95,40 +109,66 @@ impl Shared {
     /// Decides a call and puts the decision down: nothing is let through that the log does not know
     /// of, unless the policy says otherwise.
     pub(super) fn decide(&self, call: &Call<'_>) -> (Result<Permit, Denial>, Trail) {
-        self.conclude(self.weigh(call))
+        let (answer, trail) = self.conclude(self.weigh(call));
+        if answer.is_err() {
+            self.release_state(call.whose(), trail.claim);
+        }
+        (answer, trail)
     }
 
     /// Takes a call through the gates. What comes of it still has to be put down.
     pub(super) fn weigh(&self, call: &Call<'_>) -> Weighed {
         let began = self.clock.monotonic();
-        let current = self.current();
+        let current = self.current_for(call);
         let guard = &current.guard;
         let standing = self.standing(guard, call, began);
         let answer = self.asking(guard, call, &standing, |request| {
-            let answer = self.pass(&current, request, call, began);
+            let answer = self.pass(&current, request, call, &standing, began);
             if let Err(denial) = &answer {
                 self.count_denial(guard, denial, request);
             }
             answer
         });
+        let mut claim = None;
         let answer = answer.and_then(|permit| {
             self.keep_session(guard, call, &standing, began)?;
+            claim = self.claim_state(guard, call, &standing, began)?;
             Ok(permit)
         });
         let ended = self.clock.monotonic();
         self.note_claim(&current, call, &standing);
-        self.weighed(&current, call, standing, answer, (began, ended))
+        let mut weighed = self.weighed(&current, call, standing, answer, (began, ended));
+        weighed.trail.claim = claim;
+        weighed
     }
 
     /// Puts down that a call was refused before it could be decided.
     pub(super) fn refuse(&self, call: &Call<'_>, denial: Denial) -> Denial {
         let now = self.clock.monotonic();
-        let current = self.current();
+        let current = self.current_for(call);
         let standing = self.standing(&current.guard, call, now);
         let answer = Err(denial.clone());
         let weighed = self.weighed(&current, call, standing, answer, (now, now));
         let (answer, _) = self.conclude(weighed);
         answer.err().unwrap_or(denial)
+    }
+
+    /// As [`Self::refuse`], without waiting for the record.
+    pub(super) fn refuse_soon(&self, call: &Call<'_>, denial: Denial) -> Denial {
+        let now = self.clock.monotonic();
+        let current = self.current_for(call);
+        let standing = self.standing(&current.guard, call, now);
+        let answer = Err(denial.clone());
+        let weighed = self.weighed(&current, call, standing, answer, (now, now));
+        if let Some(entry) = weighed.entry {
+            self.misuse.observe(&entry);
+            if let Err(error) = self.log.begin(entry) {
+                // A refusal stands without a record.
+                drop(self.unrecorded(weighed.on_failure, &error));
+            }
+        }
+        self.metrics.decided(denial.code);
+        denial
     }
 
     fn weighed(
@@ -145,19 +185,24 @@ impl Shared {
             groups: call.groups.as_ref().and_then(RequestedGroups::named),
             state: standing.state.clone(),
             arguments: Arc::clone(&call.arguments),
+            feature: call.feature.as_ref().map(UsedFeature::of),
             attributes: (!call.attributes.is_empty()).then(|| Box::new(call.attributes.clone())),
+            issuer: call.claims.and_then(|claims| claims.issuer.clone()),
             latency,
         };
         let entry = self.entry(&current.under, call.about(&current.guard), event);
+        let code = answer.as_ref().err().map(|denial| denial.code.as_str());
+        let is_recorded = code.is_none_or(|it| self.is_recorded(current, call.principal, it));
         let trail = Trail {
             id: entry.id,
             state: standing.state,
+            claim: None,
             ended,
             latency,
         };
         Weighed {
             answer,
-            entry,
+            entry: is_recorded.then_some(entry),
             trail,
             on_failure: current.guard.audit().on_failure,
         }
@@ -170,7 +215,11 @@ impl Shared {
             trail,
             on_failure,
         } = weighed;
-        if let Err(error) = self.log.put_down(entry)
+        if let Some(entry) = &entry {
+            self.misuse.observe(entry);
+        }
+        if let Some(entry) = entry
+            && let Err(error) = self.log.put_down(entry)
             && let Some(denial) = self.unrecorded(on_failure, &error)
         {
             answer = answer.and(Err(denial));
@@ -211,18 +260,21 @@ impl Shared {
         current: &Current,
         request: &Request<'_>,
         call: &Call<'_>,
+        standing: &Standing,
         now: u64,
     ) -> Result<Permit, Denial> {
         let guard = &current.guard;
-        let admitted = guard.admit(request, call.tool)?;
+        let admitted = guard.admit(request, call.wanted())?;
+        standing.check_unused(guard, call)?;
         let (unknown, narrowed) = (admitted.unknown_groups(), admitted.narrowed());
         self.note_groups(current, call, unknown, narrowed);
         let limits = admitted.limits();
-        let (counted, answer) = match self.count(call, &limits, now) {
+        let (counted, answer) = match self.count(call, admitted.counted_as(), &limits, now) {
             Ok(counted) => (counted, Ok(())),
             Err(overrun) => (None, Err(overrun)),
         };
         let permit = admitted.meter(answer)?.validate(&call.arguments);
+        let permit = permit.and_then(|it| standing.check_bound(it, &call.arguments));
         if let (Err(_), Some(counted)) = (&permit, counted)
             && !guard.counts_invalid()
         {
@@ -234,11 +286,12 @@ impl Shared {
     fn count(
         &self,
         call: &Call<'_>,
+        counted_as: &str,
         limits: &Limits,
         now: u64,
     ) -> Result<Option<Counted>, Overrun> {
-        let agent = Key::of_agent(call.tool, call.principal);
-        let tool = Key::of_tool(call.tool);
+        let agent = Key::of_agent(counted_as, call.principal);
+        let tool = Key::of_tool(counted_as);
         let (counted, asked) = match (limits.agent, limits.tool) {
             (None, None) => return Ok(None),
             (Some(limit), None) => (self.limiter.check(now, agent, limit), [limit, limit]),
@@ -262,13 +315,14 @@ impl Shared {
     pub(super) fn would_pass(
         &self,
         call: &Call<'_>,
+        counted_as: &str,
         limits: &Limits,
         now: u64,
     ) -> Result<(), Overrun> {
         let agent = limits
             .agent
-            .map(|it| (it, Key::of_agent(call.tool, call.principal)));
-        let tool = limits.tool.map(|it| (it, Key::of_tool(call.tool)));
+            .map(|it| (it, Key::of_agent(counted_as, call.principal)));
+        let tool = limits.tool.map(|it| (it, Key::of_tool(counted_as)));
         for (limit, key) in agent.into_iter().chain(tool) {
             if let Some(retry_after) = self.limiter.wait(now, key, limit) {
                 return Err(Overrun::Limit { limit, retry_after });
@@ -284,6 +338,8 @@ impl Shared {
         let mut standing = Standing {
             state: None,
             groups: RequestedGroups::Default,
+            state_used: false,
+            bound: BoundValues::default(),
             claim: Claim::None,
             open: false,
         };
@@ -295,6 +351,8 @@ impl Shared {
         {
             standing.open = true;
             standing.groups = found.groups;
+            standing.state_used = found.state_used;
+            standing.bound = found.bound;
             standing.state = Some(found.state);
             if found.started {
                 if claimed.is_some_and(|claimed| claimed != standing.name()) {
@@ -306,6 +364,8 @@ impl Shared {
         if let Some(claimed) = claimed.filter(|claimed| *claimed != standing.name()) {
             if guard.sessions().initial_states.contain(claimed) {
                 standing.claim = Claim::Starts;
+                standing.state_used = false;
+                standing.bound = BoundValues::default();
                 standing.state = Some(claimed.into());
             } else {
                 standing.claim = Claim::Refused;
@@ -361,7 +421,7 @@ impl Shared {
 
     /// Counts and puts down groups that were asked for in vain: no tool is in them, or they are not
     /// granted and were left away.
-    fn note_groups(
+    pub(super) fn note_groups(
         &self,
         current: &Current,
         call: &Call<'_>,
@@ -391,7 +451,7 @@ impl Shared {
     ) -> Result<Arc<Availability>, Denial> {
         let guard = &current.guard;
         self.asking(guard, call, standing, |request| {
-            let make = || guard.available(request);
+            let make = || standing.available(guard, request);
             let available = if guard.has_conditions() {
                 make().map(Arc::new)
             } else {
@@ -399,6 +459,7 @@ impl Shared {
                     principal: request.principal.into(),
                     groups: request.groups.clone(),
                     state: request.state.into(),
+                    state_used: standing.state_used,
                     variant: request.variant.map(Box::from),
                 };
                 current.listings.get(asked, make)
@@ -408,18 +469,27 @@ impl Shared {
                     self.metrics.listed(guard, request, found);
                     self.note_groups(current, call, &found.unknown_groups, &found.narrowed);
                 }
-                Err(denial) => {
-                    self.count_denial(guard, denial, request);
-                    let detail = object(json!({
-                        "groups": request.groups.names().collect::<Vec<_>>(),
-                        "reason": denial.reason,
-                    }));
-                    let code = denial.code.as_str();
-                    self.note(current, call, Event::Escalation { code, detail });
-                }
+                Err(denial) => self.note_refused_listing(current, call, request, denial),
             }
             available
         })
+    }
+
+    /// Counts and records that a list was asked for with groups that may not be asked for.
+    pub(super) fn note_refused_listing(
+        &self,
+        current: &Current,
+        call: &Call<'_>,
+        request: &Request<'_>,
+        denial: &Denial,
+    ) {
+        self.count_denial(&current.guard, denial, request);
+        let detail = object(json!({
+            "groups": request.groups.names().collect::<Vec<_>>(),
+            "reason": denial.reason,
+        }));
+        let code = denial.code.as_str();
+        self.note(current, call, Event::Escalation { code, detail });
     }
 
     fn count_denial(&self, guard: &Guard, denial: &Denial, request: &Request<'_>) {
@@ -472,6 +542,12 @@ impl Shared {
 
     /// Puts down what happened besides decisions. Where it fails it is counted.
     pub(super) fn note(&self, current: &Current, call: &Call<'_>, event: Event) {
+        if let Event::Escalation { code, .. } = event
+            && code != SUMMED_UP
+            && !self.is_recorded(current, call.principal, code)
+        {
+            return;
+        }
         // Nobody waits for it.
         drop(self.begin(current, call, event));
     }
@@ -480,6 +556,7 @@ impl Shared {
     pub(super) fn begin(&self, current: &Current, call: &Call<'_>, event: Event) -> Ticket {
         let about = call.about(&current.guard);
         let entry = self.entry(&current.under, about, event);
+        self.misuse.observe(&entry);
         self.log.begin(entry).unwrap_or_else(|_| {
             self.metrics.unrecorded();
             Ticket::settled()

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Discovered, SchemaFault, ToolPolicy, VariantTool};
+use toolwarden_guard::{Discovered, SchemaFault, ToolIdentity, ToolPolicy, VariantTool};
 use toolwarden_model::json::Object;
 
 use super::entry::object;
@@ -43,10 +43,23 @@ impl LiveGuard {
         quarantine: BTreeMap<String, String>,
         variants: Vec<VariantTool>,
     ) -> Vec<SchemaFault> {
+        self.discover_served(tools, quarantine, variants, BTreeMap::new())
+    }
+
+    /// As [`Self::discover_variants`], with whose tools they are by the names they are shown under: a tool
+    /// keeps its rules under whatever name it is shown.
+    pub fn discover_served(
+        &self,
+        tools: impl IntoIterator<Item = impl Into<Arc<ToolPolicy>>>,
+        quarantine: BTreeMap<String, String>,
+        variants: Vec<VariantTool>,
+        identities: BTreeMap<Arc<str>, ToolIdentity>,
+    ) -> Vec<SchemaFault> {
         let mut parts = self.shared.parts();
         let tools = tools.into_iter().map(Into::into);
         let before = &parts.discovered;
         let next = Discovered::new(tools, quarantine, before).with_variants(variants, before);
+        let next = next.with_identities(identities);
         let faults = next.faults();
         if next.is(&parts.discovered) {
             return faults;
@@ -60,6 +73,26 @@ impl LiveGuard {
             self.note_policy("discovered", detail);
         }
         faults
+    }
+}
+
+impl LiveGuard {
+    /// Why it cannot be told which rules of the policy are meant for a tool of a server.
+    #[must_use]
+    pub fn rule_conflict(&self, identity: &ToolIdentity) -> Option<String> {
+        self.shared.parts().policy.rule_conflict(identity)
+    }
+
+    /// Whether any group is on only under circumstances.
+    #[must_use]
+    pub fn has_conditions(&self) -> bool {
+        self.shared.current().guard.has_conditions()
+    }
+
+    /// Whether the policy says that callers make the calls of a tool themselves.
+    #[must_use]
+    pub fn is_outside(&self, tool: &str) -> bool {
+        self.shared.parts().policy.is_outside(tool)
     }
 }
 

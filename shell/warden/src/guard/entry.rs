@@ -15,7 +15,9 @@ use toolwarden_model::json::{Object, to_canonical_string};
 
 use super::audit::ADMINISTRATION;
 use super::body::Body;
+use super::features::UsedFeature;
 use super::live::Under;
+use super::record_size::{RecordSize, short_name};
 
 /// One thing that happened, to be put down in the log.
 #[derive(Clone, Debug)]
@@ -47,8 +49,12 @@ pub enum Event {
         state: Option<Arc<str>>,
         /// The arguments.
         arguments: Arc<Value>,
+        /// What is used, where that is not a tool.
+        feature: Option<Box<UsedFeature>>,
         /// What the request said of itself.
         attributes: Option<Box<BTreeMap<String, Value>>>,
+        /// Who vouches for the principal, where a token names it.
+        issuer: Option<Arc<str>>,
         /// How long deciding took.
         latency: Duration,
     },
@@ -241,7 +247,8 @@ impl Entry {
     /// What a record says of it.
     #[must_use]
     pub fn content(&self) -> Content {
-        let (kind, code, allowed, body) = self.event.told(self.id, &self.under.redaction);
+        let size = RecordSize::new(self.under.guard.audit().record_bytes);
+        let (kind, code, allowed, body) = self.event.told(self.id, &self.under.redaction, size);
         Content {
             at_ms: self.at_ms,
             kind: Cow::Borrowed(kind),
@@ -259,18 +266,20 @@ impl Entry {
 type Told = (&'static str, &'static str, Option<bool>, String);
 
 impl Event {
-    fn told(&self, id: EntryId, redaction: &Redaction) -> Told {
+    fn told(&self, id: EntryId, redaction: &Redaction, size: RecordSize) -> Told {
         match self {
             Self::Decision {
                 denial,
                 groups,
                 state,
                 arguments,
+                feature,
                 attributes,
+                issuer,
                 latency,
             } => {
-                let mut body = Body::new();
-                body.value("arguments", &redaction.kept(arguments));
+                let mut body = Body::new(size);
+                body.arguments(&redaction.kept(arguments));
                 if let Some(attributes) = attributes {
                     let told = Value::Object(Object::from_iter((**attributes).clone()));
                     body.value("attributes", &redaction.kept(&told));
@@ -280,7 +289,17 @@ impl Event {
                     body.value("groups", &names.collect());
                 }
                 body.plain("id", &id.to_string());
+                if let Some(issuer) = issuer {
+                    body.value("issuer", &(&**issuer).into());
+                }
+                let feature = feature.as_deref();
+                if let Some(feature) = feature {
+                    body.plain("kind", feature.kind.as_str());
+                }
                 body.value("latency_ms", &milliseconds(*latency).into());
+                if let Some(feature) = feature {
+                    body.value("method", &(&*feature.method).into());
+                }
                 let denial = denial.as_deref();
                 if let Some(denial) = denial {
                     body.faults(&denial.faults, redaction);
@@ -291,6 +310,9 @@ impl Event {
                 }
                 if let Some(wait) = denial.and_then(|it| it.retry_after) {
                     body.value("retry_after", &wait.as_secs_f64().into());
+                }
+                if let Some(server) = feature.and_then(|it| it.server.as_deref()) {
+                    body.value("server", &server.into());
                 }
                 let state = state.as_deref().unwrap_or(INITIAL_STATE);
                 body.value("state", &state.into());
@@ -303,7 +325,7 @@ impl Event {
                 latency,
                 faults,
             } => {
-                let mut body = Body::new();
+                let mut body = Body::new(size);
                 body.plain("call", &call.to_string());
                 let code = match ending {
                     Ending::Succeeded => "succeeded",
@@ -323,15 +345,19 @@ impl Event {
             }
             Self::Transition { from, to, code } => {
                 let body = object(json!({"from": **from, "to": **to}));
-                ("transition", code, None, named(body, id))
+                ("transition", code, None, named(body, id, size))
             }
-            Self::Session { code, detail } => ("session", code, None, named(detail.clone(), id)),
+            Self::Session { code, detail } => {
+                ("session", code, None, named(detail.clone(), id, size))
+            }
             Self::Escalation { code, detail } => {
-                ("escalation", code, None, named(detail.clone(), id))
+                ("escalation", code, None, named(detail.clone(), id, size))
             }
-            Self::Policy { code, detail } => ("policy", code, None, named(detail.clone(), id)),
+            Self::Policy { code, detail } => {
+                ("policy", code, None, named(detail.clone(), id, size))
+            }
             Self::Administration { code, detail } => {
-                (ADMINISTRATION, code, None, named(detail.clone(), id))
+                (ADMINISTRATION, code, None, named(detail.clone(), id, size))
             }
         }
     }
@@ -351,14 +377,15 @@ fn reason(denial: &Denial, redaction: &Redaction) -> String {
 }
 
 /// A body with the name of its entry.
-fn named(mut body: Object, id: EntryId) -> String {
+fn named(body: Object, id: EntryId, size: RecordSize) -> String {
+    let mut body = size.bounded(body);
     body.insert("id".to_owned(), id.to_string().into());
     to_canonical_string(&Value::Object(body))
 }
 
 /// A name, unless it is empty and says nothing.
 fn told(name: &str) -> Option<Arc<str>> {
-    (!name.is_empty()).then(|| name.into())
+    (!name.is_empty()).then(|| short_name(name).into())
 }
 
 /// The members of an object that is written as a literal.

@@ -8,6 +8,9 @@ use toolwarden_guard::{Availability, RequestedGroups};
 /// The most listings that are remembered; then all are forgotten, for they are quickly made again.
 const MOST: usize = 1_024;
 
+/// The longest request that is remembered, in bytes: clients choose the names of groups and states.
+const LONGEST: usize = 4_096;
+
 /// Listings of one policy, by who asks for what in which state. Only of a policy whose groups do not
 /// depend on circumstances.
 #[derive(Debug, Default)]
@@ -18,8 +21,18 @@ pub(super) struct Asked {
     pub(super) principal: Box<str>,
     pub(super) groups: RequestedGroups,
     pub(super) state: Box<str>,
+    /// Whether the one call was permitted that the state allows.
+    pub(super) state_used: bool,
     /// The variant of clients that definitions are for.
     pub(super) variant: Option<Box<str>>,
+}
+
+impl Asked {
+    fn bytes(&self) -> usize {
+        let groups: usize = self.groups.names().map(str::len).sum();
+        let variant = self.variant.as_ref().map_or(0, |it| it.len());
+        self.principal.len() + self.state.len() + variant + groups
+    }
 }
 
 impl Listings {
@@ -35,6 +48,9 @@ impl Listings {
             return Ok(Arc::clone(known));
         }
         let made = Arc::new(make()?);
+        if asked.bytes() > LONGEST {
+            return Ok(made);
+        }
         let mut known = lock();
         if known.len() >= MOST {
             known.clear();

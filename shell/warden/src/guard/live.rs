@@ -6,20 +6,24 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::{Value, json};
+use tokio::sync::broadcast;
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, Discovered, Guard, InvalidPermission,
-    Redaction, RequestedGroups, SchemaFault, Step, ToolPolicy,
+    Amendment, Availability, Circumstances, Decision, Denial, Discovered, Feature, Guard,
+    InvalidPermission, Redaction, RequestedGroups, SchemaFault, Step, ToolPolicy,
 };
 use toolwarden_model::json::Object;
 
 use super::clock::Clock;
+use super::denial_rate::DenialSums;
 use super::entry::{EntryIds, Event, object};
 use super::file::{LoadedPolicy, PolicyFileError};
 use super::limiter::{Key, Limiter, NoRandomness};
 use super::listings::Listings;
 use super::log::Log;
 use super::metrics::Metrics;
+use super::misuse::{MisuseAlert, MisuseMonitor, MisuseRules};
 use super::open_call::OpenCall;
+use super::roles::{ByRoles, CallerClaims};
 use super::sessions::Sessions;
 
 /// A guard in use: a policy together with what changes from call to call. Cheap to clone; clones are
@@ -40,6 +44,9 @@ pub(super) struct Shared {
     pub(super) clock: Clock,
     pub(super) ids: EntryIds,
     pub(super) metrics: Metrics,
+    /// Denials over the rate.
+    pub(super) denial_sums: DenialSums,
+    pub(super) misuse: MisuseMonitor,
     /// The bits of the load the host reported; a NaN where it reported none.
     pub(super) load: AtomicU64,
     pub(super) nothing: Circumstances,
@@ -51,6 +58,7 @@ pub(super) struct Current {
     pub(super) guard: Guard,
     pub(super) under: Arc<Under>,
     pub(super) listings: Listings,
+    pub(super) by_roles: ByRoles,
 }
 
 /// What the policy in use is made of.
@@ -60,6 +68,8 @@ pub(super) struct Parts {
     pub(super) policy: Guard,
     /// What was learned from servers, which outlives a change of the policy.
     pub(super) discovered: Discovered,
+    /// The servers, with the rules for what they offer and the policy does not name.
+    pub(super) servers: BTreeMap<Arc<str>, Arc<ToolPolicy>>,
     /// Permissions changed at run time, which outlive a change of the policy.
     pub(super) amendments: Vec<(Arc<str>, Amendment)>,
 }
@@ -67,17 +77,19 @@ pub(super) struct Parts {
 impl Parts {
     fn put_together(&self) -> Current {
         let whole = self.policy.with_discovered(&self.discovered);
+        let whole = whole.with_servers(&self.servers);
         let guard = whole.amended(self.amendments.iter().map(|(name, it)| (&**name, it)));
         Current::new(guard, Under::new(whole))
     }
 }
 
 impl Current {
-    fn new(guard: Guard, under: Arc<Under>) -> Self {
+    pub(super) fn new(guard: Guard, under: Arc<Under>) -> Self {
         Self {
             guard,
             under,
             listings: Listings::default(),
+            by_roles: ByRoles::default(),
         }
     }
 }
@@ -96,6 +108,8 @@ pub(super) struct Under {
 pub struct Call<'c> {
     /// The tool.
     pub tool: &'c str,
+    /// What is used instead of a tool: a resource, a prompt, a skill or a method of an extension.
+    pub feature: Option<Feature<'c>>,
     /// Who makes it.
     pub principal: &'c str,
     /// In which session; none is the principal's own.
@@ -111,6 +125,8 @@ pub struct Call<'c> {
     pub attributes: BTreeMap<String, Value>,
     /// The variant of clients it comes from, to which a server may offer another definition.
     pub variant: Option<&'c str>,
+    /// What the caller's credential says of it.
+    pub claims: Option<&'c CallerClaims>,
 }
 
 /// What becomes of a tool whose name is taken.
@@ -137,6 +153,7 @@ impl Default for Call<'_> {
     fn default() -> Self {
         Self {
             tool: "",
+            feature: None,
             principal: UNKNOWN_PRINCIPAL,
             session: None,
             groups: None,
@@ -144,6 +161,7 @@ impl Default for Call<'_> {
             arguments: Arc::new(Value::Object(Object::new())),
             attributes: BTreeMap::new(),
             variant: None,
+            claims: None,
         }
     }
 }
@@ -171,6 +189,7 @@ impl LiveGuard {
         let parts = Parts {
             policy: guard,
             discovered: Discovered::default(),
+            servers: BTreeMap::new(),
             amendments: Vec::new(),
         };
         Self {
@@ -183,6 +202,8 @@ impl LiveGuard {
                 clock,
                 ids: EntryIds::new(),
                 metrics: Metrics::new(),
+                denial_sums: DenialSums::default(),
+                misuse: MisuseMonitor::default(),
                 load: AtomicU64::new(no_load),
                 nothing,
             }),
@@ -237,18 +258,25 @@ impl LiveGuard {
         self.shared.refuse(call, denial)
     }
 
+    /// As [`Self::refuse`], without waiting for the record.
+    pub(super) fn refuse_soon(&self, call: &Call<'_>, denial: Denial) -> Denial {
+        self.shared.log.never_block();
+        self.shared.refuse_soon(call, denial)
+    }
+
     /// What every gate says about a call. Nothing is counted, nothing recorded, no session touched.
     #[must_use]
     pub fn explain(&self, call: &Call<'_>) -> Vec<Step> {
         let shared = &self.shared;
         let now = shared.clock.monotonic();
-        let current = shared.current();
+        let current = shared.current_for(call);
         let standing = shared.standing(&current.guard, call, now);
         shared.asking(&current.guard, call, &standing, |request| {
-            let windows = |limits: &_| shared.would_pass(call, limits, now);
-            current
-                .guard
-                .explain(request, call.tool, &call.arguments, windows)
+            let windows = |name: &_, limits: &_| shared.would_pass(call, name, limits, now);
+            let guard = &current.guard;
+            let mut steps = guard.explain(request, call.wanted(), &call.arguments, windows);
+            standing.explain(guard, call, &mut steps);
+            steps
         })
     }
 
@@ -259,7 +287,7 @@ impl LiveGuard {
     /// Groups are asked for that are not granted.
     pub fn available(&self, call: &Call<'_>) -> Result<Arc<Availability>, Denial> {
         let shared = &self.shared;
-        let current = shared.current();
+        let current = shared.current_for(call);
         let standing = shared.standing(&current.guard, call, shared.clock.monotonic());
         shared.note_claim(&current, call, &standing);
         shared.list(&current, call, &standing)
@@ -409,11 +437,15 @@ impl LiveGuard {
     #[must_use]
     pub fn current_count(&self, tool: &str, principal: Option<&str>, window: Duration) -> usize {
         let now = self.shared.clock.monotonic();
+        let current = self.shared.current();
+        let tool = current.guard.counted_as(tool);
         self.shared.limiter.count(now, key(tool, principal), window)
     }
 
     /// Forgets the calls to a tool: those of a principal, or those counted together.
     pub fn reset_count(&self, tool: &str, principal: Option<&str>) {
+        let current = self.shared.current();
+        let tool = current.guard.counted_as(tool);
         self.shared.limiter.reset(key(tool, principal));
     }
 
@@ -421,6 +453,17 @@ impl LiveGuard {
     #[must_use]
     pub fn names_tool(&self, tool: &str) -> bool {
         self.shared.parts().policy.has_tool(tool)
+    }
+
+    /// From now on, principals that behave as a rule describes raise alerts.
+    pub fn set_misuse_rules(&self, rules: MisuseRules) {
+        self.shared.misuse.set_rules(rules);
+    }
+
+    /// Every alert on misuse that is raised from now on.
+    #[must_use]
+    pub fn subscribe_misuse(&self) -> broadcast::Receiver<Arc<MisuseAlert>> {
+        self.shared.misuse.subscribe()
     }
 
     /// Counts and puts down that somebody came with the session of somebody else.
@@ -433,6 +476,19 @@ impl LiveGuard {
             ..Call::default()
         };
         let detail = object(json!({"owner": owner}));
+        shared.note(&shared.current(), &call, Event::Escalation { code, detail });
+    }
+
+    /// Counts and records that a credential named a principal that belongs to another source.
+    pub fn note_taken_name(&self, principal: &str, source: &str) {
+        let shared = &self.shared;
+        let code = "principal_taken";
+        shared.metrics.escalation(code);
+        let call = Call {
+            principal: "",
+            ..Call::default()
+        };
+        let detail = object(json!({"claimed": principal, "source": source}));
         shared.note(&shared.current(), &call, Event::Escalation { code, detail });
     }
 

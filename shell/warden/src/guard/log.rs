@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use toolwarden_guard::{Durability, Guard};
 use toolwarden_store::StoreError;
 
-use super::audit::{AuditError, AuditOptions, AuditWriter, Health, Ticket};
+use super::audit::{AuditError, AuditOptions, AuditWriter, Health, StoreUsage, Ticket};
 use super::entry::Entry;
 
 /// Where entries are put down.
@@ -57,6 +57,22 @@ impl Log {
         match self {
             Self::Recent(_) => None,
             Self::Kept(writer) => Some(writer.health()),
+        }
+    }
+
+    /// How many bytes the store of a log may take; nothing for a log in memory.
+    pub fn set_quota(&self, bytes: u64) {
+        if let Self::Kept(writer) = self {
+            writer.set_quota(bytes);
+        }
+    }
+
+    /// How much the store of a log takes; none for a log in memory.
+    #[must_use]
+    pub fn usage(&self) -> Option<StoreUsage> {
+        match self {
+            Self::Recent(_) => None,
+            Self::Kept(writer) => Some(writer.usage()),
         }
     }
 

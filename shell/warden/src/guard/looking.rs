@@ -13,6 +13,7 @@ use toolwarden_guard::{
 
 use super::live::{Call, LiveGuard};
 use super::remedy::{Client, remedy};
+use super::roles::CallerClaims;
 
 /// A session that is open, as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,10 +62,17 @@ impl LiveGuard {
     /// Every group, and what a principal may do with it under the present circumstances.
     #[must_use]
     pub fn groups(&self, principal: &str) -> Vec<GroupSummary> {
+        self.groups_for(principal, None)
+    }
+
+    /// As [`Self::groups`], for a caller whose credential says more than its name.
+    #[must_use]
+    pub fn groups_for(&self, principal: &str, claims: Option<&CallerClaims>) -> Vec<GroupSummary> {
         let shared = &self.shared;
-        let current = shared.current();
+        let current = shared.current_with(claims);
         let call = Call {
             principal,
+            claims,
             ..Call::default()
         };
         let standing = shared.standing(&current.guard, &call, shared.clock.monotonic());
@@ -89,14 +97,20 @@ impl LiveGuard {
         tool: &str,
         groups: Option<RequestedGroups>,
     ) -> Explanation {
-        let call = Call {
+        self.why_not_call(&Call {
             tool,
             principal,
             session,
             groups,
             ..Call::default()
-        };
-        let mut steps = self.explain(&call);
+        })
+    }
+
+    /// As [`Self::why_not`], for a call whose arguments do not matter.
+    #[must_use]
+    pub fn why_not_call(&self, call: &Call<'_>) -> Explanation {
+        let (principal, tool) = (call.principal, call.tool);
+        let mut steps = self.explain(call);
         for step in &mut steps {
             // There are no arguments to hold to the schema.
             if step.gate == Gate::Input && !is_broken(step) {
@@ -112,7 +126,7 @@ impl LiveGuard {
             .iter()
             .find_map(|it| it.outcome.as_ref()?.as_ref().err());
         let (reason, remedy) = match denial {
-            Some(denial) => self.refusal(&call, denial),
+            Some(denial) => self.refusal(call, denial),
             None => (
                 format!("'{principal}' sees '{tool}' and may call it"),
                 "Nothing needs to change.".to_owned(),
@@ -130,7 +144,7 @@ impl LiveGuard {
     /// Why a call is refused, and what can be changed.
     fn refusal(&self, call: &Call<'_>, denial: &Denial) -> (String, String) {
         let shared = &self.shared;
-        let current = shared.current();
+        let current = shared.current_for(call);
         let guard = &current.guard;
         let tool = call.tool;
         if denial.code == Code::UnknownTool

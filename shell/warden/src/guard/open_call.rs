@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{Fault, INITIAL_STATE, OutputMode, Permit};
+use toolwarden_guard::{BoundValues, Fault, INITIAL_STATE, OutputMode, Permit};
 
 use super::audit::Ticket;
 use super::deciding::Trail;
 use super::deciding::between;
 use super::entry::{Ending, EntryId, Event};
 use super::live::{Call, LiveGuard};
-use super::sessions::{Moved, Transition, Whose};
+use super::roles::CallerClaims;
+use super::sessions::{Moved, StateClaim, Transition, Whose};
 
 /// A permitted call whose outcome is still to be told. One that is dropped without is put down as
 /// abandoned, and moves no session.
@@ -23,8 +24,13 @@ pub struct OpenCall {
     id: EntryId,
     principal: Box<str>,
     session: Option<Box<str>>,
+    claims: Option<CallerClaims>,
     /// The state in which the call was permitted.
     state: Arc<str>,
+    /// The single-use state that it has to itself.
+    claim: Option<StateClaim>,
+    /// What calls in the state it leads to have to repeat.
+    bound: BoundValues,
     began: u64,
     latency: Duration,
 }
@@ -49,12 +55,16 @@ const MAX_ERROR: usize = 500;
 
 impl OpenCall {
     pub(super) fn new(guard: &LiveGuard, permit: Permit, call: &Call<'_>, trail: Trail) -> Self {
+        let bound = permit.binds(&call.arguments);
         Self {
             guard: guard.clone(),
+            claim: trail.claim,
+            bound,
             permit: Some(permit),
             id: trail.id,
             principal: call.principal.into(),
             session: call.session.map(Box::from),
+            claims: call.claims.cloned(),
             state: trail.state.unwrap_or_else(|| INITIAL_STATE.into()),
             began: trail.ended,
             latency: trail.latency,
@@ -155,6 +165,23 @@ impl OpenCall {
     /// Lets go of a call that was not permitted after all.
     pub(super) fn withdraw(mut self) {
         self.permit = None;
+        self.give_back();
+    }
+
+    /// The call was not made: nothing was sent to whoever would carry it out. A single-use state that it
+    /// had to itself is free again.
+    pub fn not_sent(mut self, error: &dyn fmt::Display) {
+        self.give_back();
+        self.failed(error);
+    }
+
+    /// Frees the single-use state that the call had to itself.
+    pub(super) fn give_back(&mut self) {
+        let whose = Whose {
+            principal: &self.principal,
+            session: self.session.as_deref().unwrap_or_default(),
+        };
+        self.guard.shared.release_state(whose, self.claim.take());
     }
 
     /// The call begins now.
@@ -183,7 +210,7 @@ impl OpenCall {
     fn move_on(&self, permit: &Permit) -> Option<Ticket> {
         let next = permit.next_state()?;
         let shared = &self.guard.shared;
-        let current = shared.current();
+        let current = shared.current_with(self.claims.as_ref());
         let step = Transition {
             tool: Arc::clone(permit.tool()),
             from: Arc::clone(&self.state),
@@ -198,9 +225,13 @@ impl OpenCall {
         let at = shared.moment(&current.guard, shared.clock.monotonic());
         let initial = current.guard.initial_state(&self.principal).cloned();
         let initial = initial.unwrap_or_else(|| INITIAL_STATE.into());
-        let moved = shared.sessions.advance(whose, &initial, step, at);
+        let step = (step, self.bound.clone());
+        let moved = shared
+            .sessions
+            .advance(whose, &initial, step, self.claim, at);
         let code = match moved {
             Moved::Already => return None,
+            Moved::Renewed => return Some(self.renewed(permit, from, to)),
             Moved::Taken { after } => {
                 let step = (&**permit.tool(), &*from, &*to);
                 shared.metrics.transition(&current.guard, step, after);
@@ -219,6 +250,11 @@ impl OpenCall {
         Some(self.note(permit, Event::Transition { from, to, code }))
     }
 
+    fn renewed(&self, permit: &Permit, from: Arc<str>, to: Arc<str>) -> Ticket {
+        let code = "renewed";
+        self.note(permit, Event::Transition { from, to, code })
+    }
+
     fn note(&self, permit: &Permit, event: Event) -> Ticket {
         let shared = &self.guard.shared;
         let call = Call {
@@ -234,7 +270,11 @@ impl OpenCall {
 impl Ending {
     /// A failure, in the tool's words.
     pub(super) fn failed(error: &dyn fmt::Display) -> Self {
-        let error = error.to_string().chars().take(MAX_ERROR).collect();
+        let error = error.to_string();
+        let error = toolwarden_mcp::masked(&error)
+            .chars()
+            .take(MAX_ERROR)
+            .collect();
         Self::Failed { error }
     }
 }

@@ -36,13 +36,20 @@ pub(super) fn remedy(
         Code::MissingPermissions => case.about_permissions(),
         Code::Allowed
         | Code::UnknownTool
+        | Code::NotOffered
+        | Code::MalformedName
         | Code::Quarantined
+        | Code::GroupsBeyondSession
         | Code::UnknownGroup
         | Code::GroupOff
         | Code::DeniedByRule
+        | Code::StateUsed
         | Code::RateLimited
         | Code::RateCapacity
         | Code::InvalidInput
+        | Code::NumberOutOfRange
+        | Code::KeyCase
+        | Code::ApprovalMismatch
         | Code::BrokenSchema
         | Code::TooManySessions
         | Code::AuditUnavailable => denial.remedy().to_owned(),

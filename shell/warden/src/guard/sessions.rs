@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
-use toolwarden_guard::{Guard, RequestedGroups};
+use toolwarden_guard::{BoundValues, Guard, RequestedGroups};
 
 use super::looking::SessionSummary;
 
@@ -42,6 +42,12 @@ pub struct Session {
     entered: u64,
     pub(crate) started: u64,
     used: u64,
+    /// How often it came into a state, its own or another.
+    entries: u64,
+    /// Whether the one call was permitted that its state allows, where it allows one.
+    state_used: bool,
+    /// What calls in its state have to repeat.
+    bound: BoundValues,
     /// Whether its state is more than the one every session of its principal starts in.
     settled: bool,
 }
@@ -61,8 +67,30 @@ pub(crate) enum Start {
 pub(crate) struct Found {
     pub(crate) state: Arc<str>,
     pub(crate) groups: RequestedGroups,
+    /// Whether the one call was permitted that its state allows.
+    pub(crate) state_used: bool,
+    /// What calls in its state have to repeat.
+    pub(crate) bound: BoundValues,
     /// Whether it is too late for its client to name the state it starts in.
     pub(crate) started: bool,
+}
+
+/// That a call has a single-use state of a session to itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StateClaim {
+    started: u64,
+    entries: u64,
+}
+
+/// What became of the wish to use a single-use state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claiming {
+    /// The call has it.
+    Taken(StateClaim),
+    /// Another call had it, or the session has left the state.
+    Used,
+    /// There are too many sessions to hold one more.
+    Full,
 }
 
 /// One change of a session's state.
@@ -100,6 +128,8 @@ pub(crate) enum Moved {
     Taken { after: Duration },
     /// The session is in that state already.
     Already,
+    /// The session is in that state already, and has entered it again.
+    Renewed,
     /// The session is no longer in the state the call was permitted in.
     Elsewhere,
     /// There are too many sessions to hold one more.
@@ -159,6 +189,8 @@ impl Sessions {
         fresh.then(|| Found {
             state: Arc::clone(&session.state),
             groups: session.groups.clone(),
+            state_used: session.state_used,
+            bound: session.bound.clone(),
             started: session.settled,
         })
     }
@@ -202,7 +234,8 @@ impl Sessions {
         &self,
         whose: Whose<'_>,
         initial: &Arc<str>,
-        step: Transition,
+        (step, bound): (Transition, BoundValues),
+        claim: Option<StateClaim>,
         at: Moment,
     ) -> Moved {
         let Some(mut shard) = self.shard(whose) else {
@@ -219,8 +252,37 @@ impl Sessions {
             }
         }
         match shard.fresh(whose, at) {
-            Some(session) => session.advance(step, at.now),
+            Some(session) => session.advance(step, bound, claim, at.now),
             None => Moved::Full,
+        }
+    }
+
+    /// Gives a call the single-use state that its session is in, unless another call had it. A session that
+    /// is not open starts in that state.
+    pub(crate) fn claim(&self, whose: Whose<'_>, state: &Arc<str>, at: Moment) -> Claiming {
+        let Some(mut shard) = self.shard(whose) else {
+            return Claiming::Full;
+        };
+        if shard.fresh(whose, at).is_none() {
+            let start = Start::Initial(Arc::clone(state));
+            let session = Session::new(RequestedGroups::Default, start, at);
+            if !self.insert(&mut shard, whose, session, at) {
+                return Claiming::Full;
+            }
+        }
+        match shard.fresh(whose, at) {
+            Some(session) => session.claim(state),
+            None => Claiming::Full,
+        }
+    }
+
+    /// Gives a single-use state back that a call did not use.
+    pub(crate) fn release(&self, whose: Whose<'_>, claim: StateClaim, at: Moment) {
+        if let Some(mut shard) = self.shard(whose)
+            && let Some(session) = shard.fresh(whose, at)
+            && session.is_of(claim)
+        {
+            session.state_used = false;
         }
     }
 
@@ -317,6 +379,9 @@ impl Session {
             entered: at.now,
             started: at.now,
             used: at.now,
+            entries: 0,
+            state_used: false,
+            bound: BoundValues::default(),
             settled,
         }
     }
@@ -325,6 +390,10 @@ impl Session {
         if !self.settled {
             self.settled = true;
             self.initial_state = Arc::clone(&state);
+            if self.state != state {
+                self.entries += 1;
+                self.state_used = false;
+            }
             self.state = state;
             self.entered = now;
         }
@@ -349,16 +418,47 @@ impl Session {
         u128::from(now.saturating_sub(self.used)) <= idle.as_nanos()
     }
 
-    fn advance(&mut self, step: Transition, now: u64) -> Moved {
+    fn claim(&mut self, state: &Arc<str>) -> Claiming {
+        if self.state_used || self.state != *state {
+            return Claiming::Used;
+        }
+        self.state_used = true;
+        // The client can no longer name another state to start in: it would free the claim.
+        self.settled = true;
+        Claiming::Taken(StateClaim {
+            started: self.started,
+            entries: self.entries,
+        })
+    }
+
+    fn is_of(&self, claim: StateClaim) -> bool {
+        (self.started, self.entries) == (claim.started, claim.entries)
+    }
+
+    fn advance(
+        &mut self,
+        step: Transition,
+        bound: BoundValues,
+        claim: Option<StateClaim>,
+        now: u64,
+    ) -> Moved {
         self.used = now;
         self.settled = true;
         if self.state == step.to {
-            return Moved::Already;
+            // Only a call that was made in this state and did not use it up enters it again: one that was
+            // permitted before would renew what it has led to already.
+            if step.from != step.to || claim.is_some() || (!self.state_used && self.bound == bound)
+            {
+                return Moved::Already;
+            }
+            self.enter(bound);
+            return Moved::Renewed;
         }
         if self.state != step.from {
             return Moved::Elsewhere;
         }
         self.state = Arc::clone(&step.to);
+        self.enter(bound);
         let after = Duration::from_nanos(now.saturating_sub(self.entered));
         self.entered = now;
         if self.transitions.len() == MAX_TRANSITIONS {
@@ -366,6 +466,15 @@ impl Session {
         }
         self.transitions.push_back(step);
         Moved::Taken { after }
+    }
+}
+
+impl Session {
+    /// Begins its state anew.
+    fn enter(&mut self, bound: BoundValues) {
+        self.entries += 1;
+        self.state_used = false;
+        self.bound = bound;
     }
 }
 

@@ -51,8 +51,12 @@ impl LiveGuard {
             on_failure,
         } = shared.weigh(call);
         let answer = answer.map(|permit| OpenCall::new(self, permit, call, trail));
-        let (answer, ticket) = match shared.log.begin(entry) {
-            Ok(ticket) => (answer, ticket),
+        if let Some(entry) = &entry {
+            shared.misuse.observe(entry);
+        }
+        let begun = entry.map(|entry| shared.log.begin(entry)).transpose();
+        let (answer, ticket) = match begun {
+            Ok(ticket) => (answer, ticket.unwrap_or_else(Ticket::settled)),
             Err(error) => {
                 let denial = shared.unrecorded(on_failure, &error);
                 (refused(answer, denial), Ticket::settled())
@@ -131,9 +135,16 @@ impl OpenCall {
         self.end_soon(Ending::failed(error))
     }
 
+    /// As [`Self::not_sent`].
+    pub fn not_sent_soon(mut self, error: &dyn fmt::Display) -> Settling {
+        self.give_back();
+        self.end_soon(Ending::failed(error))
+    }
+
     /// The tool asks for more before it can answer. The session stays where it is; the answer to what
-    /// the tool asks is another call.
-    pub fn suspended_soon(self) -> Settling {
+    /// the tool asks is another call, which has a single-use state to itself again.
+    pub fn suspended_soon(mut self) -> Settling {
+        self.give_back();
         self.end_soon(Ending::Suspended)
     }
 

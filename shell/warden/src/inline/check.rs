@@ -3,21 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use toolwarden_drift::text::{Finding, scan};
-use toolwarden_drift::{ChangeType, Options, ToolDrift, shadowing};
-use toolwarden_store::{Approval, NewBaseline, Origin, ServerKey};
+use serde_json::value::RawValue;
 
-use super::desk::{Desk, server_key, summarize};
+use tokio::sync::oneshot;
+use toolwarden_drift::text::{Finding, scan};
+use toolwarden_drift::{ChangeType, ToolDrift, shadowing};
+use toolwarden_model::Fingerprint;
+use toolwarden_store::{Approval, NewBaseline, Origin, PinsRevision, ServerKey, Store};
+
+use super::desk::{Desk, Job, server_key, summarize};
 use super::error::WatchError;
 use super::list::{ReadList, tool_name};
 use super::notice::Figure;
 use super::seen::{Checked, SeenList, ToolFinding, Treatment};
-use super::treat::{is_suspicious, treatments};
+use super::treat::{is_suspicious, treatments, withholds};
 use crate::judge::{Judged, judge};
 use crate::observation::INSTRUCTIONS;
 use crate::pins::{Pin, Pins};
 use crate::record::{Recorded, Recording, record};
-use crate::settings::OnDrift;
+use crate::settings::{OnDrift, Trust, WatchSettings};
 use crate::{Observation, UNKNOWN_VERSION};
 
 /// The most variants of one server: what clients say of themselves is theirs to choose.
@@ -25,67 +29,169 @@ const MOST_VARIANTS: usize = 64;
 /// The most variants that are remembered because they are offered what all are.
 const MOST_PLAIN_VARIANTS: usize = 4_096;
 
+/// How often a list is compared again because pins changed meanwhile.
+const MOST_ATTEMPTS: u32 = 3;
+
+/// Where the answer to a check goes.
+pub(super) type Reply = oneshot::Sender<Result<Arc<Checked>, WatchError>>;
+
+/// What a list was found to be, and what was kept of it.
+type Held = (ReadList, Judged, Recorded);
+
+/// A list that waits for its answer.
+pub(super) struct PendingCheck {
+    seen: SeenList,
+    fingerprint: Fingerprint,
+    reply: Reply,
+    attempts: u32,
+}
+
+impl PendingCheck {
+    fn answer(self, answer: Result<Arc<Checked>, WatchError>) {
+        // The caller may have gone.
+        let _unheard = self.reply.send(answer);
+    }
+}
+
+/// What there is to do about a list.
+enum Plan {
+    /// Nothing: clients of this variant are offered what all are.
+    Plain,
+    /// It is held to its pins without a comparison.
+    AtOnce,
+    /// Definitions have to be compared.
+    Compare,
+}
+
 impl Desk {
-    pub(super) fn check(&mut self, seen: SeenList) -> Result<Arc<Checked>, WatchError> {
-        let fingerprint = seen.fingerprint();
-        if let Some(answer) = self.answer(&seen, fingerprint) {
+    /// Checks a list. One that needs no comparison is answered at once; another is compared by a thread
+    /// of the pool, and answered when that is done.
+    pub(super) fn check(&mut self, seen: SeenList, reply: Reply) {
+        let pending = PendingCheck {
+            fingerprint: seen.fingerprint(),
+            seen,
+            reply,
+            attempts: 0,
+        };
+        if let Some(answer) = self.answer(&pending.seen, pending.fingerprint) {
             self.figures.count(Figure::Known);
-            return Ok(answer);
+            pending.answer(Ok(answer));
+            return;
         }
-        self.poll()?;
-        let (read, judged, recorded) = self.hold(&seen)?;
-        self.figures.count(Figure::Judged);
-        self.tell(&seen.key(), &judged.drift.tools, &recorded);
-        let checked = Arc::new(told(&seen, &read, judged, &recorded));
-        self.remember(seen, fingerprint, &read, &checked);
-        // What was pinned just now is news to others, and this answer is not asked for again: the
-        // next one is of the new pins.
-        self.pinned()?;
-        Ok(checked)
+        if let Err(error) = self.start(pending) {
+            self.figures.count(Figure::Failure);
+            let (pending, error) = *error;
+            pending.answer(Err(error));
+        }
     }
 
-    /// Judges a list and keeps what is found, by pins that nobody replaced in between.
-    fn hold(&mut self, seen: &SeenList) -> Result<(ReadList, Judged, Recorded), WatchError> {
-        let key = seen.key();
-        let approval = self.approval();
-        if seen.variant.is_some() && self.is_plain_variant(seen, &key)? {
-            return Ok((ReadList::new(false), Judged::default(), Recorded::default()));
-        }
-        if seen.variant.is_some() {
-            self.prepare_variant(seen, &key, &approval)?;
-        }
-        let recording = Recording {
-            approval: &approval,
-            version: UNKNOWN_VERSION,
-            // Also where not everything was seen: what comes later is new.
-            seal: true,
-            alert_on: &ChangeType::ALL,
-            alert_on_equivalent: false,
-            wanted: &[],
+    /// Holds a list to its pins, here or on another thread.
+    fn start(&mut self, pending: PendingCheck) -> Result<(), Box<(PendingCheck, WatchError)>> {
+        let seen = &pending.seen;
+        let failed = match self.prepare(seen) {
+            Ok(Plan::Plain) => {
+                let nothing = (ReadList::new(false), Judged::default(), Recorded::default());
+                self.conclude(pending, Ok(nothing));
+                return Ok(());
+            }
+            Ok(Plan::AtOnce) => {
+                let held = hold(&self.store, seen, &self.approval());
+                self.conclude(pending, held);
+                return Ok(());
+            }
+            Ok(Plan::Compare) => {
+                let server = seen.server.clone();
+                if self.comparisons.has_room(&server) {
+                    return self.compare(&server, pending);
+                }
+                WatchError::Busy { server }
+            }
+            Err(error) => error,
         };
-        loop {
-            let pins = Pins::of_store(&self.store, &key)?;
-            let mut read = ReadList::new(seen.whole);
-            for (place, tool) in seen.tools.iter().enumerate() {
-                read.add_tool(place, tool, &pins);
+        Err(Box::new((pending, failed)))
+    }
+
+    fn compare(
+        &self,
+        server: &str,
+        pending: PendingCheck,
+    ) -> Result<(), Box<(PendingCheck, WatchError)>> {
+        let (revision, approval, jobs) = (self.revision, self.approval(), self.jobs.clone());
+        let comparison = Box::new(move |store: &Store| {
+            let held = hold(store, &pending.seen, &approval);
+            let Some(jobs) = jobs.upgrade() else {
+                return;
+            };
+            let job: Job = Box::new(move |desk| desk.conclude_compared(pending, revision, held));
+            // The watch may have ended.
+            let _unheard = jobs.blocking_send(job);
+        });
+        // Room was made sure of, and only this thread adds to the queue.
+        self.comparisons.submit(server, comparison);
+        Ok(())
+    }
+
+    /// What there is to do about a list that is not known.
+    fn prepare(&mut self, seen: &SeenList) -> Result<Plan, WatchError> {
+        self.poll()?;
+        let key = seen.key();
+        if seen.variant.is_some() {
+            if self.is_plain_variant(seen, &key)? {
+                return Ok(Plan::Plain);
             }
-            if let Some(instructions) = &seen.instructions {
-                read.add_instructions(instructions);
-            }
-            read.listing
-                .unchanged
-                .extend(seen.unchanged.iter().cloned());
-            let mut judged = judge(&pins, &mut read.listing, &Options::default(), &[])?;
-            set_aside(&mut judged, &read, seen.settings.on_finding);
-            let recorded = record(&self.store, &pins, &read.listing, &judged, &recording)?;
-            if recorded.overtaken {
-                continue;
-            }
-            if seen.variant.is_some() && !pins.sealed {
-                self.store.keep_server(&key, true, approval.at)?;
-            }
-            return Ok((read, judged, recorded));
+            self.prepare_variant(seen, &key, &self.approval())?;
         }
+        // Lists of one server are judged in the order they were seen.
+        if self.comparisons.is_busy(&seen.server) {
+            return Ok(Plan::Compare);
+        }
+        let pins = Pins::of_store(&self.store, &key)?;
+        let is_pinned = |tool: &RawValue| pins.holds(tool.get()).is_some();
+        if pins.known && !seen.tools.iter().all(|tool| is_pinned(tool)) {
+            return Ok(Plan::Compare);
+        }
+        Ok(Plan::AtOnce)
+    }
+
+    /// Answers a list that was compared, unless pins changed meanwhile: then it is compared again.
+    fn conclude_compared(
+        &mut self,
+        mut pending: PendingCheck,
+        revision: PinsRevision,
+        held: Result<Held, WatchError>,
+    ) {
+        let is_current = self.poll().is_ok() && self.revision == revision;
+        let registered = matches!(&held, Ok((_, _, recorded)) if !recorded.registered.is_empty());
+        if is_current || registered || pending.attempts >= MOST_ATTEMPTS {
+            self.conclude(pending, held);
+            return;
+        }
+        // What was raised stays raised; who waits for alerts hears of them now.
+        if let Ok((_, judged, recorded)) = &held {
+            self.tell(&pending.seen.key(), &judged.drift.tools, recorded);
+        }
+        pending.attempts += 1;
+        if let Err(error) = self.start(pending) {
+            let (pending, error) = *error;
+            pending.answer(Err(error));
+        }
+    }
+
+    fn conclude(&mut self, pending: PendingCheck, held: Result<Held, WatchError>) {
+        let answer = held.and_then(|(read, judged, recorded)| {
+            let seen = pending.seen;
+            self.figures.count(Figure::Judged);
+            self.tell(&seen.key(), &judged.drift.tools, &recorded);
+            self.look_around(&seen.key(), &read, &recorded.registered)?;
+            let checked = Arc::new(told(&seen, &read, judged, &recorded));
+            self.remember(seen, pending.fingerprint, &read, &checked);
+            // What was pinned just now is news to others, and this answer is not asked for again: the
+            // next one is of the new pins.
+            self.pinned()?;
+            Ok(checked)
+        });
+        // The caller may have gone.
+        let _unheard = pending.reply.send(answer);
     }
 
     /// Whether a variant of clients is offered just what the gateway is. Nothing is kept of such a variant
@@ -171,9 +277,49 @@ impl Desk {
     }
 }
 
+/// Judges a list and keeps what is found, by pins that did not change in between.
+fn hold(store: &Store, seen: &SeenList, approval: &Approval) -> Result<Held, WatchError> {
+    let key = seen.key();
+    let recording = Recording {
+        approval,
+        version: UNKNOWN_VERSION,
+        // Also where not everything was seen: what comes later is new.
+        seal: true,
+        alert_on: &ChangeType::ALL,
+        alert_on_equivalent: false,
+        wanted: &[],
+    };
+    let options = seen.settings.comparison_time().options();
+    loop {
+        let pins = Pins::of_store(store, &key)?;
+        let mut read = ReadList::new(seen.whole);
+        for (place, tool) in seen.tools.iter().enumerate() {
+            read.add_tool(place, tool, &pins);
+        }
+        if let Some(instructions) = &seen.instructions {
+            read.add_instructions(instructions);
+        }
+        read.listing
+            .unchanged
+            .extend(seen.unchanged.iter().cloned());
+        let mut judged = judge(&pins, &mut read.listing, &options, &[])?;
+        set_aside(&mut judged, &read, &seen.settings);
+        let is_reviewed = seen.settings.trust != Trust::Review || !pins.tools.is_empty();
+        read.is_unreviewed = !is_reviewed && !read.listing.observed.is_empty();
+        let recorded = record(store, &pins, &read.listing, &judged, &recording)?;
+        if recorded.overtaken {
+            continue;
+        }
+        if seen.variant.is_some() && !pins.sealed {
+            store.keep_server(&key, true, approval.at)?;
+        }
+        return Ok((read, judged, recorded));
+    }
+}
+
 /// Tools seen for the first time that are not to be pinned: those that share a name, and those whose
-/// text speaks against them. They are drift, so that somebody has to approve them.
-fn set_aside(judged: &mut Judged, read: &ReadList, on_finding: OnDrift) {
+/// text speaks against them; with `trust: review` all. They are drift, so that they wait for approval.
+fn set_aside(judged: &mut Judged, read: &ReadList, settings: &WatchSettings) {
     let mut aside: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
     let newcomers: BTreeSet<&String> = judged.newcomers.iter().collect();
     for seen in &read.listing.observed {
@@ -181,9 +327,9 @@ fn set_aside(judged: &mut Judged, read: &ReadList, on_finding: OnDrift) {
             continue;
         }
         let findings = scan(seen.definition());
-        let is_bad = on_finding != OnDrift::Serve && findings.iter().any(is_suspicious);
+        let is_bad = settings.on_finding != OnDrift::Serve && findings.iter().any(withholds);
         let is_doubled = read.doubled.contains(&seen.name);
-        if is_bad || is_doubled {
+        if is_bad || is_doubled || settings.trust == Trust::Review {
             let known = aside.entry(seen.name.clone()).or_default();
             known.extend(findings);
             if is_doubled {

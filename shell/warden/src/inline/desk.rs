@@ -13,6 +13,8 @@ use toolwarden_drift::{ToolDrift, document};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{PinsRevision, Raised, ServerKey, Store, StoreError};
 
+use super::comparisons::{Comparison, Comparisons};
+use super::error::WatchError;
 use super::list::ReadList;
 use super::notice::{Figure, Figures, RaisedNotice};
 use super::options::InlineOptions;
@@ -39,11 +41,13 @@ pub(super) struct Desk {
     pub(super) plain_variants: BTreeSet<ServerKey>,
     /// When the results of a tool were last held to their shape.
     pub(super) looked: BTreeMap<(String, String), u64>,
-    revision: PinsRevision,
+    pub(super) revision: PinsRevision,
     data_version: i64,
     wrote: bool,
     revisions: watch::Sender<u64>,
     notices: broadcast::Sender<Arc<RaisedNotice>>,
+    pub(super) jobs: mpsc::WeakSender<Job>,
+    pub(super) comparisons: Comparisons,
 }
 
 /// What is remembered of a server.
@@ -69,8 +73,8 @@ impl Desk {
         store: Store,
         options: InlineOptions,
         figures: Arc<Figures>,
-        revisions: watch::Sender<u64>,
-        notices: broadcast::Sender<Arc<RaisedNotice>>,
+        (revisions, notices): (watch::Sender<u64>, broadcast::Sender<Arc<RaisedNotice>>),
+        (jobs, comparisons): (mpsc::WeakSender<Job>, Comparisons),
     ) -> Result<Self, StoreError> {
         store.set_patience(options.patience)?;
         let data_version = store.data_version()?;
@@ -87,6 +91,8 @@ impl Desk {
             wrote: false,
             revisions,
             notices,
+            jobs,
+            comparisons,
         })
     }
 
@@ -122,6 +128,16 @@ impl Desk {
             self.figures.count(Figure::Failure);
             self.forget();
         }
+    }
+
+    /// Has definitions of a server compared by another thread.
+    pub(super) fn submit(&self, server: &str, comparison: Comparison) -> Result<(), WatchError> {
+        if self.comparisons.submit(server, comparison) {
+            return Ok(());
+        }
+        Err(WatchError::Busy {
+            server: server.to_owned(),
+        })
     }
 
     /// Notices pins and approvals that are new, whoever made them.

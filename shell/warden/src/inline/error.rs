@@ -21,6 +21,14 @@ pub enum WatchError {
     /// The watch gave no answer: it was closed, or failed on this question.
     #[error("the watch gave no answer")]
     Unanswered,
+    /// Too many lists of a server wait to be compared.
+    #[error(
+        "too many lists of server `{server}` wait to be compared with its pins; ask again in a few seconds"
+    )]
+    Busy {
+        /// The server.
+        server: String,
+    },
     /// No server of this name is known.
     #[error("no server is called `{name}`{suggestion}")]
     NoSuchServer {

@@ -1,27 +1,67 @@
 //! Holds what tools returned to the shape of earlier results.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use toolwarden_drift::text::Weight;
-use toolwarden_drift::{ChangeType, Class, Options, Severity};
+use toolwarden_drift::{ChangeType, Class, Severity};
 use toolwarden_model::Fingerprint;
-use toolwarden_store::{NewAlert, ServerKey, Store};
+use toolwarden_store::{Approval, NewAlert, ServerId, ServerKey, Store};
 
-use super::desk::{Desk, server_key};
+use super::desk::{Desk, Job, server_key};
 use super::error::WatchError;
 use super::list::ReadList;
 use super::notice::{Figure, RaisedNotice, ResultFinding};
 use crate::UNKNOWN_VERSION;
-use crate::judge::judge;
+use crate::comparison::ComparisonTime;
+use crate::judge::{Judged, judge};
 use crate::observation::Observation;
 use crate::pins::Pins;
 use crate::pool::pool;
-use crate::record::{Recording, record};
+use crate::record::{Recorded, Recording, record};
 use crate::results::Results;
 
 /// Results by server and tool.
 pub(super) type Batch = BTreeMap<String, BTreeMap<String, Results>>;
+
+/// Something that is dropped once everything before it is kept.
+pub(super) type Kept = Arc<Option<KeptSignal>>;
+
+/// Reports when it is dropped.
+#[derive(Debug)]
+pub(super) struct KeptSignal(Option<oneshot::Sender<()>>);
+
+impl KeptSignal {
+    pub(super) const fn new(done: oneshot::Sender<()>) -> Self {
+        Self(Some(done))
+    }
+}
+
+impl Drop for KeptSignal {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            // The caller may have gone.
+            let _unheard = done.send(());
+        }
+    }
+}
+
+/// Results that are about to be held to their shape.
+struct PendingResults {
+    key: ServerKey,
+    /// The tools the results are of.
+    wanted: Vec<String>,
+    /// Their definitions, as they were seen last.
+    texts: Vec<Box<RawValue>>,
+    time: ComparisonTime,
+    approval: Approval,
+}
+
+/// What results were found to be, and what was kept of it.
+type HeldResults = (Option<ServerId>, Judged, Recorded);
 
 /// What the results of a tool are taken in beside.
 #[derive(Debug, Default)]
@@ -64,7 +104,7 @@ impl Desk {
     }
 
     /// Takes in results of every server. What cannot be kept is counted and lost.
-    pub(super) fn take(&mut self, batch: Batch) {
+    pub(super) fn take(&mut self, batch: Batch, kept: &Kept) {
         for (server, results) in batch {
             let mut by_source: BTreeMap<ServerKey, BTreeMap<String, Results>> = BTreeMap::new();
             for (tool, results) in results {
@@ -74,7 +114,7 @@ impl Desk {
                 }
             }
             for (key, results) in by_source {
-                if self.take_results(&key, results).is_err() {
+                if self.take_results(&key, results, kept).is_err() {
                     self.figures.count(Figure::Failure);
                 }
             }
@@ -85,6 +125,7 @@ impl Desk {
         &mut self,
         key: &ServerKey,
         mut results: BTreeMap<String, Results>,
+        kept: &Kept,
     ) -> Result<(), WatchError> {
         let Some(known) = self.servers.get(key) else {
             return Ok(());
@@ -102,39 +143,55 @@ impl Desk {
             return Ok(());
         }
         let wanted: Vec<String> = results.keys().cloned().collect();
-        let recording = Recording {
-            approval: &approval,
-            version: UNKNOWN_VERSION,
-            seal: false,
-            alert_on: &ChangeType::ALL,
-            alert_on_equivalent: false,
-            wanted: &wanted,
+        let texts = wanted.iter().filter_map(|tool| known.texts.get(tool));
+        let is_pinned = |text: &RawValue| pins.holds(text.get()).is_some();
+        let needs_comparison = !texts.clone().all(|text| is_pinned(text));
+        let time = known.settings.as_ref().map(|it| it.comparison_time());
+        let pending = PendingResults {
+            key: key.clone(),
+            texts: texts.cloned().collect(),
+            wanted,
+            time: time.unwrap_or_default(),
+            approval,
         };
-        let (server_id, judged, recorded) = loop {
-            let pins = Pins::of_tools(&self.store, key, wanted.iter().map(String::as_str))?;
-            let mut read = ReadList::new(false);
-            for (place, tool) in wanted.iter().enumerate() {
-                if let Some(text) = known.texts.get(tool) {
-                    read.add_tool(place, text, &pins);
+        if !needs_comparison {
+            let held = hold_results(&self.store, &pending, results)?;
+            return self.conclude_results(&pending, &held);
+        }
+        let (jobs, kept) = (self.jobs.clone(), Arc::clone(kept));
+        let comparison = Box::new(move |store: &Store| {
+            let held = hold_results(store, &pending, results);
+            let Some(jobs) = jobs.upgrade() else {
+                return;
+            };
+            let job: Job = Box::new(move |desk| {
+                let done = held.and_then(|held| desk.conclude_results(&pending, &held));
+                if done.is_err() {
+                    desk.figures.count(Figure::Failure);
                 }
-            }
-            read.listing.results = std::mem::take(&mut results);
-            let judged = judge(&pins, &mut read.listing, &Options::default(), &[])?;
-            let recorded = record(&self.store, &pins, &read.listing, &judged, &recording)?;
-            if !recorded.overtaken {
-                break (pins.server.map(|it| it.id), judged, recorded);
-            }
-            results = read.listing.results;
-        };
-        self.tell(key, &judged.drift.tools, &recorded);
+                drop(kept);
+            });
+            // The watch may have ended.
+            let _unheard = jobs.blocking_send(job);
+        });
+        self.submit(&key.name, comparison)
+    }
+
+    fn conclude_results(
+        &mut self,
+        pending: &PendingResults,
+        (server_id, judged, recorded): &HeldResults,
+    ) -> Result<(), WatchError> {
+        self.tell(&pending.key, &judged.drift.tools, recorded);
         if let Some(id) = server_id {
             for tool in &judged.learned {
-                self.store.drop_observed_shapes(id, tool)?;
+                self.store.drop_observed_shapes(*id, tool)?;
             }
         }
         let now = self.options.clock.monotonic();
-        for tool in wanted {
-            self.looked.insert((server.to_owned(), tool), now);
+        for tool in &pending.wanted {
+            let key = (pending.key.name.clone(), tool.clone());
+            self.looked.insert(key, now);
         }
         Ok(self.pinned()?)
     }
@@ -200,6 +257,38 @@ impl Desk {
             drift,
         });
         Ok(())
+    }
+}
+
+/// Holds results to their shape and their promises, and keeps what is found.
+fn hold_results(
+    store: &Store,
+    pending: &PendingResults,
+    mut results: BTreeMap<String, Results>,
+) -> Result<HeldResults, WatchError> {
+    let wanted = &pending.wanted;
+    let recording = Recording {
+        approval: &pending.approval,
+        version: UNKNOWN_VERSION,
+        seal: false,
+        alert_on: &ChangeType::ALL,
+        alert_on_equivalent: false,
+        wanted,
+    };
+    let options = pending.time.options();
+    loop {
+        let pins = Pins::of_tools(store, &pending.key, wanted.iter().map(String::as_str))?;
+        let mut read = ReadList::new(false);
+        for (place, text) in pending.texts.iter().enumerate() {
+            read.add_tool(place, text, &pins);
+        }
+        read.listing.results = std::mem::take(&mut results);
+        let judged = judge(&pins, &mut read.listing, &options, &[])?;
+        let recorded = record(store, &pins, &read.listing, &judged, &recording)?;
+        if !recorded.overtaken {
+            return Ok((pins.server.map(|it| it.id), judged, recorded));
+        }
+        results = read.listing.results;
     }
 }
 

@@ -25,6 +25,8 @@ pub(super) struct ReadList {
     pub(super) doubled: BTreeSet<String>,
     /// The names of the entries, by their place in the list.
     pub(super) names: BTreeMap<usize, Vec<String>>,
+    /// Whether the server has to be reviewed, and nothing of it was approved so far.
+    pub(super) is_unreviewed: bool,
     seen: BTreeSet<String>,
 }
 

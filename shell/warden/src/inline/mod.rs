@@ -1,15 +1,18 @@
 //! Watching inside the gateway: lists are held to their pins before anybody sees them, results feed the
 //! shape of their tool, and nothing of it happens on the task of a call.
 //!
-//! One thread owns the store, another reads results; whoever asks waits for an answer over a channel.
+//! One thread owns the store, another reads results, a few compare definitions; callers wait for an answer
+//! over a channel.
 
 mod check;
+mod comparisons;
 mod desk;
 mod error;
 mod findings;
 mod flush;
 mod hidden;
 mod list;
+mod neighbours;
 mod notice;
 mod options;
 mod seen;

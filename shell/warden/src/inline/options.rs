@@ -30,6 +30,8 @@ pub struct InlineOptions {
     pub judge_every: Duration,
     /// How results are gathered before they are held to anything.
     pub gathering: Gathering,
+    /// How many threads compare definitions.
+    pub compare_threads: usize,
     /// How often the same finding in the results of a tool raises an alert at most.
     pub finding_every: Duration,
 }
@@ -49,7 +51,14 @@ impl Default for InlineOptions {
             most_tools: 16 * 1024,
             judge_every: Duration::from_secs(60),
             gathering: Gathering::default(),
+            compare_threads: compare_threads(),
             finding_every: Duration::from_secs(3600),
         }
     }
+}
+
+/// One for each core, so that comparisons of a few servers leave room for others.
+fn compare_threads() -> usize {
+    let cores = std::thread::available_parallelism();
+    cores.map_or(2, std::num::NonZero::get).clamp(2, 8)
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use toolwarden_drift::text::{Finding, Weight, printable};
+use toolwarden_drift::text::{Detector, Finding, Weight, printable};
 use toolwarden_drift::{Class, ToolDrift};
 
 use super::desk::summarize;
+use super::findings;
 use super::list::ReadList;
-use super::seen::Treatment;
+use super::seen::{ChangeSummary, Treatment};
 use crate::record::Recorded;
-use crate::settings::{OnDrift, WatchSettings};
+use crate::settings::{OnDrift, Trust, WatchSettings};
 
 /// What becomes of each name of a list, and why nothing of the server is served.
 pub(super) fn treatments(
@@ -22,15 +23,13 @@ pub(super) fn treatments(
     let names = observed.chain(&read.listing.unchanged).cloned();
     let mut treatments: BTreeMap<String, Treatment> =
         names.map(|name| (name, Treatment::Serve)).collect();
-    let mut blocked = None;
+    let mut blocked = read
+        .is_unreviewed
+        .then(|| "its tools wait for approval (`trust: review`)".to_owned());
     for tool in drift {
         let measure = measure(settings, tool);
         let told = summarize(tool, recorded);
-        let why = format!(
-            "it is not as pinned ({}): {}",
-            told.class.as_str(),
-            told.summary
-        );
+        let why = reason(tool, &told, settings);
         if measure == OnDrift::BlockServer && blocked.is_none() {
             blocked = Some(format!("`{}`: {why}", printable(tool.tool())));
         }
@@ -67,6 +66,39 @@ pub(super) fn treatments(
     (treatments, blocked)
 }
 
+/// Why a tool is not served, for people.
+fn reason(tool: &ToolDrift, told: &ChangeSummary, settings: &WatchSettings) -> String {
+    let findings = match tool {
+        ToolDrift::Added { findings, .. } => findings.as_slice(),
+        _ => &[],
+    };
+    if let Some(finding) = findings.iter().find(|it| withholds(it)) {
+        return format!(
+            "its definition was found to be suspicious when it was first seen ({}): {}",
+            finding.detector,
+            findings::excerpt(finding)
+        );
+    }
+    if matches!(tool, ToolDrift::Added { .. }) && settings.trust == Trust::Review {
+        return "it was not approved yet (the server has `trust: review`)".to_owned();
+    }
+    format!(
+        "it is not as pinned ({}): {}",
+        told.class.as_str(),
+        told.summary
+    )
+}
+
+/// Whether a tool with this finding is withheld when it is first seen. Names that pass for others and
+/// mentions of other servers occur in honest tools; they raise an alert.
+pub(super) fn withholds(finding: &Finding) -> bool {
+    let is_about_names = matches!(
+        finding.detector,
+        Detector::ConfusableName | Detector::CollidingName | Detector::CrossServerReference
+    );
+    is_suspicious(finding) && !is_about_names
+}
+
 /// Whether a finding counts by itself: honest tools look like the others too.
 pub(super) fn is_suspicious(finding: &Finding) -> bool {
     finding.weight >= Weight::Medium
@@ -80,8 +112,11 @@ fn measure(settings: &WatchSettings, tool: &ToolDrift) -> OnDrift {
         ToolDrift::Removed { .. } => {}
         ToolDrift::Added { findings, .. } => {
             measures.push(settings.on_new);
-            if findings.iter().any(is_suspicious) {
+            if findings.iter().any(withholds) {
                 measures.push(settings.on_finding);
+            }
+            if settings.trust == Trust::Review {
+                measures.push(OnDrift::Quarantine);
             }
         }
         ToolDrift::Renamed { drift, .. } | ToolDrift::Changed(drift) => {

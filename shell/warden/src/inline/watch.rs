@@ -9,16 +9,19 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_store::{Alert, AlertFilter, AlertStatus, Approval, Baseline, Server, Store};
 
+use super::comparisons::Comparisons;
 use super::desk::{Desk, Job, server_key};
 use super::error::WatchError;
 use super::notice::{Figure, Figures, RaisedNotice, ResultFinding};
 use super::options::InlineOptions;
 use super::seen::{Checked, SeenList};
 use super::worker::{Observed, Told, Worker};
-use crate::approve::{Approved, Selection, Waiting, approve, waiting};
+use crate::approve::{Approved, Selection, Waiting, approve, needs_comparison, waiting};
 
 /// How many questions may wait for the store.
 const JOBS: usize = 256;
+/// Whose turn it is when people review changes; no server is called that.
+const REVIEWS: &str = "";
 /// How many notices a listener may be behind.
 const NOTICES: usize = 1024;
 /// Schemas are compared by going down into them.
@@ -89,6 +92,7 @@ impl InlineWatch {
     /// # Errors
     /// The store cannot be used, or a thread cannot be started.
     pub fn open(store: &Path, options: InlineOptions) -> Result<Self, WatchError> {
+        let comparisons = Comparisons::start(store, &options)?;
         let store = Store::open(store)?;
         let key = ValueKey::new(store.value_key()?);
         let figures = Arc::new(Figures::default());
@@ -111,8 +115,8 @@ impl InlineWatch {
             store,
             options,
             Arc::clone(&figures),
-            revised,
-            notices.clone(),
+            (revised, notices.clone()),
+            (jobs.downgrade(), comparisons),
         )?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -139,7 +143,11 @@ impl InlineWatch {
     /// # Errors
     /// The store cannot be read or written. Nothing of the list may be served then.
     pub async fn check(&self, seen: SeenList) -> Result<Arc<Checked>, WatchError> {
-        self.ask(move |desk| desk.check(seen)).await
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |desk| desk.check(seen, reply));
+        let sent = self.jobs.send(job).await;
+        sent.map_err(|_| WatchError::Unanswered)?;
+        answer.await.map_err(|_| WatchError::Unanswered)?
     }
 
     /// Takes in a result of a tool, as the server wrote it. Never waits: what there is no room for is
@@ -308,11 +316,11 @@ impl InlineWatch {
     /// # Errors
     /// No server has the name, or the store cannot be read.
     pub async fn changes(&self, server: Option<String>) -> Result<Vec<Waiting>, WatchError> {
-        self.ask(move |desk| {
-            let servers = desk.servers_of(server.as_deref())?;
-            Ok(waiting(&desk.store, &servers)?)
-        })
-        .await
+        let servers = self
+            .ask(move |desk| desk.servers_of(server.as_deref()))
+            .await?;
+        self.compare(move |store| Ok(waiting(store, &servers)?))
+            .await
     }
 
     /// Approves what is selected, all of it or nothing.
@@ -320,21 +328,51 @@ impl InlineWatch {
     /// # Errors
     /// Something selected does not wait, or the store cannot be written.
     pub async fn approve(&self, approving: Approving) -> Result<Vec<Approved>, WatchError> {
+        let Approving {
+            server,
+            scope,
+            selection,
+            by,
+            why,
+        } = approving;
+        let found = self.ask(move |desk| {
+            let mut servers = desk.servers_of(server.as_deref())?;
+            servers.retain(|it| scope.as_ref().is_none_or(|scope| it.key.scope == *scope));
+            let at = desk.options.clock.wall();
+            let approval = Approval { by, at, why };
+            let compares = needs_comparison(&desk.store, &servers, &selection)?;
+            Ok((servers, selection, approval, compares))
+        });
+        let (servers, selection, approval, compares) = found.await?;
+        if compares {
+            let approved =
+                self.compare(move |store| Ok(approve(store, &servers, &selection, &approval)?));
+            let approved = approved.await?;
+            self.ask(|desk| Ok(desk.pinned()?)).await?;
+            return Ok(approved);
+        }
         self.ask(move |desk| {
-            let mut servers = desk.servers_of(approving.server.as_deref())?;
-            if let Some(scope) = &approving.scope {
-                servers.retain(|it| it.key.scope == *scope);
-            }
-            let approval = Approval {
-                by: approving.by,
-                at: desk.options.clock.wall(),
-                why: approving.why,
-            };
-            let approved = approve(&desk.store, &servers, &approving.selection, &approval)?;
+            let approved = approve(&desk.store, &servers, &selection, &approval)?;
             desk.pinned()?;
             Ok(approved)
         })
         .await
+    }
+
+    /// Has something compared for a person, by a thread that compares definitions.
+    async fn compare<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> Result<T, WatchError> + Send + 'static,
+    ) -> Result<T, WatchError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(move |desk| {
+            let comparison = Box::new(move |store: &Store| {
+                let _unheard = reply.send(work(store));
+            });
+            desk.submit(REVIEWS, comparison)
+        })
+        .await?;
+        answer.await.map_err(|_| WatchError::Unanswered)?
     }
 
     /// Has something done by the thread of the store.
@@ -384,7 +422,7 @@ impl Desk {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), WatchError> {
+pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), WatchError> {
     let builder = thread::Builder::new()
         .name(name.to_owned())
         .stack_size(STACK);

@@ -13,7 +13,7 @@ use toolwarden_drift::shape::ValueKey;
 
 use super::desk::{Desk, Job};
 use super::findings;
-use super::flush::Promised;
+use super::flush::{Kept, KeptSignal, Promised};
 use super::notice::{Figure, Figures, ResultFinding};
 use super::options::InlineOptions;
 use crate::results::Results;
@@ -213,12 +213,9 @@ impl Worker {
                 batch.insert(server, seen);
             }
         }
+        let kept: Kept = Arc::new(done.map(KeptSignal::new));
         if !batch.is_empty() {
-            self.ask(move |desk| desk.take(batch));
-        }
-        if let Some(done) = done {
-            // Whoever asked may have gone.
-            let _unheard = done.send(());
+            self.ask(move |desk| desk.take(batch, &kept));
         }
     }
 

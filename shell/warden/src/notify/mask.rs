@@ -55,7 +55,7 @@ impl Mask {
         for secret in &self.secrets {
             text = text.replace(secret, MASKED);
         }
-        line(&text, MOST, plain)
+        line(&toolwarden_mcp::masked(&text), MOST, plain)
     }
 }
 

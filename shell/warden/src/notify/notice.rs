@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolwarden_drift::Severity;
@@ -27,6 +29,24 @@ pub struct Notice {
     pub link: Option<String>,
 }
 
+impl Notice {
+    /// The same without secrets of the settings.
+    pub(super) fn masked(self) -> Self {
+        let details = self.details.to_string();
+        let details = match toolwarden_mcp::masked(&details) {
+            // A secret stands within a text, so that what is left is JSON still.
+            Cow::Owned(text) => serde_json::from_str(&text).unwrap_or_default(),
+            Cow::Borrowed(_) => self.details,
+        };
+        Self {
+            title: toolwarden_mcp::masked(&self.title).into_owned(),
+            text: toolwarden_mcp::masked(&self.text).into_owned(),
+            details,
+            ..self
+        }
+    }
+}
+
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoticeKind {
@@ -38,6 +58,8 @@ pub enum NoticeKind {
     Finding,
     /// A server is gone or back.
     Upstream,
+    /// A principal behaves as a rule for misuse describes.
+    Misuse,
     /// The audit log is not what it should be.
     Audit,
     /// Somebody tries out whether notices arrive.
@@ -46,11 +68,12 @@ pub enum NoticeKind {
 
 impl NoticeKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Drift,
         Self::ResultDrift,
         Self::Finding,
         Self::Upstream,
+        Self::Misuse,
         Self::Audit,
         Self::Test,
     ];
@@ -63,6 +86,7 @@ impl NoticeKind {
             Self::ResultDrift => "result_drift",
             Self::Finding => "finding",
             Self::Upstream => "upstream",
+            Self::Misuse => "misuse",
             Self::Audit => "audit",
             Self::Test => "test",
         }

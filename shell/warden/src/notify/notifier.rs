@@ -162,6 +162,7 @@ impl Notifier {
 
     /// Takes a notice for every target whose least severity it has. Never blocks.
     pub fn send(&self, notice: Notice) -> Sent {
+        let notice = notice.masked();
         let told = self.shared.keeper.try_send(Told::Notice(Box::new(notice)));
         if told.is_ok() {
             return Sent::Queued;

@@ -1,6 +1,6 @@
 //! What differs between two settings, for a reload.
 
-use super::{ServerSettings, Settings};
+use super::{ListenLimits, ServerSettings, Settings};
 
 /// What differs between two settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +51,13 @@ impl Settings {
                 "listen.tls",
                 self.listen.tls.is_some() != new.listen.tls.is_some(),
             ),
+            (
+                "listen.limits",
+                ListenLimits {
+                    body_within: self.listen.limits.body_within,
+                    ..new.listen.limits
+                } != self.listen.limits,
+            ),
             ("store", self.store != new.store),
             ("traces", self.traces != new.traces),
         ]);
@@ -58,6 +65,10 @@ impl Settings {
         let rest = |it: &Self| {
             let mut listen = it.listen.clone();
             listen.address = self.listen.address;
+            listen.limits = ListenLimits {
+                body_within: listen.limits.body_within,
+                ..self.listen.limits
+            };
             listen.tls = listen.tls.filter(|_| both_tls);
             listen
         };
@@ -65,13 +76,22 @@ impl Settings {
             ("listen", rest(self) != rest(new)),
             ("prefix", self.prefix != new.prefix),
             ("separator", self.separator != new.separator),
+            (
+                "client_attributes",
+                self.client_attributes != new.client_attributes,
+            ),
             ("page_size", self.page_size != new.page_size),
             ("policy", self.policy != new.policy),
             ("denials", self.denials != new.denials),
             ("identity", self.identity != new.identity),
             ("watch", self.watch != new.watch),
             ("alerts", self.alerts != new.alerts),
-            ("sessions", self.session_idle != new.session_idle),
+            ("misuse", self.misuse != new.misuse),
+            ("store_quota", self.store_quota != new.store_quota),
+            (
+                "sessions",
+                self.session_idle != new.session_idle || self.session_limits != new.session_limits,
+            ),
             ("drain", self.drain != new.drain),
         ]);
         changes

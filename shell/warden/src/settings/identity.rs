@@ -1,5 +1,6 @@
 //! Who callers are.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,7 +18,27 @@ pub struct IdentitySettings {
     /// The principal of callers who say nothing; none means that they are refused.
     pub anonymous: Option<String>,
     /// Who may use the administrative part of the API.
-    pub admins: Vec<String>,
+    pub admins: Vec<AdminSettings>,
+}
+
+/// A principal who may use the administrative part of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminSettings {
+    /// The principal, as policies and records name it.
+    pub principal: String,
+    /// The issuer whose tokens name it; none where the name alone says which source it is from.
+    pub issuer: Option<String>,
+}
+
+impl AdminSettings {
+    /// An administrator whose name alone says which source it is from.
+    #[must_use]
+    pub fn named(principal: &str) -> Self {
+        Self {
+            principal: principal.to_owned(),
+            issuer: None,
+        }
+    }
 }
 
 /// A caller with a key.
@@ -46,7 +67,28 @@ pub struct JwtSettings {
     pub scopes: Vec<String>,
     /// How far clocks may be apart.
     pub leeway: Duration,
+    /// The roles of the policy that a claim gives.
+    pub roles: Option<RoleClaim>,
+    /// The time between two looks at the key set of the issuer. A key that was removed from it stops working
+    /// within this time.
+    pub refresh: Duration,
+    /// How long the last key set is used while no newer one can be fetched.
+    pub max_stale: Duration,
 }
+
+/// The claim of a token that gives roles of the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleClaim {
+    /// The claim: its name, or a JSON pointer such as `/realm_access/roles`.
+    pub claim: String,
+    /// The roles that each of its values gives.
+    pub map: BTreeMap<String, Vec<String>>,
+}
+
+/// The time between two looks at the key set of an issuer, unless the settings say otherwise.
+pub const KEY_REFRESH: Duration = Duration::from_secs(600);
+/// How long a key set is used while no newer one can be fetched, unless the settings say otherwise.
+pub const KEY_MAX_STALE: Duration = Duration::from_secs(3600);
 
 /// How signatures of tokens are checked.
 #[derive(Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use thiserror::Error;
 use toolwarden_model::json::Pointer;
 
 use super::problem::MASK;
+use super::secrets::PutIn;
 
 /// The largest file that a reference can name.
 const MAX_FILE: u64 = 1 << 20;
@@ -70,6 +71,8 @@ pub(super) struct Surroundings<'e> {
 pub(super) struct Interpolated {
     /// The texts that referred to something, with the mask in place of what was put in.
     pub(super) shown: BTreeMap<Pointer, String>,
+    /// What was put in, and where.
+    pub(super) values: Vec<(Pointer, PutIn)>,
     /// The files that were read.
     pub(super) files: Vec<PathBuf>,
     /// What leads nowhere.
@@ -103,6 +106,8 @@ fn walk(
                 if let Some(shown) = resolved.shown {
                     out.shown.insert(at.clone(), shown);
                 }
+                let values = resolved.values.into_iter().map(|it| (at.clone(), it));
+                out.values.extend(values);
                 out.files.extend(resolved.files);
                 *text = resolved.text;
             }
@@ -129,12 +134,15 @@ struct Resolved {
     /// The text to show, where it referred to something.
     shown: Option<String>,
     files: Vec<PathBuf>,
+    /// What was put in; defaults are written in the text, and are not among it.
+    values: Vec<PutIn>,
 }
 
 fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, InvalidReference> {
     let mut text = String::new();
     let mut shown = String::new();
     let mut files = Vec::new();
+    let mut values = Vec::new();
     let mut refers = false;
     let mut rest = written;
     while let Some((before, after)) = rest.split_once('$') {
@@ -146,7 +154,7 @@ fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, In
             rest = after;
         } else if let Some(after) = after.strip_prefix('{') {
             let (reference, after) = after.split_once('}').ok_or(InvalidReference::Unclosed)?;
-            text.push_str(&look_up(surroundings, reference, &mut files)?);
+            text.push_str(&look_up(surroundings, reference, &mut files, &mut values)?);
             shown.push_str(MASK);
             refers = true;
             rest = after;
@@ -162,6 +170,7 @@ fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, In
         text,
         shown: refers.then_some(shown),
         files,
+        values,
     })
 }
 
@@ -169,11 +178,16 @@ fn look_up(
     surroundings: Surroundings<'_>,
     reference: &str,
     files: &mut Vec<PathBuf>,
+    values: &mut Vec<PutIn>,
 ) -> Result<String, InvalidReference> {
     if let Some(path) = reference.strip_prefix("file:") {
         let file = surroundings.folder.join(path);
         let text = read_file(path, &file)?;
         files.push(file);
+        values.push(PutIn {
+            variable: None,
+            value: text.clone(),
+        });
         return Ok(text);
     }
     let variable = reference.strip_prefix("env:").unwrap_or(reference);
@@ -187,6 +201,10 @@ fn look_up(
     }
     let set = (surroundings.variable)(name);
     let value = set.clone().filter(|value| !is_nothing(value));
+    values.extend(value.clone().map(|value| PutIn {
+        variable: Some(name.to_owned()),
+        value,
+    }));
     let value = value.or_else(|| default.map(ToOwned::to_owned));
     // A secret that is nothing would open what it should close.
     value.filter(|value| !is_nothing(value)).ok_or_else(|| {

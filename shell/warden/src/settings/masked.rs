@@ -75,7 +75,7 @@ impl Masking<'_> {
             }
             (Kind::List(kind), Value::Array(items), _) => self.items(*kind, items, at, defaults),
             (Kind::Texts, Value::Array(items), _) => self.items(Kind::Text, items, at, defaults),
-            (_, _, Some(text)) => text.into(),
+            (_, _, Some(text)) => toolwarden_mcp::masked(text).into(),
             (_, _, None) => value.clone(),
         }
     }

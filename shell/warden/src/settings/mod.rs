@@ -9,11 +9,15 @@ mod clients;
 mod identity;
 mod interpolate;
 mod keys;
+mod limits;
+mod listen_limits;
 mod masked;
+mod principals;
 mod problem;
 mod read;
 mod reference;
 mod schema;
+mod secrets;
 mod server;
 mod size;
 mod table;
@@ -26,14 +30,22 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::guard::MisuseRules;
+
 pub use alerting::{AlertChannel, AlertTarget, SmtpSecurity};
 pub use changes::SettingsChanges;
 pub use clients::{
     Client, ClientFileError, ImportedServer, ImportedServers, Os, import, places, places_on,
     to_yaml,
 };
-pub use identity::{ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings};
+pub use identity::{
+    AdminSettings, ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings,
+    KEY_MAX_STALE, KEY_REFRESH, RoleClaim,
+};
 pub use interpolate::InvalidReference;
+pub use limits::{ServerLimits, SessionLimits};
+pub use listen_limits::ListenLimits;
+pub use principals::{AmbiguousPrincipals, NameSource, PrincipalNames};
 pub use problem::{SettingsError, SettingsMistake, SettingsProblem, SettingsWarning};
 pub use read::Loaded;
 pub use reference::reference;
@@ -42,8 +54,8 @@ pub use server::{
     Breaker, ProtocolChoice, Restart, ServerSettings, SessionSharing, Start, Timeouts,
     is_server_name,
 };
-pub use url::{bare_url, origin_of};
-pub use watching::{OnDrift, WatchSettings};
+pub use url::{bare_url, is_loopback_or_https, origin_of};
+pub use watching::{OnDrift, Trust, WatchSettings};
 
 /// What the gateway is told, complete and checked. Secrets are in place, and paths start where the
 /// program does: those of a file were joined to the folder of the file.
@@ -57,6 +69,8 @@ pub struct Settings {
     pub prefix: PrefixMode,
     /// What stands between the two.
     pub separator: String,
+    /// The attributes that clients may give their requests.
+    pub client_attributes: Vec<String>,
     /// The most tools of one page of a list; none means that lists come whole.
     pub page_size: Option<NonZeroU32>,
     /// The rules of the guard.
@@ -65,6 +79,8 @@ pub struct Settings {
     pub denials: DenialForm,
     /// The file of pins, alerts and the audit log.
     pub store: PathBuf,
+    /// The most bytes the store may take on the disk.
+    pub store_quota: usize,
     /// Who callers are.
     pub identity: IdentitySettings,
     /// How definitions and results are watched, where a server says nothing else.
@@ -73,8 +89,12 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// Where alerts go.
     pub alerts: Vec<AlertTarget>,
+    /// When the behaviour of a principal is an alert.
+    pub misuse: MisuseRules,
     /// How long a conversation without a message is remembered.
     pub session_idle: Duration,
+    /// How much one conversation may use.
+    pub session_limits: SessionLimits,
     /// How long calls under way may take after SIGTERM.
     pub drain: Duration,
     /// Where traces go (OTLP over HTTP); needs the feature `otel`.
@@ -97,6 +117,10 @@ pub struct Listen {
     pub origins: Vec<String>,
     /// The largest message of an agent.
     pub body_bytes: usize,
+    /// The most messages of one batch.
+    pub batch: NonZeroU32,
+    /// What connections may cost.
+    pub limits: ListenLimits,
 }
 
 /// A certificate to listen with.
@@ -165,15 +189,19 @@ impl Default for Settings {
             servers: Vec::new(),
             prefix: PrefixMode::default(),
             separator: "__".to_owned(),
+            client_attributes: Vec::new(),
             page_size: None,
             policy: PolicySource::Open,
             denials: DenialForm::default(),
             store: PathBuf::from("toolwarden.db"),
+            store_quota: 10 << 30,
             identity: IdentitySettings::default(),
             watch: WatchSettings::default(),
             timeouts: Timeouts::default(),
             alerts: Vec::new(),
+            misuse: MisuseRules::default(),
             session_idle: Duration::from_secs(30 * 60),
+            session_limits: SessionLimits::default(),
             drain: Duration::from_secs(10),
             traces: None,
         }
@@ -189,6 +217,8 @@ impl Default for Listen {
             hosts: Vec::new(),
             origins: Vec::new(),
             body_bytes: 8 << 20,
+            batch: const { NonZeroU32::new(100).unwrap() },
+            limits: ListenLimits::default(),
         }
     }
 }

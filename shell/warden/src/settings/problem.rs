@@ -119,6 +119,12 @@ pub enum SettingsProblem {
         /// The text.
         text: String,
     },
+    /// It cannot be told whose name a principal's would be.
+    #[error("{message}")]
+    Principals {
+        /// Who is confused with whom, and what to write.
+        message: String,
+    },
     /// A value does not fit for a reason that does not quote it.
     #[error("{message}")]
     Value {
@@ -143,6 +149,9 @@ impl SettingsProblem {
             Self::Size(_) => Self::Size(InvalidSize { text: hidden() }),
             Self::Listen { .. } => Self::Listen { text: hidden() },
             Self::Address { .. } => Self::Address { text: hidden() },
+            Self::Principals { .. } => Self::Principals {
+                message: "two sources of callers would name the same principals".to_owned(),
+            },
             Self::Unusable { .. } => Self::Unusable {
                 message: format!("`{MASK}` is no command or address"),
             },

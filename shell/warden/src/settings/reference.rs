@@ -118,8 +118,8 @@ mod tests {
             .collect();
         assert_eq!(
             titles.join(" "),
-            "`toolwarden.yaml` `listen` `server` `identity` `watch` `timeouts` `alert` `sessions` `traces` \
-             `tls` `restart` `breaker` `api_key` `jwt` `certificate` `on_drift` `smtp`"
+            "`toolwarden.yaml` `listen` `server` `identity` `watch` `timeouts` `alert` `misuse` `sessions` `traces` \
+             `tls` `limits` `restart` `breaker` `server_limits` `api_key` `jwt` `certificate` `admin` `on_drift` `smtp` `roles`"
         );
         let end = "### `sessions`\n\nHow conversations are kept.\n\n\
                    | key | value | without it | what it is for |\n|---|---|---|---|\n\

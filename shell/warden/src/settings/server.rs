@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolwarden_mcp::{Endpoint, Limits};
 
-use super::{WatchSettings, bare_url};
+use super::{ServerLimits, WatchSettings, bare_url};
 
 /// One server behind the gateway.
 #[derive(Clone, PartialEq)]
@@ -23,6 +23,8 @@ pub struct ServerSettings {
     pub sessions: SessionSharing,
     /// The most requests under way at a time.
     pub concurrency: NonZeroU32,
+    /// The most requests of one principal under way at a time; none is three quarters of all.
+    pub principal_concurrency: Option<NonZeroU32>,
     /// The most connections or children at a time.
     pub max_links: NonZeroU32,
     /// How long it may take.
@@ -31,6 +33,8 @@ pub struct ServerSettings {
     pub restart: Restart,
     /// When it is left alone for a while.
     pub breaker: Breaker,
+    /// How much it may send.
+    pub limits: ServerLimits,
     /// How its definitions and results are watched.
     pub watch: WatchSettings,
     /// What a tool of it is held to that the policy does not name: the keys of a tool of a policy.
@@ -125,6 +129,7 @@ impl ServerSettings {
             protocol: ProtocolChoice::default(),
             sessions: SessionSharing::default(),
             concurrency: const { NonZeroU32::new(64).unwrap() },
+            principal_concurrency: None,
             max_links: match &endpoint {
                 Endpoint::Command(_) => MAX_CHILDREN,
                 Endpoint::Url(_) => MAX_CONNECTIONS,
@@ -132,10 +137,27 @@ impl ServerSettings {
             timeouts: Timeouts::default(),
             restart: Restart::default(),
             breaker: Breaker::default(),
+            limits: ServerLimits::default(),
             watch: WatchSettings::default(),
             tool_defaults: None,
             endpoint,
         }
+    }
+
+    /// The most requests of one principal under way at a time.
+    #[must_use]
+    pub fn share(&self) -> NonZeroU32 {
+        let all = self.concurrency;
+        let share = NonZeroU32::new(all.get() - all.get() / 4).unwrap_or(all);
+        self.principal_concurrency.map_or(share, |it| it.min(all))
+    }
+
+    /// The most connections that one principal may have requests on at a time; none where all share them.
+    #[must_use]
+    pub fn link_share(&self) -> Option<NonZeroU32> {
+        let all = self.max_links;
+        let share = NonZeroU32::new(all.get() - all.get() / 4);
+        share.filter(|_| self.sessions == SessionSharing::Isolated)
     }
 
     /// What a connection to it is held to.
@@ -153,11 +175,21 @@ impl ServerSettings {
             connect,
             start,
             request,
+            message_bytes: self.limits.message_bytes,
+            pages: count(self.limits.list_pages),
+            tools: count(self.limits.list_entries),
+            list_bytes: self.limits.list_bytes,
+            messages_per_minute: count(self.limits.messages_per_minute),
+            bytes_per_minute: self.limits.bytes_per_minute,
             // Neither a slow start nor a slow answer may be cut short by the sum of both.
             total: limits.total.max(start.saturating_add(request)),
             ..limits
         }
     }
+}
+
+fn count(number: NonZeroU32) -> usize {
+    usize::try_from(number.get()).unwrap_or(usize::MAX)
 }
 
 impl Default for Timeouts {
@@ -199,10 +231,12 @@ impl fmt::Debug for ServerSettings {
             .field("protocol", &self.protocol)
             .field("sessions", &self.sessions)
             .field("concurrency", &self.concurrency)
+            .field("principal_concurrency", &self.principal_concurrency)
             .field("max_links", &self.max_links)
             .field("timeouts", &self.timeouts)
             .field("restart", &self.restart)
             .field("breaker", &self.breaker)
+            .field("limits", &self.limits)
             .field("watch", &self.watch)
             .field("tool_defaults", &self.tool_defaults)
             .finish()

@@ -31,9 +31,52 @@ pub fn origin_of(url: &str) -> String {
     }
 }
 
+/// Whether what is fetched from an address cannot be changed on the way: it is https, or on loopback.
+#[must_use]
+pub fn is_loopback_or_https(url: &str) -> bool {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return false;
+    };
+    if scheme.eq_ignore_ascii_case("https") {
+        return true;
+    }
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(host, _)| host),
+    };
+    let loopback = host
+        .parse::<std::net::IpAddr>()
+        .is_ok_and(|it| it.is_loopback());
+    loopback || host.eq_ignore_ascii_case("localhost")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_loopback_is_trusted_without_tls() {
+        for (url, expected) in [
+            ("https://id.example/keys", true),
+            ("HTTPS://id.example", true),
+            ("http://127.0.0.1:8080/keys", true),
+            ("http://localhost/keys", true),
+            ("http://[::1]:1/keys", true),
+            ("http://id.example/keys", false),
+            ("http://127.0.0.1@id.example/keys", false),
+            ("http://id.example#@127.0.0.1", false),
+            ("http://id.example\\@127.0.0.1", false),
+            ("http://localhost.id.example", false),
+            ("http://10.0.0.1/keys", false),
+            ("keys", false),
+        ] {
+            assert_eq!(is_loopback_or_https(url), expected, "{url}");
+        }
+    }
 
     #[test]
     fn nothing_secret_is_left_of_an_address() {

@@ -1,11 +1,14 @@
 //! The guard in use.
 
+mod approvals;
 mod hostile;
 mod interceptor;
 mod limits;
+mod misuse;
 mod originals;
 mod recorded;
 mod reload;
+mod strict_input;
 mod workflow;
 
 use std::path::Path;

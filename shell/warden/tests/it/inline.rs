@@ -1,5 +1,7 @@
 //! Watching inside the gateway, on real stores.
 
+mod comparing;
+mod first_sight;
 mod lists;
 mod mutations;
 mod results;

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_drift::Class;
-use toolwarden_gateway::catalogue::Naming;
-use toolwarden_guard::{RequestedGroups, ToolPolicy};
+use toolwarden_gateway::catalogue::{Named, Naming};
+use toolwarden_guard::{RequestedGroups, ToolIdentity, ToolPolicy};
 use toolwarden_store::{Kept, ServerKey, Store};
 use toolwarden_warden::guard::{Clock, LiveGuard, Log};
 use toolwarden_warden::settings::{OnDrift, ServerSettings, Settings, WatchSettings};
@@ -23,8 +23,13 @@ pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
     let known = known(settings)?;
     let guard = LiveGuard::open(read.policy, Log::recent(), Clock::default());
     let guard = guard.map_err(GuardError::from)?;
-    let (tools, withheld) = offered(settings, known, &guard)?;
-    guard.discover(tools, withheld);
+    let offered = offered(settings, known, &guard)?;
+    guard.discover_served(
+        offered.policies,
+        offered.withheld,
+        Vec::new(),
+        offered.identities,
+    );
     let groups = (!args.groups.is_empty()).then(|| {
         let names = args.groups.iter().map(String::as_str);
         names.collect::<RequestedGroups>()
@@ -128,12 +133,21 @@ fn withheld(waits: &Waiting, watch: &WatchSettings) -> Option<String> {
     }
 }
 
-/// The tools as the gateway would hand them to its guard, and those it withholds.
+/// The tools as the gateway would hand them to its guard.
+#[derive(Debug, Default)]
+struct OfferedTools {
+    policies: Vec<ToolPolicy>,
+    /// Why those are withheld that are.
+    withheld: BTreeMap<String, String>,
+    /// Whose they are, by the names agents see.
+    identities: BTreeMap<Arc<str>, ToolIdentity>,
+}
+
 fn offered(
     settings: &Settings,
     known: Vec<(Arc<str>, KnownTools)>,
     guard: &LiveGuard,
-) -> Result<(Vec<ToolPolicy>, BTreeMap<String, String>), CliError> {
+) -> Result<OfferedTools, CliError> {
     let naming = Naming {
         mode: settings.prefix,
         separator: settings.separator.clone(),
@@ -144,8 +158,8 @@ fn offered(
         (server, tools.collect())
     });
     let names = naming.assign(names);
-    let mut policies = Vec::new();
-    let mut withheld = BTreeMap::new();
+    let servers: Vec<Arc<str>> = known.iter().map(|(name, _)| Arc::clone(name)).collect();
+    let mut offered = OfferedTools::default();
     for (server, (name, tools)) in settings.servers.iter().zip(known) {
         let defaults = server.tool_defaults.as_ref().map(ToolPolicy::read_defaults);
         let defaults = defaults.transpose().map_err(|mistakes| {
@@ -163,15 +177,21 @@ fn offered(
             let title = member("title").and_then(|it| it.as_str().map(str::to_owned));
             let (input, output) = (member("inputSchema"), member("outputSchema"));
             let policy = ToolPolicy::discovered(shown, title, input, output, None);
-            policies.push(match &defaults {
+            offered.policies.push(match &defaults {
                 Some(defaults) => policy.held_to(defaults),
                 None => policy,
             });
-            let renamed = || naming.out_of_policy(&tool, shown, guard);
-            if let Some(why) = known.withheld.or_else(renamed) {
-                withheld.insert(shown.to_string(), why);
+            let named = Named {
+                server: Arc::clone(&name),
+                name: Arc::clone(&tool),
+            };
+            let identity = naming.identity(&named, &names, &servers);
+            let conflict = || guard.rule_conflict(&identity);
+            if let Some(why) = known.withheld.or_else(conflict) {
+                offered.withheld.insert(shown.to_string(), why);
             }
+            offered.identities.insert(Arc::clone(shown), identity);
         }
     }
-    Ok((policies, withheld))
+    Ok(offered)
 }

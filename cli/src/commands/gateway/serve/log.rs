@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolwarden_gateway::Gateway;
 use toolwarden_gateway::runtime::Running;
 use toolwarden_gateway::upstream::Health;
+use toolwarden_mcp::masked;
 use toolwarden_warden::guard::RequestLog;
 use toolwarden_warden::inline::RaisedNotice;
 use toolwarden_warden::settings::SettingsChanges;
@@ -174,7 +175,7 @@ impl Log {
 
     fn tell(&self, event: &str, told: &str, members: Value) {
         if self.form == LogForm::Text {
-            eprintln!("{told}");
+            eprintln!("{}", masked(told));
             return;
         }
         let mut line = json!({
@@ -185,6 +186,6 @@ impl Log {
         if let (Value::Object(line), Value::Object(members)) = (&mut line, members) {
             line.extend(members);
         }
-        eprintln!("{}", in_json(line.to_string()));
+        eprintln!("{}", in_json(masked(&line.to_string()).into()));
     }
 }

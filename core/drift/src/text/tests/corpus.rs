@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toolwarden_testkit::{definitions, vectors};
 
 use super::{json, line, lines};
-use crate::text::{Weight, fresh, scan};
+use crate::text::{Detector, Weight, fresh, scan};
 
 /// Published tools are honest: what they set off measures the false alarms.
 #[test]
@@ -35,6 +35,39 @@ fn published_tools_are_nearly_silent() {
         "{noted} of {} definitions",
         samples.len()
     );
+}
+
+/// The tools of published servers that are quarantined when they are first seen. Each was read; the
+/// judgement is in docs/watch.md, and so are the numbers.
+#[test]
+fn published_tools_that_are_withheld_at_first_sight() {
+    let Some(samples) = definitions() else {
+        return;
+    };
+    let samples: Vec<_> = samples.iter().filter(|it| it.label == "mcp").collect();
+    let (mut tools, mut withheld) = (BTreeSet::new(), 0);
+    let mut all = BTreeSet::new();
+    for sample in &samples {
+        let definition = json(&sample.text);
+        let mut findings = scan(&definition);
+        findings.retain(|it| it.weight > Weight::Low && it.detector != Detector::ConfusableName);
+        // The file is named after the package and its version.
+        let package = sample.origin.rsplit_once('@').map(|(package, _)| package);
+        let tool = (package.map(str::to_owned), definition["name"].to_string());
+        if !findings.is_empty() {
+            withheld += 1;
+            tools.insert(tool.clone());
+        }
+        all.insert(tool);
+    }
+    let documented = include_str!("../../../../../docs/watch.md");
+    let numbers = format!(
+        "{} of {} tools ({withheld} of {} definitions in all releases)",
+        tools.len(),
+        all.len(),
+        samples.len()
+    );
+    assert!(documented.contains(&numbers), "{numbers} {tools:#?}");
 }
 
 /// What the text alone says about each of the mutations; the rest is for the schema.

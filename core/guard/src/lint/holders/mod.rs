@@ -7,7 +7,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::policy::PatternTree;
-use crate::policy::{EVERY, Grants, Permission, Policy, ToolPolicy, group_and_parents};
+use crate::policy::{
+    EVERY, FeatureKind, Grants, Permission, Policy, ToolPolicy, group_and_parents,
+};
 
 /// The principals of a policy, those with equal grants taken together.
 #[derive(Debug, Default)]
@@ -82,7 +84,12 @@ impl<'p> Holders<'p> {
             .iter()
             .flat_map(|group| group_and_parents(group));
         Wanted {
-            tool: &tool.name,
+            // Rules that deny tools name nothing else.
+            tool: if tool.kind == FeatureKind::Tool {
+                &tool.name
+            } else {
+                ""
+            },
             groups: groups.collect(),
             permissions: tool.permissions.iter().map(|it| self.needed(it)).collect(),
         }

@@ -138,6 +138,7 @@ fn waiting() -> Value {
         ("tool", text()),
         ("alerts", list(text())),
         ("kind", text()),
+        ("findings", list(text())),
         ("results", list(text())),
         ("seen_at", time()),
         ("changes", list(reference("Change"))),

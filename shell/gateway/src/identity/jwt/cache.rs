@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::HashMap;
 
+use super::claims::Passed;
 use crate::identity::api_key::Digest;
 
 /// The most tokens that are remembered; then all are forgotten, for they are quickly checked again.
@@ -17,10 +18,8 @@ pub(super) struct Cache(Mutex<HashMap<Digest, Entry>>);
 /// A checked token.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Whom it names.
-    pub(super) name: Arc<str>,
-    /// When it stops to be valid, in seconds since 1970.
-    pub(super) until: i64,
+    /// What it gives.
+    pub(super) passed: Arc<Passed>,
     /// By whose keys it was checked: the place of the issuer.
     pub(super) issuer: usize,
     /// By which generation of these keys.
@@ -57,9 +56,14 @@ mod tests {
     fn the_cache_is_bounded() {
         let cache = Cache::default();
         for number in 0..10_000 {
-            let entry = Entry {
-                name: Arc::from("somebody"),
+            let passed = Passed {
+                principal: Arc::from("alice"),
                 until: 0,
+                bound_to: None,
+                claims: Arc::default(),
+            };
+            let entry = Entry {
+                passed: Arc::new(passed),
                 issuer: 0,
                 generation: 0,
             };

@@ -149,6 +149,10 @@ impl Key {
         let outcome = match &self.material {
             Material::Secret(secret) => {
                 let algorithm = hmac_algorithm(algorithm).ok_or(Reason::Algorithm)?;
+                // A secret is at least as long as the signature (RFC 7518, 3.2).
+                if secret.len() < algorithm.digest_algorithm().output_len() {
+                    return Err(Reason::Algorithm);
+                }
                 hmac::verify(&hmac::Key::new(algorithm, secret), message, signature)
             }
             Material::Rsa { n, e } => {

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::Url;
 use toolwarden_http::shown;
-use toolwarden_warden::settings::{JwtKeys, JwtSettings};
+use toolwarden_warden::settings::{JwtKeys, JwtSettings, is_loopback_or_https};
 
 use super::api_key::Digest;
 use super::error::IdentityError;
@@ -42,7 +42,8 @@ impl Issuers {
         before: Option<&Self>,
     ) -> Result<Self, IdentityError> {
         let remote = |name: &JwtSettings, source: Source| {
-            let known = before.and_then(|before| before.remote(&source));
+            let timing = timing.of(name);
+            let known = before.and_then(|before| before.remote(&source, timing));
             let name = name.issuer.clone();
             known.map_or_else(|| Remote::start(name, source, timing).map(Arc::new), Ok)
         };
@@ -62,12 +63,18 @@ impl Issuers {
         self.issuers.is_empty()
     }
 
-    /// Whom a token names. A token that was checked before costs no signature again, unless the keys of
-    /// its issuer have changed since.
-    pub(super) async fn verify(&self, digest: &Digest, text: &str) -> Result<Arc<str>, Reason> {
+    /// What a token gives that came over a connection with this certificate. A token that was checked before
+    /// costs no signature again, unless the keys of its issuer have changed since.
+    pub(super) async fn verify(
+        &self,
+        digest: &Digest,
+        text: &str,
+        thumbprint: Option<&str>,
+    ) -> Result<Vouched, Reason> {
         let now = seconds_since_1970();
-        if let Some(name) = self.checked_before(digest, now) {
-            return Ok(name);
+        if let Some(vouched) = self.checked_before(digest, now) {
+            vouched.passed.fits(thumbprint)?;
+            return Ok(vouched);
         }
         let token = Token::parse(text)?;
         let mut refusal = None;
@@ -77,15 +84,15 @@ impl Issuers {
             }
             match issuer.check(&token, now).await {
                 Ok(Checked { passed, generation }) => {
+                    let passed = Arc::new(passed);
                     let entry = Entry {
-                        name: Arc::from(passed.principal),
-                        until: passed.until,
+                        passed: Arc::clone(&passed),
                         issuer: index,
                         generation,
                     };
-                    let name = Arc::clone(&entry.name);
                     self.cache.keep(*digest, entry);
-                    return Ok(name);
+                    passed.fits(thumbprint)?;
+                    return Ok(Vouched { passed, index });
                 }
                 // The issuer with whom the token came furthest says best what is wrong.
                 Err(reason) => refusal = refusal.max(Some(reason)),
@@ -99,23 +106,57 @@ impl Issuers {
         health.collect()
     }
 
-    fn remote(&self, source: &Source) -> Option<Arc<Remote>> {
+    /// What is trusted in the tokens of an issuer.
+    pub(super) fn trust(&self, index: usize) -> Option<Trust> {
+        let issuer = self.issuers.get(index)?;
+        Some(Trust(Arc::clone(&issuer.settings)))
+    }
+
+    /// Whether the same tokens are trusted that were trusted then.
+    pub(super) fn trusts(&self, Trust(then): &Trust) -> bool {
+        let alike = |now: &JwtSettings| JwtSettings {
+            roles: then.roles.clone(),
+            refresh: then.refresh,
+            max_stale: then.max_stale,
+            ..now.clone()
+        };
+        self.issuers.iter().any(|it| alike(&it.settings) == **then)
+    }
+
+    fn remote(&self, source: &Source, timing: Timing) -> Option<Arc<Remote>> {
         self.issuers.iter().find_map(|issuer| match &issuer.keys {
-            Keys::Remote(remote) if remote.source() == source => Some(Arc::clone(remote)),
+            Keys::Remote(remote) if remote.source() == source && remote.timing() == timing => {
+                Some(Arc::clone(remote))
+            }
             Keys::Remote(_) | Keys::Fixed(_) => None,
         })
     }
 
-    /// Whom a token names that was found right before and still is.
-    pub(super) fn checked_before(&self, digest: &Digest, now: i64) -> Option<Arc<str>> {
+    /// What a token gives that was found right before and still is.
+    pub(super) fn checked_before(&self, digest: &Digest, now: i64) -> Option<Vouched> {
         let entry = self.cache.get(digest)?;
-        let generation = self.issuers.get(entry.issuer)?.generation()?;
-        (now < entry.until && generation == entry.generation).then_some(entry.name)
+        let index = entry.issuer;
+        let generation = self.issuers.get(index)?.generation()?;
+        let passed = entry.passed;
+        (now < passed.until && generation == entry.generation).then_some(Vouched { passed, index })
     }
 }
 
+/// A token that an issuer vouches for.
+#[derive(Debug)]
+pub(super) struct Vouched {
+    pub(super) passed: Arc<Passed>,
+    /// The place of the issuer in the settings.
+    pub(super) index: usize,
+}
+
+/// Which tokens of an issuer are trusted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trust(Arc<JwtSettings>);
+
 #[derive(Debug)]
 struct Issuer {
+    settings: Arc<JwtSettings>,
     rule: Rule,
     keys: Keys,
 }
@@ -156,7 +197,12 @@ impl Issuer {
             }
         };
         let rule = Rule::new(settings);
-        Ok(Self { rule, keys })
+        let settings = Arc::new(settings.clone());
+        Ok(Self {
+            settings,
+            rule,
+            keys,
+        })
     }
 
     async fn check(&self, token: &Token<'_>, now: i64) -> Result<Checked, Reason> {
@@ -225,18 +271,21 @@ fn address(text: &str) -> Result<Url, IdentityError> {
         let url = text.to_owned();
         return Err(IdentityError::Address { url });
     };
-    if matches!(url.scheme(), "http" | "https") && url.has_host() {
-        return Ok(url);
+    let shown = shown(&url);
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(IdentityError::Address { url: shown });
     }
-    let url = shown(&url);
-    Err(IdentityError::Address { url })
+    match is_loopback_or_https(url.as_str()) {
+        true => Ok(url),
+        false => Err(IdentityError::Insecure { url: shown }),
+    }
 }
 
 fn shown_issuer(name: Option<&str>) -> String {
     name.map_or_else(|| "any issuer".to_owned(), |name| format!("`{name}`"))
 }
 
-fn seconds_since_1970() -> i64 {
+pub(super) fn seconds_since_1970() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
 }

@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use toolwarden_http::shown;
+use toolwarden_warden::settings::JwtSettings;
 
 use super::key::Key;
 use crate::identity::error::IdentityError;
@@ -19,13 +20,13 @@ pub(super) use fetch::Source;
 use fetch::{FetchError, fetch};
 
 /// How often keys are asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::identity) struct Timing {
-    /// Between two looks when all is well.
+    /// Between two looks when all is well, at most: an issuer's own settings may say less.
     pub(in crate::identity) refresh: Duration,
     /// The least time between two tries, whoever asks.
     pub(in crate::identity) between: Duration,
-    /// How long keys are good when no newer ones can be had.
+    /// How long keys are good when no newer ones can be had, at most.
     pub(in crate::identity) keep: Duration,
     /// How long one try may take.
     pub(in crate::identity) limit: Duration,
@@ -34,10 +35,21 @@ pub(in crate::identity) struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            refresh: Duration::from_secs(600),
+            refresh: Duration::MAX,
             between: Duration::from_secs(10),
-            keep: Duration::from_secs(24 * 3600),
+            keep: Duration::MAX,
             limit: Duration::from_secs(5),
+        }
+    }
+}
+
+impl Timing {
+    /// As the settings of an issuer say.
+    pub(super) fn of(self, settings: &JwtSettings) -> Self {
+        Self {
+            refresh: self.refresh.min(settings.refresh),
+            keep: self.keep.min(settings.max_stale),
+            ..self
         }
     }
 }
@@ -98,6 +110,10 @@ impl Remote {
         Ok(Self { shared, task })
     }
 
+    pub(super) fn timing(&self) -> Timing {
+        self.shared.timing
+    }
+
     pub(super) fn source(&self) -> &Source {
         &self.shared.source
     }
@@ -117,7 +133,7 @@ impl Remote {
         let failure = self.shared.failure.load_full();
         IssuerHealth {
             issuer: self.shared.issuer.clone(),
-            usable: self.shared.keys().is_some(),
+            usable: self.shared.keys().is_some_and(|held| !held.keys.is_empty()),
             failure: failure.map(|failure| failure.to_string()),
         }
     }
@@ -152,7 +168,13 @@ impl Shared {
         let outcome = timeout(limit, fetch(&self.source)).await;
         match outcome.unwrap_or(Err(FetchError::Slow { limit })) {
             Ok(keys) => self.take(keys),
-            Err(failure) => self.failure.store(Some(Arc::new(failure))),
+            Err(failure) => {
+                // An issuer that shows no keys any more has withdrawn those it showed.
+                if matches!(failure, FetchError::NoKeys { .. }) {
+                    self.take(Vec::new());
+                }
+                self.failure.store(Some(Arc::new(failure)));
+            }
         }
     }
 

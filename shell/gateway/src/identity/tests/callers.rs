@@ -1,10 +1,12 @@
 //! Which credential counts, and that a wrong one never does.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use toolwarden_warden::settings::{ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys};
+use toolwarden_warden::settings::{
+    AdminSettings, ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys,
+};
 
 use super::support::{Signer, claims, jwt};
-use crate::identity::{ApiKey, Identities, Principal, Reason, TlsSubject, Via};
+use crate::identity::{ApiKey, Identities, Principal, Reason, TlsSubject, Unauthenticated, Via};
 
 const SECRET: &str = "a secret of at least thirty-two bytes";
 
@@ -21,7 +23,7 @@ fn settings(anonymous: Option<&str>) -> IdentitySettings {
             principal: "cert:*".to_owned(),
         }],
         anonymous: anonymous.map(str::to_owned),
-        admins: vec!["root".to_owned()],
+        admins: vec![AdminSettings::named("root")],
     }
 }
 
@@ -37,12 +39,15 @@ fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
     headers
 }
 
-fn somebody(name: &str, admin: bool, via: Via) -> Result<Principal, Reason> {
-    Ok(Principal {
-        name: name.into(),
-        admin,
-        via,
-    })
+type Known = (String, bool, Via);
+
+fn somebody(name: &str, admin: bool, via: Via) -> Result<Known, Reason> {
+    Ok((name.to_owned(), admin, via))
+}
+
+fn known(found: Result<Principal, Unauthenticated>) -> Result<Known, Reason> {
+    let known = found.map(|it| (it.name.to_string(), it.admin, it.via));
+    known.map_err(|refusal| refusal.reason())
 }
 
 #[tokio::test]
@@ -50,7 +55,7 @@ async fn one_credential_says_who_a_caller_is() {
     let token = Signer::Hs256(SECRET.into()).token(&claims());
     let bearer = |value: &str| ("authorization", format!("Bearer {value}"));
     let key = |value: &str| ("x-api-key", value.to_owned());
-    let known = Some("host-1");
+    let host = Some("host-1");
     let cases = [
         (vec![], None, Err(Reason::Missing)),
         (
@@ -73,14 +78,14 @@ async fn one_credential_says_who_a_caller_is() {
             None,
             somebody("robot", false, Via::ApiKey),
         ),
-        (vec![], known, somebody("cert:host-1", false, Via::Mtls)),
+        (vec![], host, somebody("cert:host-1", false, Via::Mtls)),
         // A header goes before the certificate, right or wrong.
         (
             vec![bearer("tw_root")],
-            known,
+            host,
             somebody("root", true, Via::ApiKey),
         ),
-        (vec![bearer("tw_wrong")], known, Err(Reason::Malformed)),
+        (vec![bearer("tw_wrong")], host, Err(Reason::Malformed)),
         (vec![], Some("host-2"), Err(Reason::Certificate)),
         (vec![key("tw_wrong")], None, Err(Reason::Unknown)),
         // Tokens are no keys.
@@ -129,9 +134,10 @@ async fn one_credential_says_who_a_caller_is() {
             let subject = common_name.map(|name: &str| TlsSubject {
                 common_name: Some(name.to_owned()),
                 alternatives: Vec::new(),
+                thumbprint: String::new(),
             });
             let found = identities.identify(&headers(sent), subject.as_ref()).await;
-            let found = found.map_err(|refusal| refusal.reason());
+            let found = known(found);
             let expected = match (expected, anonymous) {
                 (Err(Reason::Missing), Some(name)) => somebody(name, false, Via::Anonymous),
                 _ => expected.clone(),
@@ -151,10 +157,10 @@ async fn a_certificate_nobody_asked_for_is_no_credential() {
     let subject = TlsSubject {
         common_name: Some("host-1".to_owned()),
         alternatives: Vec::new(),
+        thumbprint: String::new(),
     };
     let found = identities.identify(&HeaderMap::new(), Some(&subject)).await;
-    let found = found.map_err(|refusal| refusal.reason());
-    assert_eq!(found, somebody("guest", false, Via::Anonymous));
+    assert_eq!(known(found), somebody("guest", false, Via::Anonymous));
 }
 
 #[tokio::test]
@@ -197,6 +203,11 @@ async fn what_cannot_be_used_is_told_at_load() {
         (
             JwtKeys::Jwks("ftp://user:password@keys.example/set".to_owned()),
             "`ftp://keys.example/set` is not an http or https address",
+        ),
+        (
+            JwtKeys::Jwks("http://keys.example/set".to_owned()),
+            "`http://keys.example/set` is not https: keys are fetched over https only, or over http from \
+             loopback, because others could replace them",
         ),
     ] {
         let settings = IdentitySettings {

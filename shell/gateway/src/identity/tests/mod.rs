@@ -3,6 +3,8 @@
 
 mod callers;
 mod key_sets;
+mod principals;
+mod signatures;
 mod sites;
 mod support;
 mod tokens;

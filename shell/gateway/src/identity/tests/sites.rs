@@ -15,6 +15,8 @@ fn listen(address: &str) -> Listen {
         hosts: Vec::new(),
         origins: Vec::new(),
         body_bytes: 1,
+        batch: std::num::NonZeroU32::MIN,
+        limits: toolwarden_warden::settings::ListenLimits::default(),
     }
 }
 

@@ -163,6 +163,9 @@ pub(super) fn jwt(keys: JwtKeys) -> JwtSettings {
         principal_prefix: "jwt:".to_owned(),
         scopes: Vec::new(),
         leeway: Duration::from_secs(5),
+        roles: None,
+        refresh: Duration::from_secs(600),
+        max_stale: Duration::from_secs(3600),
     }
 }
 

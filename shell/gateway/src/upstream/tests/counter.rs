@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolwarden_mcp::{Command, Endpoint};
+use toolwarden_mcp::{Command, Endpoint, Inherit};
 
 /// The counting program.
 pub(super) fn counter(mode: &str, log: Option<&Path>) -> Endpoint {
@@ -20,6 +20,7 @@ pub(super) fn command(program: &str, args: Vec<String>) -> Endpoint {
         program: program.to_owned(),
         args,
         env: Vec::new(),
+        inherit: Inherit::default(),
         directory: None,
         shows_errors: false,
     })

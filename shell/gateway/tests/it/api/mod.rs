@@ -8,4 +8,5 @@ mod explaining;
 mod operating;
 mod requests;
 mod site;
+mod skipped_approval;
 mod tools;

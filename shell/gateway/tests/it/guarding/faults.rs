@@ -18,7 +18,13 @@ fn held(mut entry: Value) -> Value {
     entry["timeouts"] = json!({"request": "2s", "list": "3s", "start": "20s"});
     entry["restart"] = json!({"first": "10ms", "most": "50ms"});
     entry["breaker"] = json!({"failures": 1, "pause": "100ms"});
+    entry["limits"] = any_amount();
     entry
+}
+
+/// Limits that no flood of these tests reaches: other bounds are to hold.
+fn any_amount() -> Value {
+    json!({"messages_per_minute": 1_000_000_000, "bytes_per_minute": "1024GiB"})
 }
 
 /// Each of these calls fails with this code in good time, and then all is well again.
@@ -381,7 +387,8 @@ async fn a_server_that_hangs_holds_nobody_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_ends_with_its_agent() {
     let (url, given_up) = faulty().await;
-    let gateway = TestGateway::start(&json!({"servers": {"bad": {"url": url}}})).await;
+    let bad = json!({"url": url, "limits": any_amount()});
+    let gateway = TestGateway::start(&json!({"servers": {"bad": bad}})).await;
     let agent = Agent::of(Era::Stateless, &gateway.url, "{}").await;
     assert_eq!(agent.tools().await.len(), 7);
     let flood = agent.call("bad__endless", json!({}));

@@ -3,8 +3,8 @@
 use serde_json::json;
 use toolwarden_mcp::Era;
 
-use super::{Hook, at_with, worked};
-use crate::support::{Agent, TestGateway, shop_of, until, until_async};
+use super::{Hook, agent_of, at_with, identity, worked};
+use crate::support::{TestGateway, shop_of, until, until_async};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_are_told_of_servers_that_are_gone_and_back() {
@@ -19,10 +19,12 @@ async fn people_are_told_of_servers_that_are_gone_and_back() {
             "shop": at_with(&shop, quick),
             "nobody": {"command": "no-such-program-anywhere"},
         },
+        "identity": identity(&["ada", "ben"]),
         "alerts": {"people": {"webhook": url, "secret": "between-us"}},
     }))
     .await;
-    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    let agent = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+    let other = agent_of(Era::Handshake, &gateway.url, "ben", &[]).await;
     assert!(worked(&agent.call("shop__echo", json!({})).await));
     let told = |server: &str| -> Vec<(String, String)> {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
@@ -42,9 +44,17 @@ async fn people_are_told_of_servers_that_are_gone_and_back() {
     })
     .await;
 
-    // It hangs, is left alone for a while, and answers again.
+    // It hangs for more than one principal, is left alone for a while, and answers again.
     let slow = json!({"steps": 10, "pause_ms": 100});
-    assert!(!worked(&agent.call("shop__export_report", slow).await));
+    assert!(!worked(
+        &agent.call("shop__export_report", slow.clone()).await
+    ));
+    assert_eq!(
+        told("shop"),
+        [],
+        "one principal alone does not say that it is down"
+    );
+    assert!(!worked(&other.call("shop__export_report", slow).await));
     let down = of("medium", "server shop is down");
     until("people know that it is down", || {
         told("shop") == [down.clone()]

@@ -1,9 +1,13 @@
 //! What the gateway lets through, what it refuses, and what it says and writes down of either.
 
+mod approvals;
+mod attributes;
 mod denials;
 mod drain;
 mod escalation;
 mod faults;
+mod features;
+mod first_sight;
 mod health;
 mod hostile;
 mod identity;
@@ -14,6 +18,8 @@ mod records;
 mod reload;
 mod results;
 mod rug_pull;
+mod rule_identity;
+mod session_groups;
 mod store;
 mod visibility;
 mod workflow;
@@ -38,6 +44,8 @@ use toolwarden_warden::{Approved, Selection};
 
 use crate::support::{Agent, at};
 
+pub(crate) use reload::Live;
+
 const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
 
 /// A client of one's own.
@@ -50,6 +58,11 @@ fn client() -> reqwest::Client {
 /// The key of a principal.
 fn key(principal: &str) -> String {
     format!("{principal}-0123456789abcdef0123456789abcdef")
+}
+
+/// The header of a caller with a key.
+pub(crate) fn bearer_of(principal: &str) -> String {
+    format!("Bearer {}", key(principal))
 }
 
 /// Callers with keys.
@@ -96,7 +109,7 @@ fn at_with(server: &DemoServer, more: Value) -> Value {
 }
 
 /// The code of a refusal that is told as a result of the tool; none where there is none.
-fn code(answer: &Value) -> Option<&str> {
+pub(crate) fn code(answer: &Value) -> Option<&str> {
     let result = &answer["result"];
     let denial = &result["_meta"]["toolwarden/denial"];
     assert_eq!(denial.is_object(), result["isError"] == true, "{answer}");
@@ -104,23 +117,33 @@ fn code(answer: &Value) -> Option<&str> {
 }
 
 /// Whether a tool was called and did what it should.
-fn worked(answer: &Value) -> bool {
+pub(crate) fn worked(answer: &Value) -> bool {
     answer["result"].is_object() && answer["result"]["isError"] != true
 }
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    kind: String,
-    code: String,
-    principal: String,
-    tool: String,
-    session: String,
-    allowed: Option<bool>,
-    body: Value,
+    pub(crate) kind: String,
+    pub(crate) code: String,
+    pub(crate) principal: String,
+    pub(crate) tool: String,
+    pub(crate) session: String,
+    pub(crate) allowed: Option<bool>,
+    pub(crate) body: Value,
 }
 
 impl Row {
+    /// Who vouched for the principal.
+    pub(crate) fn issuer(&self) -> String {
+        self.body["issuer"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// A member of the body.
+    pub(crate) fn said(&self, name: &str) -> Value {
+        self.body[name].clone()
+    }
+
     pub(crate) fn word(&self) -> String {
         format!("{} {}", self.kind, self.code)
     }

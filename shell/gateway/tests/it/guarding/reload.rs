@@ -18,15 +18,15 @@ use toolwarden_warden::settings::{Settings, SettingsChanges};
 use super::{agent_of, at_with, code, identity, rows, worked};
 use crate::support::{Agent, settings_in, shop_of, until, until_async};
 
-pub(super) struct Live {
-    pub(super) running: Arc<Running>,
+pub(crate) struct Live {
+    pub(crate) running: Arc<Running>,
     folder: TempDir,
-    pub(super) url: String,
+    pub(crate) url: String,
     serving: JoinHandle<Served>,
 }
 
 impl Live {
-    pub(super) async fn start(settings: &Value) -> Self {
+    pub(crate) async fn start(settings: &Value) -> Self {
         let folder = TempDir::new().unwrap();
         let loaded = settings_in(settings, folder.path());
         let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
@@ -45,14 +45,14 @@ impl Live {
         }
     }
 
-    pub(super) async fn reload(&self, settings: &Value) -> Result<SettingsChanges, StartError> {
+    pub(crate) async fn reload(&self, settings: &Value) -> Result<SettingsChanges, StartError> {
         let loaded = settings_in(settings, self.folder.path());
         let path = self.folder.path().join("toolwarden.yaml");
         let policy = load_policy(&loaded, &path)?;
         self.running.reload(loaded, policy, Value::Null).await
     }
 
-    pub(super) async fn stop(self) -> Served {
+    pub(crate) async fn stop(self) -> Served {
         self.running.shutdown().begin();
         self.serving.await.unwrap()
     }

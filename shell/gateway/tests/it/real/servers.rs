@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolwarden_mcp::{Command, Endpoint, Era, EraPreference};
+use toolwarden_mcp::{Command, Endpoint, Era, EraPreference, Inherit};
 use toolwarden_testkit::{Registry, installed};
 
 use super::direct::Direct;
@@ -182,6 +182,7 @@ impl Published {
             env: env
                 .map(|(key, value)| ((*key).to_owned(), text(value)))
                 .collect(),
+            inherit: Inherit::default(),
             directory: Some(folder.to_owned()),
             shows_errors: false,
         })

@@ -1,9 +1,11 @@
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use toolwarden_guard::audit::Content;
 use toolwarden_store::{Place, Store, StoreError};
 
+use super::quota::Quota;
 use super::row;
 
 /// A connection to the log that is opened again after a failure.
@@ -16,10 +18,17 @@ pub(super) struct Sink {
     place: Option<Place>,
     /// The last record that was written.
     reached: u64,
+    quota: Arc<Quota>,
+    /// When the store was last measured.
+    measured: Option<Instant>,
 }
 
 impl Sink {
-    pub(super) fn open(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        path: &Path,
+        patience: Duration,
+        quota: Arc<Quota>,
+    ) -> Result<Self, StoreError> {
         let store = Store::open(path)?;
         store.set_patience(patience)?;
         Ok(Self {
@@ -28,6 +37,8 @@ impl Sink {
             place: store.place(),
             store: Some(store),
             reached: 0,
+            quota,
+            measured: None,
         })
     }
 
@@ -37,6 +48,12 @@ impl Sink {
             Some(store) => store,
             None => self.reopen()?,
         };
+        if let Err(full) = self.quota.check(&store, &mut self.measured) {
+            if matches!(full, StoreError::OverQuota { .. }) {
+                self.store = Some(store);
+            }
+            return Err(full);
+        }
         let reached: Result<u64, StoreError> = store.append_records(|appender| {
             if appender.head().seq < self.reached {
                 // Somebody put an older log in its place.

@@ -14,6 +14,7 @@ use toolwarden_store::StoreError;
 use super::batch::SharedBatch;
 use super::direct::Direct;
 use super::queue::Queue;
+use super::quota::{Quota, StoreUsage};
 use super::sink::Sink;
 
 /// Something that is recorded. It becomes a record on the thread of the writer, so that whoever
@@ -140,7 +141,7 @@ impl Future for Ticket {
 /// them, they are then in the log twice. Dropping the writer writes what is queued;
 /// [`Self::close`] also tells whether that worked.
 #[derive(Debug)]
-pub struct AuditWriter<E: Recordable>(Way<E>);
+pub struct AuditWriter<E: Recordable>(Way<E>, Arc<Quota>);
 
 #[derive(Debug)]
 enum Way<E: Recordable> {
@@ -159,11 +160,12 @@ impl<E: Recordable> AuditWriter<E> {
     /// # Errors
     /// As for [`toolwarden_store::Store::open`], or no thread can be started.
     pub fn open(path: &Path, options: AuditOptions) -> Result<Self, StoreError> {
-        let sink = Sink::open(path, options.patience)?;
+        let quota = Arc::<Quota>::default();
+        let sink = Sink::open(path, options.patience, Arc::clone(&quota))?;
         let waited_for = match options.durability {
             Durability::Sync => {
                 let direct = Direct::new(sink, options.capacity);
-                return Ok(Self(Way::Direct(Box::new(direct))));
+                return Ok(Self(Way::Direct(Box::new(direct)), quota));
             }
             Durability::Group => true,
             Durability::Async => false,
@@ -176,11 +178,12 @@ impl<E: Recordable> AuditWriter<E> {
             path: path.to_owned(),
             source,
         })?;
-        Ok(Self(Way::Queued {
+        let way = Way::Queued {
             queue,
             waited_for,
             thread: Some(thread),
-        }))
+        };
+        Ok(Self(way, quota))
     }
 
     /// Records something, and waits as long as the durability asks for.
@@ -245,6 +248,17 @@ impl<E: Recordable> AuditWriter<E> {
             } => Durability::Group,
             Way::Queued { .. } => Durability::Async,
         }
+    }
+
+    /// How many bytes the store may take; without it any number. Nothing is written to a store that takes more.
+    pub fn set_quota(&self, bytes: u64) {
+        self.1.set(bytes);
+    }
+
+    /// How much the store takes.
+    #[must_use]
+    pub fn usage(&self) -> StoreUsage {
+        self.1.usage()
     }
 
     /// How it is.

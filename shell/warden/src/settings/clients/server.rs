@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolwarden_guard::Redaction;
-use toolwarden_mcp::{Command, Endpoint, Url};
+use toolwarden_mcp::{Command, Endpoint, Inherit, Url};
 use toolwarden_model::json::{Object, Pointer};
 
 use super::super::is_server_name;
@@ -86,6 +86,7 @@ impl Taking {
                 program,
                 args,
                 env,
+                inherit: Inherit::default(),
                 directory,
                 shows_errors: false,
             };

@@ -1,13 +1,15 @@
 //! Every key of the settings, with what it holds, what it is for, and what holds without it.
 
+mod limits;
 mod server;
 
 use toolwarden_drift::Severity;
 use toolwarden_guard::OutputMode;
 
 use super::table::{Field, Kind, Table, field};
-use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity};
+use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity, Trust};
 
+pub(super) use limits::{SERVER_LIMITS, SESSIONS};
 pub(super) use server::{
     BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
 };
@@ -44,6 +46,8 @@ pub(super) const SECURITY: &[(&str, SmtpSecurity)] = &[
     ("tls", SmtpSecurity::Tls),
 ];
 /// The word for a time that never comes.
+pub(super) const TRUST: &[(&str, Trust)] =
+    &[("first-use", Trust::FirstUse), ("review", Trust::Review)];
 pub(super) const NEVER: &[(&str, ())] = &[("never", ())];
 
 pub(super) static ROOT: Table = Table::new(
@@ -56,6 +60,13 @@ pub(super) static ROOT: Table = Table::new(
         field("version", Kind::Version, "The version of the format."),
         field("listen", Kind::Section(&LISTEN), "Where the gateway listens, and for whom.").default("{}"),
         field("store", Kind::Text, "The file of pins, alerts and the audit log.").default("\"toolwarden.db\""),
+        field(
+            "store_quota",
+            Kind::Size,
+            "The most space the store may take. From nine tenths of it on the gateway warns; at all of it nothing \
+             more is recorded, and calls are refused as the policy says.",
+        )
+        .default("\"10GiB\""),
         field(
             "servers",
             Kind::Names(&Kind::Section(&SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
@@ -74,6 +85,12 @@ pub(super) static ROOT: Table = Table::new(
         )
         .default("\"always\""),
         field("separator", Kind::Text, "What stands between a server's name and a tool's.").default("\"__\""),
+        field(
+            "client_attributes",
+            Kind::Texts,
+            "The attributes that clients may give their requests, for conditions on `request`: by `_meta` or by header. \
+             Anything a client says of itself may be false.",
+        ),
         field("page_size", Kind::Count, "The most tools of one page of a list. Without it lists come whole."),
         field(
             "policy",
@@ -93,6 +110,7 @@ pub(super) static ROOT: Table = Table::new(
         field("timeouts", Kind::Section(&TIMEOUTS), "How long servers may take, where a server says nothing else.")
             .default("{}"),
         field("alerts", Kind::Names(&Kind::Section(&ALERT), None), "Where alerts go, by name."),
+        field("misuse", Kind::Section(&MISUSE), "When the behaviour of a principal is an alert.").default("{}"),
         field("sessions", Kind::Section(&SESSIONS), "How conversations are kept.").default("{}"),
         field("drain", Kind::Duration, "How long calls under way may take after SIGTERM.").default("\"10s\""),
         field("traces", Kind::Section(&TRACES), "Where traces go."),
@@ -118,9 +136,51 @@ pub(super) static LISTEN: Table = Table::new(
              on a loopback address.",
         ),
         field("max_body", Kind::Size, "The largest message of an agent.").default("\"8MiB\""),
+        field("max_batch", Kind::Count, "The most messages of one batch.").default("100"),
+        field("limits", Kind::Section(&LIMITS), "What connections may cost.").default("{}"),
     ],
 )
 .or_text("The address alone.");
+
+pub(super) static LIMITS: Table = Table::new(
+    "limits",
+    "What connections may cost. A connection is authenticated once one of its requests was. Changes take effect \
+     after a restart, except `body_within`.",
+    &[
+        field(
+            "connections",
+            Kind::Count,
+            "The most connections at a time; fewer where the system gives fewer descriptors.",
+        )
+        .default("16384"),
+        field("per_address", Kind::Count, "The most connections of one address at a time.").default("8192"),
+        field(
+            "unauthenticated",
+            Kind::Count,
+            "The most connections at a time that are not authenticated; a newer one closes the oldest.",
+        )
+        .default("1024"),
+        field(
+            "unauthenticated_per_address",
+            Kind::Count,
+            "The most of them from one address; a newer one closes the oldest of that address.",
+        )
+        .default("512"),
+        field(
+            "authenticate_within",
+            Kind::Duration,
+            "How long a connection may take to be authenticated.",
+        )
+        .default("\"10s\""),
+        field(
+            "idle",
+            Kind::Duration,
+            "How long an authenticated connection may be idle between requests.",
+        )
+        .default("\"2m\""),
+        field("body_within", Kind::Duration, "How long the body of a request may take.").default("\"30s\""),
+    ],
+);
 
 pub(super) static TLS: Table = Table::new(
     "tls",
@@ -167,9 +227,50 @@ pub(super) static IDENTITY: Table = Table::new(
         ),
         field(
             "admins",
-            Kind::Texts,
-            "The principals who may use the administrative part of the API.",
+            Kind::Either(&[
+                Kind::Text,
+                Kind::List(&Kind::Either(&[Kind::Text, Kind::Section(&ADMIN)])),
+            ]),
+            "The principals who may use the administrative part of the API. A name alone has to belong to one \
+             source.",
         ),
+    ],
+);
+
+pub(super) static ADMIN: Table = Table::new(
+    "admin",
+    "An administrator, with the issuer whose tokens name it.",
+    &[
+        field(
+            "principal",
+            Kind::Text,
+            "The principal, its prefix included.",
+        )
+        .required(),
+        field(
+            "issuer",
+            Kind::Address,
+            "The `issuer` of an entry of `identity.jwt`.",
+        ),
+    ],
+);
+
+pub(super) static ROLE_CLAIM: Table = Table::new(
+    "roles",
+    "The claim of a token that gives roles of the policy. Principals that the policy names keep their own entry.",
+    &[
+        field(
+            "claim",
+            Kind::Text,
+            "The claim: its name, or a JSON pointer such as `/realm_access/roles`. A text is split at spaces.",
+        )
+        .required(),
+        field(
+            "map",
+            Kind::Names(&Kind::Texts, None),
+            "The role or roles of the policy that each value gives; other values give none.",
+        )
+        .required(),
     ],
 );
 
@@ -202,14 +303,14 @@ pub(super) static JWT: Table = Table::new(
         field(
             "secret",
             Kind::Secret,
-            "The shared secret of HS256, HS384 and HS512, at least 32 bytes.",
+            "The shared secret of HS256, HS384 and HS512: at least 32, 48 and 64 bytes.",
         ),
         field(
             "public_key",
             Kind::Text,
             "The public key, PEM, as in `${file:issuer.pem}`.",
         ),
-        field("jwks", Kind::Address, "The address of a key set."),
+        field("jwks", Kind::Address, "The address of a key set: https, or http on loopback."),
         field(
             "principal_claim",
             Kind::Text,
@@ -219,11 +320,24 @@ pub(super) static JWT: Table = Table::new(
         field(
             "principal_prefix",
             Kind::Text,
-            "Put before the claim to make the principal.",
+            "Put before the claim to make the principal. Issuers of different names need different prefixes.",
         )
         .default("\"\""),
         field("scopes", Kind::Texts, "Scopes that a token has to have."),
         field("leeway", Kind::Duration, "How far clocks may be apart.").default("\"60s\""),
+        field("roles", Kind::Section(&ROLE_CLAIM), "The claim that gives roles of the policy."),
+        field(
+            "refresh",
+            Kind::Duration,
+            "The time between two looks at the key set. A key that was removed stops working within it.",
+        )
+        .default("\"10m\""),
+        field(
+            "max_stale",
+            Kind::Duration,
+            "How long the last key set is used while no newer one can be fetched.",
+        )
+        .default("\"1h\""),
     ],
 );
 
@@ -238,6 +352,46 @@ pub(super) static CERTIFICATE: Table = Table::new(
             "The principal; `*` in it stands for the common name.",
         )
         .required(),
+    ],
+);
+
+const fn threshold(name: &'static str, about: &'static str, default: &'static str) -> Field {
+    field(
+        name,
+        Kind::Either(&[Kind::Count, Kind::Word(|| words(NEVER))]),
+        about,
+    )
+    .default(default)
+}
+
+pub(super) static MISUSE: Table = Table::new(
+    "misuse",
+    "When the behaviour of a principal is an alert. `never` turns a rule off.",
+    &[
+        threshold(
+            "escalations",
+            "So many requests within the window for more than the principal is granted: groups, states, \
+             sessions of others.",
+            "5",
+        ),
+        threshold(
+            "foreign_sessions",
+            "So many requests within the window with the session of another principal.",
+            "3",
+        ),
+        threshold("denials", "So many denied calls within the window.", "30"),
+        threshold(
+            "new_groups_after",
+            "A group the principal never asked for before, after so many requests that named groups.",
+            "20",
+        ),
+        field("window", Kind::Duration, "How far back requests count.").default("\"10m\""),
+        field(
+            "every",
+            Kind::Duration,
+            "How often one rule raises an alert for one principal at most.",
+        )
+        .default("\"1h\""),
     ],
 );
 
@@ -262,9 +416,10 @@ pub(super) static WATCH: Table = Table::new(
         field(
             "on_finding",
             Kind::Word(|| words(ACTIONS)),
-            "What becomes of a tool with findings in its text when it is first seen.",
+            "What becomes of a tool when it is first seen, if its text is hidden, instructs the model, or \
+             contradicts its annotations (findings of weight medium or high).",
         )
-        .default("\"serve\""),
+        .default("\"quarantine\""),
         field(
             "before_call",
             Kind::Either(&[Kind::Duration, Kind::Word(|| words(NEVER))]),
@@ -286,6 +441,19 @@ pub(super) static WATCH: Table = Table::new(
         )
         .default("false"),
         field("shapes", Kind::Truth, "Whether results are held to the shape of earlier ones.").default("true"),
+        field(
+            "compare_time",
+            Kind::Duration,
+            "The most time to compare one tool with its pin; a comparison that needs longer counts as \
+             `unknown`.",
+        )
+        .default("\"1s\""),
+        field(
+            "compare_list_time",
+            Kind::Duration,
+            "The most time to compare all tools of a list with their pins; the others count as `unknown`.",
+        )
+        .default("\"5s\""),
     ],
 );
 
@@ -378,17 +546,6 @@ pub(super) static SMTP: Table = Table::new(
         field("from", Kind::Text, "The sender.").required(),
         field("to", Kind::Texts, "The recipients.").required(),
     ],
-);
-
-pub(super) static SESSIONS: Table = Table::new(
-    "sessions",
-    "How conversations are kept.",
-    &[field(
-        "idle",
-        Kind::Duration,
-        "How long a conversation without a message is remembered.",
-    )
-    .default("\"30m\"")],
 );
 
 pub(super) static TRACES: Table = Table::new(

@@ -1,6 +1,6 @@
 use super::super::table::{Field, Kind, Table, field};
 use super::super::{ProtocolChoice, SessionSharing, Start};
-use super::{WATCH, words};
+use super::{SERVER_LIMITS, TRUST, WATCH, words};
 
 /// How a client says that a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,12 @@ const FIELDS: &[Field] = &[
     field("command", Kind::Text, "The program to start. Without `args` it may be a whole command line; no shell runs it."),
     field("args", Kind::List(&Kind::Scalar), "The arguments of the program."),
     field("env", Kind::Names(&Kind::SecretScalar, None), "Variables added to the environment of the program."),
+    field(
+        "inherit_env",
+        Kind::Texts,
+        "Names of variables of the gateway that the program gets, too. Without them it gets `PATH`, `HOME`, the \
+         locale and a few others, and no variable that may hold the secret of another server; `*` passes all.",
+    ),
     field("cwd", Kind::Text, "The folder the program starts in. Without it, that of the gateway."),
     field("url", Kind::Address, "The address of the server."),
     field("headers", Kind::Names(&Kind::SecretScalar, None), "Headers of every request to the address."),
@@ -55,6 +61,12 @@ const FIELDS: &[Field] = &[
     .default("\"isolated\""),
     field("concurrency", Kind::Count, "The most requests under way at a time.").default("64"),
     field(
+        "principal_concurrency",
+        Kind::Count,
+        "The most requests of one principal under way at a time. Without it three quarters of `concurrency`, so \
+         that no principal takes all of it.",
+    ),
+    field(
         "max_links",
         Kind::Count,
         "The most connections or children at a time; 256 for an address, 32 for a program.",
@@ -62,11 +74,19 @@ const FIELDS: &[Field] = &[
     field("timeouts", Kind::Section(&TIMEOUTS), "How long it may take, where not as all may.").inherits(),
     field("restart", Kind::Section(&RESTART), "How it is tried again after a failure.").default("{}"),
     field("breaker", Kind::Section(&BREAKER), "When it is left alone for a while.").default("{}"),
+    field("limits", Kind::Section(&SERVER_LIMITS), "How much it may send.").default("{}"),
+    field(
+        "trust",
+        Kind::Word(|| words(TRUST)),
+        "What becomes of its tools when it is first seen: `first-use` pins and serves them, `review` serves \
+         nothing of it before its tools are approved.",
+    )
+    .default("\"first-use\""),
     field("watch", Kind::Section(&WATCH), "How it is watched, where not as all are.").inherits(),
     field(
         "tool_defaults",
         Kind::Policy,
-        "What a tool of it is held to that the policy does not name: the keys of a tool of a policy.",
+        "The rules for tools, resources, prompts and skills of it that the policy does not name: the keys of a tool of a policy.",
     ),
 ];
 

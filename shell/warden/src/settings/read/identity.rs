@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_model::Fingerprint;
-use toolwarden_model::document::{Mistake, Placed};
+use toolwarden_model::document::{Mistake, Placed, Section};
 
-use super::super::keys::{API_KEY, CERTIFICATE, IDENTITY, JWT};
+use super::super::keys::{ADMIN, API_KEY, CERTIFICATE, IDENTITY, JWT, ROLE_CLAIM};
 use super::super::{
-    ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings, SettingsProblem,
-    TlsSettings,
+    AdminSettings, AmbiguousPrincipals, ApiKeySettings, CertificateSettings, IdentitySettings,
+    JwtKeys, JwtSettings, KEY_MAX_STALE, KEY_REFRESH, PrincipalNames, RoleClaim, SettingsProblem,
+    TlsSettings, is_loopback_or_https,
 };
 use super::Reading;
 
@@ -46,9 +47,71 @@ impl Reading<'_> {
             identity.anonymous = self.line(at, "a principal");
         }
         if let Some(at) = section.said("admins") {
-            identity.admins = self.lines(at, "a principal");
+            identity.admins = self.admins(at);
         }
+        self.names_are_clear(&section, &identity);
         identity
+    }
+
+    fn admins(&mut self, at: &Placed<'_>) -> Vec<AdminSettings> {
+        let items = match at.value.is_string() {
+            true => vec![at.clone()],
+            false => self.reader.list(at),
+        };
+        let mut admins = Vec::new();
+        for at in &items {
+            if at.value.is_string() {
+                let named = self.line(at, "a principal");
+                admins.extend(named.map(|principal| AdminSettings::named(&principal)));
+                continue;
+            }
+            let section = self.section(at, &ADMIN);
+            let mut line = |key: &str, what: &'static str| {
+                section.said(key).and_then(|at| self.line(at, what))
+            };
+            let (principal, issuer) = (
+                line("principal", "a principal"),
+                line("issuer", "an issuer"),
+            );
+            admins.extend(principal.map(|principal| AdminSettings { principal, issuer }));
+        }
+        admins
+    }
+
+    /// Refuses settings in which two sources could name one principal.
+    fn names_are_clear(&mut self, section: &Section<'_>, identity: &IdentitySettings) {
+        let names = PrincipalNames::new(identity);
+        let Err(ambiguous) = names.and_then(|names| names.admins(identity)) else {
+            return;
+        };
+        let (key, index) = match &ambiguous {
+            AmbiguousPrincipals::SameNames { index, .. } => ("jwt", index),
+            AmbiguousPrincipals::Admin { index, .. }
+            | AmbiguousPrincipals::NoSuchIssuer { index, .. } => ("admins", index),
+        };
+        let place = section.said(key).map(|at| match at.value.is_array() {
+            true => at.pointer.index(*index),
+            false => at.pointer.clone(),
+        });
+        let place = place.unwrap_or_else(|| section.pointer.clone());
+        let message = ambiguous.to_string();
+        self.reader
+            .error(&place, SettingsProblem::Principals { message });
+    }
+
+    fn role_claim(&mut self, at: &Placed<'_>) -> Option<RoleClaim> {
+        let section = self.section(at, &ROLE_CLAIM);
+        let claim = section
+            .said("claim")
+            .and_then(|at| self.line(at, "a claim"));
+        let mut map = BTreeMap::new();
+        if let Some(at) = section.said("map") {
+            for (value, at) in self.reader.named(at, "a value of the claim") {
+                map.insert(value.to_owned(), self.lines(&at, "a role"));
+            }
+        }
+        let claim = claim?;
+        Some(RoleClaim { claim, map })
     }
 
     fn api_keys(&mut self, at: &Placed<'_>) -> Vec<ApiKeySettings> {
@@ -122,10 +185,19 @@ impl Reading<'_> {
         let scopes = section.said("scopes").map(|at| self.lines(at, "a scope"));
         let leeway = section.said("leeway");
         let leeway = leeway.and_then(|at| self.reader.duration(at));
+        let roles = section.said("roles").and_then(|at| self.role_claim(at));
+        let mut time = |key: &str, default: Duration| {
+            let said = section.said(key).and_then(|at| self.reader.duration(at));
+            said.unwrap_or(default)
+        };
+        let (refresh, max_stale) = (
+            time("refresh", KEY_REFRESH),
+            time("max_stale", KEY_MAX_STALE),
+        );
         let keys = self.jwt_keys(&section);
         if matches!(keys, Some(JwtKeys::Discovery)) {
             match section.said("issuer") {
-                Some(at) => self.address(at).map(drop),
+                Some(at) => self.trusted_address(at).map(drop),
                 None => {
                     let keys = "`issuer`, `secret`, `public_key`, `jwks`".to_owned();
                     self.reader
@@ -142,10 +214,13 @@ impl Reading<'_> {
             principal_prefix,
             scopes: scopes.unwrap_or_default(),
             leeway: leeway.unwrap_or(Duration::from_secs(60)),
+            roles,
+            refresh,
+            max_stale,
         })
     }
 
-    fn jwt_keys(&mut self, section: &toolwarden_model::document::Section<'_>) -> Option<JwtKeys> {
+    fn jwt_keys(&mut self, section: &Section<'_>) -> Option<JwtKeys> {
         let kinds = ["secret", "public_key", "jwks"];
         let mut given = kinds
             .into_iter()
@@ -159,7 +234,7 @@ impl Reading<'_> {
             return None;
         }
         if one == "jwks" {
-            return self.address(at).map(JwtKeys::Jwks);
+            return self.trusted_address(at).map(JwtKeys::Jwks);
         }
         let text = self.line(at, "a key")?;
         let message = match one {
@@ -175,6 +250,19 @@ impl Reading<'_> {
         self.reader
             .error(&at.pointer, SettingsProblem::Value { message });
         None
+    }
+
+    /// An address whose answer decides who callers are: keys that come without TLS can be replaced.
+    fn trusted_address(&mut self, at: &Placed<'_>) -> Option<String> {
+        let address = self.address(at)?;
+        if !is_loopback_or_https(&address) {
+            let message = "keys are fetched over https only, or over http from loopback: who listens on the way \
+                           could replace them";
+            self.reader
+                .error(&at.pointer, SettingsProblem::Value { message });
+            return None;
+        }
+        Some(address)
     }
 
     fn certificate(&mut self, at: &Placed<'_>) -> Option<CertificateSettings> {

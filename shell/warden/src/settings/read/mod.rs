@@ -2,6 +2,9 @@
 
 mod alerts;
 mod identity;
+mod limits;
+mod listen_limits;
+mod misuse;
 mod policy;
 mod root;
 mod server;
@@ -19,7 +22,7 @@ use super::interpolate::{Interpolated, Surroundings, interpolate};
 use super::problem::MAX_BYTES;
 use super::{
     PolicySource, Settings, SettingsError, SettingsMistake, SettingsProblem, SettingsWarning,
-    masked,
+    masked, secrets,
 };
 
 /// Settings that were read and checked.
@@ -80,6 +83,7 @@ impl Settings {
             let path = path.to_owned();
             return Err(SettingsError::Invalid { path, mistakes });
         }
+        secrets::remember(&settings, &document.value, &put_in.values);
         let mut files = vec![path.to_owned()];
         if let PolicySource::File(policy) = &settings.policy {
             files.push(policy.clone());
@@ -180,7 +184,7 @@ fn stays_as_written(at: &Pointer, value: &Value) -> bool {
     }
 }
 
-fn is_list_of_servers(key: &str) -> bool {
+pub(super) fn is_list_of_servers(key: &str) -> bool {
     matches!(
         key,
         "servers" | "mcpServers" | "mcp_servers" | "mcp-servers"

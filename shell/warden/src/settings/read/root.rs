@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolwarden_model::document::{Placed, Section, duration};
 
 use super::super::keys::{
-    ACTIONS, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, SESSIONS, TLS, TRACES, WATCH,
+    ACTIONS, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, TLS, TRACES, WATCH,
 };
 use super::super::{
     Listen, OnDrift, PolicySource, Settings, SettingsProblem, TlsSettings, TraceSettings,
@@ -33,6 +33,9 @@ impl Reading<'_> {
         if let Some(at) = root.said("store") {
             settings.store = self.path(at).unwrap_or(settings.store);
         }
+        if let Some(at) = root.said("store_quota") {
+            settings.store_quota = self.size(at).unwrap_or(settings.store_quota);
+        }
         self.names(&root, &mut settings);
         if let Some(at) = root.said("policy") {
             settings.policy = self.policy(at).unwrap_or(PolicySource::Open);
@@ -53,12 +56,11 @@ impl Reading<'_> {
         if let Some(at) = root.said("alerts") {
             settings.alerts = self.alerts(at);
         }
+        if let Some(at) = root.said("misuse") {
+            settings.misuse = self.misuse(at);
+        }
         if let Some(at) = root.said("sessions") {
-            let section = self.section(at, &SESSIONS);
-            if let Some(at) = section.said("idle") {
-                let idle = self.reader.duration(at);
-                settings.session_idle = idle.unwrap_or(settings.session_idle);
-            }
+            self.sessions(at, &mut settings);
         }
         if let Some(at) = root.said("drain") {
             settings.drain = self.reader.duration(at).unwrap_or(settings.drain);
@@ -86,9 +88,27 @@ impl Reading<'_> {
             }
             settings.separator = text;
         }
+        if let Some(at) = root.said("client_attributes") {
+            settings.client_attributes = self.attributes(at);
+        }
         if let Some(at) = root.said("page_size") {
             settings.page_size = self.count(at);
         }
+    }
+
+    /// Names that can be sent as part of a header's name.
+    fn attributes(&mut self, at: &Placed<'_>) -> Vec<String> {
+        let mut names = Vec::new();
+        for (name, pointer) in self.reader.texts(at, "an attribute's name") {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+            if name.len() > 64 || !name.bytes().all(fits) {
+                let message = "an attribute's name has at most 64 letters, digits, `_` and `-`";
+                self.reader
+                    .error(&pointer, SettingsProblem::Value { message });
+            }
+            names.push(name);
+        }
+        names
     }
 
     fn listen(&mut self, at: &Placed<'_>) -> Listen {
@@ -121,6 +141,12 @@ impl Reading<'_> {
         }
         if let Some(at) = section.said("max_body") {
             listen.body_bytes = self.size(at).unwrap_or(listen.body_bytes);
+        }
+        if let Some(at) = section.said("max_batch") {
+            listen.batch = self.count(at).unwrap_or(listen.batch);
+        }
+        if let Some(at) = section.said("limits") {
+            listen.limits = self.listen_limits(at);
         }
         listen
     }
@@ -171,6 +197,12 @@ impl Reading<'_> {
         }
         if let Some(at) = section.said("shapes") {
             watch.shapes = self.truth(at).unwrap_or(watch.shapes);
+        }
+        if let Some(at) = section.said("compare_time") {
+            watch.compare_time = self.reader.duration(at).unwrap_or(watch.compare_time);
+        }
+        if let Some(at) = section.said("compare_list_time") {
+            watch.compare_list_time = self.reader.duration(at).unwrap_or(watch.compare_list_time);
         }
         watch
     }

@@ -1,8 +1,9 @@
-use toolwarden_mcp::{Command, Endpoint, InvalidEndpoint, Url};
+use toolwarden_mcp::{Command, Endpoint, Inherit, InvalidEndpoint, Url};
 use toolwarden_model::document::{Mistake, Placed, Section};
 
 use super::super::keys::{
-    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TRUST, TYPE,
+    Transport,
 };
 use super::super::{
     Breaker, Restart, ServerSettings, SettingsProblem, Timeouts, WatchSettings, is_server_name,
@@ -80,6 +81,9 @@ impl Reading<'_> {
         if let Some(at) = section.said("watch") {
             server.watch = self.watch(at, watch);
         }
+        if let Some(at) = section.said("trust") {
+            server.watch.trust = self.reader.word(at, TRUST).unwrap_or_default();
+        }
         if let Some(at) = section.said("tool_defaults") {
             server.tool_defaults = self.tool_rules(at);
         }
@@ -90,7 +94,7 @@ impl Reading<'_> {
         let (key, at) = self.exactly_one(section, &SERVER)?;
         let (transport, others): (_, &[_]) = match key {
             "command" => (Transport::Command, &["headers"]),
-            _ => (Transport::Url, &["args", "env", "cwd"]),
+            _ => (Transport::Url, &["args", "env", "cwd", "inherit_env"]),
         };
         self.check_type(section, key, transport);
         for other in others {
@@ -142,6 +146,7 @@ impl Reading<'_> {
             program,
             args: args.clone().unwrap_or_default(),
             env,
+            inherit: self.inherited(section),
             directory,
             shows_errors: false,
         };
@@ -161,6 +166,17 @@ impl Reading<'_> {
             }
         }
         Some(Endpoint::Command(command))
+    }
+
+    /// What the program gets of the gateway's environment.
+    fn inherited(&mut self, section: &Section<'_>) -> Inherit {
+        let names = section.said("inherit_env");
+        let names = names.map(|at| self.lines(at, "a variable's name"));
+        let names = names.unwrap_or_default();
+        if names.iter().any(|name| name == "*") {
+            return Inherit::All;
+        }
+        Inherit::Minimal(names)
     }
 
     fn remote(&mut self, section: &Section<'_>, at: &Placed<'_>) -> Option<Endpoint> {
@@ -197,6 +213,12 @@ impl Reading<'_> {
         }
         if let Some(at) = section.said("concurrency") {
             server.concurrency = self.count(at).unwrap_or(server.concurrency);
+        }
+        if let Some(at) = section.said("principal_concurrency") {
+            server.principal_concurrency = self.count(at);
+        }
+        if let Some(at) = section.said("limits") {
+            server.limits = self.server_limits(at);
         }
         if let Some(at) = section.said("max_links") {
             server.max_links = self.count(at).unwrap_or(server.max_links);

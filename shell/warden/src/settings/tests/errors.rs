@@ -125,6 +125,7 @@ identity:
                 "3:65: /identity/api_keys/2/sha256: a SHA-256 digest has 64 hexadecimal digits",
                 "3:94: /identity/api_keys/3/key: `sha256` and `key` exclude each other",
                 "4:9: /identity/jwt/0: one of `issuer`, `secret`, `public_key`, `jwks` is needed",
+                "4:24: /identity/jwt/1: tokens of entry 1 of `identity.jwt` and tokens of `x` would name the same principals; give each issuer a `principal_prefix` of its own",
                 "4:25: /identity/jwt/1/issuer: `x` is no http or https address",
                 "4:50: /identity/jwt/2: `audience` is missing",
                 "4:51: /identity/jwt/2/issuer: `x` is no http or https address",

@@ -21,6 +21,11 @@ policy: {tools: {}}
         "concurrency": 64,
         "restart": {"first": "500ms", "most": "60s"},
         "breaker": {"failures": 5, "pause": "30s"},
+        "limits": {
+            "message_size": "64MiB", "list_size": "64MiB", "list_entries": 100_000, "list_pages": 1_000,
+            "messages_per_minute": 60_000, "bytes_per_minute": "256MiB", "open_requests": 64,
+        },
+        "trust": "first-use",
     });
     let mut github = json!({
         "command": "npx", "args": ["x", "--token=***"], "env": {"A": "***"},
@@ -32,8 +37,12 @@ policy: {tools: {}}
     }
     github["watch"] = json!({"every": "1m"});
     let expected = json!({
-        "listen": {"address": "127.0.0.1:***", "max_body": "8MiB"},
+        "listen": {"address": "127.0.0.1:***", "max_body": "8MiB", "max_batch": 100, "limits": {
+            "connections": 16384, "per_address": 8192, "unauthenticated": 1024,
+            "unauthenticated_per_address": 512, "authenticate_within": "10s", "idle": "2m", "body_within": "30s",
+        }},
         "store": "toolwarden.db",
+        "store_quota": "10GiB",
         "servers": {"github": github, "docs": docs},
         "prefix": "always",
         "separator": "__",
@@ -52,15 +61,18 @@ policy: {tools: {}}
                 "breaking": "quarantine",
             },
             "on_new": "quarantine",
-            "on_finding": "serve",
+            "on_finding": "quarantine",
             "before_call": "never",
             "output": "warn",
             "strip_hidden": false,
             "shapes": true,
+            "compare_time": "1s",
+            "compare_list_time": "5s",
         },
         "timeouts": {"connect": "10s", "start": "60s", "request": "60s", "idle": "5m", "list": "10s"},
         "alerts": {"a": {"slack": "https://hooks.slack.com/***", "severity": "low"}},
-        "sessions": {"idle": "30m"},
+        "misuse": {"escalations": 5, "foreign_sessions": 3, "denials": 30, "new_groups_after": 20, "window": "10m", "every": "1h"},
+        "sessions": {"idle": "30m", "max_requests": 10_000, "max_subscriptions": 1_000, "replay": "16MiB"},
         "drain": "10s",
     });
     let masked = load(text).unwrap().masked();

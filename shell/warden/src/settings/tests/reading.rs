@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolwarden_drift::{Class, Severity};
 use toolwarden_guard::OutputMode;
-use toolwarden_mcp::{Command, Endpoint, Limits, Url};
+use toolwarden_mcp::{Command, Endpoint, Inherit, Limits, Url};
 
 use super::super::*;
 use super::{FULL, load, read};
@@ -39,6 +39,9 @@ fn watch() -> WatchSettings {
         output: OutputMode::Warn,
         strip_hidden: true,
         shapes: false,
+        compare_time: seconds(2),
+        compare_list_time: seconds(9),
+        trust: Trust::FirstUse,
     }
 }
 
@@ -47,6 +50,7 @@ fn command(program: &str, args: &[&str]) -> Endpoint {
         program: program.to_owned(),
         args: args.iter().map(|&it| it.to_owned()).collect(),
         env: Vec::new(),
+        inherit: Inherit::default(),
         directory: None,
         shows_errors: false,
     })
@@ -68,6 +72,7 @@ fn servers() -> Vec<ServerSettings> {
             ("TOKEN".to_owned(), "ghp_github".to_owned()),
             ("DEBUG".to_owned(), "true".to_owned()),
         ],
+        inherit: Inherit::Minimal(texts(["DOCKER_HOST"])),
         directory: Some(PathBuf::from("etc/work")),
         shows_errors: false,
     });
@@ -88,6 +93,7 @@ fn servers() -> Vec<ServerSettings> {
             protocol: ProtocolChoice::Handshake,
             sessions: SessionSharing::Shared,
             concurrency: number(7),
+            principal_concurrency: Some(number(4)),
             max_links: number(3),
             timeouts: Timeouts {
                 connect: seconds(1),
@@ -104,7 +110,17 @@ fn servers() -> Vec<ServerSettings> {
                 failures: number(2),
                 pause: seconds(60),
             },
+            limits: ServerLimits {
+                message_bytes: 1 << 20,
+                list_bytes: 2 << 20,
+                list_entries: number(3),
+                list_pages: number(4),
+                messages_per_minute: number(5),
+                bytes_per_minute: 6 << 20,
+                open_requests: number(7),
+            },
             watch: WatchSettings {
+                trust: Trust::Review,
                 every: seconds(60),
                 before_call: None,
                 on_drift: drift(&[
@@ -152,6 +168,9 @@ fn identity() -> IdentitySettings {
         principal_prefix: String::new(),
         scopes: Vec::new(),
         leeway: seconds(60),
+        roles: None,
+        refresh: seconds(600),
+        max_stale: seconds(3600),
     };
     let pem = "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----";
     IdentitySettings {
@@ -183,10 +202,21 @@ fn identity() -> IdentitySettings {
             },
             JwtSettings {
                 keys: JwtKeys::Jwks("https://id.example.com/keys".to_owned()),
+                principal_prefix: "k:".to_owned(),
+                refresh: seconds(60),
+                max_stale: seconds(300),
+                roles: Some(RoleClaim {
+                    claim: "groups".to_owned(),
+                    map: BTreeMap::from([
+                        ("boss".to_owned(), texts(["chief"])),
+                        ("staff".to_owned(), texts(["clerk", "reader"])),
+                    ]),
+                }),
                 ..issuer.clone()
             },
             JwtSettings {
                 keys: JwtKeys::PublicKey(pem.to_owned()),
+                principal_prefix: "p:".to_owned(),
                 ..issuer
             },
         ],
@@ -195,7 +225,7 @@ fn identity() -> IdentitySettings {
             principal: "cert:*".to_owned(),
         }],
         anonymous: Some("guest".to_owned()),
-        admins: texts(["ops"]),
+        admins: vec![AdminSettings::named("ops"), AdminSettings::named("u:root")],
     }
 }
 
@@ -284,10 +314,21 @@ fn every_key_is_read() {
             hosts: texts(["tools.example.com"]),
             origins: texts(["https://console.example.com"]),
             body_bytes: 16 << 20,
+            batch: number(5),
+            limits: ListenLimits {
+                connections: number(100),
+                per_address: number(50),
+                unauthenticated: number(20),
+                unauthenticated_per_address: number(10),
+                authenticate_within: seconds(3),
+                idle: seconds(30),
+                body_within: seconds(5),
+            },
         },
         servers: servers(),
         prefix: PrefixMode::Conflict,
         separator: "-".to_owned(),
+        client_attributes: texts(["region", "cost-center"]),
         page_size: Some(number(100)),
         policy: PolicySource::Inline(
             r#"{"principals":{"ci":{"groups":["default"]}},"tools":{"t":{"input_schema":{"properties":{"a":{"pattern":"^[$${x}]$"}}}}}}"#
@@ -295,11 +336,25 @@ fn every_key_is_read() {
         ),
         denials: DenialForm::RpcError,
         store: PathBuf::from("etc/data/warden.db"),
+        store_quota: 1 << 30,
         identity: identity(),
         watch: watch(),
         timeouts: timeouts(),
         alerts: alerts(),
+        misuse: MisuseRules {
+            escalations: 2,
+            foreign_sessions: 0,
+            denials: 4,
+            new_groups_after: 5,
+            window: seconds(60),
+            every: seconds(7200),
+        },
         session_idle: seconds(3600),
+        session_limits: SessionLimits {
+            requests: number(8),
+            subscriptions: number(9),
+            replay_bytes: 1 << 20,
+        },
         drain: seconds(3),
         traces: Some(TraceSettings {
             endpoint: "http://collector:4318".to_owned(),

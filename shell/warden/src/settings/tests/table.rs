@@ -45,20 +45,25 @@ fn mappings() -> Vec<Mapping> {
         ("", ""),
         ("listen", "/listen"),
         ("tls", "/listen/tls"),
+        ("limits", "/listen/limits"),
         ("server", "/servers/a"),
         ("client_server", "/mcpServers/a"),
         ("timeouts", "/servers/a/timeouts"),
         ("restart", "/servers/a/restart"),
         ("breaker", "/servers/a/breaker"),
+        ("server_limits", "/servers/a/limits"),
         ("watch", "/watch"),
         ("watch", "/servers/a/watch"),
         ("on_drift", "/watch/on_drift"),
         ("identity", "/identity"),
         ("api_key", "/identity/api_keys/0"),
         ("jwt", "/identity/jwt/0"),
+        ("roles", "/identity/jwt/0/roles"),
+        ("admin", "/identity/admins/0"),
         ("certificate", "/identity/certificates/0"),
         ("alert", "/alerts/a"),
         ("smtp", "/alerts/a/smtp"),
+        ("misuse", "/misuse"),
         ("sessions", "/sessions"),
         ("traces", "/traces"),
     ];
@@ -116,7 +121,7 @@ fn the_reader_reads_every_key_of_the_schema() {
             let mut mapping = json!({&key: [[[]]]});
             // These are read beside what they belong to.
             match (name.as_str(), key.as_str()) {
-                ("server" | "client_server", "type" | "args" | "env" | "cwd") => {
+                ("server" | "client_server", "type" | "args" | "env" | "cwd" | "inherit_env") => {
                     mapping["command"] = "x".into();
                 }
                 ("server" | "client_server", "headers") => mapping["url"] = "http://h".into(),
@@ -203,7 +208,7 @@ fn the_defaults_of_the_table_are_those_in_force() {
     assert_eq!(written, expected);
 
     let shown =
-        load("servers: {a: {command: x}}\nidentity: {jwt: [{audience: a, issuer: http://i}]}");
+        load("servers: {a: {command: x}}\nidentity: {jwt: [{audience: a, issuer: https://i}]}");
     let shown = shown.unwrap();
     let again = load(&shown.masked().to_string()).unwrap();
     assert_eq!(again.settings, shown.settings);

@@ -6,6 +6,7 @@ use reqwest::{StatusCode, Url, redirect};
 use serde::Deserialize;
 use thiserror::Error;
 use toolwarden_http::{NoCertificates, shown};
+use toolwarden_warden::settings::is_loopback_or_https;
 
 use crate::identity::jwt::jwk::keys_of;
 use crate::identity::jwt::key::Key;
@@ -124,9 +125,12 @@ async fn described(name: &str, place: &Url) -> Result<Url, FetchError> {
             wanted: name.to_owned(),
         });
     }
-    // Keys are not fetched less safely than the description was.
+    // Keys are not fetched less safely than the description was, and never from afar without TLS.
     let keys = Url::parse(&jwks_uri).ok();
-    let safe = |keys: &Url| keys.scheme() == "https" || keys.scheme() == place.scheme();
+    let safe = |keys: &Url| {
+        is_loopback_or_https(keys.as_str())
+            && (keys.scheme() == "https" || keys.scheme() == place.scheme())
+    };
     keys.filter(safe).ok_or(FetchError::KeySetAddress {
         url,
         keys: jwks_uri,
@@ -149,7 +153,15 @@ async fn get(url: &Url) -> Result<Vec<u8>, FetchError> {
     };
     let client = toolwarden_http::client(url)?
         .https_only(url.scheme() == "https")
-        .redirect(redirect::Policy::limited(REDIRECTS))
+        .redirect(redirect::Policy::custom(|attempt| {
+            if attempt.previous().len() > REDIRECTS {
+                return attempt.error("too many redirects");
+            }
+            match is_loopback_or_https(attempt.url().as_str()) {
+                true => attempt.follow(),
+                false => attempt.error("a redirect leads to an address without TLS"),
+            }
+        }))
         .build()
         .map_err(unreachable)?;
     let asked = client.get(url.clone()).header("accept", "application/json");

@@ -1,0 +1,254 @@
+//! Names and addresses in rules, with `*` for any characters.
+
+use std::borrow::Cow;
+
+use super::FeatureKind;
+
+/// The name of a rule: `*` stands for any characters, also none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NamePattern {
+    kind: FeatureKind,
+    /// Normalized where the kind goes by addresses.
+    text: Box<str>,
+}
+
+/// How often percent-encoding is decoded: a server may decode what its own framework decoded already.
+const MAX_DECODING: usize = 3;
+
+impl NamePattern {
+    pub(crate) fn new(kind: FeatureKind, text: &str) -> Self {
+        Self {
+            kind,
+            text: normalized(kind, text).into(),
+        }
+    }
+
+    pub(crate) const fn kind(&self) -> FeatureKind {
+        self.kind
+    }
+
+    /// Whether it stands for one name only.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.text.contains('*')
+    }
+
+    /// How many bytes of a name it fixes.
+    pub(crate) fn literal_length(&self) -> usize {
+        self.text.bytes().filter(|byte| *byte != b'*').count()
+    }
+
+    /// Whether it stands for a name, which has to be [`normalized`].
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        if *name == *self.text {
+            return true;
+        }
+        let mut parts = self.text.split('*');
+        let Some(rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
+            return false;
+        };
+        let Some(last) = parts.next_back() else {
+            // Without a `*` it stands for itself.
+            return false;
+        };
+        let Some(mut rest) = rest.strip_suffix(last) else {
+            return false;
+        };
+        // Taking the first place for each part leaves the most room for those that follow.
+        for part in parts {
+            match rest.split_once(part) {
+                Some((_, behind)) => rest = behind,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// A name in the one spelling in which it is compared. Addresses that servers may take for the same are
+/// the same: the case of scheme and host, percent-encoding, empty segments and dot segments do not
+/// matter, so that no rule is evaded by another spelling.
+pub(crate) fn normalized(kind: FeatureKind, name: &str) -> Cow<'_, str> {
+    if !kind.has_addresses() {
+        return Cow::Borrowed(name);
+    }
+    let mut decoded = Cow::Borrowed(name);
+    for _round in 0..MAX_DECODING {
+        match percent_decoded(&decoded) {
+            Some(next) => decoded = Cow::Owned(next),
+            None => break,
+        }
+    }
+    let (start, rest) = split_authority(&decoded);
+    let (path, tail) = match rest.find(['?', '#']) {
+        Some(at) => rest.split_at(at),
+        None => (rest, ""),
+    };
+    let has_upper = start.bytes().any(|byte| byte.is_ascii_uppercase());
+    if !has_upper && !needs_cleaning(path) {
+        return decoded;
+    }
+    Cow::Owned(format!(
+        "{}{}{tail}",
+        start.to_ascii_lowercase(),
+        cleaned(path)
+    ))
+}
+
+/// The scheme with the authority, and what follows.
+fn split_authority(address: &str) -> (&str, &str) {
+    // A pattern may leave the scheme open.
+    let is_scheme = |text: &str| {
+        text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '*')
+            && text
+                .bytes()
+                .all(|it| it.is_ascii_alphanumeric() || b"+-.*".contains(&it))
+    };
+    let Some((scheme, rest)) = address.split_once(':').filter(|(it, _)| is_scheme(it)) else {
+        return ("", address);
+    };
+    let Some(behind) = rest.strip_prefix("//") else {
+        return address.split_at(scheme.len() + 1);
+    };
+    let host = behind.find(['/', '?', '#', '\\']).unwrap_or(behind.len());
+    address.split_at(scheme.len() + "://".len() + host)
+}
+
+/// Whether a path has segments that mean nothing or the one before.
+fn needs_cleaning(path: &str) -> bool {
+    path.contains('\\')
+        || path
+            .split('/')
+            .enumerate()
+            .any(|(at, it)| it == "." || it == ".." || (it.is_empty() && at > 0))
+}
+
+/// A path without empty and dot segments; a folder keeps the slash at its end.
+fn cleaned(path: &str) -> String {
+    let path = path.replace('\\', "/");
+    let mut kept: Vec<&str> = Vec::new();
+    let mut is_folder = false;
+    for segment in path.split('/') {
+        is_folder = matches!(segment, "" | "." | "..");
+        match segment {
+            "" | "." => {}
+            ".." => drop(kept.pop()),
+            segment => kept.push(segment),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    let end = if is_folder && !kept.is_empty() {
+        "/"
+    } else {
+        ""
+    };
+    format!("{root}{}{end}", kept.join("/"))
+}
+
+/// The text with percent-encoded bytes decoded once; none where nothing is encoded. Bytes that are not
+/// UTF-8 stay as they are.
+fn percent_decoded(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    let mut is_changed = false;
+    while let Some((first, behind)) = rest.split_first() {
+        let encoded = behind.first_chunk::<2>().filter(|_| *first == b'%');
+        let encoded = encoded.and_then(|[high, low]| Some((hex(*high)? << 4) | hex(*low)?));
+        match encoded {
+            Some(byte) => {
+                bytes.push(byte);
+                is_changed = true;
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    if !is_changed {
+        return None;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    let value = char::from(digit).to_digit(16)?;
+    u8::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        let kind = FeatureKind::Resource;
+        NamePattern::new(kind, pattern).matches(&normalized(kind, name))
+    }
+
+    #[test]
+    fn a_star_stands_for_any_characters() {
+        for (pattern, name) in [
+            ("a", "a"),
+            ("*", ""),
+            ("*", "file:///x"),
+            ("file:///*", "file:///"),
+            ("file:///*", "file:///a/b"),
+            ("file:///*.md", "file:///a/b.md"),
+            ("*://a/*", "note://a/b"),
+            ("http*://a/*", "https://a/b"),
+            ("*/secret/*", "file:///x/../secret/b"),
+            ("a*b*c", "abbc"),
+            ("a**c", "abc"),
+            ("a*b", "a*b"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("a", "ab"),
+            ("a", ""),
+            ("a*a", "a"),
+            ("file:///*.md", "file:///a.mdx"),
+            ("a*b*c", "acb"),
+            ("note://a/*", "note://ab/c"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn other_spellings_of_an_address_are_the_same_address() {
+        for name in [
+            "file:///secret/key",
+            "FILE:///secret/key",
+            "file:///%73ecret/key",
+            "file:///%2573ecret/key",
+            "file:///public/../secret/key",
+            "file:///public/%2e%2e/secret/key",
+            "file:///public/..%2fsecret/key",
+            "file:///public//../../secret/key",
+            "file:///public\\..\\secret\\key",
+            "file:////secret/./key",
+            "file:///../../secret/key",
+        ] {
+            assert_eq!(
+                normalized(FeatureKind::Resource, name),
+                "file:///secret/key",
+                "{name}"
+            );
+            assert!(matches("file:///secret/*", name), "{name}");
+            assert!(matches("File:///secret/%6bey", name), "{name}");
+            assert!(!matches("file:///public/*", name), "{name}");
+        }
+        assert!(matches("https://Host/A", "https://hOST/A"));
+        assert!(!matches("https://host/A", "https://host/a"));
+        // The query is not a path, and bytes that are no text stay.
+        for same in ["a://b?c=../d", "x:%ff/y", "orders://{order_id}", "a/b/", ""] {
+            assert_eq!(normalized(FeatureKind::Resource, same), same);
+        }
+        let prompt = normalized(FeatureKind::Prompt, "A/../b");
+        assert_eq!(prompt, "A/../b", "names are not addresses");
+    }
+}

@@ -1,0 +1,71 @@
+//! Reads what a policy says of states, and of tools that use them.
+
+use std::collections::BTreeMap;
+
+use toolwarden_model::document::{Key, Mistake, Placed, Section};
+use toolwarden_model::json::Pointer;
+
+use super::read::Reading;
+use super::{Problem, StatePolicy, ToolPolicy};
+use crate::input::is_well_formed;
+
+const STATE: &[Key] = &[Key::new("single_use")];
+
+impl Reading {
+    /// The rules for states, by name.
+    pub(super) fn state_rules(&mut self, root: &Section<'_>) -> BTreeMap<String, StatePolicy> {
+        let mut states = BTreeMap::new();
+        let Some(at) = root.said("states") else {
+            return states;
+        };
+        for (name, at) in self.reader.named(at, "a state's name") {
+            let mut state = StatePolicy::default();
+            if !at.value.is_null() {
+                let section = self.reader.section(&at, STATE);
+                let single_use = section.said("single_use");
+                state.single_use = single_use
+                    .and_then(|at| self.reader.truth(at))
+                    .unwrap_or_default();
+            }
+            states.insert(name.to_owned(), state);
+        }
+        states
+    }
+
+    /// What a tool has to do with approvals.
+    pub(super) fn approval_rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
+        if let Some(at) = section.said("binds") {
+            for (text, pointer) in self.reader.texts(at, "an argument's name") {
+                let bound = if text.starts_with('/') {
+                    Pointer::from(text.as_str())
+                } else {
+                    Pointer::of([text.as_str()])
+                };
+                if tool.binds.contains(&bound) {
+                    let expected = "every argument once";
+                    let found = format!("`{text}` twice");
+                    self.reader
+                        .error(&pointer, Mistake::Type { expected, found });
+                } else {
+                    tool.binds.push(bound);
+                }
+            }
+            if tool.next_state.is_none() {
+                self.reader.error(&at.pointer, Problem::BindsNothing);
+            }
+        }
+        if let Some(at) = section.said("uses_state") {
+            tool.uses_state = self.reader.truth(at).unwrap_or(true);
+        }
+        if let Some(at) = section.said("outside") {
+            tool.outside = self.reader.truth(at).unwrap_or_default();
+        }
+    }
+
+    /// A name that no call can carry would have rules that guard nothing.
+    pub(super) fn check_tool_name(&mut self, name: &str, at: &Placed<'_>) {
+        if !is_well_formed(name) {
+            self.reader.error(&at.pointer, Problem::ToolName);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What each principal would have needed for what it did, and what it never used.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::policy::{EVERY, Grants, Permission, PermissionPattern, Policy, group_and_parents};
+
+/// How often each tool was used, by principal.
+pub type Usage = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// What one principal would have needed, and what it never used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Suggestion {
+    /// The principal; `*` stands for all that the policy does not name.
+    pub principal: String,
+    /// The tools it used, and how often.
+    pub tools: BTreeMap<String, u64>,
+    /// The groups that would have sufficed.
+    pub groups: BTreeSet<String>,
+    /// The permissions that would have sufficed.
+    pub permissions: BTreeSet<String>,
+    /// The roles that would have sufficed alone, the smallest first.
+    pub roles: Vec<String>,
+    /// The groups it is granted and never used.
+    pub unused_groups: BTreeSet<String>,
+    /// The permissions it is granted and never used.
+    pub unused_permissions: BTreeSet<String>,
+    /// The roles it has of which it used nothing.
+    pub unused_roles: BTreeSet<String>,
+    /// The tools it used that the policy does not name.
+    pub unlisted: BTreeSet<String>,
+}
+
+/// What every principal of a policy, and everyone who used a tool, would have needed.
+#[must_use]
+pub fn suggest(policy: &Policy, usage: &Usage) -> Vec<Suggestion> {
+    let mut used: BTreeMap<&str, BTreeMap<String, u64>> = BTreeMap::new();
+    for principal in policy.principals.keys() {
+        used.entry(principal).or_default();
+    }
+    for (principal, tools) in usage {
+        // The policy grants the same to all it does not name.
+        let known = policy.principals.contains_key(principal);
+        let own = used
+            .entry(if known { principal } else { EVERY })
+            .or_default();
+        for (tool, count) in tools {
+            *own.entry(tool.clone()).or_default() += count;
+        }
+    }
+    used.into_iter()
+        .map(|(principal, tools)| of_principal(policy, principal, tools))
+        .collect()
+}
+
+fn of_principal(policy: &Policy, principal: &str, tools: BTreeMap<String, u64>) -> Suggestion {
+    let known = policy.principals.get(principal);
+    let grants = known.map_or(&policy.anyone, |it| &it.grants);
+    let granted = Granted::of(policy, grants);
+    let mut needed: BTreeSet<Permission> = BTreeSet::new();
+    let mut open: Vec<&[String]> = Vec::new();
+    let mut suggestion = Suggestion {
+        principal: principal.to_owned(),
+        ..Suggestion::default()
+    };
+    for name in tools.keys() {
+        let Some(tool) = policy.tools.iter().find(|it| it.name == *name) else {
+            suggestion.unlisted.insert(name.clone());
+            continue;
+        };
+        needed.extend(tool.permissions.iter().cloned());
+        if !tool.groups.is_empty() {
+            open.push(&tool.groups);
+        }
+    }
+    suggestion.groups = cover(&open);
+    suggestion.permissions = needed.iter().map(|it| it.as_str().to_owned()).collect();
+    suggestion.roles = sufficient_roles(policy, &suggestion.groups, &needed);
+    let reaches = |group: &str, tool: &[String]| {
+        let mut own = tool.iter().flat_map(|it| group_and_parents(it));
+        group == EVERY || own.any(|it| it == group)
+    };
+    let is_used = |group: &str| open.iter().any(|tool| reaches(group, tool));
+    let covers = |it: &PermissionPattern| needed.iter().any(|permission| it.covers(permission));
+    let unused = granted.groups.iter().filter(|it| !is_used(it));
+    suggestion.unused_groups = unused.map(|it| (*it).to_owned()).collect();
+    let unused = granted.permissions.iter().filter(|it| !covers(it));
+    suggestion.unused_permissions = unused.map(|it| it.as_str().to_owned()).collect();
+    for role in &grants.roles {
+        let Some(of_role) = policy.roles.get(role).map(|it| Granted::of(policy, it)) else {
+            continue;
+        };
+        let uses = of_role.groups.iter().any(|it| is_used(it))
+            || of_role.permissions.iter().any(|it| covers(it));
+        if !uses {
+            suggestion.unused_roles.insert(role.clone());
+        }
+    }
+    suggestion.tools = tools;
+    suggestion
+}
+
+/// Few groups that reach every tool: the one that reaches most of those left, again and again.
+fn cover(tools: &[&[String]]) -> BTreeSet<String> {
+    let mut left: Vec<&[String]> = tools.to_vec();
+    let mut chosen = BTreeSet::new();
+    while !left.is_empty() {
+        let mut counts: BTreeMap<&String, usize> = BTreeMap::new();
+        for group in left.iter().copied().flatten() {
+            *counts.entry(group).or_default() += 1;
+        }
+        // Of equals the first by name, so that the same log gives the same answer.
+        let best = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+        let Some((best, _)) = best else {
+            break;
+        };
+        chosen.insert(best.clone());
+        left.retain(|tool| !tool.contains(best));
+    }
+    chosen
+}
+
+fn sufficient_roles(
+    policy: &Policy,
+    groups: &BTreeSet<String>,
+    needed: &BTreeSet<Permission>,
+) -> Vec<String> {
+    if groups.is_empty() && needed.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<(usize, &String)> = Vec::new();
+    for (name, role) in &policy.roles {
+        let granted = Granted::of(policy, role);
+        let has_group = |group: &String| {
+            granted.groups.contains(EVERY)
+                || group_and_parents(group).any(|it| granted.groups.contains(it))
+        };
+        let has_permission =
+            |permission: &Permission| granted.permissions.iter().any(|it| it.covers(permission));
+        if groups.iter().all(has_group) && needed.iter().all(has_permission) {
+            found.push((granted.groups.len() + granted.permissions.len(), name));
+        }
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name.clone()).collect()
+}
+
+/// Everything grants amount to, with the roles they name.
+#[derive(Default)]
+struct Granted<'p> {
+    groups: BTreeSet<&'p str>,
+    permissions: Vec<&'p PermissionPattern>,
+}
+
+impl<'p> Granted<'p> {
+    fn of(policy: &'p Policy, grants: &'p Grants) -> Self {
+        let mut granted = Self::default();
+        let mut open = vec![grants];
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        while let Some(grants) = open.pop() {
+            let groups = grants.groups.iter().flatten();
+            granted.groups.extend(groups.map(String::as_str));
+            granted.permissions.extend(&grants.permissions);
+            let new = grants.roles.iter().filter(|role| seen.insert(role));
+            open.extend(new.filter_map(|role| policy.roles.get(role)));
+        }
+        granted
+    }
+}

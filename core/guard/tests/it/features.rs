@@ -1,0 +1,229 @@
+//! Rules for resources, prompts, skills and methods: which one decides, and what may be written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use toolwarden_guard::{
+    Circumstances, Code, Document, Feature, FeatureKind, Guard, LintRule, Policy, Request,
+    RequestedGroups, ToolPolicy, lint,
+};
+
+fn read(text: &str) -> Policy {
+    Policy::read(&Document::read(text).unwrap()).unwrap().policy
+}
+
+fn guard(text: &str) -> Guard {
+    let (guard, faults) = Guard::new(read(text));
+    assert!(faults.is_empty());
+    let defaults = |group: &str| {
+        let defaults = json!({"group": group, "required_permissions": []});
+        Arc::new(ToolPolicy::read_defaults(&defaults).unwrap())
+    };
+    let servers = [("a", "of-a"), ("b", "default")];
+    let servers = servers.map(|(server, group)| (Arc::from(server), defaults(group)));
+    guard.with_servers(&BTreeMap::from(servers))
+}
+
+/// What becomes of a request for one feature that asks for these groups.
+fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> Code {
+    let circumstances = Circumstances {
+        now: jiff::Timestamp::UNIX_EPOCH,
+        zone: jiff::tz::TimeZone::UTC,
+        load: None,
+        attributes: BTreeMap::new(),
+    };
+    let groups: RequestedGroups = groups.iter().copied().collect();
+    let request = Request {
+        principal: "p",
+        groups: &groups,
+        state: "undefined",
+        circumstances: &circumstances,
+        variant: None,
+    };
+    let admitted = guard.admit(&request, feature).map(drop);
+    let listed = guard.reachable(&request, [feature]).map(|it| it.admitted);
+    assert_eq!(
+        listed.unwrap_or(vec![false]),
+        [admitted.is_ok()],
+        "what is listed is what may be used: {feature:?}"
+    );
+    admitted.err().map_or(Code::Allowed, |denial| denial.code)
+}
+
+fn resource<'f>(server: &'f str, name: &'f str) -> Feature<'f> {
+    Feature {
+        kind: FeatureKind::Resource,
+        name,
+        server: Some(server),
+        ..Feature::default()
+    }
+}
+
+const POLICY: &str = "
+tools: {}
+resources:
+  'file:///*': {group: files}
+  'file:///docs/*': {group: docs}
+  'file:///docs/*.key': {group: keys}
+  'file:///docs/one': {group: one}
+  'note://x': {group: notes, server: a}
+prompts:
+  letter: {group: letters}
+  a__letter: {group: letters-of-a}
+skills:
+  'skill://*': {group: skills}
+principals:
+  '*': {groups: ['*'], deny: {resources: ['file:///denied/*'], prompts: [rude]}}
+";
+
+#[test]
+fn the_rule_that_says_most_of_a_name_decides() {
+    let guard = guard(POLICY);
+    let rule = |group: &str, feature| {
+        assert_eq!(
+            decided(&guard, &[group], feature),
+            Code::Allowed,
+            "{feature:?}"
+        );
+        let code = decided(&guard, &["none"], feature);
+        assert_eq!(code, Code::FilteredByGroup, "{feature:?}");
+    };
+    for (group, name) in [
+        ("files", "file:///x"),
+        ("docs", "file:///docs/x"),
+        ("keys", "file:///docs/x.key"),
+        ("one", "file:///docs/one"),
+        ("one", "FILE:///docs/./two/../one"),
+        ("of-a", "other://x"),
+        ("notes", "note://x"),
+    ] {
+        rule(group, resource("a", name));
+    }
+    rule("default", resource("b", "note://x"));
+    let aliases = ["a__letter".to_owned(), "letter".to_owned()];
+    let prompt = |server| Feature {
+        kind: FeatureKind::Prompt,
+        name: "letter",
+        aliases: &aliases,
+        server: Some(server),
+        ..Feature::default()
+    };
+    rule("letters", prompt("a"));
+    let shown = Feature {
+        name: "a__letter",
+        ..prompt("a")
+    };
+    rule("letters-of-a", shown);
+    let skills = [Arc::from("skill://s/SKILL.md")];
+    let file = Feature {
+        skills: &skills,
+        ..resource("b", "skill://s/notes.md")
+    };
+    assert_eq!(decided(&guard, &["default"], file), Code::FilteredByGroup);
+    assert_eq!(decided(&guard, &["skills"], file), Code::FilteredByGroup);
+    assert_eq!(decided(&guard, &["default", "skills"], file), Code::Allowed);
+}
+
+#[test]
+fn deny_rules_and_unknown_servers() {
+    let guard = guard(POLICY);
+    for name in ["file:///denied/x", "file:///x/../denied/y"] {
+        assert_eq!(
+            decided(&guard, &["*"], resource("b", name)),
+            Code::DeniedByRule
+        );
+    }
+    let rude = Feature {
+        kind: FeatureKind::Prompt,
+        ..resource("b", "rude")
+    };
+    assert_eq!(decided(&guard, &["*"], rude), Code::DeniedByRule);
+    assert_eq!(
+        decided(&guard, &["*"], resource("b", "rude")),
+        Code::Allowed
+    );
+    let unknown = resource("gone", "other://x");
+    assert_eq!(decided(&guard, &["*"], unknown), Code::NotOffered);
+    let nowhere = Feature {
+        server: None,
+        ..resource("a", "file:///x")
+    };
+    assert_eq!(decided(&guard, &["*"], nowhere), Code::NotOffered);
+    let withheld = Feature {
+        withheld: Some("it changed"),
+        ..resource("a", "file:///x")
+    };
+    assert_eq!(decided(&guard, &["*"], withheld), Code::Quarantined);
+    let hidden = self::guard(&format!("unlisted: hide\n{POLICY}"));
+    assert_eq!(
+        decided(&hidden, &["*"], resource("b", "other://x")),
+        Code::NotOffered
+    );
+    assert_eq!(
+        decided(&hidden, &["*"], resource("b", "file:///x")),
+        Code::Allowed
+    );
+}
+
+#[test]
+fn mistakes_are_told_with_their_places() {
+    let text = "tools: {}
+resources:
+  'file:///*': {state: read, grup: x}
+  '': {}
+prompts: {letter: {input_schema: {}}}
+quarantine: ['file:///']
+";
+    let errors = Policy::read(&Document::read(text).unwrap()).unwrap_err();
+    let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "/resources/file:~1~1~1*/state: `state` is for tools only: using a resource does not move a \
+             workflow; remove it, or name the states the resource is available in with `available_in_states`",
+            "/resources/file:~1~1~1*/grup: unknown key `grup`, did you mean `group`?",
+            "/resources/: an address or a pattern must not be blank",
+            "/prompts/letter/input_schema: unknown key `input_schema`; known are group, \
+             available_in_states, rate_limit, required_permissions, server, description, state",
+            "/quarantine: there is no tool `file:///`",
+        ]
+    );
+}
+
+#[test]
+fn lint_knows_what_is_no_tool() {
+    let found = |text: &str| {
+        let findings = lint(&read(text)).into_iter();
+        let findings = findings.map(|it| (it.rule, it.pointer.to_string()));
+        findings.collect::<Vec<_>>()
+    };
+    let used = "{tools: {}, resources: {'file:///*': {group: files, required_permissions: ['files:read']}}, \
+        principals: {p: {groups: [files], permissions: ['files:read']}, '*': {groups: []}}}";
+    assert_eq!(found(used), []);
+    let unused = "{tools: {}, resources: {'file:///*': {group: files, required_permissions: ['files:read']}}, \
+        principals: {p: {groups: [fils], permissions: ['files:write']}, '*': {groups: []}}}";
+    let place = "/resources/file:~1~1~1*";
+    assert_eq!(
+        found(unused),
+        [
+            (LintRule::UnusedGroup, "/principals/p/groups/0".to_owned()),
+            (
+                LintRule::UnusedPermission,
+                "/principals/p/permissions/0".to_owned()
+            ),
+            (LintRule::UnreachableTool, format!("{place}/group")),
+            (LintRule::UnrequestableGroup, format!("{place}/group")),
+            (
+                LintRule::UnheldPermission,
+                format!("{place}/required_permissions")
+            ),
+        ]
+    );
+    let lost = "{tools: {go: {state: there}}, prompts: {letter: {available_in_states: [their]}}, \
+        principals: {'*': {groups: [default]}}}";
+    assert!(found(lost).contains(&(
+        LintRule::UnreachableTool,
+        "/prompts/letter/available_in_states".to_owned()
+    )));
+}

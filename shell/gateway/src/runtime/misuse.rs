@@ -1,0 +1,57 @@
+//! Alerts on misuse, to people.
+
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::sync::broadcast::error::RecvError;
+use toolwarden_drift::Severity;
+use toolwarden_warden::guard::{MisuseAlert, MisuseRule};
+use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
+
+use crate::gateway::Gateway;
+
+/// Sends alerts on misuse until the gateway ends.
+pub(super) fn send_alerts(gateway: &Gateway, notifier: Notifier) {
+    let mut alerts = gateway.guard().subscribe_misuse();
+    tokio::spawn(async move {
+        loop {
+            match alerts.recv().await {
+                // One that finds no room is counted.
+                Ok(alert) => drop(notifier.send(notice(&alert))),
+                // The records they rest on are in the audit log.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
+        }
+    });
+}
+
+fn notice(alert: &MisuseAlert) -> Notice {
+    let MisuseAlert {
+        principal,
+        rule,
+        summary,
+        record,
+        at_ms,
+    } = alert;
+    let severity = match rule {
+        MisuseRule::ForeignSessions | MisuseRule::Escalations => Severity::High,
+        MisuseRule::Denials | MisuseRule::NewGroups => Severity::Medium,
+    };
+    Notice {
+        id: format!("misuse/{}/{record}", rule.as_str()),
+        kind: NoticeKind::Misuse,
+        server: "gateway".to_owned(),
+        tool: None,
+        severity,
+        title: format!(
+            "principal {principal} may misuse the gateway ({})",
+            rule.as_str()
+        ),
+        text: format!(
+            "principal {principal} {summary}; see `toolwarden audit query --principal {principal}`"
+        ),
+        at: Timestamp::from_millisecond(*at_ms).unwrap_or(Timestamp::UNIX_EPOCH),
+        details: json!({"principal": principal, "rule": rule.as_str(), "record": record}),
+        link: None,
+    }
+}

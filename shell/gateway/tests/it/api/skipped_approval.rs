@@ -1,0 +1,78 @@
+//! A workflow does not move on by the word of the agent that has to follow it.
+
+use serde_json::{Value, json};
+
+use super::site::{Site, Who};
+
+/// A gateway whose second server has never been reached: nothing listens there.
+async fn site(prefix: &str) -> Site {
+    let shop = toolwarden_gateway::demo::DemoServer::start(Default::default()).unwrap();
+    let rules = json!({"state": "approved"});
+    let site = Site::start_with(json!({
+        "prefix": prefix,
+        "servers": {
+            "shop": {"url": shop.url},
+            "people": {"url": "http://127.0.0.1:9/mcp", "start": "lazy"},
+        },
+        "policy": {
+            "tools": {
+                "people__approve": rules, "approve": rules, "shop__pay": rules,
+                "by-phone": {"state": "approved", "outside": true},
+                "people__by-phone": {"state": "approved", "outside": true},
+                "note": {},
+                "shop__refund_order": {"available_in_states": ["approved"]},
+            },
+            "principals": {"*": {"groups": ["*"], "default_groups": ["*"]}},
+        },
+    }));
+    let site = site.await;
+    // The server of the settings, not the one of the site.
+    std::mem::forget(shop);
+    site
+}
+
+async fn completed(site: &Site, who: Who, tool: &str) -> (u16, Value) {
+    let body = json!({"tool": tool, "session": tool});
+    let (status, decided) = site.post(Who::Ann, "/api/v1/decide", body).await;
+    assert_eq!(
+        (status, &decided["allowed"]),
+        (200, &json!(true)),
+        "{decided}"
+    );
+    let body = json!({"call": decided["call"], "outcome": "succeeded"});
+    site.post(who, "/api/v1/complete", body).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn success_of_a_tool_that_a_server_may_have_is_not_reported_by_agents() {
+    for prefix in ["always", "conflict", "never"] {
+        let site = site(prefix).await;
+        for tool in [
+            "people__approve",
+            "approve",
+            "shop__pay",
+            "people__by-phone",
+        ] {
+            let (status, answer) = completed(&site, Who::Ann, tool).await;
+            assert_eq!(status, 403, "{prefix} {tool}: {answer}");
+            let refund = json!({
+                "tool": "shop__refund_order", "session": tool,
+                "arguments": {"order_id": "A-1001", "amount": 5},
+            });
+            let (_, decided) = site.post(Who::Ann, "/api/v1/decide", refund).await;
+            assert_eq!(decided["allowed"], false, "{prefix} {tool}: {decided}");
+            let (status, answer) = completed(&site, Who::Root, tool).await;
+            assert_eq!((status, &answer["moved"]), (200, &json!(true)), "{answer}");
+        }
+        // What the policy says is called elsewhere, and what moves nothing.
+        for (tool, moved) in [("by-phone", true), ("note", false)] {
+            let (status, answer) = completed(&site, Who::Ann, tool).await;
+            assert_eq!(
+                (status, &answer["moved"]),
+                (200, &json!(moved)),
+                "{tool}: {answer}"
+            );
+        }
+        site.stop().await;
+    }
+}

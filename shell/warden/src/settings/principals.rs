@@ -1,0 +1,312 @@
+//! Which source of callers names which principals, so that no source can name a principal of another.
+//!
+//! Names that the settings spell out (API keys, certificates without `*`, `anonymous`) belong to the settings.
+//! All other names belong to a family: the names that begin with the `principal_prefix` of an issuer, or with
+//! what stands before the `*` of a certificate's principal. Where families overlap, a name belongs to the
+//! one with the longest prefix. A credential that names a principal of another source is refused.
+
+use std::collections::BTreeSet;
+
+use thiserror::Error;
+
+use super::{AdminSettings, IdentitySettings, JwtSettings};
+
+/// Where the name of a principal comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameSource {
+    /// The settings spell it out.
+    Settings,
+    /// The subject of a client certificate.
+    Certificates,
+    /// A token of an issuer: the place of the first entry of `identity.jwt` with this issuer.
+    Issuer(usize),
+}
+
+/// Which source names which principals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PrincipalNames {
+    spelled_out: BTreeSet<String>,
+    families: Vec<(String, NameSource)>,
+    /// The source of each entry of `identity.jwt`.
+    issuers: Vec<NameSource>,
+}
+
+/// It cannot be told whose name a principal's would be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AmbiguousPrincipals {
+    /// Two sources give the same names.
+    #[error(
+        "{one} and {other} would name the same principals; give each issuer a `principal_prefix` of its own"
+    )]
+    SameNames {
+        /// The later entry of `identity.jwt`.
+        index: usize,
+        /// The one.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// An administrator could be named by several issuers.
+    #[error(
+        "the administrator `{principal}` does not say which issuer names it; write {{principal: {principal}, \
+         issuer: …}}"
+    )]
+    Admin {
+        /// The place in `identity.admins`.
+        index: usize,
+        /// The administrator.
+        principal: String,
+    },
+    /// An administrator names an issuer that gives no such names.
+    #[error(
+        "no entry of `identity.jwt` with the issuer `{issuer}` names principals like `{principal}`"
+    )]
+    NoSuchIssuer {
+        /// The place in `identity.admins`.
+        index: usize,
+        /// The administrator.
+        principal: String,
+        /// The issuer it names.
+        issuer: String,
+    },
+}
+
+impl PrincipalNames {
+    /// The names of the sources in the settings.
+    ///
+    /// # Errors
+    /// Two sources would give the same names.
+    pub fn new(identity: &IdentitySettings) -> Result<Self, AmbiguousPrincipals> {
+        let mut names = Self::default();
+        let keys = identity.api_keys.iter().map(|key| key.principal.clone());
+        names.spelled_out.extend(keys);
+        names.spelled_out.extend(identity.anonymous.clone());
+        for certificate in &identity.certificates {
+            match certificate.principal.split_once('*') {
+                Some((prefix, _)) => names
+                    .families
+                    .push((prefix.to_owned(), NameSource::Certificates)),
+                None => {
+                    names.spelled_out.insert(certificate.principal.clone());
+                }
+            }
+        }
+        for (index, jwt) in identity.jwt.iter().enumerate() {
+            let mut before = identity.jwt.iter().take(index);
+            let same = before.position(|it| it.issuer.is_some() && it.issuer == jwt.issuer);
+            let source = NameSource::Issuer(same.unwrap_or(index));
+            let prefix = &jwt.principal_prefix;
+            let mut families = names.families.iter();
+            let taken = families.find(|(known, of)| known == prefix && *of != source);
+            if let Some((_, taken)) = taken {
+                return Err(AmbiguousPrincipals::SameNames {
+                    index,
+                    one: described(*taken, &identity.jwt),
+                    other: described(source, &identity.jwt),
+                });
+            }
+            names.families.push((prefix.clone(), source));
+            names.issuers.push(source);
+        }
+        Ok(names)
+    }
+
+    /// Which source a name belongs to; none where no credential can give it.
+    #[must_use]
+    pub fn owner(&self, name: &str) -> Option<NameSource> {
+        if self.spelled_out.contains(name) {
+            return Some(NameSource::Settings);
+        }
+        let fitting = self
+            .families
+            .iter()
+            .filter(|(it, _)| name.starts_with(it.as_str()));
+        let longest = fitting.max_by_key(|(prefix, _)| prefix.len());
+        longest.map(|(_, source)| *source)
+    }
+
+    /// The source of an entry of `identity.jwt`.
+    #[must_use]
+    pub fn of_issuer(&self, index: usize) -> NameSource {
+        let known = self.issuers.get(index).copied();
+        known.unwrap_or(NameSource::Issuer(index))
+    }
+
+    /// The administrators, each with the source that names it.
+    ///
+    /// # Errors
+    /// It cannot be told who an administrator is.
+    pub fn admins(
+        &self,
+        identity: &IdentitySettings,
+    ) -> Result<BTreeSet<(NameSource, String)>, AmbiguousPrincipals> {
+        let mut admins = BTreeSet::new();
+        for (index, AdminSettings { principal, issuer }) in identity.admins.iter().enumerate() {
+            let owner = self.owner(principal);
+            let source = match issuer {
+                Some(issuer) => {
+                    let mut entries = identity.jwt.iter();
+                    let named = entries.position(|it| it.issuer.as_ref() == Some(issuer));
+                    let named = named
+                        .map(|at| self.of_issuer(at))
+                        .filter(|it| Some(*it) == owner);
+                    Some(named.ok_or_else(|| AmbiguousPrincipals::NoSuchIssuer {
+                        index,
+                        principal: principal.clone(),
+                        issuer: issuer.clone(),
+                    })?)
+                }
+                None if self.is_unclear(owner, principal) => {
+                    let principal = principal.clone();
+                    return Err(AmbiguousPrincipals::Admin { index, principal });
+                }
+                None => owner,
+            };
+            admins.extend(source.map(|source| (source, principal.clone())));
+        }
+        Ok(admins)
+    }
+
+    /// Whether a name is one of an issuer only because that issuer has no prefix, and there are others.
+    fn is_unclear(&self, owner: Option<NameSource>, name: &str) -> bool {
+        let mut issuers = self.issuers.clone();
+        issuers.sort_unstable();
+        issuers.dedup();
+        let mut prefixes = self.families.iter();
+        let by_prefix = prefixes
+            .any(|(it, of)| !it.is_empty() && Some(*of) == owner && name.starts_with(it.as_str()));
+        matches!(owner, Some(NameSource::Issuer(_))) && issuers.len() > 1 && !by_prefix
+    }
+}
+
+fn described(source: NameSource, jwt: &[JwtSettings]) -> String {
+    match source {
+        NameSource::Settings => "names in the settings".to_owned(),
+        NameSource::Certificates => "client certificates".to_owned(),
+        NameSource::Issuer(index) => {
+            let issuer = jwt.get(index).and_then(|jwt| jwt.issuer.as_deref());
+            issuer.map_or_else(
+                || format!("tokens of entry {} of `identity.jwt`", index + 1),
+                |issuer| format!("tokens of `{issuer}`"),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::settings::Settings;
+
+    fn told(identity: &str) -> String {
+        let text = format!("servers: {{a: x}}\nidentity: {identity}\n");
+        match Settings::of_text(&text, Path::new("t.yaml"), &|_| None) {
+            Ok(_) => "fine".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn ambiguity_is_an_error_at_load() {
+        let one = "issuer: 'https://one.example', audience: a";
+        let two = "issuer: 'https://two.example', audience: a";
+        let same = "t.yaml:2:";
+        for (identity, expected) in [
+            (format!("{{jwt: [{{{one}}}]}}"), "fine"),
+            (
+                format!("{{jwt: [{{{one}}}, {{{one}, scopes: x}}], admins: alice}}"),
+                "fine",
+            ),
+            (
+                format!("{{jwt: [{{{one}}}, {{{two}}}]}}"),
+                "tokens of `https://one.example` and tokens of `https://two.example` would name the same \
+                 principals; give each issuer a `principal_prefix` of its own",
+            ),
+            (
+                format!("{{jwt: [{{{one}}}, {{{two}, principal_prefix: 'two:'}}]}}"),
+                "fine",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}}}, {{{two}, principal_prefix: 'two:'}}], admins: [alice]}}"
+                ),
+                "the administrator `alice` does not say which issuer names it; write {principal: alice, \
+                 issuer: …}",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}}}, {{{two}, principal_prefix: 'two:'}}], admins: ['two:alice']}}"
+                ),
+                "fine",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}}}, {{{two}, principal_prefix: 'two:'}}], \
+                     admins: [{{principal: alice, issuer: 'https://one.example'}}]}}"
+                ),
+                "fine",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}}}], admins: [{{principal: alice, issuer: 'https://two.example'}}]}}"
+                ),
+                "no entry of `identity.jwt` with the issuer `https://two.example` names principals like `alice`",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}, principal_prefix: 'corp:'}}], admins: [{{principal: alice, issuer: 'https://one.example'}}]}}"
+                ),
+                "no entry of `identity.jwt` with the issuer `https://one.example` names principals like `alice`",
+            ),
+            (
+                format!(
+                    "{{jwt: [{{{one}}}], anonymous: alice, admins: [{{principal: alice, issuer: 'https://one.example'}}]}}"
+                ),
+                "no entry of `identity.jwt` with the issuer `https://one.example` names principals like `alice`",
+            ),
+            (
+                format!("{{jwt: [{{{one}}}], anonymous: alice, admins: alice}}"),
+                "fine",
+            ),
+        ] {
+            let found = told(&identity);
+            match expected {
+                "fine" => assert_eq!(found, expected, "{identity}"),
+                message => {
+                    assert!(found.starts_with(same), "{identity}: {found}");
+                    assert!(found.contains(message), "{identity}: {found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_belongs_to_one_source() {
+        let text = "
+servers: {a: x}
+listen: {address: '127.0.0.1:1', tls: {certificate: c, key: k, client_ca: a}}
+identity:
+  api_keys: [{principal: robot, key: aaaaaaaaaaaaaaaaaaaaaaaaaa}]
+  anonymous: guest
+  certificates: [{subject: host, principal: builder}, {subject: '*', principal: 'cert:*'}]
+  jwt:
+    - {issuer: 'https://one.example', audience: a}
+    - {issuer: 'https://two.example', audience: a, principal_prefix: 'two:'}
+";
+        let loaded = Settings::of_text(text, Path::new("t.yaml"), &|_| None).unwrap();
+        let names = PrincipalNames::new(&loaded.settings.identity).unwrap();
+        for (name, owner) in [
+            ("robot", NameSource::Settings),
+            ("guest", NameSource::Settings),
+            ("builder", NameSource::Settings),
+            ("cert:host", NameSource::Certificates),
+            ("two:alice", NameSource::Issuer(1)),
+            ("alice", NameSource::Issuer(0)),
+            ("cert", NameSource::Issuer(0)),
+        ] {
+            assert_eq!(names.owner(name), Some(owner), "{name}");
+        }
+    }
+}
