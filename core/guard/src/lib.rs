@@ -35,7 +35,7 @@ pub use policy::{
     FeatureKind, Grants, GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure,
     OutputMode, Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
     PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, StatePolicy, States,
-    ToolPolicy, Unlisted, group_and_parents,
+    ToolPolicy, Unlisted, group_and_parents, is_ambiguous_address, normalized_address,
 };
 pub use redact::{REDACTED, Redaction};
 pub use suggest::{Suggestion, Usage, suggest};

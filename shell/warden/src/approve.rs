@@ -151,15 +151,15 @@ const NOTHING: Parts = Parts {
 /// # Errors
 /// The store cannot be read.
 pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, ApproveError> {
-    waiting_with(store, servers, Some(&ComparisonTime::default().options()))
+    waiting_with(store, servers, Some(ComparisonTime::default()))
 }
 
-/// Everything that waits for approval; without options, definitions are not compared, and nothing is said
-/// of what changed in them.
+/// Everything that waits for approval. The time is for each server, so that none uses up that of another;
+/// without it, definitions are not compared, and nothing is said of what changed in them.
 fn waiting_with(
     store: &Store,
     servers: &[Server],
-    options: Option<&Options>,
+    time: Option<ComparisonTime>,
 ) -> Result<Vec<Waiting>, ApproveError> {
     let mut waiting = Vec::new();
     let open = store.alerts(&AlertFilter {
@@ -167,14 +167,15 @@ fn waiting_with(
         ..AlertFilter::default()
     })?;
     for server in servers {
+        let options = time.map(|time| time.options());
         let pins = Pins::of_store(store, &server.key)?;
         for sighting in store.sightings(server.id)? {
             let pin = pins.tools.get(&sighting.tool).cloned();
-            let changes = match options {
+            let changes = match &options {
                 Some(options) => changes(store, &pins, &sighting, options)?,
                 None => Vec::new(),
             };
-            let findings = match (&pin, options) {
+            let findings = match (&pin, &options) {
                 (None, Some(_)) => findings(store, &sighting)?,
                 _ => Vec::new(),
             };
@@ -298,9 +299,8 @@ pub fn approve(
 ) -> Result<Vec<Approved>, ApproveError> {
     loop {
         // Comparing definitions takes time, in which the store must not be locked.
-        let options = ComparisonTime::default().options();
-        let options = needs_comparison(store, servers, selection)?.then_some(&options);
-        let compared = waiting_with(store, servers, options)?;
+        let time = needs_comparison(store, servers, selection)?.then(ComparisonTime::default);
+        let compared = waiting_with(store, servers, time)?;
         let approved = store.write(|store| {
             let now = waiting_with(store, servers, None)?;
             if !is_same(&compared, &now) {

@@ -3,6 +3,7 @@ use toolwarden_guard::{Availability, Code, INITIAL_STATE, Request, RequestedGrou
 
 use super::policy;
 use crate::args::{AvailableArgs, PlainFormat};
+use crate::ci_escape::in_json;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
@@ -57,7 +58,7 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
                 "unknown_groups": shown.unknown_groups,
                 "narrowed_groups": shown.narrowed,
             });
-            print(&format!("{document:#}\n"))?;
+            print(&in_json(format!("{document:#}\n")))?;
         }
     }
     Ok(Verdict::of(found.is_err()))

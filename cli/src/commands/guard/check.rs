@@ -9,6 +9,7 @@ use toolwarden_warden::guard::{LiveGuard, Log, OpenCall};
 use super::calls::{self, WrittenCall};
 use super::{GuardError, policy};
 use crate::args::{DecisionFormat, GuardCheckArgs};
+use crate::ci_escape::in_json;
 use crate::commands::watch::keep;
 use crate::error::CliError;
 use crate::output::{Output, Verdict, print};
@@ -129,7 +130,7 @@ impl Told {
                     "denied": denied,
                     "decisions": self.decisions,
                 });
-                print(&format!("{document:#}\n"))?;
+                print(&in_json(format!("{document:#}\n")))?;
             }
         }
         Ok(denied)

@@ -5,6 +5,7 @@ use toolwarden_warden::guard::Log;
 use super::calls::{self, WrittenCall};
 use super::{check, policy};
 use crate::args::{ExplainArgs, PlainFormat};
+use crate::ci_escape::in_json;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
@@ -40,7 +41,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
     })?;
     if args.format == PlainFormat::Json {
         let document = json!({"schema": "toolwarden/guard/explain/v1", "calls": documents});
-        print(&format!("{document:#}\n"))?;
+        print(&in_json(format!("{document:#}\n")))?;
     }
     Ok(Verdict::of(denied))
 }

@@ -3,6 +3,7 @@ use toolwarden_guard::GroupSummary;
 
 use super::policy;
 use crate::args::{GroupsArgs, PlainFormat};
+use crate::ci_escape::in_json;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
 use crate::style::{self, visible};
@@ -23,7 +24,7 @@ pub(super) fn run(args: &GroupsArgs) -> Result<Verdict, CliError> {
                 "principal": principal,
                 "groups": entries.collect::<Vec<_>>(),
             });
-            format!("{document:#}\n")
+            in_json(format!("{document:#}\n"))
         }
     })?;
     Ok(Verdict::Fine)

@@ -9,6 +9,7 @@ use toolwarden_store::{RecordFilter, Store};
 
 use super::policy;
 use crate::args::{PlainFormat, SuggestArgs};
+use crate::ci_escape::in_json;
 use crate::commands::audit;
 use crate::commands::watch::keep;
 use crate::error::CliError;
@@ -33,7 +34,7 @@ pub(super) fn run(args: &SuggestArgs) -> Result<Verdict, CliError> {
                 "calls": calls,
                 "principals": suggestions.iter().map(entry).collect::<Vec<_>>(),
             });
-            format!("{document:#}\n")
+            in_json(format!("{document:#}\n"))
         }
     })?;
     Ok(Verdict::Fine)

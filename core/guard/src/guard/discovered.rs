@@ -332,6 +332,12 @@ impl Tools {
             tool.output = Arc::clone(&compiled.output);
         }
         let by_policy = listed.and_then(|it| it.quarantine.clone());
+        let other_rules = tool
+            .also
+            .iter()
+            .filter_map(|id| self.list.get(*id as usize));
+        let by_policy =
+            by_policy.or_else(|| other_rules.filter_map(|it| it.quarantine.clone()).next());
         let by_definition = variant.quarantine.clone().map(|why| Quarantine {
             why: Some(why).filter(|it| !it.is_empty()),
         });

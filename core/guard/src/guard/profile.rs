@@ -109,6 +109,8 @@ impl Profile {
             all.denies_every_group |= other.denies_every_group;
             all.denied_groups.extend(&other.denied_groups);
             all.denied_tools.extend(&other.denied_tools);
+            all.denied_features
+                .extend(other.denied_features.iter().cloned());
             all.allowed.extend(&other.allowed);
             all.denied.extend(&other.denied);
             if let Some(more) = &other.default_groups {

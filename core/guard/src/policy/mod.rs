@@ -25,6 +25,7 @@ use crate::condition::Condition;
 use crate::window::Limit;
 
 pub(crate) use name_pattern::{NamePattern, normalized};
+pub use name_pattern::{is_ambiguous_address, normalized_address};
 pub(crate) use pattern_tree::PatternTree;
 
 pub use feature::FeatureKind;

@@ -64,6 +64,12 @@ impl NamePattern {
     }
 }
 
+/// An address in the one spelling in which rules compare it.
+#[must_use]
+pub fn normalized_address(address: &str) -> Cow<'_, str> {
+    normalized(FeatureKind::Resource, address)
+}
+
 /// A name in the one spelling in which it is compared. Addresses that servers may take for the same are
 /// the same: the case of scheme and host, percent-encoding, empty segments and dot segments do not
 /// matter, so that no rule is evaded by another spelling.
@@ -71,27 +77,82 @@ pub(crate) fn normalized(kind: FeatureKind, name: &str) -> Cow<'_, str> {
     if !kind.has_addresses() {
         return Cow::Borrowed(name);
     }
-    let mut decoded = Cow::Borrowed(name);
+    // Query and fragment are told from the path before anything is decoded, as servers do. A fragment is not
+    // sent to the owner of an address, so that it makes no difference.
+    let whole = name.split('#').next().unwrap_or_default();
+    let (place, query) = match whole.find('?') {
+        Some(at) => whole.split_at(at),
+        None => (whole, ""),
+    };
+    let (place, query) = (decoded(place), decoded(query));
+    let place = local_file(place);
+    let (start, path) = split_authority(&place);
+    let has_upper = start.bytes().any(|byte| byte.is_ascii_uppercase());
+    if !has_upper && !needs_cleaning(path) {
+        return match place {
+            Cow::Borrowed(place) if query.is_empty() => Cow::Borrowed(place),
+            place => Cow::Owned(format!("{place}{query}")),
+        };
+    }
+    Cow::Owned(format!(
+        "{}{}{query}",
+        start.to_ascii_lowercase(),
+        cleaned(path)
+    ))
+}
+
+/// Whether readers of an address may disagree on what it stands for: about characters that some take out,
+/// about an encoded `?` or `#`, and about what `..` leads out of.
+#[must_use]
+pub fn is_ambiguous_address(address: &str) -> bool {
+    let whole = address.split('#').next().unwrap_or_default();
+    let place = decoded(whole.split('?').next().unwrap_or_default());
+    if address.trim() != address || address.contains(char::is_control) || place.contains(['?', '#'])
+    {
+        return true;
+    }
+    let (_, path) = split_authority(&place);
+    let path = path.replace('\\', "/");
+    let has_empty = path.trim_start_matches('/').contains("//") || path.starts_with("//");
+    has_empty && path.split('/').any(|segment| segment == "..")
+}
+
+/// The address of a file in the one form `file:///…`, however its host is left out.
+fn local_file(place: Cow<'_, str>) -> Cow<'_, str> {
+    let scheme = "file:";
+    let is_file = place
+        .get(..scheme.len())
+        .is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    let Some(rest) = place.get(scheme.len()..).filter(|_| is_file) else {
+        return place;
+    };
+    let rest = rest.replace('\\', "/");
+    let path = match rest.strip_prefix("//") {
+        Some(after) => {
+            let (host, path) = after.split_once('/').unwrap_or((after, ""));
+            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+                return place;
+            }
+            path
+        }
+        None => rest.trim_start_matches('/'),
+    };
+    let canonical = format!("file:///{path}");
+    if canonical == *place {
+        return place;
+    }
+    Cow::Owned(canonical)
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    let mut decoded = Cow::Borrowed(text);
     for _round in 0..MAX_DECODING {
         match percent_decoded(&decoded) {
             Some(next) => decoded = Cow::Owned(next),
             None => break,
         }
     }
-    let (start, rest) = split_authority(&decoded);
-    let (path, tail) = match rest.find(['?', '#']) {
-        Some(at) => rest.split_at(at),
-        None => (rest, ""),
-    };
-    let has_upper = start.bytes().any(|byte| byte.is_ascii_uppercase());
-    if !has_upper && !needs_cleaning(path) {
-        return decoded;
-    }
-    Cow::Owned(format!(
-        "{}{}{tail}",
-        start.to_ascii_lowercase(),
-        cleaned(path)
-    ))
+    decoded
 }
 
 /// The scheme with the authority, and what follows.
@@ -145,7 +206,7 @@ fn cleaned(path: &str) -> String {
 }
 
 /// The text with percent-encoded bytes decoded once; none where nothing is encoded. Bytes that are not
-/// UTF-8 stay as they are.
+/// UTF-8 stay encoded.
 fn percent_decoded(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
@@ -171,7 +232,14 @@ fn percent_decoded(text: &str) -> Option<String> {
     if !is_changed {
         return None;
     }
-    String::from_utf8(bytes).ok()
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("%{byte:02x}"));
+        }
+    }
+    Some(text)
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -232,6 +300,12 @@ mod tests {
             "file:///public\\..\\secret\\key",
             "file:////secret/./key",
             "file:///../../secret/key",
+            "file:///secret/key#part",
+            "file:/secret/key",
+            "file:secret/key",
+            "file://localhost/secret/key",
+            "file:///public%3f/../secret/key",
+            "file:///public%23/../secret/key",
         ] {
             assert_eq!(
                 normalized(FeatureKind::Resource, name),
@@ -248,6 +322,24 @@ mod tests {
         for same in ["a://b?c=../d", "x:%ff/y", "orders://{order_id}", "a/b/", ""] {
             assert_eq!(normalized(FeatureKind::Resource, same), same);
         }
+        for ambiguous in [
+            "file:///secret//../key",
+            "file:///public%3f/../key",
+            "file:///sec\tret",
+            " file:///secret",
+        ] {
+            assert!(is_ambiguous_address(ambiguous), "{ambiguous}");
+        }
+        for plain in [
+            "file:///a//b",
+            "file:///a/../b",
+            "a://b?c=../d",
+            "file:///my file",
+        ] {
+            assert!(!is_ambiguous_address(plain), "{plain}");
+        }
+        let odd = normalized(FeatureKind::Resource, "file:///%73ecret/key?%ff");
+        assert_eq!(odd, "file:///secret/key?%ff");
         let prompt = normalized(FeatureKind::Prompt, "A/../b");
         assert_eq!(prompt, "A/../b", "names are not addresses");
     }

@@ -227,3 +227,23 @@ fn lint_knows_what_is_no_tool() {
         "/prompts/letter/available_in_states".to_owned()
     )));
 }
+
+/// Of several roles that come with a credential, every one refuses what it denies.
+#[test]
+fn denies_of_all_roles_count() {
+    let guard = guard(
+        "tools: {}\nroles:\n  one: {groups: [default], deny: {resources: ['file:///one/*']}}\n  two: {groups: [default], deny: {resources: ['file:///two/*']}}\n",
+    );
+    let guard = guard.with_roles(["one", "two"]);
+    for (name, code) in [
+        ("file:///one/x", Code::DeniedByRule),
+        ("file:///two/x", Code::DeniedByRule),
+        ("file:///three/x", Code::Allowed),
+    ] {
+        assert_eq!(
+            decided(&guard, &["default"], resource("b", name)),
+            code,
+            "{name}"
+        );
+    }
+}

@@ -119,7 +119,9 @@ pub(super) async fn complete(asking: Asking) -> Handled {
         ("succeeded", Some(result)) => Some(open.succeeded_soon(result)),
         ("succeeded", None) => Some(open.succeeded_unseen_soon()),
         ("failed", _) => Some(open.failed_soon(&given.text("error").unwrap_or("the tool failed"))),
-        ("suspended", _) => Some(open.suspended_soon()),
+        ("suspended", _) if caller.admin => Some(open.suspended_soon()),
+        // The gateway did not see the tool ask for more: an approval would be good for any number of calls.
+        ("suspended", _) => Some(open.suspended_used_soon()),
         // INVARIANT: the only other word is `abandoned`, which is what a dropped call is put down as.
         _ => {
             drop(open);

@@ -155,7 +155,9 @@ impl Gateway {
                 self.listen(asked, params).await
             }
             "initialize" => Reply::error(INVALID_REQUEST, "this session is initialized already"),
-            method if method.starts_with("tasks/") => self.task(asked, method, params).await,
+            "tasks/list" | "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
+                self.task(asked, method, params).await
+            }
             method => self.pass_unknown(asked, method, params).await,
         }
     }

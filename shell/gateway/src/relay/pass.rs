@@ -14,6 +14,7 @@ use super::denial::unavailable;
 use super::exchange::{Exchanged, Outgoing, forwarded};
 use super::features::{Used, recorded};
 use super::parking::{Parked, Parking};
+use super::readable::readable;
 use super::resources::{no_arguments, unknown_resource};
 use super::result::is_object;
 use super::{EMPTY, Gateway, Reply, unknown_method};
@@ -131,9 +132,26 @@ impl Gateway {
     pub(super) async fn complete(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
         const METHOD: &str = "completion/complete";
         let members = Members::of_optional(params);
-        let reference = members.object("ref").unwrap_or_default();
+        let reference = match members
+            .get("ref")
+            .map(|it| RawValue::from_string(it.to_owned()))
+        {
+            Some(Ok(reference)) => match readable(&reference) {
+                Ok(reference) => reference.to_raw(),
+                Err(reply) => return reply,
+            },
+            _ => return Reply::error(INVALID_PARAMS, "params.ref is missing"),
+        };
+        let reference = Members::of_optional(Some(&reference));
         let arguments = recorded(&members, &["argument", "context"]);
-        if let Some(uri) = reference.text("uri") {
+        // What is decided is what the server reads: the member that the type asks for.
+        let kind = reference.text("type").unwrap_or_default();
+        let of_kind = |wanted: &str, key: &str| {
+            reference
+                .text(key)
+                .filter(|_| *kind == *wanted && reference.get(other(key)).is_none())
+        };
+        if let Some(uri) = of_kind("ref/resource", "uri") {
             let address = match self.template_at(asked, &uri).await {
                 Ok(address) => address,
                 Err(reply) => {
@@ -155,10 +173,10 @@ impl Gateway {
             let to = (&address.shelf, METHOD);
             return self.ask_permitted(asked, to, params, open, Ok).await;
         }
-        let Some(shown) = reference.text("name") else {
+        let Some(shown) = of_kind("ref/prompt", "name") else {
             return Reply::error(
                 INVALID_PARAMS,
-                "params.ref names neither a prompt nor a resource",
+                "params.ref is neither {type: ref/prompt, name} nor {type: ref/resource, uri}",
             );
         };
         let (shelf, name) = match self.prompt_at(asked, &shown).await {
@@ -269,6 +287,14 @@ impl Gateway {
 
 fn unknown_prompt(shown: &str) -> Reply {
     Reply::error(INVALID_PARAMS, format!("unknown prompt `{shown}`"))
+}
+
+/// The member of a reference that the other kind of reference has.
+fn other(key: &str) -> &'static str {
+    match key {
+        "uri" => "name",
+        _ => "uri",
+    }
 }
 
 /// The parameters of a completion that refers to something by its server's own name.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use memchr::memmem;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolwarden_guard::FeatureKind;
+use toolwarden_guard::{FeatureKind, is_ambiguous_address};
 use toolwarden_mcp::codes::{INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use toolwarden_mcp::{Era, Members, RpcError};
 use toolwarden_model::Fingerprint;
@@ -151,14 +151,15 @@ impl Gateway {
         shelf: &Arc<Shelf>,
         result: String,
     ) -> Result<String, Reply> {
-        let Ok(mut members) = serde_json::from_str::<Members<'_>>(&result) else {
-            return Ok(result);
+        let unreadable = || {
+            let text = "the server's folder was withheld: its `resources` cannot be read as a list";
+            Reply::error(INTERNAL_ERROR, text)
         };
-        let entries = members.get("resources");
-        let entries = entries.and_then(|it| serde_json::from_str::<Vec<Box<RawValue>>>(it).ok());
-        let Some(entries) = entries else {
-            return Ok(result);
-        };
+        let members = serde_json::from_str::<Members<'_>>(&result);
+        let mut members = members.map_err(|_| unreadable())?;
+        let entries = members.get("resources").unwrap_or("[]");
+        let entries = serde_json::from_str::<Vec<Box<RawValue>>>(entries);
+        let entries = entries.map_err(|_| unreadable())?;
         let used: Vec<Used<'_>> = entries
             .iter()
             .map(|entry| {
@@ -189,6 +190,11 @@ impl Gateway {
             Some((server, own)) if self.transparent().is_none() => (Some(server), own),
             _ => (None, shown),
         };
+        if is_ambiguous_address(own) {
+            let text = "params.uri can be read as several addresses; write it without control characters, \
+                        encoded `?` or `#`, and empty segments beside `..`";
+            return Err(Reply::error(INVALID_PARAMS, text));
+        }
         let skills = self.skill_files(asked).await;
         let found = |shelf: Arc<Shelf>| Address {
             belonging: skills.belonging(&shelf, own),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_guard::normalized_address;
 
 use super::Gateway;
 use super::asked::Asked;
@@ -86,7 +87,8 @@ impl SkillFiles {
         for skill in of_server.filter(|skill| skill.has(uri)) {
             belonging.skills.push(Arc::clone(&skill.key));
             belonging.is_withheld |= skill.is_withheld;
-            let file = skill.files.iter().find(|(own, _)| own == uri);
+            let uri = normalized_address(uri);
+            let file = skill.files.iter().find(|(own, _)| *own == uri);
             let digest = file.and_then(|(_, digest)| digest.clone());
             belonging.digest = belonging.digest.or(digest);
         }
@@ -96,15 +98,16 @@ impl SkillFiles {
 
 impl SkillOf {
     fn has(&self, uri: &str) -> bool {
+        let uri = normalized_address(uri);
         let folder = uri.trim_end_matches('/');
         self.files.iter().any(|(own, _)| {
             let inside = own.strip_prefix(folder);
-            own == uri || inside.is_some_and(|rest| rest.starts_with('/'))
+            *own == uri || inside.is_some_and(|rest| rest.starts_with('/'))
         })
     }
 }
 
-/// The files of a skill, those with a digest first, then the skill itself.
+/// The files of a skill by their normalized addresses, those with a digest first, then the skill itself.
 fn files_of(skill: &RawValue) -> Vec<(String, Option<String>)> {
     let skill: Value = serde_json::from_str(skill.get()).unwrap_or_default();
     let files = skill.get("resources").and_then(Value::as_array);
@@ -113,7 +116,10 @@ fn files_of(skill: &RawValue) -> Vec<(String, Option<String>)> {
         .filter_map(|file| {
             let digest = file.get("digest").and_then(Value::as_str);
             let uri = file.get("uri")?.as_str()?;
-            Some((uri.to_owned(), digest.map(str::to_owned)))
+            Some((
+                normalized_address(uri).into_owned(),
+                digest.map(str::to_owned),
+            ))
         })
         .collect();
     files.sort_by_key(|(_, digest)| digest.is_none());

@@ -183,8 +183,11 @@ impl PrincipalRequest<'_> {
         known.failing.insert(Arc::clone(&self.name));
         let entry = known.by_name.get_mut(&self.name);
         let trips = entry.is_some_and(|entry| entry.breaker.failed(now));
-        let refused = known.by_name.values();
-        let refused = refused.filter(|it| !it.breaker.is_closed()).count();
+        let refused = known.failing.iter().filter(|name| {
+            let entry = known.by_name.get(*name);
+            entry.is_some_and(|it| !it.breaker.is_rested(now))
+        });
+        let refused = refused.count();
         let enough = usize::try_from(self.principals.breaker.failures.get());
         let enough = enough.unwrap_or(usize::MAX).max(2);
         let is_other =

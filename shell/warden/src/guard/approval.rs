@@ -62,7 +62,7 @@ impl Shared {
         let state = standing.state.clone();
         let state = state.unwrap_or_else(|| Arc::from(INITIAL_STATE));
         let at = self.moment(guard, now);
-        match self.sessions.claim(call.whose(), &state, at) {
+        match self.sessions.claim(call.whose(), &state, standing.stay, at) {
             Claiming::Taken(claim) => Ok(Some(claim)),
             Claiming::Used => Err(used),
             Claiming::Full => Err(Denial::too_many_sessions()),

@@ -30,6 +30,8 @@ pub(super) struct Standing {
     pub(super) state_used: bool,
     /// What calls in its state have to repeat.
     pub(super) bound: BoundValues,
+    /// Which stay in its state this is, where the session is open in it.
+    pub(super) stay: Option<StateClaim>,
     /// What the client's own word on its state is worth.
     claim: Claim,
     /// Whether the session is open.
@@ -160,12 +162,11 @@ impl Shared {
         let standing = self.standing(&current.guard, call, now);
         let answer = Err(denial.clone());
         let weighed = self.weighed(&current, call, standing, answer, (now, now));
-        if let Some(entry) = weighed.entry {
-            self.misuse.observe(&entry);
-            if let Err(error) = self.log.begin(entry) {
-                // A refusal stands without a record.
-                drop(self.unrecorded(weighed.on_failure, &error));
-            }
+        if let Some(entry) = weighed.entry
+            && let Err(error) = self.log.begin(entry)
+        {
+            // A refusal stands without a record.
+            drop(self.unrecorded(weighed.on_failure, &error));
         }
         self.metrics.decided(denial.code);
         denial
@@ -191,6 +192,7 @@ impl Shared {
             latency,
         };
         let entry = self.entry(&current.under, call.about(&current.guard), event);
+        self.misuse.observe(&entry);
         let code = answer.as_ref().err().map(|denial| denial.code.as_str());
         let is_recorded = code.is_none_or(|it| self.is_recorded(current, call.principal, it));
         let trail = Trail {
@@ -215,9 +217,6 @@ impl Shared {
             trail,
             on_failure,
         } = weighed;
-        if let Some(entry) = &entry {
-            self.misuse.observe(entry);
-        }
         if let Some(entry) = entry
             && let Err(error) = self.log.put_down(entry)
             && let Some(denial) = self.unrecorded(on_failure, &error)
@@ -340,6 +339,7 @@ impl Shared {
             groups: RequestedGroups::Default,
             state_used: false,
             bound: BoundValues::default(),
+            stay: None,
             claim: Claim::None,
             open: false,
         };
@@ -353,6 +353,7 @@ impl Shared {
             standing.groups = found.groups;
             standing.state_used = found.state_used;
             standing.bound = found.bound;
+            standing.stay = Some(found.stay);
             standing.state = Some(found.state);
             if found.started {
                 if claimed.is_some_and(|claimed| claimed != standing.name()) {
@@ -366,6 +367,7 @@ impl Shared {
                 standing.claim = Claim::Starts;
                 standing.state_used = false;
                 standing.bound = BoundValues::default();
+                standing.stay = None;
                 standing.state = Some(claimed.into());
             } else {
                 standing.claim = Claim::Refused;
@@ -546,6 +548,9 @@ impl Shared {
             && code != SUMMED_UP
             && !self.is_recorded(current, call.principal, code)
         {
+            let about = call.about(&current.guard);
+            self.misuse
+                .observe(&self.entry(&current.under, about, event));
             return;
         }
         // Nobody waits for it.

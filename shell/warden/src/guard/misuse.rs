@@ -7,12 +7,15 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
+use super::denial_rate::SUMMED_UP;
 use super::entry::{Entry, Event};
 
 /// The most principals that are remembered.
 const MOST_PRINCIPALS: usize = 10_000;
 /// The most groups that are remembered of a principal.
 const MOST_GROUPS: usize = 256;
+/// The longest name of a group that is remembered, in bytes.
+const MAX_GROUP: usize = 256;
 /// The highest threshold: so many times are remembered per principal and rule.
 const MOST_TIMES: usize = 10_000;
 /// How many alerts a listener may be behind.
@@ -179,6 +182,10 @@ fn signs(event: &Event) -> Option<(&'static [MisuseRule], Vec<&str>)> {
             &[MisuseRule::ForeignSessions, MisuseRule::Escalations],
             Vec::new(),
         )),
+        // The denials it sums up were counted when they happened.
+        Event::Escalation {
+            code: SUMMED_UP, ..
+        } => None,
         Event::Escalation { .. } => Some((&[MisuseRule::Escalations], Vec::new())),
         Event::Decision {
             denial: Some(_), ..
@@ -283,9 +290,10 @@ impl Behaviour {
         let is_familiar = self.requests >= rules.new_groups_after;
         self.requests = self.requests.saturating_add(1);
         let mut new = Vec::new();
-        for group in groups {
+        let short = groups.iter().filter(|group| group.len() <= MAX_GROUP);
+        for group in short {
             if self.groups.len() < MOST_GROUPS && self.groups.insert((*group).into()) {
-                new.push((*group).to_owned());
+                new.push(group.escape_debug().to_string());
             }
         }
         (is_familiar && !new.is_empty()).then_some(new)

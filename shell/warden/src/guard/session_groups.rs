@@ -25,7 +25,7 @@ impl LiveGuard {
         shared.metrics.escalation(code);
         let detail = object(json!({"groups": beyond, "reason": denial.reason}));
         shared.note(&shared.current(), call, Event::Escalation { code, detail });
-        if call.tool.is_empty() {
+        if call.tool.is_empty() && call.feature.is_none() {
             return denial;
         }
         self.refuse_soon(call, denial)

@@ -71,6 +71,8 @@ pub(crate) struct Found {
     pub(crate) state_used: bool,
     /// What calls in its state have to repeat.
     pub(crate) bound: BoundValues,
+    /// Which stay in its state this is.
+    pub(crate) stay: StateClaim,
     /// Whether it is too late for its client to name the state it starts in.
     pub(crate) started: bool,
 }
@@ -191,6 +193,7 @@ impl Sessions {
             groups: session.groups.clone(),
             state_used: session.state_used,
             bound: session.bound.clone(),
+            stay: session.stay(),
             started: session.settled,
         })
     }
@@ -258,8 +261,14 @@ impl Sessions {
     }
 
     /// Gives a call the single-use state that its session is in, unless another call had it. A session that
-    /// is not open starts in that state.
-    pub(crate) fn claim(&self, whose: Whose<'_>, state: &Arc<str>, at: Moment) -> Claiming {
+    /// is not open starts in that state. `stay` is the stay in the state that the call was decided for.
+    pub(crate) fn claim(
+        &self,
+        whose: Whose<'_>,
+        state: &Arc<str>,
+        stay: Option<StateClaim>,
+        at: Moment,
+    ) -> Claiming {
         let Some(mut shard) = self.shard(whose) else {
             return Claiming::Full;
         };
@@ -271,6 +280,8 @@ impl Sessions {
             }
         }
         match shard.fresh(whose, at) {
+            // The state may have been left and entered again by another approval.
+            Some(session) if stay.is_some_and(|stay| !session.is_of(stay)) => Claiming::Used,
             Some(session) => session.claim(state),
             None => Claiming::Full,
         }
@@ -425,10 +436,14 @@ impl Session {
         self.state_used = true;
         // The client can no longer name another state to start in: it would free the claim.
         self.settled = true;
-        Claiming::Taken(StateClaim {
+        Claiming::Taken(self.stay())
+    }
+
+    const fn stay(&self) -> StateClaim {
+        StateClaim {
             started: self.started,
             entries: self.entries,
-        })
+        }
     }
 
     fn is_of(&self, claim: StateClaim) -> bool {

@@ -51,9 +51,6 @@ impl LiveGuard {
             on_failure,
         } = shared.weigh(call);
         let answer = answer.map(|permit| OpenCall::new(self, permit, call, trail));
-        if let Some(entry) = &entry {
-            shared.misuse.observe(entry);
-        }
         let begun = entry.map(|entry| shared.log.begin(entry)).transpose();
         let (answer, ticket) = match begun {
             Ok(ticket) => (answer, ticket.unwrap_or_else(Ticket::settled)),
@@ -145,6 +142,11 @@ impl OpenCall {
     /// the tool asks is another call, which has a single-use state to itself again.
     pub fn suspended_soon(mut self) -> Settling {
         self.give_back();
+        self.end_soon(Ending::Suspended)
+    }
+
+    /// As [`Self::suspended_soon`] where only the caller says so: a single-use state stays used.
+    pub fn suspended_used_soon(self) -> Settling {
         self.end_soon(Ending::Suspended)
     }
 

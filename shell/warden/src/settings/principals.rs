@@ -167,7 +167,8 @@ impl PrincipalNames {
         Ok(admins)
     }
 
-    /// Whether a name is one of an issuer only because that issuer has no prefix, and there are others.
+    /// Whether a name is one of an issuer only because that issuer has no prefix, and there are other sources
+    /// of names: the owner of a key that is removed would leave the role to whom the issuer names so.
     fn is_unclear(&self, owner: Option<NameSource>, name: &str) -> bool {
         let mut issuers = self.issuers.clone();
         issuers.sort_unstable();
@@ -175,7 +176,10 @@ impl PrincipalNames {
         let mut prefixes = self.families.iter();
         let by_prefix = prefixes
             .any(|(it, of)| !it.is_empty() && Some(*of) == owner && name.starts_with(it.as_str()));
-        matches!(owner, Some(NameSource::Issuer(_))) && issuers.len() > 1 && !by_prefix
+        let is_other = |(_, of): &(String, NameSource)| *of == NameSource::Certificates;
+        let has_others =
+            issuers.len() > 1 || !self.spelled_out.is_empty() || self.families.iter().any(is_other);
+        matches!(owner, Some(NameSource::Issuer(_))) && has_others && !by_prefix
     }
 }
 

@@ -21,6 +21,7 @@ mod rug_pull;
 mod rule_identity;
 mod session_groups;
 mod store;
+mod tunnels;
 mod visibility;
 mod workflow;
 
