@@ -59,7 +59,8 @@ impl Gateway {
         // server says itself which tasks there are.
         let is_foreign = match self.transparent() {
             Some(_) => is_shared && owners.is_of_others(&shown, principal),
-            None => !owners.is_of(&shown, principal),
+            None if is_shared => !owners.is_of(&shown, principal),
+            None => !owners.has_made(&shown, principal),
         };
         if is_foreign {
             return unknown(&shown);
@@ -177,8 +178,11 @@ impl Gateway {
                 let shown = self.with_shown_task(shelf, Some(&task)).unwrap_or(task);
                 let id = Members::of_optional(Some(&shown));
                 let id = id.text("taskId").unwrap_or_default();
-                let is_only = self.transparent().is_some() && !is_shared;
-                if is_only || owners.is_of(&id, principal) {
+                let is_own = match is_shared {
+                    true => owners.is_of(&id, principal),
+                    false => self.transparent().is_some() || owners.has_made(&id, principal),
+                };
+                if is_own {
                     tasks.push(shown.get().to_owned());
                 }
             }
