@@ -114,7 +114,7 @@ impl<'s> Pair<'s> {
             Inclusion::Included(_) if callers == Callers::Open || self.are_equal() => {
                 Verdict::Equivalent(proof)
             }
-            // Without the time to look, nobody knows whether more is accepted now.
+            // Without the time to look, it is not known whether more is accepted now.
             Inclusion::Unknown(unknown) if unknown.reason == Reason::Time => {
                 Verdict::Unknown(unknown)
             }

@@ -12,7 +12,7 @@ pub(crate) fn is_well_formed(name: &str) -> bool {
     !name.starts_with(trimmed) && !name.ends_with(trimmed)
 }
 
-/// Refuses a name with white space around it: whoever trims it would call another tool.
+/// Refuses a name with white space around it: a reader that trims it would call another tool.
 pub(crate) fn well_formed(name: &str) -> Result<(), Denial> {
     if is_well_formed(name) {
         return Ok(());
