@@ -99,16 +99,29 @@ pub(crate) struct DemoArgs {
     pub(crate) format: PlainFormat,
 }
 
-/// Why somebody sees a tool or does not.
+/// Why a principal sees a tool or does not.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
 pub(crate) struct WhyArgs {
     /// Who asks; with --url by default whoever the key names
     #[arg(long, value_name = "NAME", required_unless_present = "url")]
     pub(crate) principal: Option<String>,
 
     /// The tool, as agents call it
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: String,
+    #[arg(long, value_name = "NAME", group = "what")]
+    pub(crate) tool: Option<String>,
+
+    /// The resource, by its address
+    #[arg(long, value_name = "ADDRESS", group = "what", requires = "url")]
+    pub(crate) resource: Option<String>,
+
+    /// The prompt, as agents call it
+    #[arg(long, value_name = "NAME", group = "what", requires = "url")]
+    pub(crate) prompt: Option<String>,
+
+    /// The skill, by its address
+    #[arg(long, value_name = "ADDRESS", group = "what", requires = "url")]
+    pub(crate) skill: Option<String>,
 
     /// A group to ask for; may be given several times
     #[arg(long = "group", value_name = "NAME")]
@@ -133,6 +146,21 @@ pub(crate) struct WhyArgs {
     /// The shape of the result
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
+}
+
+impl WhyArgs {
+    /// What is asked about, as records name it.
+    pub(crate) fn what(&self) -> String {
+        let named = |kind: &str, name: &Option<String>| {
+            let name = name.as_ref();
+            name.map(|name| format!("{kind}:{name}"))
+        };
+        let tool = || self.tool.clone().unwrap_or_default();
+        named("resource", &self.resource)
+            .or_else(|| named("prompt", &self.prompt))
+            .or_else(|| named("skill", &self.skill))
+            .unwrap_or_else(tool)
+    }
 }
 
 #[derive(Debug, Args)]

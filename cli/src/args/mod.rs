@@ -128,12 +128,14 @@ Examples:
 
     /// Say why a principal sees a tool or does not, gate by gate
     #[command(after_help = "\
-Asks a gateway that runs, or looks at the policy and the store of the settings.
+Asks a gateway that runs, or looks at the policy and the store of the settings. What besides tools
+servers offer, only a gateway that runs knows.
 
 Exit codes: 0 it may be called, 1 it may not, 2 a mistake, 3 the gateway cannot be asked.
 
 Examples:
   toolwarden explain --url http://127.0.0.1:8700 --tool shop__refund_order
+  toolwarden explain --url http://127.0.0.1:8700 --resource file:///handbook/plan
   toolwarden explain --principal ada --tool shop__refund_order
   toolwarden explain --principal ada --tool shop__refund_order --group money --format json")]
     Explain(WhyArgs),

@@ -2,7 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::policy::{EVERY, Grants, Permission, PermissionPattern, Policy, group_and_parents};
+use crate::policy::{
+    EVERY, FeatureKind, Grants, NamePattern, Permission, PermissionPattern, Policy, ToolPolicy,
+    group_and_parents, normalized,
+};
+
+/// What stands between the name of a server and that of its tool, unless the settings of a gateway say
+/// otherwise.
+const SEPARATOR: &str = "__";
 
 /// How often each tool was used, by principal.
 pub type Usage = BTreeMap<String, BTreeMap<String, u64>>;
@@ -12,7 +19,7 @@ pub type Usage = BTreeMap<String, BTreeMap<String, u64>>;
 pub struct Suggestion {
     /// The principal; `*` stands for all that the policy does not name.
     pub principal: String,
-    /// The tools it used, and how often.
+    /// What it used, as records name it, and how often.
     pub tools: BTreeMap<String, u64>,
     /// The groups that would have sufficed.
     pub groups: BTreeSet<String>,
@@ -26,7 +33,7 @@ pub struct Suggestion {
     pub unused_permissions: BTreeSet<String>,
     /// The roles it has of which it used nothing.
     pub unused_roles: BTreeSet<String>,
-    /// The tools it used that the policy does not name.
+    /// What it used that the policy does not name.
     pub unlisted: BTreeSet<String>,
 }
 
@@ -63,7 +70,7 @@ fn of_principal(policy: &Policy, principal: &str, tools: BTreeMap<String, u64>) 
         ..Suggestion::default()
     };
     for name in tools.keys() {
-        let Some(tool) = policy.tools.iter().find(|it| it.name == *name) else {
+        let Some(tool) = rules_of(policy, name) else {
             suggestion.unlisted.insert(name.clone());
             continue;
         };
@@ -97,6 +104,43 @@ fn of_principal(policy: &Policy, principal: &str, tools: BTreeMap<String, u64>) 
     }
     suggestion.tools = tools;
     suggestion
+}
+
+/// The rules of what a record names.
+fn rules_of<'p>(policy: &'p Policy, recorded: &str) -> Option<&'p ToolPolicy> {
+    let exact = policy.tools.iter().find(|it| it.name == recorded);
+    let feature = || {
+        let (kind, name) = recorded.split_once(':')?;
+        feature_rules(policy, FeatureKind::from_word(kind)?, name)
+    };
+    exact
+        .or_else(feature)
+        .or_else(|| other_name(policy, recorded))
+}
+
+/// The rules that name something besides a tool: exactly, else by the pattern that says most of its name.
+fn feature_rules<'p>(policy: &'p Policy, kind: FeatureKind, name: &str) -> Option<&'p ToolPolicy> {
+    let name = normalized(kind, name);
+    let rules = policy.features.iter().filter(|it| it.kind == kind);
+    let patterns = rules.map(|it| (NamePattern::new(kind, &it.name), it));
+    let fitting = patterns.filter(|(pattern, _)| pattern.matches(&name));
+    let best = fitting.max_by_key(|(pattern, _)| (pattern.is_exact(), pattern.literal_length()));
+    best.map(|(_, rules)| rules)
+}
+
+/// The rules of a tool under the name it has with its server's before it, or without; none where several
+/// tools have that name.
+fn other_name<'p>(policy: &'p Policy, recorded: &str) -> Option<&'p ToolPolicy> {
+    let own = |name: &str| {
+        let parts = name.split_once(SEPARATOR);
+        parts.map(|(_, own)| own.to_owned())
+    };
+    let recorded_own = own(recorded);
+    let mut same = policy.tools.iter().filter(|it| {
+        own(&it.name).as_deref() == Some(recorded) || recorded_own.as_ref() == Some(&it.name)
+    });
+    let only = same.next()?;
+    same.next().is_none().then_some(only)
 }
 
 /// Few groups that reach every tool: the one that reaches most of those left, again and again.
@@ -164,5 +208,75 @@ impl<'p> Granted<'p> {
             open.extend(new.filter_map(|role| policy.roles.get(role)));
         }
         granted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Document;
+
+    fn policy() -> Policy {
+        let text = r"
+            tools:
+              bank__pay: {group: money, required_permissions: [pay:send]}
+              look: {group: reading}
+              a__sum: {group: reading}
+              b__sum: {group: money}
+            resources:
+              'file:///public/*': {group: reading}
+              'file:///public/plan': {group: staff, required_permissions: [plan:read]}
+            prompts:
+              letter: {group: writing}
+            roles:
+              clerk: {groups: [reading, writing]}
+              payer: {groups: [money], permissions: ['pay:*']}
+            principals:
+              ada: {roles: [clerk, payer], groups: [staff], permissions: ['plan:read']}
+        ";
+        Policy::read(&Document::read(text).unwrap()).unwrap().policy
+    }
+
+    fn of_ada(used: &[&str]) -> Suggestion {
+        let tools = used.iter().map(|it| ((*it).to_owned(), 1)).collect();
+        let usage = Usage::from([("ada".to_owned(), tools)]);
+        let mut suggestions = suggest(&policy(), &usage);
+        suggestions.retain(|it| it.principal == "ada");
+        suggestions.remove(0)
+    }
+
+    fn listed(names: &BTreeSet<String>) -> Vec<&str> {
+        names.iter().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn tools_count_under_either_name() {
+        for name in ["bank__pay", "pay"] {
+            let told = of_ada(&[name]);
+            assert_eq!(listed(&told.groups), ["money"], "{name}");
+            assert_eq!(listed(&told.permissions), ["pay:send"], "{name}");
+            assert_eq!(told.roles, ["payer"], "{name}");
+            assert_eq!(listed(&told.unused_roles), ["clerk"], "{name}");
+        }
+        assert_eq!(listed(&of_ada(&["any__look"]).groups), ["reading"]);
+        // Two tools have this name: which one was used is not known.
+        assert_eq!(listed(&of_ada(&["sum"]).unlisted), ["sum"]);
+    }
+
+    #[test]
+    fn resources_and_prompts_count() {
+        let told = of_ada(&["resource:file:///public/news", "prompt:letter"]);
+        assert_eq!(listed(&told.groups), ["reading", "writing"]);
+        assert_eq!(told.roles, ["clerk"]);
+        assert_eq!(listed(&told.unused_groups), ["money", "staff"]);
+        assert!(told.unlisted.is_empty());
+        let told = of_ada(&["resource:file:///public/./plan"]);
+        assert_eq!(listed(&told.groups), ["staff"]);
+        assert_eq!(listed(&told.permissions), ["plan:read"]);
+        let told = of_ada(&["resource:note://x", "prompt:other"]);
+        assert_eq!(
+            listed(&told.unlisted),
+            ["prompt:other", "resource:note://x"]
+        );
     }
 }

@@ -29,6 +29,20 @@ pub struct Recorded {
     pub overtaken: bool,
 }
 
+impl Recorded {
+    /// The first alert about each tool.
+    pub(crate) fn alerts_by_tool(&self) -> AlertsByTool<'_> {
+        let mut by_tool = BTreeMap::new();
+        for alert in &self.alerts {
+            by_tool.entry(alert.tool.as_str()).or_insert(alert);
+        }
+        by_tool
+    }
+}
+
+/// Alerts of a check, by tool.
+pub(crate) type AlertsByTool<'r> = BTreeMap<&'r str, &'r RaisedAlert>;
+
 /// An alert of a check.
 #[derive(Clone, Debug)]
 pub struct RaisedAlert {
@@ -136,10 +150,12 @@ pub fn record(
         for tool in &judged.drift.tools {
             keeper.drifted(tool, &mut recorded)?;
         }
+        let mut open: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for alert in &recorded.alerts {
+            open.entry(&alert.tool).or_default().push(alert.id.clone());
+        }
         for name in judged.drift.tools.iter().map(ToolDrift::tool) {
-            let still = recorded.alerts.iter().filter(|it| it.tool == name);
-            let still: Vec<String> = still.map(|it| it.id.clone()).collect();
-            keeper.close(name, &still)?;
+            keeper.close(name, open.get(name).map_or(&[], Vec::as_slice))?;
         }
         for tool in &judged.drift.tools {
             if let ToolDrift::Renamed { rename, .. } = tool {

@@ -58,7 +58,7 @@ fn findings(seen: &[Seen]) -> BTreeMap<usize, Vec<Finding>> {
             definition: tool.tool.definition(),
         })
         .collect();
-    for (index, finding) in scan_together(&named) {
+    for (index, finding) in scan_together(&named, Weight::Low) {
         found.entry(index).or_default().push(finding);
     }
     found

@@ -10,6 +10,7 @@ use super::gates::Step;
 use super::request::{Availability, LeftOut};
 use super::{Guard, Permit, Tool};
 use crate::decision::{Code, Denial, Fault, Gate, INPUT_FAILED};
+use crate::input::{passing_for, refused};
 
 /// The argument values that the call which led into a state was made with, as digests: a session keeps no
 /// values.
@@ -50,6 +51,7 @@ impl Tool {
 
     /// Refuses a call without the arguments that the tool binds: nothing would be approved by it.
     pub(super) fn carries_bound(&self, arguments: &Value) -> Result<(), Denial> {
+        unmistakable(&self.binds, arguments)?;
         let missing = self.binds.iter().filter(|it| it.find(arguments).is_none());
         let faults: Vec<Fault> = missing
             .map(|pointer| {
@@ -75,6 +77,7 @@ impl Tool {
         if bound.is_empty() || !self.uses(state) {
             return Ok(());
         }
+        unmistakable(bound.0.iter().map(|(place, _)| place), arguments)?;
         let places = bound.differences(arguments);
         if places.is_empty() {
             return Ok(());
@@ -98,6 +101,17 @@ impl Tool {
             .collect();
         Err(denial)
     }
+}
+
+/// Refuses keys that a reader which ignores case takes for a bound one: it would act on a value that was not
+/// approved.
+fn unmistakable<'p>(
+    places: impl IntoIterator<Item = &'p Pointer>,
+    arguments: &Value,
+) -> Result<(), Denial> {
+    let places = places.into_iter();
+    let faults = places.flat_map(|place| passing_for(place, arguments));
+    refused(Code::KeyCase, faults.collect())
 }
 
 impl Permit {

@@ -24,8 +24,8 @@ pub(crate) struct DeclaredKeys {
 #[derive(Debug, Default)]
 struct Node {
     properties: HashMap<Box<str>, u32>,
-    /// The lower case of each declared key.
-    lower: HashMap<Box<str>, Box<str>>,
+    /// Each declared key without its case.
+    folded: HashMap<Box<str>, Box<str>>,
     /// Whether other keys are declared by patterns.
     patterns: bool,
     /// Parts that apply to the same value.
@@ -75,6 +75,42 @@ impl DeclaredKeys {
     }
 }
 
+/// A key without its case: what two of these share, a reader that ignores case takes for one. Some letters have
+/// two lower cases (`s` and `ſ`), which their upper case unites.
+fn folded(key: &str) -> String {
+    if key.is_ascii() {
+        return key.to_ascii_lowercase();
+    }
+    key.to_uppercase().to_lowercase()
+}
+
+fn case_fault(pointer: Pointer, what: &str, key: &str) -> Fault {
+    let message = format!("the key {pointer} differs from the {what} `{key}` only in case");
+    Fault {
+        pointer,
+        masked: message.clone(),
+        message,
+    }
+}
+
+/// The keys of a value that differ only in case from one that leads to a place.
+pub(crate) fn passing_for(place: &Pointer, value: &Value) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (mut at, mut value) = (Pointer::root(), value);
+    for segment in place.segments() {
+        let wanted = folded(&segment);
+        let keys = value.as_object().into_iter().flat_map(|it| it.keys());
+        let others = keys.filter(|key| **key != segment && folded(key) == wanted);
+        faults.extend(others.map(|key| case_fault(at.child(key), "bound", &segment)));
+        let Some(member) = Pointer::of([segment.as_str()]).find(value) else {
+            break;
+        };
+        at.push(&segment);
+        value = member;
+    }
+    faults
+}
+
 /// A schema that is being read.
 struct Reading<'s> {
     root: &'s Value,
@@ -113,8 +149,8 @@ impl<'s> Reading<'s> {
                     for (name, part) in member.as_object().into_iter().flatten() {
                         let number = self.number(part).unwrap_or(u32::MAX);
                         node.properties.insert(name.as_str().into(), number);
-                        let lower = name.to_lowercase().into_boxed_str();
-                        node.lower.insert(lower, name.as_str().into());
+                        let folded = folded(name).into_boxed_str();
+                        node.folded.insert(folded, name.as_str().into());
                     }
                 }
                 "patternProperties" => {
@@ -210,17 +246,11 @@ impl<'k> Looking<'k> {
         if self.faults.len() >= MAX_FAULTS || nodes.iter().any(|it| it.patterns) {
             return;
         }
-        let lower = key.to_lowercase();
-        let declared = nodes.iter().find_map(|it| it.lower.get(&*lower));
+        let folded = folded(key);
+        let declared = nodes.iter().find_map(|it| it.folded.get(&*folded));
         if let Some(declared) = declared {
-            let pointer = at.child(key);
-            let message =
-                format!("the key {pointer} differs from the declared `{declared}` only in case");
-            self.faults.push(Fault {
-                pointer,
-                masked: message.clone(),
-                message,
-            });
+            self.faults
+                .push(case_fault(at.child(key), "declared", declared));
         }
     }
 
@@ -302,6 +332,10 @@ mod tests {
         assert_eq!(places(&both, &json!({"Id": 1})), ["/Id"]);
         let patterns = json!({"properties": {"id": {}}, "patternProperties": {"^[A-Z]+$": {}}});
         assert_eq!(places(&patterns, &json!({"ID": 1})), [""; 0]);
+        let short = json!({"properties": {"signature": {}, "key": {}}});
+        for key in ["SIGNATURE", "\u{17f}ignature", "\u{212a}ey"] {
+            assert_eq!(places(&short, &json!({key: 1})), [format!("/{key}")]);
+        }
         let named = json!({"properties": {"properties": {"properties": {"a": {}}}}});
         assert_eq!(
             places(&named, &json!({"properties": {"A": 1}})),

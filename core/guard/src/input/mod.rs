@@ -15,7 +15,8 @@ use crate::decision::Fault;
 use declared_keys::DeclaredKeys;
 use effort::{Effort, Unfollowable};
 
-pub(crate) use strict::{is_well_formed, well_formed};
+pub(crate) use declared_keys::passing_for;
+pub(crate) use strict::{is_well_formed, refused, well_formed};
 
 /// The most faults of one value that are told.
 const MAX_FAULTS: usize = 32;

@@ -45,7 +45,7 @@ impl Check {
     }
 }
 
-fn refused(code: Code, faults: Vec<Fault>) -> Result<(), Denial> {
+pub(crate) fn refused(code: Code, faults: Vec<Fault>) -> Result<(), Denial> {
     let Some(first) = faults.first() else {
         return Ok(());
     };

@@ -49,6 +49,16 @@ pub enum Problem {
         /// What the rule is for.
         kind: FeatureKind,
     },
+    /// Two rules are for the same address, written in two ways.
+    #[error(
+        "rule `{other}` is for the same {kind}, written in another way; keep one of them, for only one would count"
+    )]
+    SameFeature {
+        /// What the rules are for.
+        kind: FeatureKind,
+        /// The other rule.
+        other: String,
+    },
     /// A tool binds arguments and leads to no state.
     #[error(
         "`binds` needs a `state`: the values are remembered with the state that the tool leads to"

@@ -1,9 +1,12 @@
 //! Reads the rules of what servers offer besides tools.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use toolwarden_model::document::{Key, Placed, Section};
 
 use super::read::Reading;
-use super::{FeatureKind, Policy, Problem, ToolPolicy};
+use super::{FeatureKind, Policy, Problem, ToolPolicy, normalized};
 
 const FEATURE: &[Key] = &[
     Key::new("group").or(&["groups"]).texts().may_be_empty(),
@@ -32,7 +35,13 @@ impl Reading {
                     "a name or a pattern"
                 }
             };
+            let mut names: BTreeMap<Cow<'_, str>, &str> = BTreeMap::new();
             for (name, at) in self.reader.named(at, what) {
+                if let Some(other) = names.insert(normalized(kind, name), name) {
+                    let other = other.to_owned();
+                    self.reader
+                        .error(&at.pointer, Problem::SameFeature { kind, other });
+                }
                 policy.features.push(self.feature(kind, name, &at));
             }
         }

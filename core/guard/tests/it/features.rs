@@ -247,3 +247,20 @@ fn denies_of_all_roles_count() {
         );
     }
 }
+
+#[test]
+fn two_rules_for_one_address_are_refused() {
+    let text =
+        "tools: {}\nresources:\n  'file:///a/plan': {group: staff}\n  'FILE:///a/./plan': {}\n";
+    let errors = Policy::read(&Document::read(text).unwrap()).unwrap_err();
+    let [error] = errors.as_slice() else {
+        panic!("{errors:?}");
+    };
+    let told = error.to_string();
+    assert!(
+        told.contains("rule `file:///a/plan` is for the same resource"),
+        "{told}"
+    );
+    let apart = "tools: {}\nresources: {'file:///a': {}}\nskills: {'file:///a': {}}\nprompts: {a: {}, A: {}}";
+    assert_eq!(read(apart).features.len(), 4);
+}

@@ -50,7 +50,11 @@ pub(super) async fn decide(asking: Asking) -> Handled {
     gateway.report_load();
     // A list that is stale is looked at before anything is decided by it.
     let looked = gateway.look_before(tool).await;
-    let decided = gateway.guard().decide_soon(&call).decided().await;
+    let guard = gateway.guard();
+    let decided = match guard.within_session(&call, None) {
+        Ok(()) => guard.decide_soon(&call).decided().await,
+        Err(denial) => Err(denial),
+    };
     let open = match decided {
         Ok(open) => open,
         Err(denial) => return Ok(denied(gateway, tool, &denial)),

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use toolwarden_guard::FeatureKind;
 use toolwarden_warden::guard::{Call, Explanation};
 
 use super::answer::{Answer, seconds};
 use super::asking::Asking;
 use super::looked::treatment;
 use super::route::Handled;
-use crate::catalogue::{Shelf, ToolList, collision};
+use crate::catalogue::{Kind, Shelf, ToolList, collision};
 use crate::gateway::Gateway;
 use crate::upstream::Health;
 
@@ -34,6 +35,10 @@ pub(super) async fn explain(asking: Asking) -> Handled {
     let (gateway, given) = (asking.gateway(), &asking.given);
     let (tool, session) = (given.needed("tool")?, given.text("session"));
     let guard = gateway.guard();
+    let is_tool = gateway.whereabouts(tool).is_some() || guard.is_registered(tool);
+    if let Some((kind, name)) = feature(tool).filter(|_| !is_tool) {
+        return explain_feature(&asking, &principal, (kind, name));
+    }
     let told = guard.why_not_call(&Call {
         tool,
         principal: &principal,
@@ -80,7 +85,99 @@ pub(super) async fn explain(asking: Asking) -> Handled {
     ))
 }
 
+/// What is meant by a name as records have it, such as `resource:file:///plan`; none is a tool.
+fn feature(name: &str) -> Option<(FeatureKind, &str)> {
+    let (kind, name) = name.split_once(':')?;
+    let kind = FeatureKind::from_word(kind).filter(|it| *it != FeatureKind::Tool);
+    Some((kind?, name))
+}
+
+/// Why a principal may use something besides a tool or may not, as far as the lists of servers are known.
+fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind, &str)) -> Handled {
+    let (gateway, session) = (asking.gateway(), asking.given.text("session"));
+    let known = gateway.known_feature(kind, name);
+    let told = gateway.guard().why_not_call(&Call {
+        feature: Some(known.feature()),
+        principal,
+        session,
+        groups: asking.groups(),
+        claims: asking.claims(principal),
+        ..Call::default()
+    });
+    let cause = match &known.shelf {
+        None => Some(Cause {
+            code: "unknown",
+            why: format!(
+                "no list of a server is known to have it{}",
+                gateway.unlisted(kind)
+            ),
+            remedy: "Have an agent list what servers offer, and check the name.".to_owned(),
+        }),
+        Some(shelf) => refused(&told).or_else(|| away(shelf)),
+    };
+    let what = format!("{kind} `{name}`");
+    let (sentence, code, remedy) = match cause {
+        Some(cause) => (
+            ended(format!("`{principal}` may not use {what}: {}", cause.why)),
+            cause.code,
+            cause.remedy,
+        ),
+        None => (
+            format!("`{principal}` sees {what} and may use it."),
+            "visible",
+            "Nothing needs to change.".to_owned(),
+        ),
+    };
+    let is_known = known.shelf.is_some();
+    let server = known.shelf.as_ref().map(|shelf| {
+        let status = shelf.upstream.status();
+        let error = status.last_error.filter(|_| asking.is_admin());
+        json!({
+            "name": shelf.upstream.name(),
+            "tool": name,
+            "health": status.health.as_str(),
+            "lists_it": true,
+            "list_age": null,
+            "last_error": error.map(|it| it.text),
+        })
+    });
+    let mut gates = told.document();
+    Ok(Answer::document(
+        "explanation",
+        json!({
+            "answer": sentence,
+            "cause": code,
+            "remedy": remedy,
+            "visible": is_known && told.visible,
+            "callable": is_known && code == "visible",
+            "principal": principal,
+            "tool": format!("{kind}:{name}"),
+            "session": session,
+            "gates": gates.get_mut("steps").map(Value::take),
+            "server": server,
+            "treatment": null,
+            "collision": null,
+            "suggestions": [],
+        }),
+    ))
+}
+
 impl Gateway {
+    /// Servers whose lists of a kind are not known yet, in words that go on.
+    fn unlisted(&self, kind: FeatureKind) -> String {
+        let lists = match kind {
+            FeatureKind::Prompt => Kind::Prompts,
+            FeatureKind::Skill => Kind::Skills,
+            FeatureKind::Resource | FeatureKind::Tool | FeatureKind::Method => Kind::Resources,
+        };
+        let shelves = self.shelves();
+        let silent = shelves
+            .iter()
+            .filter(|it| it.known_others(lists).is_empty());
+        let silent: Vec<String> = silent.map(|it| in_words(it)).collect();
+        also(&silent)
+    }
+
     /// Where a tool is by its name, or would be by the server's name before it.
     fn whereabouts(&self, tool: &str) -> Option<Whereabouts> {
         let directory = self.shared.directory.load();

@@ -23,6 +23,12 @@ const SESSION_ID: Field = Field::new(
 const SERVER: Field = Field::new("server", Kind::Text, "the name of a server");
 const IN_SERVER: Field = SERVER.required();
 const TOOL: Field = Field::new("tool", Kind::Text, "the name of a tool");
+const EXPLAINED: Field = Field::new(
+    "tool",
+    Kind::Text,
+    "the name of a tool; others as records name them: `resource:…`, `prompt:…`, `skill:…` or `method:…`",
+)
+.required();
 const THE_TOOL: Field = TOOL.required();
 const PRINCIPAL: Field = Field::new(
     "principal",
@@ -259,8 +265,8 @@ pub(super) static ROUTES: &[Route] = &[
     Route::get("/api/v1/explain", "Explanation", |it| {
         Box::pin(explain::explain(it))
     })
-    .about("Why a principal sees a tool or does not")
-    .query(&[THE_TOOL, PRINCIPAL, SESSION, GROUPS]),
+    .about("Why a principal sees a tool, a resource, a prompt or a skill, or does not")
+    .query(&[EXPLAINED, PRINCIPAL, SESSION, GROUPS]),
     Route::get("/api/v1/audit", "Audit", |it| Box::pin(audit::list(it)))
         .about("Records of the audit log")
         .query(&[

@@ -73,6 +73,7 @@ fn visible(asking: &Asking, lists: &[Looked]) -> Result<Vec<Value>, ApiError> {
         claims: asking.claims(&asking.caller()?.name),
         ..Call::default()
     };
+    gateway.guard().within_session(&call, None)?;
     let available = gateway.guard().available(&call)?;
     let visible: BTreeSet<&str> = available.available.iter().map(|it| &**it).collect();
     let directory = gateway.shared.directory.load();

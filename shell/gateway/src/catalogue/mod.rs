@@ -8,6 +8,7 @@ mod kind;
 mod known_tools;
 mod list;
 mod names;
+mod other_lists;
 mod shelf;
 mod variant;
 mod waiting;

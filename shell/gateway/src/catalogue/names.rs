@@ -44,6 +44,7 @@ impl Naming {
     #[must_use]
     pub fn assign<'n>(&self, offered: impl IntoIterator<Item = (&'n Arc<str>, Offered)>) -> Names {
         let offered: Vec<_> = offered.into_iter().collect();
+        let servers: Vec<&Arc<str>> = offered.iter().map(|(server, _)| *server).collect();
         let mut holders: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for (name, is_served) in offered.iter().flat_map(|(_, names)| names) {
             let (all, serving) = holders.entry(name).or_default();
@@ -55,6 +56,7 @@ impl Naming {
         for (server, names) in &offered {
             for (name, is_served) in names {
                 let alone = match holders.get(&**name) {
+                    _ if self.imitates(name, server, &servers) => false,
                     Some((1, _)) => true,
                     Some((_, 1)) => *is_served,
                     _ => false,
@@ -92,6 +94,12 @@ impl Naming {
             }
         }
         result
+    }
+
+    /// Whether a name without a prefix would pass for one of another server with its prefix.
+    fn imitates(&self, name: &str, server: &str, servers: &[&Arc<str>]) -> bool {
+        let mut others = servers.iter().filter(|it| ****it != *server);
+        others.any(|other| self.is_of(name, other))
     }
 
     fn shown(&self, server: &Arc<str>, name: &Arc<str>, alone: bool) -> Arc<str> {
@@ -197,6 +205,21 @@ mod tests {
         assert_eq!(means(&never, "pay").unwrap(), "pay of bank");
         let both: [(&str, &[&str]); 2] = [("a", &["x?"]), ("b", &["x?"])];
         assert!(names(PrefixMode::Never, &both).refused("x").is_some());
+    }
+
+    #[test]
+    fn a_name_that_passes_for_another_servers_is_prefixed() {
+        let servers: [(&str, &[&str]); 3] = [
+            ("bank", &["pay"]),
+            ("people", &["pay"]),
+            ("evil", &["bank__pay", "people__approve"]),
+        ];
+        let names = names(PrefixMode::Conflict, &servers);
+        assert_eq!(means(&names, "bank__pay").unwrap(), "pay of bank");
+        let own = means(&names, "evil__bank__pay").unwrap();
+        assert_eq!(own, "bank__pay of evil");
+        assert_eq!(means(&names, "people__approve"), None);
+        assert!(!names.is_alone("evil", "bank__pay"));
     }
 
     #[test]

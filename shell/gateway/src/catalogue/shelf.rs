@@ -21,9 +21,6 @@ use super::waiting::Patience;
 use crate::relay::Flights;
 use crate::upstream::{LinkKey, Upstream};
 
-/// How long lists that are not watched are kept.
-const UNWATCHED: Duration = Duration::from_secs(60);
-
 /// The lists of one server.
 #[derive(Debug)]
 pub struct Shelf {
@@ -247,11 +244,6 @@ impl Shelf {
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Forgets other lists of a kind.
-    pub fn forget(&self, kind: Kind) {
-        lock(&self.others).retain(|(it, _), _| *it != kind);
-    }
-
     /// The tools, looked at again where what is known is stale or older than allowed.
     ///
     /// # Errors
@@ -403,7 +395,7 @@ impl Shelf {
         (treatments, names, own.and_then(|own| own.blocked.clone()))
     }
 
-    fn seen(&self, tools: Vec<Box<RawValue>>) -> SeenList {
+    pub(super) fn seen(&self, tools: Vec<Box<RawValue>>) -> SeenList {
         SeenList {
             server: self.upstream.name().to_owned(),
             variant: None,
@@ -415,7 +407,7 @@ impl Shelf {
         }
     }
 
-    async fn checked(
+    pub(super) async fn checked(
         &self,
         watch: &InlineWatch,
         seen: SeenList,
@@ -461,9 +453,10 @@ impl Shelf {
         known.get(sight).or_else(|| known.get(OWN)).cloned()
     }
 
-    /// Forgets how tools are to be treated, so that the next look checks again.
+    /// Says that what was approved changed, so that the next look checks again.
     pub fn recheck(&self) {
         self.tools_changed();
+        self.others_changed();
     }
 
     /// The tools as they are known, unless that is stale or older than allowed.
@@ -482,70 +475,8 @@ impl Shelf {
         fresh.then_some(known)
     }
 
-    /// Another list of the server. Skills are compared with their pins; those that are withheld are left
-    /// out.
-    ///
-    /// # Errors
-    /// There is no list.
-    pub async fn others(
-        &self,
-        kind: Kind,
-        looking: &Looking,
-        watch: &InlineWatch,
-    ) -> Result<Arc<List>, ListError> {
-        let place = (kind, looking.sight.clone());
-        if let Some((fetched, list)) = lock(&self.others).get(&place) {
-            let ttl = list.ttl.unwrap_or(UNWATCHED).min(UNWATCHED);
-            if fetched.elapsed() < ttl {
-                return Ok(Arc::clone(list));
-            }
-        }
-        let stateless = looking.era == Era::Stateless;
-        let fetched = Instant::now();
-        let fetch = List::fetch(&self.upstream, kind, &looking.key, &looking.face, stateless);
-        // Servers that have resources need not have templates.
-        let list = fetch.await.or_else(ListError::unless_unknown);
-        let mut list = list.inspect_err(|error| self.note_malformed(error))?;
-        if kind == Kind::Skills {
-            self.withhold_skills(&mut list, watch).await?;
-        }
-        let list = Arc::new(list);
-        let mut others = lock(&self.others);
-        others.insert(place, (fetched, Arc::clone(&list)));
-        self.bound_others(&mut others);
-        drop(others);
-        Ok(list)
-    }
-
-    /// Leaves out the skills that differ from their pins: models read their text and files as they read
-    /// descriptions of tools.
-    async fn withhold_skills(&self, list: &mut List, watch: &InlineWatch) -> Result<(), ListError> {
-        let tools = list.items.iter().filter_map(skill_definition);
-        let seen = SeenList {
-            variant: Some(SKILL_SCOPE.into()),
-            ..self.seen(tools.collect())
-        };
-        let checked = self.checked(watch, seen).await?;
-        let is_served = |item: &Item| {
-            let treatment = checked.treatments.get(&*item.key);
-            treatment.is_some_and(Treatment::is_served)
-        };
-        let (served, withheld) = std::mem::take(&mut list.items)
-            .into_iter()
-            .partition(is_served);
-        list.items = served;
-        list.withheld = withheld;
-        Ok(())
-    }
-
     pub(super) fn tools_at(&self, sight: &str) -> Option<Arc<ToolList>> {
         lock(&self.tools).get(sight).cloned()
-    }
-
-    pub(super) fn other_at(&self, kind: Kind, sight: &str) -> Option<Arc<List>> {
-        let others = lock(&self.others);
-        let found = others.get(&(kind, Box::from(sight)));
-        found.map(|(_, list)| Arc::clone(list))
     }
 
     /// Whether the server says that it has things of a kind; unknown counts as yes.
@@ -613,22 +544,6 @@ impl Look<'_> {
             _one: None,
         }
     }
-}
-
-/// The scope under which skills are pinned.
-const SKILL_SCOPE: &str = "skills";
-
-/// A skill as a definition that can be pinned and compared: its entry has the digests of its files.
-fn skill_definition(skill: &Item) -> Option<Box<RawValue>> {
-    let entry: serde_json::Value = serde_json::from_str(skill.text.get()).ok()?;
-    let description = entry.pointer("/frontmatter/description").cloned();
-    let definition = serde_json::json!({
-        "name": &*skill.key,
-        "description": description.unwrap_or_default(),
-        "inputSchema": {"type": "object"},
-        "_meta": {"toolwarden/skill": entry},
-    });
-    serde_json::value::to_raw_value(&definition).ok()
 }
 
 /// What becomes of tools, by name.

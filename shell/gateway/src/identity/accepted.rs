@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolwarden_warden::settings::NameSource;
-
 use super::api_key::Digest;
 use super::jwt::{Trust, seconds_since_1970};
 use super::{Identities, Principal, TlsSubject, Via};
@@ -69,8 +67,10 @@ impl Identities {
         };
         let named = match &*principal.accepted.0 {
             Kind::Key(digest) => self.keys.find(digest).as_ref() == Some(name),
+            // Another issuer may have come whose names it is one of.
             Kind::Token { trust, .. } => {
-                self.issuers.trusts(trust) && matches!(owner, NameSource::Issuer(_))
+                let issuer = self.issuers.trusted(trust);
+                issuer.is_some_and(|it| self.names.of_issuer(it) == owner)
             }
             Kind::Certificate(subject) => {
                 let found = self.certificates.find(subject);

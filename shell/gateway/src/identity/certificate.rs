@@ -10,6 +10,8 @@ use x509_cert::der::Decode as _;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
+use super::credential::is_plain_name;
+
 /// Whom a client certificate names. Its chain was checked when the connection was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSubject {
@@ -81,15 +83,11 @@ fn fitting<'a>(wanted: &str, subject: &'a TlsSubject) -> Option<&'a str> {
         let mut names = subject.alternatives.iter();
         return names.find_map(|name| {
             let name = name.strip_prefix(kind)?;
-            (usable(name) && (wanted == "*" || wanted == name)).then_some(name)
+            (is_plain_name(name) && (wanted == "*" || wanted == name)).then_some(name)
         });
     }
     let name = subject.common_name.as_deref()?;
-    (usable(name) && (wanted == "*" || wanted == name)).then_some(name)
-}
-
-fn usable(name: &str) -> bool {
-    !name.is_empty() && !name.chars().any(char::is_control)
+    (is_plain_name(name) && (wanted == "*" || wanted == name)).then_some(name)
 }
 
 fn alternative(name: &GeneralName) -> Option<String> {
@@ -136,6 +134,8 @@ mod tests {
             ),
             (None, vec!["email:alice"], None),
             (Some(""), vec![], None),
+            (Some("alice "), vec![], None),
+            (Some("al\u{200b}ice"), vec![], None),
             (None, vec![], None),
         ] {
             let subject = TlsSubject {

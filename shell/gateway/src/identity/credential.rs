@@ -2,11 +2,15 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use toolwarden_drift::text::unseen;
 
 use super::refusal::Reason;
 
 /// Another header for keys, which many clients can set more easily.
 const API_KEY: &str = "x-api-key";
+
+/// The longest name a credential may give, in bytes.
+const LONGEST_NAME: usize = 256;
 
 /// The one credential of a request. Its text is never shown.
 pub(super) enum Credential<'a> {
@@ -41,4 +45,15 @@ fn bearer(text: &str) -> Option<&str> {
     let (scheme, token) = text.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Whether a name that a credential gives can be told from others by those who read it: nothing of it is
+/// trimmed, unseen, or shows it in another order.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    let chars: Vec<char> = name.chars().take(LONGEST_NAME + 1).collect();
+    !name.is_empty()
+        && name.len() <= LONGEST_NAME
+        && name.trim() == name
+        && !chars.iter().any(|it| it.is_control())
+        && !unseen(&chars).contains(&true)
 }

@@ -188,7 +188,8 @@ impl Gateway {
             variant,
             claims: asked.claims.as_deref(),
         };
-        call.groups = self.session_groups(asked, meta.as_ref(), &call, self.settings().denials)?;
+        let form = self.settings().denials;
+        self.ask_for_groups(asked, meta.as_ref(), &mut call, |it| denied(it, form))?;
         self.report_load();
         let began = self.now();
         let deciding = self.shared.guard.decide_soon(&call);

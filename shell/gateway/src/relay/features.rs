@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toolwarden_guard::{Code, Denial, Feature, FeatureKind};
 use toolwarden_mcp::{Era, Members};
 use toolwarden_warden::guard::{Call, OpenCall};
-use toolwarden_warden::settings::{DenialForm, PrefixMode};
+use toolwarden_warden::settings::PrefixMode;
 
 use super::asked::{Asked, STATE_KEY};
 use super::denial::{denied_feature, unavailable};
@@ -16,7 +16,7 @@ use super::parking::Parked;
 use super::pass::not_an_object;
 use super::result::{Looked, cacheable, is_object, look};
 use super::{Gateway, Reply};
-use crate::catalogue::Shelf;
+use crate::catalogue::{Kind, Shelf};
 use crate::metrics::Stage;
 
 /// What a request uses, as the guard decides it.
@@ -64,6 +64,14 @@ impl<'u> Used<'u> {
         }
     }
 
+    /// As a list of its server has it, under its server's own name or address.
+    pub(super) fn listed(self, shelf: &Shelf, kinds: &[Kind], key: &str) -> Self {
+        let used = self.at(shelf);
+        let is_withheld = || kinds.iter().any(|kind| shelf.withholds(*kind, key));
+        let withheld = used.withheld.or_else(|| is_withheld().then_some(WAITING));
+        Self { withheld, ..used }
+    }
+
     pub(super) fn feature(&self) -> Feature<'_> {
         Feature {
             kind: self.kind,
@@ -76,6 +84,9 @@ impl<'u> Used<'u> {
         }
     }
 }
+
+/// Why something is not served that a list withholds.
+const WAITING: &str = "its entry in the list of its server waits for approval";
 
 /// Why nothing of a server is served whose tools drifted.
 const BLOCKED: &str = "its server is blocked until its changes are approved";
@@ -113,8 +124,8 @@ impl Gateway {
             claims: asked.claims.as_deref(),
             ..Call::default()
         };
-        let groups = self.session_groups(asked, meta.as_ref(), &call, DenialForm::RpcError);
-        call.groups = groups.map_err(Refusal::Invalid)?;
+        self.ask_for_groups(asked, meta.as_ref(), &mut call, denied_feature)
+            .map_err(Refusal::Invalid)?;
         self.report_load();
         let began = self.now();
         let deciding = self.shared.guard.decide_soon(&call);
@@ -145,7 +156,7 @@ impl Gateway {
             claims: asked.claims.as_deref(),
             ..Call::default()
         };
-        call.groups = self.session_groups(asked, meta.as_ref(), &call, DenialForm::RpcError)?;
+        self.ask_for_groups(asked, meta.as_ref(), &mut call, denied_feature)?;
         self.report_load();
         let features = used.into_iter().map(Used::feature);
         let seen = self.shared.guard.visible(&call, features);

@@ -125,7 +125,8 @@ impl Gateway {
             attributes: self.attributes(asked, meta)?,
             ..Call::default()
         };
-        call.groups = self.session_groups(asked, meta, &call, DenialForm::RpcError)?;
+        let refused = |it: &_| denied(it, DenialForm::RpcError);
+        self.ask_for_groups(asked, meta, &mut call, refused)?;
         self.report_load();
         let visible = self.visible_by_variant(&call, &lists)?;
         let directory = self.shared.directory.load();
@@ -325,8 +326,15 @@ impl Gateway {
         let offered: Vec<(Arc<str>, Offered)> = lists
             .iter()
             .map(|(shelf, list)| {
-                let names = list.items.iter().map(|item| (Arc::clone(&item.key), true));
-                (shelf.upstream.name().into(), names.collect())
+                let withheld = list
+                    .withheld
+                    .iter()
+                    .map(|item| (Arc::clone(&item.key), false));
+                let served = list.items.iter().map(|item| (Arc::clone(&item.key), true));
+                (
+                    shelf.upstream.name().into(),
+                    withheld.chain(served).collect(),
+                )
             })
             .collect();
         naming.assign(

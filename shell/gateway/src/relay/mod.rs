@@ -10,6 +10,7 @@ mod features;
 mod flights;
 mod hearing;
 mod holding;
+mod known_feature;
 mod listen;
 mod lists;
 mod opening;

@@ -106,7 +106,7 @@ impl Gateway {
     ) -> Used<'u> {
         Used {
             aliases: self.other_names(shelf.upstream.name(), own),
-            ..Used::new(FeatureKind::Prompt, method, shown).at(shelf)
+            ..Used::new(FeatureKind::Prompt, method, shown).listed(shelf, &[Kind::Prompts], own)
         }
     }
 

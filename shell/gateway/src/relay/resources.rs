@@ -18,7 +18,7 @@ use super::asked::Asked;
 use super::exchange::forwarded;
 use super::features::Used;
 use super::parking::{Parked, Parking};
-use super::skill_files::Belonging;
+use super::skill_files::{Belonging, SkillFiles};
 use super::{Gateway, Reply};
 use crate::catalogue::{Kind, List, Shelf, ToolItem};
 use crate::uri_template;
@@ -30,6 +30,9 @@ const QUALIFIED: &str = "toolwarden://resource/";
 /// Members of a tool's `_meta` that name the page by which its results are shown.
 const PAGE_KEYS: [&str; 2] = ["ui/resourceUri", "openai/outputTemplate"];
 
+/// The method that reads a folder.
+const FOLDER: &str = "resources/directory/read";
+
 /// A resource of a server.
 pub(super) struct Address {
     pub(super) shelf: Arc<Shelf>,
@@ -37,6 +40,8 @@ pub(super) struct Address {
     pub(super) uri: String,
     /// What the pinned entries of skills say of it.
     belonging: Belonging,
+    /// The files of all skills.
+    skills: SkillFiles,
 }
 
 /// Servers that an address may belong to.
@@ -134,8 +139,8 @@ impl Gateway {
             );
             return Err(Reply::error(INTERNAL_ERROR, text));
         }
-        if method == "resources/directory/read" {
-            return self.seen_entries(asked, params, &address.shelf, result);
+        if method == FOLDER {
+            return self.seen_entries(asked, params, address, result);
         }
         if *address.uri != *shown {
             return Ok(with_shown_uris(result, &address.uri, shown));
@@ -148,7 +153,7 @@ impl Gateway {
         &self,
         asked: &Arc<Asked>,
         params: &Members<'_>,
-        shelf: &Arc<Shelf>,
+        address: &Address,
         result: String,
     ) -> Result<String, Reply> {
         let unreadable = || {
@@ -165,7 +170,7 @@ impl Gateway {
             .map(|entry| {
                 let uri = Members::of_optional(Some(entry));
                 let uri = uri.text("uri").unwrap_or_default();
-                Used::new(FeatureKind::Resource, "resources/directory/read", &uri).at(shelf)
+                address.entry(&uri).used(FeatureKind::Resource, FOLDER)
             })
             .collect();
         let seen = self.seen(asked, params, &used)?;
@@ -196,18 +201,19 @@ impl Gateway {
             return Err(Reply::error(INVALID_PARAMS, text));
         }
         let skills = self.skill_files(asked).await;
-        let found = |shelf: Arc<Shelf>| Address {
+        let found = |skills: SkillFiles, shelf: Arc<Shelf>| Address {
             belonging: skills.belonging(&shelf, own),
             uri: own.to_owned(),
             shelf,
+            skills,
         };
         if let Some(only) = self.transparent() {
-            return Ok(found(only));
+            return Ok(found(skills, only));
         }
         if let Some(server) = server {
             let shelf = self.shelf(server).filter(|shelf| !shelf.is_blocked());
             let shelf = shelf.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
-            return Ok(found(shelf));
+            return Ok(found(skills, shelf));
         }
         let mut owners = self.listing(asked, Kind::Resources, shown).await;
         if owners.is_empty() {
@@ -228,7 +234,7 @@ impl Gateway {
         }
         match owners.as_slice() {
             [] => Err(unknown_resource(shown, asked.agent.era)),
-            [owner] => Ok(found(Arc::clone(owner))),
+            [owner] => Ok(found(skills, Arc::clone(owner))),
             several => Err(ambiguous(shown, several, asked.agent.era)),
         }
     }
@@ -245,6 +251,7 @@ impl Gateway {
                 shelf: Arc::clone(owner),
                 uri: shown.to_owned(),
                 belonging: Belonging::default(),
+                skills: SkillFiles::default(),
             }),
             _ => self.resource_at(asked, shown).await,
         }
@@ -256,10 +263,13 @@ impl Gateway {
         self.shelf(&server).filter(|shelf| !shelf.is_blocked())
     }
 
-    /// The servers that list something under an address.
+    /// The servers that list something under an address, served or withheld.
     async fn listing(&self, asked: &Arc<Asked>, kind: Kind, uri: &str) -> Owners {
         let lists = self.others_for(asked, kind).await;
-        let has = |list: &List| list.items.iter().any(|item| *item.key == *uri);
+        let has = |list: &List| {
+            let mut items = list.items.iter().chain(&list.withheld);
+            items.any(|item| *item.key == *uri)
+        };
         let owners = lists.iter().filter(|(_, list)| has(list));
         owners.map(|(shelf, _)| Arc::clone(shelf)).collect()
     }
@@ -325,9 +335,20 @@ impl Gateway {
 }
 
 impl Address {
+    /// An entry of the folder at this address.
+    fn entry(&self, uri: &str) -> Self {
+        Self {
+            shelf: Arc::clone(&self.shelf),
+            uri: uri.to_owned(),
+            belonging: self.skills.belonging(&self.shelf, uri),
+            skills: SkillFiles::default(),
+        }
+    }
+
     /// The resource or skill, as the guard decides it.
     pub(super) fn used<'u>(&self, kind: FeatureKind, method: &'u str) -> Used<'u> {
-        let used = Used::new(kind, method, &self.uri).at(&self.shelf);
+        let lists = [Kind::Resources, Kind::Templates];
+        let used = Used::new(kind, method, &self.uri).listed(&self.shelf, &lists, &self.uri);
         let skills = self.belonging.skills.iter();
         // A skill is its own file, and is decided once.
         let others = skills.filter(|it| kind != FeatureKind::Skill || ***it != *self.uri);
@@ -375,7 +396,7 @@ pub(super) fn qualified(server: &str, uri: &str) -> String {
     format!("{QUALIFIED}{server}/{uri}")
 }
 
-fn qualified_parts(shown: &str) -> Option<(&str, &str)> {
+pub(super) fn qualified_parts(shown: &str) -> Option<(&str, &str)> {
     shown.strip_prefix(QUALIFIED)?.split_once('/')
 }
 

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use memchr::memmem;
+use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
-use toolwarden_mcp::{Face, LinkAsking, McpError, RpcError, masked};
+use toolwarden_mcp::{Face, LinkAsking, McpError, Members, RpcError, masked};
 use toolwarden_warden::guard::OpenCall;
 
 use super::breaker::Admission;
@@ -165,7 +167,7 @@ impl Upstream {
                     self.note_latency(began.elapsed());
                     trial.succeeded();
                 }
-                Ok(answer.map_err(masked_error))
+                Ok(answer.map(masked_failure).map_err(masked_error))
             }
             Err(error) => {
                 if !stands && counts(&error) {
@@ -389,6 +391,29 @@ async fn exchange(
         sent: asking.sent,
     };
     link.ask(asking).await
+}
+
+/// A result without secrets of the settings where it says that the tool failed: such texts quote addresses
+/// and headers. The results of tools that succeed are theirs to give.
+fn masked_failure(result: Box<RawValue>) -> Box<RawValue> {
+    let says_so = || {
+        let members = Members::of(&result).ok();
+        members.is_some_and(|it| it.get("isError") == Some("true"))
+    };
+    if memmem::find(result.get().as_bytes(), b"isError").is_none() || !says_so() {
+        return result;
+    }
+    match masked(result.get()) {
+        Cow::Owned(text) => RawValue::from_string(text).unwrap_or_else(|_| withheld_failure()),
+        Cow::Borrowed(_) => result,
+    }
+}
+
+fn withheld_failure() -> Box<RawValue> {
+    let text =
+        "the tool failed; what it says of it holds a secret of the settings, and is withheld";
+    let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+    serde_json::value::to_raw_value(&result).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// The error of a server without secrets of the settings, which it may repeat.

@@ -39,11 +39,14 @@ impl LiveGuard {
         shared.note_claim(&current, call, &standing);
         let available = shared.list(&current, call, &standing)?;
         let groups = call.groups.as_ref().unwrap_or(&standing.groups);
+        let bounds_groups = call.groups.is_some() || standing.bounds_groups;
         let at = shared.moment(&current.guard, now);
-        if !shared
-            .sessions
-            .open(call.whose(), groups.clone(), standing.start(), at)
-        {
+        if !shared.sessions.open(
+            call.whose(),
+            (groups.clone(), bounds_groups),
+            standing.start(),
+            at,
+        ) {
             return Err(Denial::too_many_sessions());
         }
         let asked = current.guard.asked(call.principal, groups);
@@ -75,10 +78,13 @@ impl LiveGuard {
         let whose = Whose { principal, session };
         let at = shared.moment(&current.guard, shared.clock.monotonic());
         shared.sessions.close(whose);
-        if !shared
-            .sessions
-            .open(whose, groups, Start::Claimed(state.into()), at)
-        {
+        let bounds_groups = groups != RequestedGroups::Default;
+        if !shared.sessions.open(
+            whose,
+            (groups, bounds_groups),
+            Start::Claimed(state.into()),
+            at,
+        ) {
             return Err(Denial::too_many_sessions());
         }
         let call = Call {

@@ -26,6 +26,8 @@ pub(super) struct Standing {
     /// None is the initial one.
     pub(super) state: Option<Arc<str>>,
     pub(super) groups: RequestedGroups,
+    /// Whether requests may not ask for more than these groups.
+    pub(super) bounds_groups: bool,
     /// Whether the one call was permitted that its state allows.
     pub(super) state_used: bool,
     /// What calls in its state have to repeat.
@@ -337,6 +339,7 @@ impl Shared {
         let mut standing = Standing {
             state: None,
             groups: RequestedGroups::Default,
+            bounds_groups: false,
             state_used: false,
             bound: BoundValues::default(),
             stay: None,
@@ -351,6 +354,7 @@ impl Shared {
         {
             standing.open = true;
             standing.groups = found.groups;
+            standing.bounds_groups = found.bounds_groups;
             standing.state_used = found.state_used;
             standing.bound = found.bound;
             standing.stay = Some(found.stay);
@@ -391,9 +395,10 @@ impl Shared {
             return Ok(());
         };
         let groups = match (standing.open, &call.groups) {
-            (false, Some(groups)) => groups.clone(),
+            // A request that opens its session by the way does not bind those after it.
+            (false, Some(groups)) => (groups.clone(), false),
             // What one call asks for does not change what the session asked for when it was opened.
-            (true, _) | (_, None) => standing.groups.clone(),
+            (true, _) | (_, None) => (standing.groups.clone(), standing.bounds_groups),
         };
         let at = self.moment(guard, now);
         let start = Start::Claimed(Arc::clone(state));

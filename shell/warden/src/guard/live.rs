@@ -275,6 +275,7 @@ impl LiveGuard {
             let windows = |name: &_, limits: &_| shared.would_pass(call, name, limits, now);
             let guard = &current.guard;
             let mut steps = guard.explain(request, call.wanted(), &call.arguments, windows);
+            standing.explain_groups(call, &mut steps);
             standing.explain(guard, call, &mut steps);
             steps
         })

@@ -109,7 +109,8 @@ impl LiveGuard {
     /// As [`Self::why_not`], for a call whose arguments do not matter.
     #[must_use]
     pub fn why_not_call(&self, call: &Call<'_>) -> Explanation {
-        let (principal, tool) = (call.principal, call.tool);
+        let wanted = call.wanted();
+        let (principal, tool) = (call.principal, wanted.record_name());
         let mut steps = self.explain(call);
         for step in &mut steps {
             // There are no arguments to hold to the schema.

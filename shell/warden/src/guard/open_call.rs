@@ -33,6 +33,8 @@ pub struct OpenCall {
     bound: BoundValues,
     began: u64,
     latency: Duration,
+    /// Whether the call may have been made.
+    is_decided: bool,
 }
 
 /// A result that does not satisfy the tool's output schema.
@@ -68,7 +70,15 @@ impl OpenCall {
             state: trail.state.unwrap_or_else(|| INITIAL_STATE.into()),
             began: trail.ended,
             latency: trail.latency,
+            is_decided: true,
         }
+    }
+
+    /// The same call, which may not be made before [`Self::restart`].
+    pub(super) fn undecided(self) -> Self {
+        let mut open = self;
+        open.is_decided = false;
+        open
     }
 
     /// The name of the decision in the log.
@@ -187,6 +197,7 @@ impl OpenCall {
     /// The call begins now.
     pub(super) fn restart(&mut self) {
         self.began = self.guard.shared.clock.monotonic();
+        self.is_decided = true;
     }
 
     pub(super) fn guard(&self) -> &LiveGuard {
@@ -282,6 +293,9 @@ impl Ending {
 impl Drop for OpenCall {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
+            if !self.is_decided {
+                self.give_back();
+            }
             drop(self.put_down(&permit, Ending::Abandoned, Vec::new()));
         }
     }

@@ -50,6 +50,8 @@ pub struct Session {
     bound: BoundValues,
     /// Whether its state is more than the one every session of its principal starts in.
     settled: bool,
+    /// Whether requests may not ask for more than its groups.
+    bounds_groups: bool,
 }
 
 /// How a session starts.
@@ -67,6 +69,8 @@ pub(crate) enum Start {
 pub(crate) struct Found {
     pub(crate) state: Arc<str>,
     pub(crate) groups: RequestedGroups,
+    /// Whether requests may not ask for more than these groups.
+    pub(crate) bounds_groups: bool,
     /// Whether the one call was permitted that its state allows.
     pub(crate) state_used: bool,
     /// What calls in its state have to repeat.
@@ -191,6 +195,7 @@ impl Sessions {
         fresh.then(|| Found {
             state: Arc::clone(&session.state),
             groups: session.groups.clone(),
+            bounds_groups: session.bounds_groups,
             state_used: session.state_used,
             bound: session.bound.clone(),
             stay: session.stay(),
@@ -213,7 +218,7 @@ impl Sessions {
     pub(crate) fn open(
         &self,
         whose: Whose<'_>,
-        groups: RequestedGroups,
+        (groups, bounds_groups): (RequestedGroups, bool),
         start: Start,
         at: Moment,
     ) -> bool {
@@ -222,13 +227,16 @@ impl Sessions {
         };
         if let Some(session) = shard.fresh(whose, at) {
             session.groups = groups;
+            session.bounds_groups = bounds_groups;
             session.used = at.now;
             if let Start::Claimed(state) = start {
                 session.start_in(state, at.now);
             }
             return true;
         }
-        self.insert(&mut shard, whose, Session::new(groups, start, at), at)
+        let mut session = Session::new(groups, start, at);
+        session.bounds_groups = bounds_groups;
+        self.insert(&mut shard, whose, session, at)
     }
 
     /// Moves a session on, if it still is where the call was permitted. One that is not open starts in
@@ -393,6 +401,7 @@ impl Session {
             entries: 0,
             state_used: false,
             bound: BoundValues::default(),
+            bounds_groups: false,
             settled,
         }
     }
@@ -514,7 +523,12 @@ mod tests {
         let sessions = Sessions::holding(10, 3);
         let open = |principal, session, now| {
             let whose = Whose { principal, session };
-            sessions.open(whose, RequestedGroups::Default, initial("s"), moment(now))
+            sessions.open(
+                whose,
+                (RequestedGroups::Default, false),
+                initial("s"),
+                moment(now),
+            )
         };
         assert!(open("a", "1", 0) && open("a", "2", 0) && open("a", "3", 0));
         assert!(!open("a", "4", 0), "three are enough for one");
@@ -534,13 +548,55 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_is_of_the_stay_it_was_decided_in() {
+        let sessions = Sessions::new();
+        let whose = Whose {
+            principal: "a",
+            session: "1",
+        };
+        let state: Arc<str> = "approved".into();
+        assert!(sessions.open(
+            whose,
+            (RequestedGroups::Default, false),
+            Start::Claimed(Arc::clone(&state)),
+            moment(0)
+        ));
+        let stay = || {
+            let found = sessions.standing(whose, 1, Duration::from_secs(10));
+            found.map(|it| it.stay)
+        };
+        let decided = stay();
+        let first = sessions.claim(whose, &state, decided, moment(1));
+        assert!(matches!(first, Claiming::Taken(_)), "{first:?}");
+        let renewal = Transition {
+            tool: "renew".into(),
+            from: Arc::clone(&state),
+            to: Arc::clone(&state),
+            at: Timestamp::UNIX_EPOCH,
+        };
+        let other = BoundValues::default();
+        let moved = sessions.advance(whose, &state, (renewal, other), None, moment(2));
+        assert_eq!(moved, Moved::Renewed);
+        // It was decided by what was approved before.
+        let late = sessions.claim(whose, &state, decided, moment(3));
+        assert_eq!(late, Claiming::Used);
+        let fresh = sessions.claim(whose, &state, stay(), moment(3));
+        assert!(matches!(fresh, Claiming::Taken(_)), "{fresh:?}");
+    }
+
+    #[test]
     fn looking_does_not_prolong_a_session() {
         let sessions = Sessions::new();
         let whose = Whose {
             principal: "a",
             session: "1",
         };
-        assert!(sessions.open(whose, RequestedGroups::Default, initial("s"), moment(0)));
+        assert!(sessions.open(
+            whose,
+            (RequestedGroups::Default, false),
+            initial("s"),
+            moment(0)
+        ));
         let second = 1_000_000_000;
         assert!(
             sessions

@@ -16,7 +16,7 @@ use super::live::{Call, LiveGuard};
 use super::open_call::{OpenCall, OutputRejected, Tickets};
 
 /// A call that has passed the gates or has not, and whose record is on its way to the log. One that is
-/// dropped before it is decided is put down as abandoned.
+/// dropped before it is decided was not made: it is put down as abandoned, and leaves its state to another.
 #[derive(Debug)]
 #[must_use = "a call may only be made once it is decided"]
 pub struct Deciding {
@@ -50,7 +50,7 @@ impl LiveGuard {
             trail,
             on_failure,
         } = shared.weigh(call);
-        let answer = answer.map(|permit| OpenCall::new(self, permit, call, trail));
+        let answer = answer.map(|permit| OpenCall::new(self, permit, call, trail).undecided());
         let begun = entry.map(|entry| shared.log.begin(entry)).transpose();
         let (answer, ticket) = match begun {
             Ok(ticket) => (answer, ticket.unwrap_or_else(Ticket::settled)),

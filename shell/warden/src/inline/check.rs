@@ -36,7 +36,12 @@ const MOST_ATTEMPTS: u32 = 3;
 pub(super) type Reply = oneshot::Sender<Result<Arc<Checked>, WatchError>>;
 
 /// What a list was found to be, and what was kept of it.
-type Held = (ReadList, Judged, Recorded);
+#[derive(Debug)]
+struct Held {
+    read: ReadList,
+    checked: Checked,
+    recorded: Recorded,
+}
 
 /// A list that waits for its answer.
 pub(super) struct PendingCheck {
@@ -90,7 +95,12 @@ impl Desk {
         let seen = &pending.seen;
         let failed = match self.prepare(seen) {
             Ok(Plan::Plain) => {
-                let nothing = (ReadList::new(false), Judged::default(), Recorded::default());
+                let nothing = Held::new(
+                    seen,
+                    ReadList::new(false),
+                    Judged::default(),
+                    Recorded::default(),
+                );
                 self.conclude(pending, Ok(nothing));
                 return Ok(());
             }
@@ -147,7 +157,8 @@ impl Desk {
         }
         let pins = Pins::of_store(&self.store, &key)?;
         let is_pinned = |tool: &RawValue| pins.holds(tool.get()).is_some();
-        if pins.known && !seen.tools.iter().all(|tool| is_pinned(tool)) {
+        // Tools that are seen for the first time are searched for findings, which takes time as well.
+        if !seen.tools.iter().all(|tool| is_pinned(tool)) {
             return Ok(Plan::Compare);
         }
         Ok(Plan::AtOnce)
@@ -161,14 +172,14 @@ impl Desk {
         held: Result<Held, WatchError>,
     ) {
         let is_current = self.poll().is_ok() && self.revision == revision;
-        let registered = matches!(&held, Ok((_, _, recorded)) if !recorded.registered.is_empty());
+        let registered = matches!(&held, Ok(held) if !held.recorded.registered.is_empty());
         if is_current || registered || pending.attempts >= MOST_ATTEMPTS {
             self.conclude(pending, held);
             return;
         }
         // What was raised stays raised; who waits for alerts hears of them now.
-        if let Ok((_, judged, recorded)) = &held {
-            self.tell(&pending.seen.key(), &judged.drift.tools, recorded);
+        if let Ok(held) = &held {
+            self.tell(&pending.seen.key(), &held.checked.drift, &held.recorded);
         }
         pending.attempts += 1;
         if let Err(error) = self.start(pending) {
@@ -178,16 +189,20 @@ impl Desk {
     }
 
     fn conclude(&mut self, pending: PendingCheck, held: Result<Held, WatchError>) {
-        let answer = held.and_then(|(read, judged, recorded)| {
-            let seen = pending.seen;
+        let answer = held.and_then(|held| {
+            let (seen, read, recorded) = (pending.seen, held.read, held.recorded);
+            let checked = Arc::new(held.checked);
             self.figures.count(Figure::Judged);
-            self.tell(&seen.key(), &judged.drift.tools, &recorded);
-            self.look_around(&seen.key(), &read, &recorded.registered)?;
-            let checked = Arc::new(told(&seen, &read, judged, &recorded));
+            self.tell(&seen.key(), &checked.drift, &recorded);
+            self.look_around(&seen.key(), &read, &recorded.registered);
+            let key = seen.key();
             self.remember(seen, pending.fingerprint, &read, &checked);
-            // What was pinned just now is news to others, and this answer is not asked for again: the
-            // next one is of the new pins.
+            // What was pinned just now is news to others, and this answer is not given again: the next one
+            // is of the new pins.
             self.pinned()?;
+            if !checked.registered.is_empty() {
+                self.forget_answers(&key);
+            }
             Ok(checked)
         });
         // The caller may have gone.
@@ -313,7 +328,7 @@ fn hold(store: &Store, seen: &SeenList, approval: &Approval) -> Result<Held, Wat
         if seen.variant.is_some() && !pins.sealed {
             store.keep_server(&key, true, approval.at)?;
         }
-        return Ok((read, judged, recorded));
+        return Ok(Held::new(seen, read, judged, recorded));
     }
 }
 
@@ -343,21 +358,29 @@ fn set_aside(judged: &mut Judged, read: &ReadList, settings: &WatchSettings) {
     judged.drift.tools.extend(added);
 }
 
-fn told(seen: &SeenList, read: &ReadList, judged: Judged, recorded: &Recorded) -> Checked {
-    let drift = judged.drift.tools;
-    let (mut all, block_server) = treatments(read, &drift, recorded, &seen.settings);
-    let instructions = all.get(INSTRUCTIONS).cloned().unwrap_or(Treatment::Serve);
-    if !read.has_tool(INSTRUCTIONS) {
-        all.remove(INSTRUCTIONS);
-    }
-    Checked {
-        treatments: all,
-        instructions,
-        block_server,
-        changes: drift.iter().map(|it| summarize(it, recorded)).collect(),
-        findings: findings(read, &drift, &recorded.registered),
-        registered: recorded.registered.clone(),
-        drift,
+impl Held {
+    fn new(seen: &SeenList, read: ReadList, judged: Judged, recorded: Recorded) -> Self {
+        let drift = judged.drift.tools;
+        let alerts = recorded.alerts_by_tool();
+        let (mut all, block_server) = treatments(&read, &drift, &alerts, &seen.settings);
+        let instructions = all.get(INSTRUCTIONS).cloned().unwrap_or(Treatment::Serve);
+        if !read.has_tool(INSTRUCTIONS) {
+            all.remove(INSTRUCTIONS);
+        }
+        let checked = Checked {
+            treatments: all,
+            instructions,
+            block_server,
+            changes: drift.iter().map(|it| summarize(it, &alerts)).collect(),
+            findings: findings(&read, &drift, &recorded.registered),
+            registered: recorded.registered.clone(),
+            drift,
+        };
+        Self {
+            read,
+            checked,
+            recorded,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::options::InlineOptions;
 use super::seen::{ChangeSummary, Checked, SeenList};
 use crate::DEFAULT_SCOPE;
 use crate::alert::{first_words, severity};
-use crate::record::{RaisedAlert, Recorded};
+use crate::record::{AlertsByTool, RaisedAlert, Recorded};
 use crate::settings::WatchSettings;
 
 /// Something to be done with the store.
@@ -170,6 +170,12 @@ impl Desk {
         }
     }
 
+    pub(super) fn forget_answers(&mut self, key: &ServerKey) {
+        if let Some(known) = self.servers.get_mut(key) {
+            known.answers.clear();
+        }
+    }
+
     /// The answer to the same list, while it holds.
     pub(super) fn answer(&self, seen: &SeenList, fingerprint: Fingerprint) -> Option<Arc<Checked>> {
         let known = self.servers.get(&seen.key())?;
@@ -229,8 +235,12 @@ impl Desk {
     /// Publishes alerts that were raised for the first time.
     pub(super) fn tell(&self, key: &ServerKey, drift: &[ToolDrift], recorded: &Recorded) {
         let news = |it: &&RaisedAlert| it.raised == Raised::First;
+        let mut by_tool: BTreeMap<&str, &ToolDrift> = BTreeMap::new();
+        for drift in drift {
+            by_tool.entry(drift.tool()).or_insert(drift);
+        }
         for alert in recorded.alerts.iter().filter(news) {
-            let Some(drift) = drift.iter().find(|it| it.tool() == alert.tool) else {
+            let Some(drift) = by_tool.get(alert.tool.as_str()) else {
                 continue;
             };
             self.publish(RaisedNotice {
@@ -268,8 +278,8 @@ pub(super) fn variant_of(key: &ServerKey) -> Option<String> {
 }
 
 /// What became of a tool, in short.
-pub(super) fn summarize(drift: &ToolDrift, recorded: &Recorded) -> ChangeSummary {
-    let alert = recorded.alerts.iter().find(|it| it.tool == drift.tool());
+pub(super) fn summarize(drift: &ToolDrift, alerts: &AlertsByTool<'_>) -> ChangeSummary {
+    let alert = alerts.get(drift.tool());
     ChangeSummary {
         tool: drift.tool().to_owned(),
         class: drift.class(),

@@ -27,6 +27,9 @@ pub(super) struct ReadList {
     pub(super) names: BTreeMap<usize, Vec<String>>,
     /// Whether the server has to be reviewed, and nothing of it was approved so far.
     pub(super) is_unreviewed: bool,
+    /// The names of entries.
+    of_entries: BTreeSet<String>,
+    /// These, and that of the instructions.
     seen: BTreeSet<String>,
 }
 
@@ -45,6 +48,7 @@ impl ReadList {
         let text = tool.get();
         let names = names(text);
         for name in &names {
+            self.of_entries.insert(name.clone());
             if !self.seen.insert(name.clone()) {
                 self.doubled.insert(name.clone());
             }
@@ -77,7 +81,7 @@ impl ReadList {
 
     /// Whether an entry of the list has a name.
     pub(super) fn has_tool(&self, name: &str) -> bool {
-        self.names.values().flatten().any(|it| it == name)
+        self.of_entries.contains(name)
     }
 
     pub(super) fn add_instructions(&mut self, text: &str) {

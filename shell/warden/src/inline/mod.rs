@@ -25,4 +25,5 @@ pub use hidden::strip_hidden;
 pub use notice::{Figures, RaisedNotice, ResultFinding};
 pub use options::InlineOptions;
 pub use seen::{ChangeSummary, Checked, SeenList, ToolFinding, Treatment};
+pub use treat::is_suspicious_at_first_sight;
 pub use watch::{Approving, History, InlineWatch, PinnedDefinition, ServerSummary};

@@ -2,21 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use toolwarden_drift::text::{Detector, Finding, Weight, printable};
+use serde_json::Value;
+use toolwarden_drift::text::{Detector, Finding, Weight, printable, scan};
 use toolwarden_drift::{Class, ToolDrift};
 
 use super::desk::summarize;
 use super::findings;
 use super::list::ReadList;
 use super::seen::{ChangeSummary, Treatment};
-use crate::record::Recorded;
+use crate::record::AlertsByTool;
 use crate::settings::{OnDrift, Trust, WatchSettings};
 
 /// What becomes of each name of a list, and why nothing of the server is served.
 pub(super) fn treatments(
     read: &ReadList,
     drift: &[ToolDrift],
-    recorded: &Recorded,
+    alerts: &AlertsByTool<'_>,
     settings: &WatchSettings,
 ) -> (BTreeMap<String, Treatment>, Option<String>) {
     let observed = read.listing.observed.iter().map(|it| &it.name);
@@ -28,7 +29,7 @@ pub(super) fn treatments(
         .then(|| "its tools wait for approval (`trust: review`)".to_owned());
     for tool in drift {
         let measure = measure(settings, tool);
-        let told = summarize(tool, recorded);
+        let told = summarize(tool, alerts);
         let why = reason(tool, &told, settings);
         if measure == OnDrift::BlockServer && blocked.is_none() {
             blocked = Some(format!("`{}`: {why}", printable(tool.tool())));
@@ -49,7 +50,7 @@ pub(super) fn treatments(
         }
     }
     for name in &read.doubled {
-        let alert = recorded.alerts.iter().find(|it| it.tool == *name);
+        let alert = alerts.get(name.as_str());
         let quarantine = Treatment::Quarantine {
             why: "two tools of the list have this name".to_owned(),
             alert: alert.map(|it| it.id.clone()),
@@ -99,9 +100,18 @@ pub(super) fn withholds(finding: &Finding) -> bool {
     is_suspicious(finding) && !is_about_names
 }
 
-/// Whether a finding counts by itself: honest tools look like the others too.
+/// Whether the text of a definition speaks against it, so that it is withheld when it is first seen.
+#[must_use]
+pub fn is_suspicious_at_first_sight(definition: &Value) -> bool {
+    scan(definition).iter().any(withholds)
+}
+
+/// The least weight of a finding that counts by itself: honest tools look like the others too.
+pub(super) const SUSPICIOUS: Weight = Weight::Medium;
+
+/// Whether a finding counts by itself.
 pub(super) fn is_suspicious(finding: &Finding) -> bool {
-    finding.weight >= Weight::Medium
+    finding.weight >= SUSPICIOUS
 }
 
 /// The strictest measure of all that apply.

@@ -274,6 +274,11 @@ mod tests {
                 format!("{{jwt: [{{{one}}}], anonymous: alice, admins: alice}}"),
                 "fine",
             ),
+            // With the key of an administrator gone, the issuer could name one.
+            (
+                format!("{{jwt: [{{{one}}}], anonymous: guest, admins: alice}}"),
+                "the administrator `alice` does not say which issuer names it",
+            ),
         ] {
             let found = told(&identity);
             match expected {

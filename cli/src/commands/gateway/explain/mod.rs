@@ -43,7 +43,7 @@ fn text(explained: &Value, args: &WhyArgs) -> String {
         visible(given.as_deref().or(known).unwrap_or("you"))
     };
     let who = named(&args.principal, "principal");
-    let tool = visible(&args.tool);
+    let tool = visible(&args.what());
     let mut out = match (is("visible"), is("callable")) {
         (true, true) => format!("{good}{tool}{good:#}: {who} sees it and may call it\n"),
         (true, false) => format!("{bad}{tool}{bad:#}: {who} sees it and may not call it now\n"),

@@ -35,7 +35,7 @@ pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
         names.collect::<RequestedGroups>()
     });
     let principal = args.principal.as_deref().unwrap_or_default();
-    let explained = guard.why_not(principal, args.session.as_deref(), &args.tool, groups);
+    let explained = guard.why_not(principal, args.session.as_deref(), &args.what(), groups);
     Ok(explained.document())
 }
 

@@ -27,7 +27,7 @@ pub(super) fn ask(base: &str, args: &WhyArgs) -> Result<Value, CliError> {
     url.set_path(&format!("{path}/api/v1/explain"));
     {
         let mut query = url.query_pairs_mut();
-        query.clear().append_pair("tool", &args.tool);
+        query.clear().append_pair("tool", &args.what());
         if let Some(principal) = &args.principal {
             query.append_pair("principal", principal);
         }

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::{described, json, lines};
-use crate::text::{Named, fresh, scan, scan_together};
+use crate::text::{Named, Weight, fresh, scan, scan_together};
 use toolwarden_model::json::Value;
 
 /// Pieces that the detectors care about, in random order, and random characters.
@@ -115,7 +115,7 @@ fn random_text() {
             },
         ];
         findings.extend(
-            scan_together(&tools)
+            scan_together(&tools, Weight::Low)
                 .into_iter()
                 .map(|(_, finding)| finding),
         );

@@ -1,5 +1,5 @@
 use super::{json, line};
-use crate::text::{Named, scan_together};
+use crate::text::{Named, Weight, scan_together};
 use toolwarden_model::json::Value;
 
 fn check(tools: &[(&str, &str, &str)], expected: &[&str]) {
@@ -21,7 +21,7 @@ fn check(tools: &[(&str, &str, &str)], expected: &[&str]) {
             definition,
         })
         .collect();
-    let found: Vec<String> = scan_together(&named)
+    let found: Vec<String> = scan_together(&named, Weight::Low)
         .iter()
         .map(|(index, finding)| format!("{index} {}", line(finding)))
         .collect();

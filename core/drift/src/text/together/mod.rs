@@ -7,7 +7,7 @@ mod reference;
 use toolwarden_model::json::{Pointer, Value};
 
 use super::character::quote;
-use super::finding::Finding;
+use super::finding::{Finding, Weight};
 use super::place;
 
 /// One tool as its neighbours see it.
@@ -34,12 +34,16 @@ impl Named<'_> {
 
 /// Findings that need the other tools, each with the index of the tool it is about.
 ///
-/// Both sides of a collision get a finding. The order is that of the tools.
+/// Both sides of a collision get a finding. The order is that of the tools. Findings below the weight are
+/// left out, and those that can only be lighter are not looked for.
 #[must_use]
-pub fn scan_together(tools: &[Named<'_>]) -> Vec<(usize, Finding)> {
+pub fn scan_together(tools: &[Named<'_>], least: Weight) -> Vec<(usize, Finding)> {
     let mut findings = collide::scan(tools);
-    findings.extend(nearby::scan(tools));
+    if least <= nearby::WEIGHT {
+        findings.extend(nearby::scan(tools));
+    }
     findings.extend(reference::scan(tools));
+    findings.retain(|(_, finding)| finding.weight >= least);
     findings.sort_by_key(|(index, _)| *index);
     findings
 }

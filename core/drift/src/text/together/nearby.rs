@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::super::finding::{Detector, Finding, Weight};
 use super::Named;
 
+/// What names that are one letter apart weigh.
+pub(super) const WEIGHT: Weight = Weight::Low;
+
 /// In shorter names one letter makes another word.
 const SHORTEST: usize = 8;
 
@@ -43,7 +46,7 @@ pub(super) fn scan(tools: &[Named<'_>]) -> Vec<(usize, Finding)> {
         if let Some(other) = near {
             let finding = Finding {
                 detector: Detector::CollidingName,
-                weight: Weight::Low,
+                weight: WEIGHT,
                 pointer: tool.name_pointer(),
                 message: format!("is one letter away from {}", other.quoted()),
                 decoded: None,

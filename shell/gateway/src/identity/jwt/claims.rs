@@ -8,10 +8,8 @@ use toolwarden_warden::guard::CallerClaims;
 use toolwarden_warden::settings::{JwtSettings, RoleClaim};
 
 use super::token::{Token, Verified};
+use crate::identity::credential::is_plain_name;
 use crate::identity::refusal::Reason;
-
-/// The longest name a claim may give.
-const LONGEST_NAME: usize = 256;
 
 /// What tokens of one issuer are held to.
 #[derive(Debug)]
@@ -131,9 +129,7 @@ impl Rule {
 
     fn principal(&self, claims: &Verified<'_>) -> Result<String, Reason> {
         let name = claims.get(&self.principal_claim).and_then(Value::as_str);
-        let name = name.filter(|name| {
-            !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control)
-        });
+        let name = name.filter(|name| is_plain_name(name));
         let name = name.ok_or(Reason::Principal)?;
         Ok(format!("{}{name}", self.principal_prefix))
     }

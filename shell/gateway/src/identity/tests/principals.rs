@@ -304,3 +304,26 @@ async fn credentials_are_checked_again_when_the_settings_change() {
     changed.jwt[0].refresh *= 2;
     assert_eq!(accepted(&changed).await, [true, true, true]);
 }
+
+#[tokio::test]
+async fn a_name_that_another_issuer_took_over_is_no_longer_accepted() {
+    let (one, other) = (Signer::es256(), Signer::eddsa());
+    let settings = IdentitySettings {
+        jwt: vec![issuer(&one, super::support::ISSUER, "")],
+        ..IdentitySettings::default()
+    };
+    let identities = Identities::load(&settings).await.unwrap();
+    let mut callers = Vec::new();
+    for sub in ["alice", "other:alice"] {
+        let token = one.token(&claims_with(&json!({"sub": sub})));
+        callers.push(identities.identify(&bearer(&token), None).await.unwrap());
+    }
+    let mut changed = settings;
+    changed.jwt.push(issuer(&other, OTHER, "other:"));
+    let identities = identities.reload(&changed).await.unwrap();
+    let accepted: Vec<bool> = callers
+        .iter()
+        .map(|it| identities.still_accepts(it))
+        .collect();
+    assert_eq!(accepted, [true, false]);
+}

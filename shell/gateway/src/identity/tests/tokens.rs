@@ -56,6 +56,11 @@ async fn claims_are_checked() {
         (json!({"sub": ""}), Err(Reason::Principal)),
         (json!({"sub": 7}), Err(Reason::Principal)),
         (json!({"sub": "al\nice"}), Err(Reason::Principal)),
+        // What looks like alice to those who read the log.
+        (json!({"sub": "alice "}), Err(Reason::Principal)),
+        (json!({"sub": "\u{a0}alice"}), Err(Reason::Principal)),
+        (json!({"sub": "ali\u{200b}ce"}), Err(Reason::Principal)),
+        (json!({"sub": "\u{202e}ecila"}), Err(Reason::Principal)),
         (json!({"sub": "a".repeat(300)}), Err(Reason::Principal)),
     ] {
         let mut claims = claims_with(&granted);

@@ -76,3 +76,31 @@ async fn success_of_a_tool_that_a_server_may_have_is_not_reported_by_agents() {
         site.stop().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_not_freed_by_the_word_of_the_agent_that_used_it() {
+    let site = Site::start_with(json!({"policy": {
+        "tools": {"pay": {"available_in_states": ["approved"], "outside": true}},
+        "states": {"approved": {"single_use": true}},
+        "sessions": {"initial_states": ["approved"]},
+        "principals": {"*": {"groups": ["*"], "default_groups": ["*"]}},
+    }}))
+    .await;
+    let decide = async |session: &str| {
+        let body = json!({"tool": "pay", "session": session, "state": "approved"});
+        site.post(Who::Ann, "/api/v1/decide", body).await.1
+    };
+    for (who, session, again) in [
+        (Who::Ann, "one", json!("state_used")),
+        // An administrator saw that the tool asks for more.
+        (Who::Root, "two", json!("allowed")),
+    ] {
+        let decided = decide(session).await;
+        assert_eq!(decided["allowed"], true, "{decided}");
+        let body = json!({"call": decided["call"], "outcome": "suspended"});
+        let (status, told) = site.post(who, "/api/v1/complete", body).await;
+        assert_eq!(status, 200, "{told}");
+        assert_eq!(decide(session).await["code"], again, "{who:?}");
+    }
+    site.stop().await;
+}

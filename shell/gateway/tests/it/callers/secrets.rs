@@ -27,6 +27,10 @@ async fn echoing() -> String {
             "tools/call" if message["params"]["arguments"]["result"] == true => {
                 json!({"content": [{"type": "text", "text": word}]})
             }
+            "tools/call" if message["params"]["arguments"]["fail"] == true => json!({
+                "content": [{"type": "text", "text": format!("401 for {credential}")}],
+                "structuredContent": {"seen": encoded}, "isError": true,
+            }),
             "tools/call" => {
                 let error = json!({"code": -32000, "message": format!("bad token {credential}"),
                     "data": {"seen": word, "encoded": encoded}});
@@ -73,7 +77,11 @@ async fn errors_and_records_hold_no_secret() {
             answer["error"]["data"],
             json!({"seen": "***", "encoded": "***"})
         );
-        // Results are relayed byte for byte.
+        let answer = ada.call("e__fail", json!({"fail": true})).await;
+        let result = &answer["result"];
+        assert_eq!(result["content"][0]["text"], "401 for Bearer ***");
+        assert_eq!(result["structuredContent"]["seen"], "***", "{answer}");
+        // Results of tools that succeed are relayed byte for byte.
         let answer = ada.call("e__fail", json!({"result": true})).await;
         assert_eq!(answer["result"]["content"][0]["text"], UPSTREAM, "{answer}");
         let answer = ada.call("p__anything", json!({})).await;

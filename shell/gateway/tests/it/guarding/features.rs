@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolwarden_mcp::Era;
 
-use super::{ERAS, Row, agent_of, identity, rows, rows_in, worked};
-use crate::support::{Agent, TestGateway, shop_of, until};
+use super::{ERAS, Row, agent_of, bearer_of, identity, rows, rows_in, worked};
+use crate::support::{Agent, TestGateway, http, shop_of, until};
 use crate::transparent::Peer;
 
 const SKILL: &str = "skill://desk/SKILL.md";
@@ -605,5 +605,59 @@ async fn the_decision_is_written_before_the_request_leaves() {
     let last = rows(&gateway.gateway).pop().unwrap();
     assert_eq!(last.word(), "outcome succeeded");
     assert_eq!(last.tool, "resource:orders://today");
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn explanations_are_of_resources_prompts_and_skills_too() {
+    let peer = desk();
+    let gateway = TestGateway::start(&json!({
+        "servers": {"desk": peer.entry()},
+        "prefix": "never",
+        "identity": identity(&["ada"]),
+        "policy": {
+            "resources": {PLAN: {"required_permissions": ["plan:read"]}},
+            "prompts": {"letter": {"available_in_states": ["writing"]}},
+        },
+    }))
+    .await;
+    let explain = async |name: &str| {
+        let url = format!("{}/api/v1/explain?tool={name}", gateway.root());
+        let asked = http(&url).get(&url);
+        let asked = asked.header("authorization", bearer_of("ada"));
+        let told = asked.send().await.unwrap().text().await.unwrap();
+        serde_json::from_str::<Value>(&told).unwrap()
+    };
+    let plan = format!("resource:{PLAN}");
+    // No list is known before an agent asks for one.
+    let told = explain(&plan).await;
+    assert_eq!(
+        (&told["cause"], &told["callable"]),
+        (&json!("unknown"), &json!(false))
+    );
+    let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+    for method in [
+        "resources/list",
+        "resources/templates/list",
+        "prompts/list",
+        "skills/list",
+    ] {
+        ada.ask(method, json!({})).await;
+    }
+    for (name, code) in [
+        (plan.as_str(), Some("missing_permissions")),
+        ("resource:file:///open/news", None),
+        ("resource:file:///fits/the/template", None),
+        ("prompt:letter", Some("filtered_by_state")),
+        ("skill:skill://desk/SKILL.md", None),
+    ] {
+        let told = explain(name).await;
+        let gates = told["gates"].as_array().unwrap().iter();
+        let refused = gates.filter_map(|it| it["code"].as_str()).next();
+        assert_eq!(refused, code, "{name}: {told:#}");
+        assert_eq!(told["callable"], code.is_none(), "{name}: {told:#}");
+        assert_eq!(told["server"]["name"], "desk", "{name}: {told:#}");
+    }
+    assert_eq!(explain("prompt:other").await["cause"], "unknown");
     gateway.stop().await;
 }

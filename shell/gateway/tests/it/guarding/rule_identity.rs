@@ -128,7 +128,14 @@ async fn a_name_like_that_of_another_server_is_withheld() {
         let (gateway, ada) =
             self::gateway(prefix, servers, json!({"tools": {"bank__pay": {}}})).await;
         assert_eq!(ada.tools().await, ["pay"], "{prefix}");
+        // Where servers share names, one that passes for another server's gets its own server's before it.
+        let (shown, refused) = match prefix {
+            "conflict" => ("evil__bank__pay", "no_server"),
+            _ => ("bank__pay", "quarantined"),
+        };
         let answer = ada.call("bank__pay", json!({})).await;
+        assert_eq!(code(&answer), Some(refused), "{answer}");
+        let answer = ada.call(shown, json!({})).await;
         assert_eq!(code(&answer), Some("quarantined"), "{answer}");
         let answer = ada.call("look ", json!({})).await;
         assert_eq!(code(&answer), Some("malformed_name"), "{answer}");

@@ -3,8 +3,8 @@
 use serde_json::json;
 use toolwarden_mcp::Era;
 
-use super::{agent_of, at_with, code, counted, echoing, identity, key, rows, worked};
-use crate::support::{Agent, TestGateway, shop_of};
+use super::{agent_of, at_with, bearer_of, code, counted, echoing, identity, key, rows, worked};
+use crate::support::{Agent, TestGateway, http, shop_of};
 use crate::transparent::Peer;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,6 +70,70 @@ async fn a_request_does_not_widen_the_groups_of_its_session() {
         "decision",
     ];
     assert_eq!(told, kinds);
+    gateway.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_bounds_requests_that_name_it() {
+    let server = shop_of(Era::Handshake);
+    server.shop.set_tools(&echoing(&["read", "write"]));
+    let gateway = TestGateway::start(&json!({
+        "servers": {"s": at_with(&server, json!({}))},
+        "prefix": "never",
+        "identity": identity(&["ada"]),
+        "policy": {
+            "tools": {"read": {"group": "files/read"}, "write": {"group": "files/write"}},
+            "principals": {"ada": {"groups": ["files"]}},
+            "sessions": {"initial_states": ["*"]},
+        },
+    }))
+    .await;
+    let narrow = [("toolwarden-groups", "files/read")];
+    let ada = agent_of(Era::Handshake, &gateway.url, "ada", &narrow).await;
+    let session = ada.session.clone().unwrap();
+    let mut other = agent_of(Era::Stateless, &gateway.url, "ada", &[]).await;
+    other.meta = json!({"toolwarden/session": session, "toolwarden/groups": ["files"]});
+    let answer = other.call("write", json!({})).await;
+    assert_eq!(code(&answer), Some("groups_beyond_session"), "{answer}");
+    let list = other.ask("tools/list", json!({})).await;
+    assert_eq!(
+        list["error"]["data"]["code"], "groups_beyond_session",
+        "{list}"
+    );
+    let api = async |path: &str, body: Option<serde_json::Value>| {
+        let url = format!("{}/api/v1/{path}", gateway.root());
+        let client = http(&url);
+        let asked = match body {
+            Some(body) => client.post(&url).json(&body),
+            None => client.get(&url),
+        };
+        let asked = asked.header("authorization", bearer_of("ada"));
+        let told = asked.send().await.unwrap().text().await.unwrap();
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()
+    };
+    let decide = json!({"tool": "write", "session": session, "groups": ["files"]});
+    let decided = api("decide", Some(decide)).await;
+    assert_eq!(decided["code"], "groups_beyond_session", "{decided}");
+    let explained = format!("explain?tool=write&session={session}&groups=files");
+    let explained = api(&explained, None).await;
+    assert_eq!(explained["callable"], false, "{explained}");
+    let refused = api(&format!("tools?session={session}&groups=files"), None).await;
+    assert!(
+        refused.to_string().contains("was not opened with"),
+        "{refused}"
+    );
+    assert_eq!(server.shop.seen().calls_of("write"), 0);
+    // Those who share a workflow session over connections of their own each have the groups they asked for.
+    let wide = [("toolwarden-groups", "files/write")];
+    let beside = agent_of(Era::Handshake, &gateway.url, "ada", &wide).await;
+    assert!(worked(&beside.call("write", json!({})).await));
+    // A request that opens its session by naming a state binds none after it.
+    other.meta = json!({
+        "toolwarden/session": "task", "toolwarden/state": "begun", "toolwarden/groups": ["files/read"],
+    });
+    assert!(worked(&other.call("read", json!({})).await));
+    other.meta = json!({"toolwarden/session": "task", "toolwarden/groups": ["files/write"]});
+    assert!(worked(&other.call("write", json!({})).await));
     gateway.stop().await;
 }
 

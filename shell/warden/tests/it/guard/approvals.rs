@@ -129,6 +129,31 @@ fn a_state_is_used_by_a_call_that_was_made_and_not_by_one_that_was_not() {
 }
 
 #[test]
+fn a_caller_who_leaves_before_the_decision_is_recorded_uses_nothing() {
+    let bench = approved();
+    drop(bench.guard.decide_soon(&paying("pay", arguments())));
+    let open = decide(&bench, "pay", arguments()).unwrap();
+    open.succeeded_unseen();
+    assert_eq!(state(&bench), "paid");
+}
+
+#[test]
+fn keys_that_pass_for_bound_ones_are_refused() {
+    let bench = approved();
+    for key in ["Invoice", "INVOICE"] {
+        let mut sent = arguments();
+        sent[key] = json!("INV-2");
+        assert_eq!(decide(&bench, "pay", sent).unwrap_err(), Code::KeyCase);
+    }
+    let mut sent = arguments();
+    sent["to"]["IBAN"] = json!("DE99");
+    assert_eq!(decide(&bench, "pay", sent).unwrap_err(), Code::KeyCase);
+    let mut sent = arguments();
+    sent["note"] = json!("other keys are fine");
+    assert!(decide(&bench, "pay", sent).is_ok());
+}
+
+#[test]
 fn a_dropped_call_and_one_decided_elsewhere_use_the_state() {
     let bench = approved();
     drop(decide(&bench, "tip", arguments()).unwrap());
