@@ -21,6 +21,7 @@ use crate::catalogue::{
     malformed,
 };
 use crate::conversation::{Conversation, Conversations, TaskOwners};
+use crate::in_flight::InFlight;
 use crate::metrics::GatewayMetrics;
 use crate::relay::Parking;
 use crate::traces::Tracer;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) directory: ArcSwap<Directory>,
     pub(crate) parking: Parking,
     pub(crate) task_owners: TaskOwners,
+    /// The bytes of requests under way.
+    pub(crate) in_flight: InFlight,
     /// Whether there is one agent for one server, which is told of that agent.
     pub(crate) alone: bool,
     ending: watch::Sender<bool>,
@@ -108,6 +111,7 @@ impl Gateway {
                 directory: ArcSwap::default(),
                 parking: Parking::default(),
                 task_owners: TaskOwners::default(),
+                in_flight: InFlight::default(),
                 alone,
                 ending: watch::Sender::new(false),
                 cut: watch::Sender::new(false),

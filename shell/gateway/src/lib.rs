@@ -3,6 +3,7 @@
 pub mod api;
 pub mod demo;
 pub mod identity;
+mod in_flight;
 pub mod listener;
 pub mod metrics;
 pub mod upstream;

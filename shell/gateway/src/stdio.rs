@@ -190,6 +190,7 @@ impl Serving {
             id,
             headers: Arc::new(NoHeaders),
             trace: None,
+            bytes: None,
         });
         let (gateway, lines) = (self.gateway.clone(), self.lines.clone());
         let work = async move {

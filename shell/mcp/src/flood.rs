@@ -46,7 +46,11 @@ impl FloodGate {
     pub(crate) fn admit(&self, message: &FromServer) -> Result<(), Flooded> {
         let (FromServer::Notification { method, params }
         | FromServer::Request { method, params, .. }) = message;
-        let bytes = method.len() + params.as_ref().map_or(0, |it| it.get().len());
+        let id = match message {
+            FromServer::Request { id, .. } => id.get().len(),
+            FromServer::Notification { .. } => 0,
+        };
+        let bytes = method.len() + id + params.as_ref().map_or(0, |it| it.get().len());
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if now.duration_since(window.began) >= WINDOW {

@@ -187,6 +187,19 @@ impl Store {
         self.execute(statement, (server.0, tool, change_type, status, except))
     }
 
+    /// Forgets the oldest alerts of a server that were neither approved nor are open: only so many are kept.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_old_alerts(&self, server: ServerId, most: usize) -> Result<usize, StoreError> {
+        let statement = "
+            DELETE FROM alert WHERE id IN (
+                SELECT id FROM alert WHERE server = ?1 AND status = ?2
+                ORDER BY last_seen DESC, id LIMIT -1 OFFSET ?3)";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.execute(statement, (server.0, AlertStatus::Closed.as_str(), most))
+    }
+
     /// The tools of a server that have open alerts.
     ///
     /// # Errors

@@ -156,4 +156,10 @@ CREATE INDEX delivery_in_status ON delivery (status, id);
 
 CREATE INDEX baseline_of_definition ON baseline (id) WHERE origin <> 'learned';
 ",
+    "
+CREATE INDEX baseline_with_definition ON baseline (definition);
+CREATE INDEX approved_change_with_definition ON approved_change (definition);
+CREATE INDEX sighting_with_definition ON sighting (definition);
+CREATE INDEX alert_of_server ON alert (server, status, last_seen);
+",
 ];

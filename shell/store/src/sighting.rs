@@ -49,6 +49,7 @@ impl Store {
         if let Some((kept, text)) = &new.definition {
             self.keep_definition(kept.fingerprint, text)?;
         }
+        let before = self.sighted_definition(server, new.tool)?;
         let kept = new.definition.as_ref().map(|(kept, _)| kept);
         let statement = "
             INSERT OR REPLACE INTO sighting (server, tool, definition, format, shape,
@@ -67,6 +68,31 @@ impl Store {
                 kept_time(new.at),
             ),
         )?;
+        self.forget_definition(before)
+    }
+
+    fn sighted_definition(
+        &self,
+        server: ServerId,
+        tool: &str,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let query = "SELECT definition FROM sighting WHERE server = ?1 AND tool = ?2";
+        let found: Vec<Option<Vec<u8>>> = self.rows(query, (server.0, tool), |row| row.get(0))?;
+        Ok(found.into_iter().next().flatten())
+    }
+
+    /// Forgets a definition that nothing refers to any more: a server that changes all the time would fill
+    /// the store with what it once said.
+    fn forget_definition(&self, fingerprint: Option<Vec<u8>>) -> Result<(), StoreError> {
+        let Some(fingerprint) = fingerprint else {
+            return Ok(());
+        };
+        let statement = "
+            DELETE FROM definition WHERE fingerprint = ?1
+                AND NOT EXISTS (SELECT 1 FROM baseline WHERE definition = ?1)
+                AND NOT EXISTS (SELECT 1 FROM approved_change WHERE definition = ?1)
+                AND NOT EXISTS (SELECT 1 FROM sighting WHERE definition = ?1)";
+        self.execute(statement, [fingerprint])?;
         Ok(())
     }
 
@@ -98,9 +124,10 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn drop_sighting(&self, server: ServerId, tool: &str) -> Result<(), StoreError> {
+        let before = self.sighted_definition(server, tool)?;
         let statement = "DELETE FROM sighting WHERE server = ?1 AND tool = ?2";
         self.execute(statement, (server.0, tool))?;
-        Ok(())
+        self.forget_definition(before)
     }
 
     /// The hourly shapes of a tool's results since a time, oldest first.

@@ -243,6 +243,23 @@ impl Store {
         self.sql(|it| it.query_row(query, [], |row| row.get(0)))
     }
 
+    /// Reads everything as it is at one moment, whatever others write meanwhile.
+    ///
+    /// # Errors
+    /// Whatever went wrong.
+    pub fn snapshot<T, E: From<StoreError>>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        // Within a change everything is as the change sees it.
+        if !self.connection.is_autocommit() {
+            return read(self);
+        }
+        let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        let _until_read = begun.map_err(|error| self.failed(error))?;
+        read(self)
+    }
+
     /// Runs changes that happen all together or not at all, alone among all processes.
     ///
     /// # Errors

@@ -161,6 +161,15 @@ fn waiting_with(
     servers: &[Server],
     time: Option<ComparisonTime>,
 ) -> Result<Vec<Waiting>, ApproveError> {
+    // What was seen may be replaced meanwhile, and its definition forgotten.
+    store.snapshot(|store| waiting_now(store, servers, time))
+}
+
+fn waiting_now(
+    store: &Store,
+    servers: &[Server],
+    time: Option<ComparisonTime>,
+) -> Result<Vec<Waiting>, ApproveError> {
     let mut waiting = Vec::new();
     let open = store.alerts(&AlertFilter {
         status: Some(AlertStatus::Open),

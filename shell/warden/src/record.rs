@@ -18,6 +18,9 @@ use crate::parts::Parts;
 use crate::pins::{Pin, Pins, PinsError};
 use crate::results::Results;
 
+/// The most alerts of a server that are kept though they are over without having been approved.
+const MOST_CLOSED_ALERTS: usize = 200;
+
 /// What a check left behind.
 #[derive(Debug, Default)]
 pub struct Recorded {
@@ -163,6 +166,7 @@ pub fn record(
             }
         }
         keeper.settle(judged)?;
+        store.forget_old_alerts(server, MOST_CLOSED_ALERTS)?;
         for tool in listing.results.keys() {
             if let Some(baseline) = pins.tools.get(tool).and_then(|pin| pin.baseline) {
                 store.count_look(baseline)?;

@@ -1,5 +1,7 @@
 //! A record as a line of RFC 4180.
 
+use std::borrow::Cow;
+
 use toolwarden_store::RecordRow;
 
 use super::lines::reason;
@@ -30,15 +32,34 @@ pub(super) fn line(row: &RecordRow<'_>) -> String {
 ///
 /// A quotation mark is put before what a spreadsheet might compute, and before a leading quotation
 /// mark, so that taking one away always gives what was there.
+///
+/// Control characters are written as escapes: a line of the file begins with nothing that a terminal or a CI
+/// runner acts upon.
 fn cell(text: &str) -> String {
+    let text = escaped(text);
     let computed = [
         '=', '+', '-', '@', '\t', '\r', '\n', '\'', '＝', '＋', '－', '＠',
     ];
     let mark = if text.starts_with(computed) { "'" } else { "" };
-    if text.contains([',', '"', '\r', '\n']) {
+    if text.contains([',', '"']) {
         return format!("\"{mark}{}\"", text.replace('"', "\"\""));
     }
     format!("{mark}{text}")
+}
+
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 #[cfg(test)]
@@ -52,11 +73,12 @@ mod tests {
             ("plain text", "plain text"),
             ("a,b", "\"a,b\""),
             ("say \"hi\"", "\"say \"\"hi\"\"\""),
-            ("two\nlines", "\"two\nlines\""),
+            ("two\n::lines", "two\\n::lines"),
+            ("\u{1b}[31m", "\\u{1b}[31m"),
             ("=1+1", "'=1+1"),
             ("@SUM(A1)", "'@SUM(A1)"),
             ("-2+3,\"x\"", "\"'-2+3,\"\"x\"\"\""),
-            ("\tx", "'\tx"),
+            ("\tx", "\\tx"),
             ("＝1", "'＝1"),
             ("'quoted", "''quoted"),
             ("a=b", "a=b"),

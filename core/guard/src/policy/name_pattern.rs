@@ -102,7 +102,8 @@ pub(crate) fn normalized(kind: FeatureKind, name: &str) -> Cow<'_, str> {
 }
 
 /// Whether readers of an address may disagree on what it stands for: about characters that some take out,
-/// about an encoded `?` or `#`, and about what `..` leads out of.
+/// about an encoded `?` or `#`, and about what `..` leads out of, also behind a `?` or `#` that some readers take
+/// for a part of the path.
 #[must_use]
 pub fn is_ambiguous_address(address: &str) -> bool {
     let whole = address.split('#').next().unwrap_or_default();
@@ -111,10 +112,17 @@ pub fn is_ambiguous_address(address: &str) -> bool {
     {
         return true;
     }
+    let leads_out = |path: &str| path.split('/').any(|segment| segment == "..");
+    let behind = address.find(['?', '#']).and_then(|at| address.get(at..));
+    let behind = decoded(behind.unwrap_or_default()).replace('\\', "/");
+    let behind = behind.trim_start_matches(['?', '#']);
+    if behind.split(['?', '#']).any(leads_out) {
+        return true;
+    }
     let (_, path) = split_authority(&place);
     let path = path.replace('\\', "/");
     let has_empty = path.trim_start_matches('/').contains("//") || path.starts_with("//");
-    has_empty && path.split('/').any(|segment| segment == "..")
+    has_empty && leads_out(&path)
 }
 
 /// The address of a file in the one form `file:///…`, however its host is left out.
@@ -325,6 +333,10 @@ mod tests {
         for ambiguous in [
             "file:///secret//../key",
             "file:///public%3f/../key",
+            "file:///public/a#/../../secret",
+            "file:///public/?/../../secret",
+            "file:///public/?x=1#%2e%2e/secret",
+            "file:///public/#..\\..\\secret",
             "file:///sec\tret",
             " file:///secret",
         ] {

@@ -1,5 +1,7 @@
 //! Workflow sessions.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use toolwarden_mcp::{Era, Members};
 use toolwarden_warden::guard::{RequestLog, SessionSummary};
@@ -23,8 +25,15 @@ pub(super) async fn list(asking: Asking) -> Handled {
     let count = sessions.len();
     let key = |it: &SessionSummary| format!("{}/{}", it.principal, it.session);
     let (sessions, next) = page(sessions, &asking.given, key)?;
+    let mut by_session: HashMap<(&str, &str), Vec<&Conversation>> = HashMap::new();
+    for conversation in &conversations {
+        let name = conversation.session.as_deref().unwrap_or_default();
+        let of_session = by_session.entry((&conversation.principal, name));
+        of_session.or_default().push(conversation);
+    }
     let entries = sessions.iter().map(|session| {
-        let of_session = conversations.iter().filter(|it| belongs(it, session));
+        let of_session = by_session.get(&(session.principal.as_str(), session.session.as_str()));
+        let of_session = of_session.into_iter().flatten();
         let conversations: Vec<Value> = of_session.map(|it| conversation(it)).collect();
         let mut entry = session.document();
         if let Value::Object(members) = &mut entry {

@@ -129,6 +129,12 @@ impl Names {
         self.shown.get(server)?.get(name)
     }
 
+    /// What agents call everything of a server.
+    pub fn shown_of(&self, server: &str) -> impl Iterator<Item = &Arc<str>> {
+        let of_server = self.shown.get(server).into_iter();
+        of_server.flat_map(HashMap::values)
+    }
+
     /// Whether a server is the only one that serves something of this name.
     #[must_use]
     pub fn is_alone(&self, server: &str, name: &str) -> bool {

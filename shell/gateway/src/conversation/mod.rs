@@ -27,6 +27,7 @@ use crate::outlet::Outlet;
 pub use asks::{AgentAnswer, PendingAnswer};
 use event_log::ReplayBudget;
 pub use event_log::{Event, EventLog};
+pub use subscriptions::SubscribedWith;
 use subscriptions::Subscriptions;
 pub use table::{Conversations, Opened, TooMany};
 pub use task_owners::TaskOwners;

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use toolwarden_guard::RequestedGroups;
+use toolwarden_warden::guard::CallerClaims;
+
 use super::{Conversation, Stream, lock};
 
 /// The subscriptions of one conversation.
@@ -15,11 +18,23 @@ pub(super) struct Subscriptions {
     by_address: BTreeMap<(Arc<str>, Box<str>), String>,
 }
 
+/// With what a subscription was asked for, so that it can be decided again.
+#[derive(Clone, Debug, Default)]
+pub struct SubscribedWith {
+    /// The groups that were asked for.
+    pub groups: Option<RequestedGroups>,
+    /// What the credential said of the caller.
+    pub claims: Option<Arc<CallerClaims>>,
+    /// The skills that the resource belongs to.
+    pub skills: Vec<Arc<str>>,
+}
+
 #[derive(Debug)]
 struct Subscription {
     server: Arc<str>,
     /// The server's own address; the agent may know it by another.
     uri: Box<str>,
+    with: SubscribedWith,
     /// The stream on which a stateless server notifies of it; it ends with the subscription.
     _stream: Option<Stream>,
 }
@@ -51,7 +66,13 @@ impl Conversation {
 
     /// Remembers that the agent wants to hear of a resource, by the address it knows, and the stream on
     /// which a stateless server notifies of it.
-    pub fn subscribe(&self, shown: &str, (server, uri): (Arc<str>, &str), stream: Option<Stream>) {
+    pub fn subscribe(
+        &self,
+        shown: &str,
+        (server, uri): (Arc<str>, &str),
+        with: SubscribedWith,
+        stream: Option<Stream>,
+    ) {
         let mut subscriptions = lock(&self.subscriptions);
         drop(subscriptions.remove(shown));
         let address = (Arc::clone(&server), Box::from(uri));
@@ -59,6 +80,7 @@ impl Conversation {
         let subscription = Subscription {
             server,
             uri: uri.into(),
+            with,
             _stream: stream,
         };
         subscriptions
@@ -72,21 +94,42 @@ impl Conversation {
         Some((Arc::clone(&gone.server), gone.uri.clone()))
     }
 
-    /// The address by which the agent wants to hear of a resource of a server.
+    /// The address by which the agent wants to hear of a resource of a server, and with what it asked for that.
     #[must_use]
-    pub fn subscription(&self, uri: &str, server: &str) -> Option<String> {
+    pub fn subscription(&self, uri: &str, server: &str) -> Option<(String, SubscribedWith)> {
         let subscriptions = lock(&self.subscriptions);
         if subscriptions.by_address.is_empty() {
             return None;
         }
         let address = (Arc::from(server), Box::from(uri));
-        subscriptions.by_address.get(&address).cloned()
+        let shown = subscriptions.by_address.get(&address)?;
+        let subscription = subscriptions.by_shown.get(shown)?;
+        Some((shown.clone(), subscription.with.clone()))
+    }
+
+    /// With what the agent asked for a resource of a server, whichever one; else with what it began.
+    #[must_use]
+    pub fn subscribed_with(&self, server: &str) -> SubscribedWith {
+        let subscriptions = lock(&self.subscriptions);
+        let mut all = subscriptions.by_shown.values();
+        let known = all.find(|it| *it.server == *server);
+        known.map_or_else(
+            || SubscribedWith {
+                groups: self.groups.clone(),
+                ..SubscribedWith::default()
+            },
+            |it| it.with.clone(),
+        )
     }
 
     /// Whether the agent wants to hear of a resource of a server.
     #[must_use]
     pub fn is_subscribed(&self, uri: &str, server: &str) -> bool {
-        self.subscription(uri, server).is_some()
+        let subscriptions = lock(&self.subscriptions);
+        !subscriptions.by_address.is_empty()
+            && subscriptions
+                .by_address
+                .contains_key(&(Arc::from(server), Box::from(uri)))
     }
 
     /// The resources of a server it wants to hear of, by the server's own addresses.

@@ -151,6 +151,18 @@ impl Conversations {
         conversation.end();
     }
 
+    /// The conversations that are wanted, in no order.
+    #[must_use]
+    pub fn matching(&self, is_wanted: impl Fn(&Conversation) -> bool) -> Vec<Arc<Conversation>> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            let wanted = shard.values().filter(|it| is_wanted(it));
+            found.extend(wanted.map(Arc::clone));
+        }
+        found
+    }
+
     /// Every conversation.
     #[must_use]
     pub fn all(&self) -> Vec<Arc<Conversation>> {

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get};
@@ -83,8 +83,10 @@ impl Front {
         let identified = identities.identify(headers, subject).await;
         let took = self.gateway.now().saturating_sub(began);
         self.gateway.count_stage(Stage::Identify, took);
-        if let (Ok(_), Some(seat)) = (&identified, request.extensions.get::<Arc<Seat>>()) {
-            seat.authenticate();
+        if let (Ok(known), Some(seat)) = (&identified, request.extensions.get::<Arc<Seat>>())
+            && !seat.authenticate(&known.name)
+        {
+            return Err(too_many_connections());
         }
         identified.map_err(|refused| {
             if let Some(Claimed { principal, source }) = refused.claimed() {
@@ -97,6 +99,18 @@ impl Front {
             refused.response(metadata.as_deref())
         })
     }
+}
+
+/// The answer over one connection too many of a principal.
+fn too_many_connections() -> Response {
+    let text = "you have too many connections to this gateway (`listen.limits.per_principal`); close some, or use \
+                those you have";
+    let error = serde_json::json!({"jsonrpc": "2.0", "error": {"code": -32_000, "message": text}});
+    let mut response = json(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// All endpoints of MCP.

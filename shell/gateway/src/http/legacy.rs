@@ -12,19 +12,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolwarden_mcp::Message;
+use toolwarden_mcp::codes::INVALID_REQUEST;
 use toolwarden_mcp::serve::answer;
 use toolwarden_mcp::serve::events::{OutgoingEvent, comment};
+use toolwarden_mcp::{Message, RpcError};
 use toolwarden_warden::guard::CallerClaims;
 
 use super::body::Pieces;
 use super::front::{Front, json};
 use super::groups::requested;
+use super::mcp::too_much_in_flight;
 use super::receive::receive;
 use super::revocation::Standing;
 use super::stream::{ALIVE, events, message};
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
+use crate::in_flight::RequestBytes;
 use crate::outlet::{Interim, Outlet};
 use crate::relay::{Asked, NoHeaders};
 
@@ -154,6 +157,11 @@ pub(super) async fn take(
         Ok(body) => body,
         Err(fault) => return (fault.status(), fault.to_string()).into_response(),
     };
+    let most = settings.session_limits.in_flight_bytes;
+    let in_flight = &front.gateway.shared.in_flight;
+    let Ok(bytes) = in_flight.take(&principal.name, body.len(), most) else {
+        return too_much_in_flight();
+    };
     let claims = principal.claims;
     let messages = match read_messages(&body, &settings.listen) {
         Ok(messages) => messages,
@@ -162,10 +170,13 @@ pub(super) async fn take(
     tokio::spawn(async move {
         for message in messages {
             let (front, session, claims) = (front.clone(), Arc::clone(&session), claims.clone());
+            let bytes = bytes.clone();
             if matches!(&message, Message::Request { method, .. } if method == "initialize") {
-                respond(&front, &session, claims, message).await;
+                respond(&front, &session, claims, (message, bytes)).await;
             } else {
-                tokio::spawn(async move { respond(&front, &session, claims, message).await });
+                tokio::spawn(
+                    async move { respond(&front, &session, claims, (message, bytes)).await },
+                );
             }
         }
     });
@@ -176,10 +187,18 @@ async fn respond(
     front: &Front,
     session: &Session,
     claims: Option<Arc<CallerClaims>>,
-    message: Message,
+    (message, bytes): (Message, Option<Arc<RequestBytes>>),
 ) {
     let gateway = &front.gateway;
     let text = match (message, session.conversation.get()) {
+        (Message::Request { id, method, .. }, Some(_)) if method == "initialize" => {
+            let again = RpcError {
+                code: INVALID_REQUEST,
+                message: "this stream has a session already; open `/sse` again".to_owned(),
+                data: None,
+            };
+            Some(answer::outcome(&id, Err(&again)))
+        }
         (Message::Request { id, method, params }, _) if method == "initialize" => {
             let groups = session.groups.clone();
             let begun = gateway
@@ -213,6 +232,7 @@ async fn respond(
                 id,
                 headers: Arc::new(NoHeaders),
                 trace: None,
+                bytes,
             });
             gateway.keep_alive(conversation);
             gateway.take(&asked, message).await

@@ -28,6 +28,7 @@ use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
+use crate::in_flight::{RequestBytes, TooMuchInFlight};
 use crate::outlet::{Interim, Outlet};
 use crate::relay::{Asked, Headers, Reply, shutting_down};
 use crate::traces::TRACEPARENT;
@@ -46,6 +47,16 @@ pub(super) struct Came {
     pub(super) principal: Principal,
     pub(super) headers: Arc<HeaderMap>,
     groups: Option<RequestedGroups>,
+    bytes: Option<Arc<RequestBytes>>,
+}
+
+/// The answer to a request of a principal that has too much under way.
+pub(super) fn too_much_in_flight() -> Response {
+    let text = "the requests you have under way are too large together (`sessions.in_flight`); wait for some";
+    let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, text);
+    let after = HeaderValue::from_static("1");
+    response.headers_mut().insert(RETRY_AFTER, after);
+    response
 }
 
 pub(super) async fn endpoint(state: State<Front>, request: Request<Body>) -> Response {
@@ -71,17 +82,28 @@ async fn serve(
         Err(refused) => return refused,
     };
     let groups = requested(path.as_deref(), &parts.headers);
-    let came = Came {
+    let mut came = Came {
         principal,
         headers: Arc::new(parts.headers),
         groups,
+        bytes: None,
     };
     let caller = came.principal.clone();
     let response = match parts.method {
         Method::POST => {
             let settings = front.gateway.settings();
             match receive(body, &settings.listen).await {
-                Ok(body) => post(&front.gateway, came, &body).await,
+                Ok(body) => {
+                    let most = settings.session_limits.in_flight_bytes;
+                    let in_flight = &front.gateway.shared.in_flight;
+                    match in_flight.take(&came.principal.name, body.len(), most) {
+                        Ok(bytes) => {
+                            came.bytes = bytes;
+                            post(&front.gateway, came, &body).await
+                        }
+                        Err(TooMuchInFlight) => too_much_in_flight(),
+                    }
+                }
                 Err(fault) => refuse(fault.status(), INVALID_REQUEST, &fault.to_string()),
             }
         }
@@ -277,6 +299,7 @@ pub(super) fn asked(
         id,
         headers: Arc::new(HttpHeaders(Arc::clone(&came.headers))),
         trace: text(&came.headers, TRACEPARENT).map(str::to_owned),
+        bytes: came.bytes.clone(),
     })
 }
 

@@ -47,6 +47,8 @@ pub struct Limits {
     pub connections: usize,
     /// The most connections of one address; others are closed.
     pub per_address: usize,
+    /// The most connections of one principal; requests over others are refused.
+    pub per_principal: usize,
     /// The most connections that are not authenticated; a newer one closes the oldest.
     pub unauthenticated: usize,
     /// The most of them from one address.
@@ -88,6 +90,8 @@ impl Limits {
         Self {
             connections,
             per_address: count(settings.per_address).min(connections),
+            // Others are not locked out by one caller, however many addresses it has.
+            per_principal: count(settings.per_principal).min(connections.div_ceil(2)),
             unauthenticated,
             unauthenticated_per_address: count(settings.unauthenticated_per_address)
                 .min(unauthenticated),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -26,6 +26,8 @@ struct Held {
     next: u64,
     total: usize,
     by_address: BTreeMap<IpAddr, Share>,
+    /// How many each principal has that are authenticated.
+    by_principal: BTreeMap<Arc<str>, usize>,
     /// Those that are not authenticated, the oldest first.
     waiting: BTreeMap<u64, Arc<Seat>>,
 }
@@ -42,7 +44,8 @@ struct Share {
 pub(crate) struct Seat {
     id: u64,
     address: IpAddr,
-    authenticated: AtomicBool,
+    /// Whose it is, once one of its requests was authenticated.
+    owner: OnceLock<Arc<str>>,
     /// Whether it is not counted any more, because it has to make room.
     given_up: AtomicBool,
     evicted: Notify,
@@ -89,7 +92,7 @@ impl Seats {
         let seat = Arc::new(Seat {
             id,
             address,
-            authenticated: AtomicBool::new(false),
+            owner: OnceLock::new(),
             given_up: AtomicBool::new(false),
             evicted: Notify::new(),
             seats: Arc::downgrade(self),
@@ -164,26 +167,50 @@ impl Held {
                 self.by_address.remove(&seat.address);
             }
         }
+        if let Some(owner) = seat.owner.get()
+            && let Some(own) = self.by_principal.get_mut(owner)
+        {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                self.by_principal.remove(owner);
+            }
+        }
     }
 }
 
 impl Seat {
-    /// Says that a request of the connection was authenticated: it is not closed for others any more.
-    pub(crate) fn authenticate(&self) {
-        if self.authenticated.swap(true, Ordering::Relaxed) {
-            return;
+    /// Says that a request of the connection was authenticated: it is not closed for others any more. False
+    /// where its principal has all it may have; then it stays as it was.
+    #[must_use]
+    pub(crate) fn authenticate(&self, principal: &Arc<str>) -> bool {
+        if self.is_authenticated() {
+            return true;
         }
-        if let Some(seats) = self.seats.upgrade() {
-            let mut held = seats.lock();
-            held.waiting.remove(&self.id);
-            if let Some(share) = held.by_address.get_mut(&self.address) {
-                share.waiting.remove(&self.id);
-            }
+        let Some(seats) = self.seats.upgrade() else {
+            return true;
+        };
+        let mut held = seats.lock();
+        // What has to make room is not counted any more.
+        if self.given_up.load(Ordering::Relaxed) {
+            return true;
         }
+        let own = held.by_principal.get(principal).copied().unwrap_or(0);
+        if own >= seats.limits.per_principal {
+            return false;
+        }
+        if self.owner.set(Arc::clone(principal)).is_err() {
+            return true;
+        }
+        held.by_principal.insert(Arc::clone(principal), own + 1);
+        held.waiting.remove(&self.id);
+        if let Some(share) = held.by_address.get_mut(&self.address) {
+            share.waiting.remove(&self.id);
+        }
+        true
     }
 
     pub(super) fn is_authenticated(&self) -> bool {
-        self.authenticated.load(Ordering::Relaxed)
+        self.owner.get().is_some()
     }
 
     /// Waits until the connection has to make room for others.
@@ -257,18 +284,40 @@ mod tests {
     fn authenticated_connections_stay() {
         let seats = seats(3, 2, 3, 3);
         let agent = seats.take(at(1)).unwrap();
-        agent.0.authenticate();
+        assert!(agent.0.authenticate(&"ada".into()));
         let second = seats.take(at(1)).unwrap();
-        second.0.authenticate();
+        assert!(second.0.authenticate(&"ada".into()));
         // One address has its two, and neither can be closed.
         assert!(seats.take(at(1)).is_none());
         let rude = seats.take(at(2)).unwrap();
         let newer = seats.take(at(3)).unwrap();
         assert!(is_out(&rude));
-        newer.0.authenticate();
+        assert!(newer.0.authenticate(&"ben".into()));
         assert!(seats.take(at(4)).is_none());
         assert!(!is_out(&agent) && !is_out(&second) && !is_out(&newer));
         assert!(!seats.make_room());
+    }
+
+    #[test]
+    fn one_principal_leaves_room_for_others() {
+        let seats = Seats::new(Limits {
+            connections: 10,
+            per_address: 10,
+            per_principal: 2,
+            ..Limits::default()
+        });
+        let eve: Arc<str> = "eve".into();
+        let mut held: Vec<Taken> = (1..4).map(|at_| seats.take(at(at_)).unwrap()).collect();
+        let taken: Vec<bool> = held.iter().map(|it| it.0.authenticate(&eve)).collect();
+        assert_eq!(taken, [true, true, false]);
+        assert!(held[0].0.authenticate(&eve), "it is counted once");
+        assert!(!held[2].0.is_authenticated(), "others may take its place");
+        let bob = seats.take(at(1)).unwrap();
+        assert!(bob.0.authenticate(&"bob".into()));
+        drop(held.remove(0));
+        assert!(held[1].0.authenticate(&eve), "there is room again");
+        drop((held, bob));
+        assert!(seats.lock().by_principal.is_empty());
     }
 
     #[test]

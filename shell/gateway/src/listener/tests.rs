@@ -222,7 +222,7 @@ async fn slow_and_large_heads_are_dropped() {
 /// A router whose requests count as authenticated.
 fn authenticating(shutdown: &Shutdown) -> Router {
     let seat = async |Extension(seat): Extension<Arc<super::Seat>>| {
-        seat.authenticate();
+        assert!(seat.authenticate(&"ada".into()));
         "known"
     };
     router(shutdown).route("/in", get(seat))

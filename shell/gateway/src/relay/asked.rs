@@ -1,5 +1,6 @@
 //! Who asks, in which conversation, and where interim messages go.
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use super::Reply;
 use crate::agent::Agent;
 use crate::catalogue::Client;
 use crate::conversation::Conversation;
+use crate::in_flight::RequestBytes;
 use crate::outlet::Outlet;
 
 /// The headers of a request, for what they have to repeat.
@@ -59,6 +61,8 @@ pub struct Asked {
     pub headers: Arc<dyn Headers>,
     /// The W3C trace context that the request came with.
     pub trace: Option<String>,
+    /// What it counts for among the requests under way; none where that is little.
+    pub bytes: Option<Arc<RequestBytes>>,
 }
 
 /// The member of `_meta` that names a workflow session.
@@ -69,6 +73,10 @@ const GROUPS_KEY: &str = "toolwarden/groups";
 pub(crate) const STATE_KEY: &str = "toolwarden/state";
 /// What our own members of `_meta` begin with; they are not for servers.
 pub(crate) const OWN_KEYS: &str = "toolwarden/";
+
+/// The most groups that a request may name, and their length together: a conversation keeps them.
+const MOST_GROUPS: usize = 1_000;
+const MOST_GROUP_BYTES: usize = 16 * 1024;
 
 impl Asked {
     /// The groups a request asks for: beside it, in its `_meta`, or when the conversation began.
@@ -109,5 +117,17 @@ pub(crate) fn groups_in(meta: Option<&Members<'_>>) -> Result<Option<RequestedGr
         message: format!("_meta[\"{GROUPS_KEY}\"] is not a list of names"),
         data: None,
     })?;
-    Ok(Some(RequestedGroups::These(names.into())))
+    let bytes: usize = names.iter().map(|name| name.len()).sum();
+    if names.len() > MOST_GROUPS || bytes > MOST_GROUP_BYTES {
+        return Err(RpcError {
+            code: INVALID_PARAMS,
+            message: format!(
+                "_meta[\"{GROUPS_KEY}\"] has more than {MOST_GROUPS} names or {MOST_GROUP_BYTES} bytes"
+            ),
+            data: None,
+        });
+    }
+    let mut seen = BTreeSet::new();
+    let names = names.into_iter().filter(|name| seen.insert(name.clone()));
+    Ok(Some(RequestedGroups::These(names.collect())))
 }

@@ -166,15 +166,16 @@ impl Gateway {
                     ..UpstreamCalling::new(params)
                 };
                 let outcome = upstream.call(open, key, face, calling).await;
-                if !matches!(outcome, Err(UpstreamError::Unread { .. })) {
+                // A server may say that it did not read what it has acted upon. What an approval allows once is
+                // sent once.
+                let Err(UpstreamError::Unread { was_sent, .. }) = &outcome else {
+                    return outcome;
+                };
+                if *was_sent && open.uses_up_state() {
                     return outcome;
                 }
                 Box::pin(self.still_serves(outgoing, open.tool())).await?;
-                let again = UpstreamCalling {
-                    again: true,
-                    ..calling
-                };
-                upstream.call(open, key, face, again).await
+                upstream.call(open, key, face, calling).await
             }
             _ => {
                 let asking = UpstreamAsking {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use memchr::memmem;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use toolwarden_mcp::{Era, Members};
 
@@ -49,6 +49,8 @@ struct Entry {
 pub(crate) struct Flight {
     pub(super) asked: Arc<Asked>,
     pub(super) parking: Option<mpsc::Sender<ServerAsk>>,
+    /// Closed when it is over.
+    pub(super) over: watch::Receiver<()>,
 }
 
 /// A request that is under way until this is dropped.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use toolwarden_mcp::codes::METHOD_NOT_FOUND;
 use toolwarden_mcp::serve::answer::notification;
 use toolwarden_mcp::{Audience, Era, FromServer, Members, RpcError};
@@ -43,6 +43,8 @@ pub(super) struct Aside {
     number: AtomicU64,
     flights: Arc<Flights>,
     parking: Option<mpsc::Sender<ServerAsk>>,
+    /// Dropped when the request is over.
+    under_way: watch::Sender<()>,
 }
 
 impl Aside {
@@ -56,6 +58,7 @@ impl Aside {
             asked: ArcSwap::new(Arc::clone(asked)),
             number: AtomicU64::new(0),
             parking: None,
+            under_way: watch::Sender::new(()),
         }
     }
 
@@ -91,6 +94,7 @@ impl Aside {
         Flight {
             asked: self.asked.load_full(),
             parking: self.parking.clone(),
+            over: self.under_way.subscribe(),
         }
     }
 
@@ -266,16 +270,24 @@ impl Hearer<'_> {
             Some(conversation) => {
                 let members = Members::of_optional(params);
                 let uri = members.text("uri").unwrap_or_default();
-                let shown = conversation.subscription(&uri, self.shelf.upstream.name());
-                let shown = shown.unwrap_or_else(|| uri.clone().into_owned());
+                let server = self.shelf.upstream.name();
+                let subscription = conversation.subscription(&uri, server);
+                let (shown, with) = subscription.unwrap_or_else(|| {
+                    let with = conversation.subscribed_with(server);
+                    (uri.clone().into_owned(), with)
+                });
+                if !self
+                    .gateway
+                    .may_still_read(&conversation, self.shelf, &uri, with)
+                {
+                    return;
+                }
                 let params = with_uri(params, (&uri, &shown));
                 conversation
                     .standing
                     .push(notification(UPDATED, params.as_deref()));
             }
-            None => self
-                .gateway
-                .tell_updated(self.shelf.upstream.name(), params),
+            None => self.gateway.tell_updated(self.shelf, params),
         }
     }
 
@@ -392,14 +404,26 @@ impl Hearer<'_> {
         let (upstream, key) = (Arc::clone(&self.shelf.upstream), self.key.clone());
         let id = ask.id.clone();
         let flights = Arc::clone(self.flights);
+        // What is asked for a call is of no use once the call has ended, and leaves its place to others.
+        let over = flight.map(|flight| flight.over.clone());
+        let over = async move {
+            match over {
+                Some(mut over) => while over.changed().await.is_ok() {},
+                None => std::future::pending().await,
+            }
+        };
         let waiting = tokio::spawn(async move {
             let _place = place;
-            let answer = tokio::time::timeout(ANSWER_WITHIN, pending.answer()).await;
+            let answer = tokio::select! {
+                answer = tokio::time::timeout(ANSWER_WITHIN, pending.answer()) => Some(answer),
+                () = over => None,
+            };
             flights.answered(id.get());
             let outcome = match answer {
-                Ok(Some(outcome)) => outcome,
-                Ok(None) => Err(refusal("the agent left")),
-                Err(_elapsed) => Err(refusal("the agent did not answer in time")),
+                Some(Ok(Some(outcome))) => outcome,
+                Some(Ok(None)) => Err(refusal("the agent left")),
+                Some(Err(_elapsed)) => Err(refusal("the agent did not answer in time")),
+                None => Err(refusal("the request that it belongs to has ended")),
             };
             send_answer(&upstream, &key, &id, outcome).await;
         });

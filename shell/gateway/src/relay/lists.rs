@@ -259,7 +259,10 @@ impl Gateway {
                 };
                 if let Some(shown) = shown {
                     let text = renamed(&item.text, (kind, &shown), &item.key);
-                    texts.push(text.into_owned());
+                    texts.push(match shelf.upstream.settings().watch.strip_hidden {
+                        true => strip_hidden(&text).into_owned(),
+                        false => text.into_owned(),
+                    });
                     used.push(match kind {
                         Kind::Prompts => {
                             self.prompt_used(kind.method(), shelf, (&shown, &item.key))

@@ -16,6 +16,7 @@ mod lists;
 mod opening;
 mod parking;
 mod pass;
+mod reach;
 mod readable;
 mod resources;
 mod restoring;

@@ -29,9 +29,10 @@ pub struct Initialized {
     pub result: String,
 }
 
-/// The longest name of a session, and the most that an agent may say of what it can do: both are kept for
-/// as long as the conversation.
+/// The longest name of a session, and the most that an agent may say of itself and of what it can do: all are
+/// kept for as long as the conversation.
 const LONGEST_NAME: usize = 256;
+const LONGEST_INFO: usize = 16 * 1024;
 const LONGEST_CAPABILITIES: usize = 16 * 1024;
 
 /// The name an agent gives its session.
@@ -45,6 +46,9 @@ fn session_name(members: &Members<'_>, face: &Face) -> Result<Option<Arc<str>>, 
     };
     if named.as_ref().is_some_and(|it| it.len() > LONGEST_NAME) {
         return Err(refused("the name of the session", LONGEST_NAME));
+    }
+    if face.info.get().len() > LONGEST_INFO {
+        return Err(refused("what is said of the client", LONGEST_INFO));
     }
     if face.capabilities.get().len() > LONGEST_CAPABILITIES {
         return Err(refused(
@@ -93,7 +97,15 @@ impl Gateway {
         // Before the conversation begins, so that it is not told of changes it never saw.
         let descriptions = self.descriptions(&agent).await;
         let conversation = self.open_conversation(id, with, claims, state.as_deref())?;
-        let (info, instructions) = self.introduction(&descriptions);
+        let opened = Call {
+            principal: &conversation.principal,
+            session: conversation.session.as_deref(),
+            groups: conversation.groups.clone(),
+            claims: claims.map(|claims| &**claims),
+            ..Call::default()
+        };
+        let reaches = |shelf: &Shelf| self.may_use_any(&opened, shelf);
+        let (info, instructions) = self.introduction(&descriptions, reaches);
         let mut result = json!({
             "protocolVersion": agent.version,
             "capabilities": capabilities(&descriptions),
@@ -173,7 +185,8 @@ impl Gateway {
             return Reply::Error(unavailable(&error));
         }
         let descriptions = self.descriptions(&asked.agent).await;
-        let (info, instructions) = self.introduction(&descriptions);
+        let reaches = |shelf: &Shelf| self.reaches(asked, shelf);
+        let (info, instructions) = self.introduction(&descriptions, reaches);
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": SERVED_VERSIONS,
@@ -232,15 +245,16 @@ impl Gateway {
     }
 
     /// Who the gateway says it is, and what it tells models: of one server what that server says, of
-    /// several all of it. What drifted is not told.
+    /// several all of it. What drifted is not told, nor anything of a server that the agent may not use.
     fn introduction(
         &self,
         descriptions: &[(Arc<Shelf>, Arc<ServerDescription>)],
+        reaches: impl Fn(&Shelf) -> bool,
     ) -> (Value, Option<String>) {
         let ours = json!({"name": "toolwarden", "version": env!("CARGO_PKG_VERSION")});
         let told = descriptions
             .iter()
-            .filter(|(shelf, _)| shelf.tells_instructions());
+            .filter(|(shelf, _)| shelf.tells_instructions() && reaches(shelf));
         if self.transparent().is_some()
             && let [(_, only)] = descriptions
         {

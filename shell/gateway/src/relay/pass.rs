@@ -19,6 +19,19 @@ use super::resources::{no_arguments, unknown_resource};
 use super::result::is_object;
 use super::{EMPTY, Gateway, Reply, unknown_method};
 use crate::catalogue::{Kind, ListError, Shelf, collision};
+use crate::upstream::LinkKey;
+
+/// The levels of log messages, the least urgent first.
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
 
 impl Gateway {
     /// Puts a request to a server that belongs to a call which was permitted.
@@ -204,6 +217,10 @@ impl Gateway {
         let Some(level) = members.text("level").map(Cow::into_owned) else {
             return Reply::error(INVALID_PARAMS, "params.level is no string");
         };
+        if !LEVELS.contains(&level.as_str()) {
+            let text = format!("params.level is none of {}", LEVELS.join(", "));
+            return Reply::error(INVALID_PARAMS, text);
+        }
         let mut agent = (**asked.conversation.agent.load()).clone();
         agent.log_level = Some(level);
         asked.conversation.agent.store(Arc::new(agent));
@@ -213,10 +230,12 @@ impl Gateway {
             .shelves()
             .iter()
             .filter(|it| it.has_capability("logging") && !it.is_blocked())
+            .filter(|it| self.reaches(asked, it))
         {
             let ready = self
                 .outgoing(asked, shelf, "logging/setLevel", params)
                 .await;
+            let ready = ready.map(|ready| self.with_shared_level(ready));
             // A stateless server is told with every request.
             match ready {
                 Ok(ready) if ready.looking.era == Era::Handshake => {
@@ -232,6 +251,32 @@ impl Gateway {
             Some(error) => Reply::Error(error),
             None => Reply::Result(EMPTY.to_owned()),
         }
+    }
+
+    /// Over a connection that agents share, the server is told the level of the one that wants to hear most.
+    fn with_shared_level(&self, outgoing: Outgoing) -> Outgoing {
+        if !self.is_shared_link(&outgoing.looking.key) {
+            return outgoing;
+        }
+        let wanted = self.conversations().all().into_iter().filter_map(|it| {
+            let agent = it.agent.load();
+            let level = agent.log_level.as_deref()?;
+            LEVELS.iter().position(|known| *known == level)
+        });
+        let level = wanted.min().and_then(|at| LEVELS.get(at));
+        let params = level.and_then(|level| {
+            let params = json!({"level": level});
+            serde_json::value::to_raw_value(&params).ok()
+        });
+        Outgoing {
+            params: params.or(outgoing.params),
+            ..outgoing
+        }
+    }
+
+    /// Whether several agents use a connection.
+    pub(super) fn is_shared_link(&self, key: &LinkKey) -> bool {
+        !matches!(key, LinkKey::Of(_)) && self.transparent().is_none()
     }
 
     /// A method the gateway does not know is for the only server, where there is but one, else for the one
@@ -265,7 +310,8 @@ impl Gateway {
         self.ask_permitted(asked, to, params, open, Ok).await
     }
 
-    /// Passes a notification of an agent on to the servers it has a connection to.
+    /// Passes a notification of an agent on to the servers it has a connection of its own to: over one that others
+    /// share it would speak for them.
     pub(super) async fn pass_notification(
         &self,
         asked: &Arc<Asked>,
@@ -276,7 +322,10 @@ impl Gateway {
             let Ok(looking) = shelf.sight(asked.client()).await else {
                 continue;
             };
-            if looking.era == Era::Handshake {
+            if looking.era == Era::Handshake
+                && !self.is_shared_link(&looking.key)
+                && self.reaches(asked, shelf)
+            {
                 let notified = shelf.upstream.notify(&looking.key, method, params).await;
                 // A server without a connection has nothing to be told.
                 drop(notified);

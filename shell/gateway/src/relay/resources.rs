@@ -30,6 +30,9 @@ const QUALIFIED: &str = "toolwarden://resource/";
 /// Members of a tool's `_meta` that name the page by which its results are shown.
 const PAGE_KEYS: [&str; 2] = ["ui/resourceUri", "openai/outputTemplate"];
 
+/// The longest address that is asked for: subscriptions and references keep theirs.
+const LONGEST_ADDRESS: usize = 8 * 1024;
+
 /// The method that reads a folder.
 const FOLDER: &str = "resources/directory/read";
 
@@ -195,6 +198,10 @@ impl Gateway {
             Some((server, own)) if self.transparent().is_none() => (Some(server), own),
             _ => (None, shown),
         };
+        if own.len() > LONGEST_ADDRESS {
+            let text = format!("params.uri is longer than {LONGEST_ADDRESS} bytes");
+            return Err(Reply::error(INVALID_PARAMS, text));
+        }
         if is_ambiguous_address(own) {
             let text = "params.uri can be read as several addresses; write it without control characters, \
                         encoded `?` or `#`, and empty segments beside `..`";
@@ -210,23 +217,28 @@ impl Gateway {
         if let Some(only) = self.transparent() {
             return Ok(found(skills, only));
         }
-        if let Some(server) = server {
-            let shelf = self.shelf(server).filter(|shelf| !shelf.is_blocked());
-            let shelf = shelf.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
-            return Ok(found(skills, shelf));
-        }
-        let mut owners = self.listing(asked, Kind::Resources, shown).await;
+        let meant = match server {
+            None => None,
+            Some(server) => {
+                let shelf = self.shelf(server).filter(|shelf| !shelf.is_blocked());
+                Some(shelf.ok_or_else(|| unknown_resource(shown, asked.agent.era))?)
+            }
+        };
+        // An address that names its server is no way to what the server does not offer.
+        let is_meant = |it: &Arc<Shelf>| meant.as_ref().is_none_or(|meant| Arc::ptr_eq(meant, it));
+        let of_meant = |owners: Owners| owners.into_iter().filter(is_meant).collect::<Owners>();
+        let mut owners = of_meant(self.listing(asked, Kind::Resources, own).await);
         if owners.is_empty() {
-            owners = skills.owners(own);
+            owners = of_meant(skills.owners(own));
         }
         if owners.is_empty() {
-            owners = self.fitting_templates(asked, shown).await;
+            owners = self.fitting_templates(asked, own, is_meant).await;
         }
         if owners.is_empty() {
-            owners = self.referring_tools(asked, shown).await?;
+            owners = of_meant(self.referring_tools(asked, own).await?);
         }
         // An answer may refer to what no list has, and says which one is meant of several.
-        let referred = self.referred_owner(asked, shown);
+        let referred = self.referred_owner(asked, own).filter(is_meant);
         let is_owner = |it: &Arc<Shelf>| owners.iter().any(|owner| Arc::ptr_eq(owner, it));
         let referred = referred.filter(|it| owners.is_empty() || is_owner(it));
         if let Some(referred) = referred {
@@ -276,9 +288,15 @@ impl Gateway {
 
     /// The servers with a template that an address fits. Where several have one, the template that says
     /// most of the address counts.
-    async fn fitting_templates(&self, asked: &Arc<Asked>, uri: &str) -> Owners {
+    async fn fitting_templates(
+        &self,
+        asked: &Arc<Asked>,
+        uri: &str,
+        is_meant: impl Fn(&Arc<Shelf>) -> bool,
+    ) -> Owners {
         let lists = self.others_for(asked, Kind::Templates).await;
-        let fitting = lists.iter().filter_map(|(shelf, list)| {
+        let lists = lists.iter().filter(|(shelf, _)| is_meant(shelf));
+        let fitting = lists.filter_map(|(shelf, list)| {
             let keys = list.items.iter().map(|item| &*item.key);
             let fitting = keys.filter(|key| uri_template::fits(key, uri));
             let said = fitting.map(uri_template::literal_length).max()?;

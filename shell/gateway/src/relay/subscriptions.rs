@@ -6,13 +6,16 @@ use serde_json::value::RawValue;
 use toolwarden_guard::FeatureKind;
 use toolwarden_mcp::codes::{INVALID_PARAMS, INVALID_REQUEST};
 use toolwarden_mcp::{Era, Members};
+use toolwarden_warden::guard::Call;
 
 use super::asked::Asked;
 use super::exchange::Outgoing;
-use super::features::failed;
+use super::features::{Used, failed};
 use super::resources::{Address, no_arguments, unknown_resource};
+use super::tell::UPDATED;
 use super::{EMPTY, Gateway, Reply};
-use crate::catalogue::Shelf;
+use crate::catalogue::{Kind, Shelf};
+use crate::conversation::{Conversation, SubscribedWith};
 
 impl Gateway {
     pub(super) async fn subscribe(
@@ -70,7 +73,13 @@ impl Gateway {
         let permitted = self.permit(asked, params, &used, no_arguments()).await;
         let unknown = || unknown_resource(shown, asked.agent.era);
         let open = permitted.map_err(|refusal| refusal.into_reply(unknown))?;
-        match self.watch_permitted(asked, &address, shown).await {
+        let meta = params.object("_meta");
+        let with = SubscribedWith {
+            groups: asked.groups(meta.as_ref()).ok().flatten(),
+            claims: asked.claims.clone(),
+            skills: used.skills.clone(),
+        };
+        match self.watch_permitted(asked, &address, shown, with).await {
             Ok(()) => {
                 open.succeeded_unseen_soon().settled().await.ok();
                 Ok(())
@@ -84,6 +93,7 @@ impl Gateway {
         asked: &Arc<Asked>,
         Address { shelf, uri, .. }: &Address,
         shown: &str,
+        with: SubscribedWith,
     ) -> Result<(), Reply> {
         let ready = self
             .outgoing(asked, shelf, "resources/subscribe", None)
@@ -94,7 +104,7 @@ impl Gateway {
             if !conversation.is_subscribed(uri, &server) {
                 let stream = self.listen_for_resource(shelf, ready.looking, uri).await;
                 let stream = stream.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
-                conversation.subscribe(shown, (server, uri), Some(stream));
+                conversation.subscribe(shown, (server, uri), with, Some(stream));
             }
             return Ok(());
         }
@@ -102,12 +112,43 @@ impl Gateway {
         let outgoing = Outgoing { params, ..ready };
         match self.exchange_direct(asked, &outgoing, None).await {
             Ok(Ok(_)) => {
-                conversation.subscribe(shown, (server, uri), None);
+                conversation.subscribe(shown, (server, uri), with, None);
                 Ok(())
             }
             Ok(Err(error)) => Err(Reply::Error(error)),
             Err(error) => Err(super::denial::unavailable(&error)),
         }
+    }
+
+    /// The conversations that want to hear of a resource.
+    pub(super) fn subscribers(&self, server: &str, uri: &str) -> Vec<Arc<Conversation>> {
+        self.conversations()
+            .matching(|it| it.is_subscribed(uri, server))
+    }
+
+    /// Whether an agent may still read a resource that it is to be notified of: its permissions, its state
+    /// or the resource may have changed since it subscribed.
+    pub(super) fn may_still_read(
+        &self,
+        conversation: &Conversation,
+        shelf: &Shelf,
+        uri: &str,
+        with: SubscribedWith,
+    ) -> bool {
+        let lists = [Kind::Resources, Kind::Templates];
+        let used = Used {
+            skills: with.skills,
+            ..Used::new(FeatureKind::Resource, UPDATED, uri).listed(shelf, &lists, uri)
+        };
+        let call = Call {
+            feature: Some(used.feature()),
+            principal: &conversation.principal,
+            session: conversation.session.as_deref(),
+            groups: with.groups,
+            claims: with.claims.as_deref(),
+            ..Call::default()
+        };
+        self.shared.guard.may_see(&call)
     }
 
     /// Has a server notify no more of a resource that is unsubscribed already, whose stream has ended.
@@ -122,6 +163,13 @@ impl Gateway {
         let ready = self.outgoing(asked, shelf, METHOD, params.as_deref());
         match ready.await {
             Ok(ready) if ready.looking.era == Era::Stateless => Reply::Result(EMPTY.to_owned()),
+            // Others go on wanting to hear of it over the same connection.
+            Ok(ready)
+                if self.is_shared_link(&ready.looking.key)
+                    && !self.subscribers(shelf.upstream.name(), uri).is_empty() =>
+            {
+                Reply::Result(EMPTY.to_owned())
+            }
             Ok(ready) => self.answer_of(asked, ready).await,
             Err(reply) => reply,
         }

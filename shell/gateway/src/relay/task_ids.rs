@@ -21,6 +21,9 @@ const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// What stands between the name of a server and that of its task.
 const SEPARATOR: char = '/';
 
+/// The longest name of a task: the gateway keeps the names of tasks to know whose they are.
+const LONGEST_NAME: usize = 1_024;
+
 impl Gateway {
     /// A result or parameters of a server with the names of tasks as agents see them; none where there
     /// is nothing to change.
@@ -160,7 +163,8 @@ impl Gateway {
     async fn list_tasks(&self, asked: &Arc<Asked>, params: Option<&RawValue>) -> Reply {
         let mut tasks = Vec::new();
         let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
-        for shelf in self.shelves().iter() {
+        let shelves = self.shelves();
+        for shelf in shelves.iter().filter(|it| self.reaches(asked, it)) {
             let is_shared = is_shared(asked, shelf).await;
             let outgoing = match self.outgoing(asked, shelf, "tasks/list", params).await {
                 Ok(outgoing) => outgoing,
@@ -197,6 +201,12 @@ impl Gateway {
             .object("task")
             .and_then(|task| task.text("taskId").map(|it| it.into_owned()))
             .or_else(|| members.text("taskId").map(|it| it.into_owned()));
+        if id.as_ref().is_some_and(|id| id.len() > LONGEST_NAME) {
+            // It has no owner then, and no agent gets at it.
+            let why = format!("its task has a name of more than {LONGEST_NAME} bytes");
+            drop(open.failed_soon(&why));
+            return;
+        }
         if let Some(id) = id {
             let owner = &asked.conversation.principal;
             self.shared.task_owners.note(&id, owner);

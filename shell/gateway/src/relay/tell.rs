@@ -112,10 +112,10 @@ impl Gateway {
         session: Option<&str>,
         but: Option<&Arc<Conversation>>,
     ) {
-        for conversation in self.conversations().all() {
-            let same =
-                *conversation.principal == *principal && conversation.session.as_deref() == session;
-            if same && but.is_none_or(|but| !Arc::ptr_eq(but, &conversation)) {
+        let is_same =
+            |it: &Conversation| *it.principal == *principal && it.session.as_deref() == session;
+        for conversation in self.conversations().matching(is_same) {
+            if but.is_none_or(|but| !Arc::ptr_eq(but, &conversation)) {
                 for kind in self.lists_by_state() {
                     tell_list_changed(&conversation, *kind);
                 }
@@ -133,15 +133,20 @@ impl Gateway {
     }
 
     /// Tells those who want to hear of a resource that it changed.
-    pub(crate) fn tell_updated(&self, server: &str, params: Option<&RawValue>) {
+    pub(crate) fn tell_updated(&self, shelf: &Shelf, params: Option<&RawValue>) {
         let members = Members::of_optional(params);
         let Some(uri) = members.text("uri") else {
             return;
         };
-        for conversation in self.conversations().all() {
-            let Some(shown) = conversation.subscription(&uri, server) else {
+        let server = shelf.upstream.name();
+        for conversation in self.subscribers(server, &uri) {
+            let subscription = conversation.subscription(&uri, server);
+            let Some((shown, with)) = subscription else {
                 continue;
             };
+            if !self.may_still_read(&conversation, shelf, &uri, with) {
+                continue;
+            }
             let params = with_uri(params, (&uri, &shown));
             let params = params.as_deref();
             match conversation.era() {

@@ -48,7 +48,7 @@ fn notice(alert: &MisuseAlert) -> Notice {
             rule.as_str()
         ),
         text: format!(
-            "principal {principal} {summary}; see `toolwarden audit query --principal {principal}`"
+            "principal {principal} {summary}; `toolwarden audit list --principal …` has the records"
         ),
         at: Timestamp::from_millisecond(*at_ms).unwrap_or(Timestamp::UNIX_EPOCH),
         details: json!({"principal": principal, "rule": rule.as_str(), "record": record}),

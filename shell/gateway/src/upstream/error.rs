@@ -98,6 +98,8 @@ pub enum UpstreamError {
     Unread {
         /// The server.
         server: Arc<str>,
+        /// Whether the server said so itself, which it may say of a call that it has acted upon.
+        was_sent: bool,
     },
     /// It was reached anew, and what is to be called is not what it was. The call was not made.
     #[error("server `{server}` came back with another tool of that name: {why}")]
@@ -173,8 +175,8 @@ impl UpstreamError {
             | Self::Busy { .. }
             | Self::NeedsPermit { .. }
             | Self::NoLink { .. }
-            | Self::Unread { .. }
             | Self::Withheld { .. } => false,
+            Self::Unread { was_sent, .. } => *was_sent,
             Self::Permanent { source, .. } | Self::Down { source, .. } => !matches!(
                 **source,
                 McpError::Connect { .. }
@@ -206,7 +208,7 @@ impl UpstreamError {
             | Self::Protocol { server, .. }
             | Self::NeedsPermit { server }
             | Self::NoLink { server }
-            | Self::Unread { server }
+            | Self::Unread { server, .. }
             | Self::Withheld { server, .. }
             | Self::Closed { server } => server,
         }

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 use toolwarden_mcp::{Face, LinkAsking, McpError, Members, RpcError, masked};
 use toolwarden_warden::guard::OpenCall;
+use toolwarden_warden::inline::strip_hidden;
 
 use super::breaker::Admission;
 use super::held::{HeldLink, Using};
@@ -149,11 +150,12 @@ impl Upstream {
         if let Err(error) = &outcome
             && is_unread(error)
         {
+            let was_sent = matches!(error, McpError::SessionExpired { .. });
             self.expired(using.held());
             drop(using);
             if !again {
                 let server = Arc::clone(&self.name);
-                return Err(UpstreamError::Unread { server });
+                return Err(UpstreamError::Unread { server, was_sent });
             }
             using = self.using(key, face).await?;
             if stands {
@@ -167,13 +169,41 @@ impl Upstream {
                     self.note_latency(began.elapsed());
                     trial.succeeded();
                 }
-                Ok(answer.map(masked_failure).map_err(masked_error))
+                let answer = answer.map(masked_failure).map_err(masked_error);
+                Ok(self.without_hidden(asking.method, answer))
             }
             Err(error) => {
                 if !stands && counts(&error) {
                     trial.failed(using.held(), &error);
                 }
                 Err(self.failed_over(using.held(), error))
+            }
+        }
+    }
+
+    /// An answer without hidden characters, where the server's are not to be seen. Lists and results of tools are
+    /// searched before that.
+    fn without_hidden(&self, method: &str, answer: Answer) -> Answer {
+        if !self.settings.watch.strip_hidden {
+            return answer;
+        }
+        let raw = |text: Box<RawValue>| match strip_hidden(text.get()) {
+            Cow::Owned(stripped) => RawValue::from_string(stripped).unwrap_or(text),
+            Cow::Borrowed(_) => text,
+        };
+        let is_searched =
+            method.ends_with("/list") || method == TOOLS_CALL || method.starts_with("tasks/");
+        match answer {
+            Ok(result) if is_searched => Ok(result),
+            Ok(result) => Ok(raw(result)),
+            Err(error) => {
+                let message = serde_json::Value::from(error.message).to_string();
+                let message = strip_hidden(&message);
+                Err(RpcError {
+                    message: serde_json::from_str(&message).unwrap_or_default(),
+                    data: error.data.map(raw),
+                    ..error
+                })
             }
         }
     }

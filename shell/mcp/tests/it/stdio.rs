@@ -171,7 +171,8 @@ async fn an_exit_shows_status_and_error_output() {
     assert_eq!(method, "initialize");
     assert_eq!(status.and_then(|status| status.code()), Some(2));
     assert!(evidence.stderr.ends_with("Error: API_KEY is not set\n"));
-    assert_eq!(evidence.stderr.len(), 8192);
+    // Without the word that was cut in two.
+    assert!((7_168..=8_192).contains(&evidence.stderr.len()));
 }
 
 #[tokio::test]

@@ -67,6 +67,18 @@ impl LiveGuard {
         })
     }
 
+    /// Whether a principal would see what a call is about. Nothing is counted or recorded.
+    #[must_use]
+    pub fn may_see(&self, call: &Call<'_>) -> bool {
+        let shared = &self.shared;
+        let current = shared.current_for(call);
+        let guard = &current.guard;
+        let standing = shared.standing(guard, call, shared.clock.monotonic());
+        shared.asking(guard, call, &standing, |request| {
+            guard.admit(request, call.wanted()).is_ok()
+        })
+    }
+
     /// Whether the state of a session decides what it sees of other things than tools.
     #[must_use]
     pub fn lists_features_by_state(&self) -> bool {

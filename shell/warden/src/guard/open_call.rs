@@ -87,6 +87,12 @@ impl OpenCall {
         self.id
     }
 
+    /// Whether it has a single-use state to itself.
+    #[must_use]
+    pub const fn uses_up_state(&self) -> bool {
+        self.claim.is_some()
+    }
+
     /// How long the decision took.
     #[must_use]
     pub const fn latency(&self) -> Duration {

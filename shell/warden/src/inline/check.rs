@@ -24,8 +24,35 @@ use crate::record::{Recorded, Recording, record};
 use crate::settings::{OnDrift, Trust, WatchSettings};
 use crate::{Observation, UNKNOWN_VERSION};
 
-/// The most variants of one server: what clients say of themselves is theirs to choose.
+/// The most variants of one server with capabilities that the protocol does not know: what clients say of
+/// themselves is theirs to choose.
 const MOST_VARIANTS: usize = 64;
+/// The most variants with capabilities that the protocol knows.
+const MOST_COMMON_VARIANTS: usize = 1_024;
+/// Those capabilities.
+const COMMON: [&str; 15] = [
+    "none",
+    "roots",
+    "roots.listChanged",
+    "sampling",
+    "sampling.context",
+    "sampling.tools",
+    "elicitation",
+    "elicitation.form",
+    "elicitation.url",
+    "tasks",
+    "tasks.list",
+    "tasks.cancel",
+    "tasks.requests",
+    "tasks.requests.sampling.createMessage",
+    "tasks.requests.elicitation.create",
+];
+
+/// Whether a variant has only capabilities that the protocol knows.
+fn is_common(scope: &str) -> bool {
+    let capabilities = scope.split_once(':').map_or("none", |(_, it)| it);
+    capabilities.split(',').all(|it| COMMON.contains(&it))
+}
 /// The most variants that are remembered because they are offered what all are.
 const MOST_PLAIN_VARIANTS: usize = 4_096;
 
@@ -241,12 +268,21 @@ impl Desk {
         let names = || names.iter().map(String::as_str);
         let own = Pins::of_tools(&self.store, key, names())?;
         if !own.known {
+            // Clients with made-up capabilities do not take the place of those with capabilities that the
+            // protocol knows.
+            let is_common = is_common(&key.scope);
+            let most = match is_common {
+                true => MOST_COMMON_VARIANTS,
+                false => MOST_VARIANTS,
+            };
             let servers = self.store.servers()?;
-            let variants = servers.iter().filter(|it| it.key.name == key.name).count();
-            if variants > MOST_VARIANTS {
+            let variants = servers.iter().filter(|it| {
+                it.key.name == key.name && self::is_common(&it.key.scope) == is_common
+            });
+            if variants.count() >= most {
                 return Err(WatchError::TooManyVariants {
                     server: key.name.clone(),
-                    most: MOST_VARIANTS,
+                    most,
                 });
             }
         }

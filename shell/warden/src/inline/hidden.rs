@@ -29,6 +29,20 @@ pub fn strip_hidden(raw: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The strings of a text that is meant to be JSON, decoded as far as they can be.
+pub(super) fn texts(raw: &str) -> Vec<String> {
+    let decode = |string: Range<usize>| {
+        let mut rest = raw.get(string).unwrap_or_default();
+        let mut text = String::with_capacity(rest.len());
+        while let Some((c, length)) = next(rest) {
+            text.push(c);
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        text
+    };
+    strings(raw).map(decode).collect()
+}
+
 /// Where the strings of a JSON text stand, without their quotes.
 fn strings(raw: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = raw.as_bytes();

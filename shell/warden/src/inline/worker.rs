@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, oneshot};
 use toolwarden_drift::shape::ValueKey;
 
 use super::desk::{Desk, Job};
 use super::findings;
 use super::flush::{Kept, KeptSignal, Promised};
+use super::hidden::texts;
 use super::notice::{Figure, Figures, ResultFinding};
 use super::options::InlineOptions;
 use crate::results::Results;
@@ -54,6 +55,9 @@ pub(super) struct Worker {
     /// When an alert about a server, a tool and a rule was raised last.
     told: BTreeMap<(String, String, &'static str), u64>,
 }
+
+/// Kinds of results after which the result proper is still to come.
+const UNFINISHED: [&str; 2] = ["input_required", "task"];
 
 impl Worker {
     pub(super) fn new(
@@ -128,14 +132,20 @@ impl Worker {
 
     fn take(&mut self, observed: &Observed) -> bool {
         let Ok(result) = serde_json::from_str::<Value>(&observed.text) else {
+            // The agent may read what this reader cannot.
+            let texts = json!({"structuredContent": texts(&observed.text)});
+            self.find(observed, &texts);
             return false;
         };
         let kind = result.get("resultType").and_then(Value::as_str);
-        if kind.is_some_and(|kind| kind != "complete") {
+        if kind.is_some_and(|kind| UNFINISHED.contains(&kind)) {
             // A question to the agent is no result.
             return true;
         }
         self.find(observed, &result);
+        if kind.is_some_and(|kind| kind != "complete") {
+            return true;
+        }
         if result.get("isError") == Some(&Value::Bool(true)) {
             // A tool that fails does not return what it returns otherwise.
             return true;

@@ -28,6 +28,8 @@ pub struct SessionLimits {
     pub requests: NonZeroU32,
     /// Resources it is subscribed to.
     pub subscriptions: NonZeroU32,
+    /// The bytes of requests in flight of one principal.
+    pub in_flight_bytes: usize,
     /// The bytes of messages that are kept for an agent that lost its connection.
     pub replay_bytes: usize,
 }
@@ -55,6 +57,7 @@ impl Default for SessionLimits {
         Self {
             requests: count(10_000),
             subscriptions: count(1_000),
+            in_flight_bytes: 256 << 20,
             replay_bytes: 16 << 20,
         }
     }

@@ -10,6 +10,8 @@ pub struct ListenLimits {
     pub connections: NonZeroU32,
     /// The most connections of one address at a time.
     pub per_address: NonZeroU32,
+    /// The most connections of one principal at a time.
+    pub per_principal: NonZeroU32,
     /// The most connections at a time that are not authenticated; a newer one closes the oldest.
     pub unauthenticated: NonZeroU32,
     /// The most of them from one address; a newer one closes the oldest of that address.
@@ -27,6 +29,7 @@ impl Default for ListenLimits {
         Self {
             connections: const { NonZeroU32::new(16_384).unwrap() },
             per_address: const { NonZeroU32::new(8_192).unwrap() },
+            per_principal: const { NonZeroU32::new(4_096).unwrap() },
             unauthenticated: const { NonZeroU32::new(1_024).unwrap() },
             unauthenticated_per_address: const { NonZeroU32::new(512).unwrap() },
             authenticate_within: Duration::from_secs(10),

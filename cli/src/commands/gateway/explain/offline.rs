@@ -54,7 +54,7 @@ fn known(settings: &Settings) -> Result<Vec<(Arc<str>, KnownTools)>, CliError> {
     let mut known = Vec::new();
     for server in &settings.servers {
         let tools = match &store {
-            Some(store) => tools_of(store, server)?,
+            Some(store) => store.snapshot(|store| tools_of(store, server))?,
             None => BTreeMap::new(),
         };
         if tools.is_empty() {

@@ -44,6 +44,13 @@ pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
             }
         }
     }
+    if let Some((blanks, rest)) = behind_blanks(&text) {
+        let message = format!(
+            "keeps text out of sight behind {blanks} blanks (blanks): {}",
+            quote(rest)
+        );
+        notes.add(Weight::Medium, message, None);
+    }
     if let (Some(order), Some(prize)) = (order, prize) {
         let message = format!(
             "gives an order beside something worth stealing (combination): {} and {}",
@@ -53,6 +60,26 @@ pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
         notes.add(Weight::Medium, message, None);
     }
     notes.finish(findings);
+}
+
+/// So many blanks in a row move the rest of a text out of sight. Indented lines of real descriptions have at most
+/// 65.
+const BLANKS: usize = 200;
+
+/// The text behind a run of blanks that is too long to be a layout, and how long the run is.
+fn behind_blanks(text: &str) -> Option<(usize, &str)> {
+    let (mut run, mut seen) = (0, false);
+    for (at, c) in text.char_indices() {
+        if c.is_whitespace() {
+            run += 1;
+        } else {
+            if run >= BLANKS && seen {
+                return text.get(at..).map(|rest| (run, rest));
+            }
+            (run, seen) = (0, true);
+        }
+    }
+    None
 }
 
 /// The ids of all rules, for the test that each has a case.

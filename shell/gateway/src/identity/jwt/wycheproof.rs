@@ -6,7 +6,7 @@ use super::key::{Algorithm, Key};
 
 /// Compares what a key says of a signature with what the vector says. Those that are neither valid nor invalid are
 /// not counted.
-fn agrees(key: &Key, algorithm: Algorithm, vector: Vector<'_>) -> usize {
+fn agrees(key: &Key, algorithm: Algorithm, vector: &Vector<'_>) -> usize {
     let verified = key.verify(algorithm, vector.message, vector.signature);
     match vector.result {
         TestResult::Valid => assert!(verified.is_ok(), "{algorithm:?} {}", vector.id),
@@ -37,7 +37,7 @@ macro_rules! run {
                     signature: &test.sig,
                     result: test.result,
                 };
-                count += agrees(&key, $algorithm, vector);
+                count += agrees(&key, $algorithm, &vector);
             }
         }
         count
@@ -92,7 +92,7 @@ fn signatures_by_shared_secrets() {
                         false => TestResult::Invalid,
                     },
                 };
-                count += agrees(&Key::secret(secret), algorithm, vector);
+                count += agrees(&Key::secret(secret), algorithm, &vector);
             }
         }
     }

@@ -44,7 +44,8 @@ async fn what_does_not_fit_is_refused_in_words() {
         ),
         (
             "/api/v1/explain",
-            "the query lacks `tool`: the name of a tool",
+            "the query lacks `tool`: the name of a tool; others as records name them: `resource:…`, `prompt:…`, \
+             `skill:…` or `method:…`",
         ),
         (
             "/api/v1/explain?tool=",

@@ -1,5 +1,9 @@
 //! One approval, one payment, over MCP.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 use super::{agent_of, at_with, code, echoing, identity, rows, worked};
@@ -96,5 +100,69 @@ async fn a_payment_under_way_keeps_others_out_whatever_becomes_of_it() {
         .iter()
         .filter(|row| row.word() == "decision state_used");
     assert_eq!(denied.count(), 1);
+    gateway.stop().await;
+}
+
+/// A server that pays and then says that it knows no such session.
+async fn forgetful() -> (String, Arc<AtomicUsize>) {
+    let paid = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&paid);
+    let answer = move |body: String| {
+        let count = Arc::clone(&count);
+        async move {
+            let message: Value = serde_json::from_str(&body).unwrap_or_default();
+            let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+            let result = match message["method"].as_str().unwrap_or_default() {
+                "initialize" => {
+                    json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "e", "version": "1"}})
+                }
+                "tools/list" => json!({"tools": [tool("approve"), tool("pay"), tool("tip")]}),
+                "tools/call" if message["params"]["name"] != "approve" => {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    return (StatusCode::NOT_FOUND, HeaderMap::new(), "gone".to_owned());
+                }
+                _ => json!({"content": []}),
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            let mut headers = HeaderMap::new();
+            headers.insert("content-type", "application/json".parse().unwrap());
+            headers.insert("mcp-session-id", "s".parse().unwrap());
+            (StatusCode::OK, headers, answer.to_string())
+        }
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let router = axum::Router::new().fallback(axum::routing::post(answer));
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (url, paid)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_a_server_denies_to_have_read_is_not_sent_again_and_again() {
+    let (url, paid) = forgetful().await;
+    let mut policy = policy();
+    policy["tools"]["tip"] = json!({});
+    let gateway = TestGateway::start(&json!({
+        "servers": {"bank": {"url": url}},
+        "prefix": "never",
+        "identity": identity(&["ada"]),
+        "policy": policy,
+    }))
+    .await;
+    let ada = agent_of(toolwarden_mcp::Era::Handshake, &gateway.url, "ada", &[]).await;
+    let invoice = json!({"invoice": "INV-7", "amount": 12.5});
+    assert!(worked(&ada.call("approve", invoice.clone()).await));
+    assert!(!worked(&ada.call("pay", invoice.clone()).await));
+    assert_eq!(
+        paid.load(Ordering::SeqCst),
+        1,
+        "an approval is for one call"
+    );
+    let answer = ada.call("pay", invoice).await;
+    assert_eq!(code(&answer), Some("state_used"), "{answer}");
+    // Another call is sent to the new session once.
+    assert!(!worked(&ada.call("tip", json!({})).await));
+    assert_eq!(paid.load(Ordering::SeqCst), 3);
     gateway.stop().await;
 }

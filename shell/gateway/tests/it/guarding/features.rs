@@ -661,3 +661,36 @@ async fn explanations_are_of_resources_prompts_and_skills_too() {
     assert_eq!(explain("prompt:other").await["cause"], "unknown");
     gateway.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_read_a_resource_any_more_hears_no_more_of_it() {
+    const TODAY: &str = "orders://today";
+    for servers in ERAS {
+        let server = shop_of(servers);
+        let gateway = TestGateway::start(&json!({
+            "servers": {"shop": super::at_with(&server, json!({}))},
+            "identity": identity(&["ada"]),
+            "policy": {
+                "tools": {},
+                "resources": {TODAY: {"required_permissions": ["orders:read"]}},
+                "principals": {"ada": {"groups": ["*"], "permissions": ["orders:read"]}},
+            },
+        }))
+        .await;
+        let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+        let mut news = ada.listen(None).await;
+        let subscribed = ada.ask("resources/subscribe", json!({"uri": TODAY})).await;
+        assert!(worked(&subscribed), "{subscribed}");
+        server.shop.notify_resource_updated(TODAY);
+        assert_eq!(news.message().await["params"]["uri"], TODAY);
+        let guard = gateway.gateway.guard();
+        guard.revoke_permission("ada", "orders:read").unwrap();
+        server.shop.notify_resource_updated(TODAY);
+        // What comes next is something else.
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        guard.grant_permission("ada", "orders:read").unwrap();
+        let notified = tokio::time::timeout(std::time::Duration::from_millis(300), news.message());
+        assert!(notified.await.is_err(), "{servers:?}");
+        gateway.stop().await;
+    }
+}

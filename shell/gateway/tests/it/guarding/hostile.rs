@@ -96,5 +96,33 @@ async fn nobody_fills_the_memory_with_words_about_themselves() {
     let answer = agent.ask("tools/list", json!({})).await;
     let words = "the name of the session is longer than 256 bytes";
     assert_eq!(answer["error"]["message"], words, "{answer}");
+    let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
+    let info = json!({"name": "a".repeat(20_000), "version": "1"});
+    let many: Vec<String> = (0..1_001).map(|it| format!("g{it}")).collect();
+    for (method, params, words) in [
+        (
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}),
+            "what is said of the client is longer than 16384 bytes",
+        ),
+        (
+            "tools/list",
+            json!({"_meta": {"toolwarden/groups": many}}),
+            "_meta[\"toolwarden/groups\"] has more than 1000 names or 16384 bytes",
+        ),
+        (
+            "resources/subscribe",
+            json!({"uri": format!("orders://{}", "a".repeat(9_000))}),
+            "params.uri is longer than 8192 bytes",
+        ),
+        (
+            "logging/setLevel",
+            json!({"level": "a".repeat(1_000)}),
+            "params.level is none of debug, info, notice, warning, error, critical, alert, emergency",
+        ),
+    ] {
+        let answer = agent.ask(method, params).await;
+        assert_eq!(answer["error"]["message"], words, "{answer}");
+    }
     gateway.stop().await;
 }

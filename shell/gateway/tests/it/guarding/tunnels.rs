@@ -1,10 +1,11 @@
 //! Requests that would reach a server past the gates.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolwarden_mcp::Era;
 
-use super::{ERAS, agent_of, at_with, identity};
-use crate::support::{TestGateway, shop_of};
+use super::{ERAS, agent_of, at_with, identity, worked};
+use crate::support::{Agent, TestGateway, shop_of};
+use crate::transparent::Peer;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_and_references_carry_nothing_past_the_gates() {
@@ -52,4 +53,61 @@ async fn tasks_and_references_carry_nothing_past_the_gates() {
         assert!(text.contains("several addresses"), "{era:?}: {answer}");
         gateway.stop().await;
     }
+}
+
+/// A caller that may use nothing of a server does not reach it, and over a connection that others share no one
+/// speaks for them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_request_for_anything_does_not_reach_shared_servers() {
+    let peer = Peer::new(
+        "desk",
+        json!({
+            "tools": [{"name": "look", "inputSchema": {"type": "object"}}],
+            "greeting": {"handshake": {
+                "instructions": "Only for those inside.",
+                "capabilities": {"tools": {}, "logging": {}},
+            }},
+            "eras": "handshake",
+        }),
+    );
+    let mut entry = peer.entry();
+    entry["sessions"] = json!("shared");
+    let gateway = TestGateway::start(&json!({
+        "servers": {"desk": entry},
+        "identity": identity(&["ada", "eve"]),
+        "policy": {"tools": {}, "principals": {"ada": {"groups": ["*"]}, "eve": {"groups": []}}},
+    }))
+    .await;
+    let opening = |agent: &Agent| agent.opening["instructions"].clone();
+    let ada = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
+    let eve = agent_of(Era::Handshake, &gateway.url, "eve", &[]).await;
+    assert!(worked(&ada.call("desk__look", json!({})).await));
+    assert!(opening(&ada).as_str().unwrap().contains("Only for those"));
+    assert_eq!(opening(&eve), Value::Null);
+    eve.ask("logging/setLevel", json!({"level": "emergency"}))
+        .await;
+    eve.ask("tasks/list", json!({})).await;
+    for agent in [&eve, &ada] {
+        agent
+            .notify("notifications/roots/list_changed", json!({}))
+            .await;
+    }
+    // A request that the server answers after whatever came before.
+    assert!(worked(&ada.call("desk__look", json!({})).await));
+    let log = peer.log();
+    for unheard in [
+        "logging/setLevel",
+        "tasks/list",
+        "notifications/roots/list_changed",
+    ] {
+        assert!(!log.iter().any(|it| it.starts_with(unheard)), "{log:?}");
+    }
+    // The level of the one that wants to hear most counts.
+    ada.ask("logging/setLevel", json!({"level": "info"})).await;
+    assert!(
+        peer.log()
+            .iter()
+            .any(|it| it.starts_with("logging/setLevel"))
+    );
+    gateway.stop().await;
 }

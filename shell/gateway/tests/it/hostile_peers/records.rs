@@ -22,6 +22,7 @@ async fn a_denied_call_of_megabytes_leaves_a_short_record() {
     let before = store_bytes(&gateway);
     let many: Vec<String> = (0..400_000).map(|at| format!("item {at}")).collect();
     let large = "x".repeat(2 << 20);
+    let group = "x".repeat(16_000);
     for (name, arguments) in [
         ("shop__nothing", json!({"many": many})),
         (large.as_str(), json!({})),
@@ -32,7 +33,7 @@ async fn a_denied_call_of_megabytes_leaves_a_short_record() {
     let params = json!({
         "name": "shop__nothing",
         "arguments": {},
-        "_meta": {"toolwarden/groups": [large], "toolwarden/state": large},
+        "_meta": {"toolwarden/groups": [group], "toolwarden/state": large},
     });
     agent.ask("tools/call", params).await;
     let rows = rows(&gateway.gateway);

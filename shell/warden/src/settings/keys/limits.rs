@@ -58,6 +58,12 @@ pub(in super::super) static SESSIONS: Table = Table::new(
         )
         .default("1000"),
         field(
+            "in_flight",
+            Kind::Size,
+            "The size of all requests of one principal in flight, those below 16 KiB aside; further ones are refused.",
+        )
+        .default("\"256MiB\""),
+        field(
             "replay",
             Kind::Size,
             "The size of the messages one conversation can read again after it lost a connection; the oldest \

@@ -154,6 +154,7 @@ pub(super) static LIMITS: Table = Table::new(
         )
         .default("16384"),
         field("per_address", Kind::Count, "The most connections of one address at a time.").default("8192"),
+        field("per_principal", Kind::Count, "The most connections of one principal at a time, and half of all at most; over others it is answered with 503.").default("4096"),
         field(
             "unauthenticated",
             Kind::Count,

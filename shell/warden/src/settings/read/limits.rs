@@ -57,8 +57,14 @@ impl Reading<'_> {
                 *count = self.count(at).unwrap_or(*count);
             }
         }
-        if let Some(at) = section.said("replay") {
-            limits.replay_bytes = self.size(at).unwrap_or(limits.replay_bytes);
+        let sizes = [
+            ("in_flight", &mut limits.in_flight_bytes),
+            ("replay", &mut limits.replay_bytes),
+        ];
+        for (key, size) in sizes {
+            if let Some(at) = section.said(key) {
+                *size = self.size(at).unwrap_or(*size);
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ impl Reading<'_> {
         for (key, limit) in [
             ("connections", &mut limits.connections),
             ("per_address", &mut limits.per_address),
+            ("per_principal", &mut limits.per_principal),
             ("unauthenticated", &mut limits.unauthenticated),
             (
                 "unauthenticated_per_address",

@@ -38,7 +38,7 @@ policy: {tools: {}}
     github["watch"] = json!({"every": "1m"});
     let expected = json!({
         "listen": {"address": "127.0.0.1:***", "max_body": "8MiB", "max_batch": 100, "limits": {
-            "connections": 16384, "per_address": 8192, "unauthenticated": 1024,
+            "connections": 16384, "per_address": 8192, "per_principal": 4096, "unauthenticated": 1024,
             "unauthenticated_per_address": 512, "authenticate_within": "10s", "idle": "2m", "body_within": "30s",
         }},
         "store": "toolwarden.db",
@@ -72,7 +72,7 @@ policy: {tools: {}}
         "timeouts": {"connect": "10s", "start": "60s", "request": "60s", "idle": "5m", "list": "10s"},
         "alerts": {"a": {"slack": "https://hooks.slack.com/***", "severity": "low"}},
         "misuse": {"escalations": 5, "foreign_sessions": 3, "denials": 30, "new_groups_after": 20, "window": "10m", "every": "1h"},
-        "sessions": {"idle": "30m", "max_requests": 10_000, "max_subscriptions": 1_000, "replay": "16MiB"},
+        "sessions": {"idle": "30m", "max_requests": 10_000, "max_subscriptions": 1_000, "in_flight": "256MiB", "replay": "16MiB"},
         "drain": "10s",
     });
     let masked = load(text).unwrap().masked();

@@ -318,6 +318,7 @@ fn every_key_is_read() {
             limits: ListenLimits {
                 connections: number(100),
                 per_address: number(50),
+                per_principal: number(30),
                 unauthenticated: number(20),
                 unauthenticated_per_address: number(10),
                 authenticate_within: seconds(3),
@@ -353,6 +354,7 @@ fn every_key_is_read() {
         session_limits: SessionLimits {
             requests: number(8),
             subscriptions: number(9),
+            in_flight_bytes: 2 << 20,
             replay_bytes: 1 << 20,
         },
         drain: seconds(3),

@@ -519,3 +519,62 @@ fn what_waits_is_told_with_place_class_and_witness() {
         );
     });
 }
+
+#[test]
+fn a_server_that_always_changes_does_not_fill_the_store() {
+    run(async {
+        let gate = Gate::new();
+        gate.check(&[tool("send", "Sends.")]).await;
+        for round in 0..300 {
+            gate.check(&[tool("send", &format!("Sends it for the {round}. time."))])
+                .await;
+        }
+        let store = rusqlite::Connection::open(gate.store()).unwrap();
+        let count = |query: &str| -> i64 { store.query_row(query, [], |row| row.get(0)).unwrap() };
+        assert_eq!(
+            count("SELECT count(*) FROM definition"),
+            2,
+            "pinned and seen last"
+        );
+        assert_eq!(count("SELECT count(*) FROM alert WHERE status = 'open'"), 1);
+        assert_eq!(count("SELECT count(*) FROM alert"), 201);
+        // What was seen last can still be approved.
+        let selection = Selection {
+            all: true,
+            ..Selection::default()
+        };
+        let approving = Approving {
+            selection,
+            by: "ada".to_owned(),
+            ..Approving::default()
+        };
+        assert_eq!(gate.watch.approve(approving).await.unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn clients_with_made_up_capabilities_do_not_shut_others_out() {
+    run(async {
+        let gate = Gate::new();
+        gate.check(&[tool("send", "Sends.")]).await;
+        let of_variant = async |variant: &str| {
+            let seen = SeenList {
+                variant: Some(variant.into()),
+                ..gate.seen(&[tool("ask", "Asks.")])
+            };
+            gate.watch.check(seen).await
+        };
+        for number in 0..64 {
+            let made_up = format!("client:experimental.y{number}");
+            assert!(of_variant(&made_up).await.is_ok(), "{number}");
+        }
+        let one_more = of_variant("client:experimental.y64").await;
+        assert!(
+            matches!(one_more, Err(WatchError::TooManyVariants { .. })),
+            "{one_more:?}"
+        );
+        for common in ["client:none", "client:roots.listChanged,sampling"] {
+            assert!(of_variant(common).await.is_ok(), "{common}");
+        }
+    });
+}

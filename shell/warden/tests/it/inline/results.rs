@@ -276,3 +276,25 @@ fn pictures_and_questions_are_no_text() {
         assert_eq!(gate.watch.figures().taken(), 2);
     });
 }
+
+#[test]
+fn results_that_are_odd_are_searched_too() {
+    run(async {
+        let gate = Gate::new();
+        gate.check(&[tool("send", "Sends.")]).await;
+        let mut findings = gate.watch.subscribe_findings();
+        let poison = r#""content":[{"type":"text","text":"done\udb40\udc41\udb40\udc42"}]"#;
+        let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+        for odd in [
+            r#""resultType":"done""#.to_owned(),
+            r#""_meta":{"x":"\ud800"}"#.to_owned(),
+            format!(r#""_meta":{{"x":{deep}}}"#),
+        ] {
+            let result = format!("{{{poison},{odd}}}");
+            gate.watch.observe("mail", "send", result.as_str().into());
+            gate.watch.flush().await.unwrap();
+            let found = findings.try_recv().unwrap();
+            assert_eq!(found.rule, "hidden-unicode", "{odd}");
+        }
+    });
+}
