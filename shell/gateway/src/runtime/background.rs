@@ -162,6 +162,6 @@ fn notice_of_alert(raised: &RaisedNotice) -> Notice {
     }
 }
 
-fn upgrade(shared: &Weak<Shared>) -> Option<Gateway> {
+pub(super) fn upgrade(shared: &Weak<Shared>) -> Option<Gateway> {
     shared.upgrade().map(|shared| Gateway { shared })
 }

@@ -1,6 +1,7 @@
 //! Tells people of servers that are gone, and of those that are back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -9,26 +10,40 @@ use toolwarden_drift::Severity;
 use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
-use crate::upstream::{Health, UpstreamStatus};
+use crate::upstream::{Health, Upstream, UpstreamStatus};
+
+use super::background::upgrade;
 
 /// How long people are left alone about a server that comes and goes.
 const QUIET: Duration = Duration::from_secs(600);
 
 pub(super) fn tell(gateway: &Gateway, notifier: Notifier) {
     let mut news = gateway.subscribe_health();
+    let shared = Arc::downgrade(&gateway.shared);
     tokio::spawn(async move {
         let mut told = Told::default();
+        let mut look = |upstream: &Upstream| {
+            let notice = told.notice(upstream.name(), &upstream.status(), Instant::now());
+            if let Some(notice) = notice {
+                // One that finds no room is counted.
+                let _queued = notifier.send(notice);
+            }
+        };
         loop {
-            match news.recv().await {
-                Ok(upstream) => {
-                    let notice = told.notice(upstream.name(), &upstream.status(), Instant::now());
-                    if let Some(notice) = notice {
-                        // One that finds no room is counted.
-                        let _queued = notifier.send(notice);
-                    }
+            // At first, and where news were missed: a server may have failed before anyone listened.
+            let Some(gateway) = upgrade(&shared) else {
+                return;
+            };
+            for shelf in gateway.shelves().iter() {
+                look(&shelf.upstream);
+            }
+            drop(gateway);
+            loop {
+                match news.recv().await {
+                    Ok(upstream) => look(&upstream),
+                    Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return,
                 }
-                Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return,
             }
         }
     });

@@ -40,7 +40,7 @@ async fn people_are_told_of_servers_that_are_gone_and_back() {
         "server nobody cannot be used until somebody changes something",
     );
     until("people know of the one that cannot start", || {
-        told("nobody").last() == Some(&failed)
+        told("nobody") == [failed.clone()]
     })
     .await;
 
