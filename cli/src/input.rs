@@ -14,6 +14,7 @@ use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf
 
 use crate::args::InputArgs;
 use crate::error::CliError;
+use crate::report::FindingOrigin;
 
 /// One tool read from an input, with where it stands.
 pub(crate) struct ReadTool<'t> {
@@ -36,12 +37,22 @@ pub(crate) struct Place<'t> {
 pub(crate) struct KeptPlace {
     pub(crate) file: String,
     pub(crate) pointer: Pointer,
+    pub(crate) origin: FindingOrigin,
     text: String,
     start: Position,
     within: Pointer,
 }
 
 impl KeptPlace {
+    /// A line of a file that stands for the definition.
+    pub(crate) fn at_line(file: &str, line: usize) -> Self {
+        Self {
+            origin: FindingOrigin::File,
+            start: Position { line, column: 1 },
+            ..Self::of_text(file, "")
+        }
+    }
+
     /// The text the definition stands in.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -52,6 +63,7 @@ impl KeptPlace {
         Self {
             file: file.to_owned(),
             pointer: Pointer::root(),
+            origin: FindingOrigin::Elsewhere,
             text: text.to_owned(),
             start: Position { line: 1, column: 1 },
             within: Pointer::root(),
@@ -136,6 +148,12 @@ impl Place<'_> {
             .unwrap_or_default();
         KeptPlace {
             file: self.file.display().to_string(),
+            // What comes over standard input stands in no file.
+            origin: if self.file == Path::new("-") {
+                FindingOrigin::Elsewhere
+            } else {
+                FindingOrigin::File
+            },
             text: self.item.text.to_owned(),
             start: self.in_file(Position { line: 1, column: 1 }),
             within: Pointer::from(within),

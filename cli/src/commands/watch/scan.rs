@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
+use toolwarden_drift::text::{Detector, Finding, Named, Weight, scan, scan_together};
 
 use super::seen::{Seen, Strays};
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Verdict, print};
-use crate::report::{self, Check, Level, Report};
+use crate::report::{self, About, Check, Level, Report};
 use crate::style;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
@@ -64,6 +64,29 @@ fn findings(seen: &[Seen]) -> BTreeMap<usize, Vec<Finding>> {
     found
 }
 
+/// What a detector is about.
+const fn about(detector: Detector) -> About {
+    let finds = match detector {
+        Detector::HiddenUnicode => {
+            "The text has characters that a model reads and a person does not see."
+        }
+        Detector::BidiControl => {
+            "The text has characters that show it in another order than it is read."
+        }
+        Detector::TerminalEscape => "The text has control characters that a terminal obeys.",
+        Detector::ConfusableName => "A name is written with letters that pass for others.",
+        Detector::CollidingName => "A name is, or passes for, the name of another tool.",
+        Detector::CrossServerReference => "The text names a tool of another server.",
+        Detector::Injection => "The text instructs the model.",
+        Detector::AnnotationContradiction => "Annotations contradict the name or the arguments.",
+    };
+    About {
+        id: detector.as_str(),
+        finds,
+        help: "Have a person read the definition before a model does.",
+    }
+}
+
 fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -> Report {
     let mut rows = Vec::new();
     let mut rejected = 0;
@@ -91,6 +114,16 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
                 column: position.column,
                 pointer: tool.place.pointer.join(&finding.pointer).to_string(),
                 fixable: false,
+                detail: report::Detail {
+                    origin: tool.place.origin,
+                    about: Some(about(finding.detector)),
+                    fingerprint: Some(report::fingerprint([
+                        finding.detector.as_str(),
+                        &tool.tool.name,
+                        finding.pointer.as_str(),
+                        &finding.message,
+                    ])),
+                },
             });
         }
     }
