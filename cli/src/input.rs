@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolwarden_canon::{
     Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
@@ -38,7 +39,7 @@ pub(crate) struct KeptPlace {
     pub(crate) file: String,
     pub(crate) pointer: Pointer,
     pub(crate) origin: FindingOrigin,
-    text: String,
+    text: Arc<str>,
     start: Position,
     within: Pointer,
 }
@@ -64,7 +65,7 @@ impl KeptPlace {
             file: file.to_owned(),
             pointer: Pointer::root(),
             origin: FindingOrigin::Elsewhere,
-            text: text.to_owned(),
+            text: text.into(),
             start: Position { line: 1, column: 1 },
             within: Pointer::root(),
         }
@@ -72,6 +73,10 @@ impl KeptPlace {
 
     /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
     pub(crate) fn positions<'p>(&self, parts: impl Iterator<Item = &'p Pointer>) -> Vec<Position> {
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return Vec::new();
+        }
         let positions = Positions::of(&self.text);
         let nearest = parts.map(|part| positions.nearest(&self.within.join(part)));
         nearest
@@ -90,6 +95,8 @@ struct Document<'t> {
     /// The last offset a position was asked for, and that position. Items come in order, so each
     /// stretch of the text is looked through once.
     reached: Cell<(usize, Position)>,
+    /// The text of the last item that was kept, and where it starts.
+    shared: Cell<Option<(usize, Arc<str>)>>,
 }
 
 impl<'t> Document<'t> {
@@ -100,6 +107,7 @@ impl<'t> Document<'t> {
             lines_before,
             is_line,
             reached: Cell::new((0, start)),
+            shared: Cell::new(None),
         }
     }
 
@@ -154,11 +162,28 @@ impl Place<'_> {
             } else {
                 FindingOrigin::File
             },
-            text: self.item.text.to_owned(),
+            text: self.text_of(found),
             start: self.in_file(Position { line: 1, column: 1 }),
             within: Pointer::from(within),
             pointer: found.pointer.clone(),
         }
+    }
+
+    /// The text of the item, shared with the definition if that is all of it, and with the other tools of
+    /// the item if not.
+    fn text_of(&self, found: &CanonicalizedTool) -> Arc<str> {
+        if let Some(definition) = &found.tool.definition
+            && definition.text() == self.item.text
+        {
+            return definition.shared();
+        }
+        let start = self.offset();
+        let known = self.document.shared.take();
+        let known = known.filter(|(at, text)| *at == start && text.len() == self.item.text.len());
+        let text = known.map_or_else(|| self.item.text.into(), |(_, text)| text);
+        let shared = Some((start, Arc::clone(&text)));
+        self.document.shared.set(shared);
+        text
     }
 
     /// The file, and the line where it is one of many.
@@ -170,10 +195,13 @@ impl Place<'_> {
         }
     }
 
+    /// Where the item starts in the document.
+    fn offset(&self) -> usize {
+        (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
+    }
+
     fn in_file(&self, position: Position) -> Position {
-        let offset =
-            (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize);
-        let position = self.document.position(offset).beyond(position);
+        let position = self.document.position(self.offset()).beyond(position);
         Position {
             line: self.document.lines_before + position.line,
             ..position
@@ -376,6 +404,9 @@ impl Reader {
     }
 }
 
+/// The most room that is taken for a line before it is read.
+const MAX_RESERVED: u64 = 1 << 28;
+
 /// Reads an input as JSON Lines while its lines are documents, else as one text.
 ///
 /// `see` gets a text, the number of lines before it, and whether it is all there is.
@@ -389,6 +420,10 @@ fn read_input(
     };
     let mut reader = Reader::open(file).map_err(failed)?;
     let mut line = Vec::new();
+    // A document on one line would be copied each time the buffer doubles. Room that is not used takes no
+    // memory, and without it reading is only slower.
+    let size = std::fs::metadata(file).map_or(0, |it| it.len());
+    let _slower = line.try_reserve_exact(usize::try_from(size.min(MAX_RESERVED)).unwrap_or(0));
     let mut lines_before = 0;
     let mut first = true;
     loop {

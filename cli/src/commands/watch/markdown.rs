@@ -76,7 +76,7 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> String {
         row(
             comparison,
             tool,
-            Row {
+            &Row {
                 class: tool.class(),
                 change,
                 before: None,
@@ -108,7 +108,7 @@ fn changes(comparison: &Comparison<'_>, tool: &ToolDrift, drift: &Drift) -> Stri
         row(
             comparison,
             tool,
-            Row {
+            &Row {
                 class: change.class,
                 change: &change.message,
                 before: change.before.as_ref(),
@@ -144,7 +144,7 @@ struct Row<'r> {
     at: &'r Pointer,
 }
 
-fn row(comparison: &Comparison<'_>, tool: &ToolDrift, row: Row<'_>) -> String {
+fn row(comparison: &Comparison<'_>, tool: &ToolDrift, row: &Row<'_>) -> String {
     let place = comparison.place(tool).map(|place| {
         let position = place.positions(std::iter::once(row.at));
         let line = position.first().map_or(1, |position| position.line);

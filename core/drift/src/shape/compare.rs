@@ -215,10 +215,8 @@ impl Survey {
             .children
             .iter()
             .any(|it| it.is_member() && it.full >= before);
-        let children = pair.baseline.children.iter().chain(&pair.window.children);
-        let complete = children.fold(true, |complete, it| {
-            complete && it.rank < self.horizons.structure
-        });
+        let mut children = pair.baseline.children.iter().chain(&pair.window.children);
+        let complete = children.all(|it| it.rank < self.horizons.structure);
         let disjoint = !new.is_empty() && !new.iter().any(|name| gone.contains(name));
         let replaced = is_object && complete && disjoint && before >= enough && now > 0;
         // What fails once in a while fails in many ways.
