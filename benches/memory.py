@@ -1,5 +1,6 @@
-"""Peak memory of the command on a file of 100,000 definitions."""
+"""Peak memory of the command on a file of 100,000 definitions, and of watch on a list of 50 MB."""
 
+import json
 import multiprocessing
 import os
 import pathlib
@@ -10,6 +11,7 @@ import time
 from corpus import BINARY, definitions
 
 COUNT = 100_000
+LIST_BYTES = 50_000_000
 
 
 def write_inputs(folder):
@@ -19,6 +21,42 @@ def write_inputs(folder):
     pathlib.Path(folder, "100,000 in an array").write_text("[" + ",\n".join(mixed) + "]")
     pathlib.Path(folder, "100,000 lines").write_text("\n".join(mixed))
     pathlib.Path(folder, "10,000 lines").write_text("\n".join(mixed[: COUNT // 10]))
+
+
+def write_list(path):
+    """Writes one MCP list of about 50 MB, each tool with a name of its own."""
+    tools = [json.loads(text) for text in definitions()]
+    tools = [tool for tool in tools if isinstance(tool.get("inputSchema"), dict)]
+    texts, size = [], 0
+    while size < LIST_BYTES:
+        tool = dict(tools[len(texts) * 7919 % len(tools)])
+        tool["name"] = f"{tool.get('name')}_{len(texts)}"
+        texts.append(json.dumps(tool, separators=(",", ":"), ensure_ascii=False))
+        size += len(texts[-1].encode()) + 1
+    pathlib.Path(path).write_text('{"tools":[' + ",".join(texts) + "]}")
+
+
+def in_a_process(target, argument):
+    """Calls a function in a process of its own."""
+    process = multiprocessing.get_context("spawn").Process(target=target, args=(argument,))
+    process.start()
+    process.join()
+
+
+def watch_rows():
+    """Prints what `watch lock` and `watch scan` take for a long list, as shares of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "tools.json")
+        in_a_process(write_list, str(path))
+        size = path.stat().st_size
+        print("\n| command | file, MB | peak, MB | peak / file | s |\n|---|---|---|---|---|")
+        lock = str(pathlib.Path(folder, "toolwarden.lock"))
+        for words in (["lock", "--output", lock], ["scan"]):
+            memory, seconds = peak(["watch", *words, str(path)])
+            print(
+                f"| watch {words[0]} | {size / 1e6:.0f} | {memory / 1e6:.0f} | {memory / size:.2f} "
+                f"| {seconds:.1f} |"
+            )
 
 
 def peak(arguments):
@@ -34,9 +72,7 @@ def peak(arguments):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        writer = multiprocessing.get_context("spawn").Process(target=write_inputs, args=(folder,))
-        writer.start()
-        writer.join()
+        in_a_process(write_inputs, folder)
         print("| command | input | file, MB | peak, MB | peak / file | MB/s |\n|---|---|---|---|---|---|")
         for words in (["canonicalize"], ["emit", "--target", "openai"]):
             for path in sorted(pathlib.Path(folder).iterdir()):
@@ -46,6 +82,7 @@ def main():
                     f"| {' '.join(words)} | {path.name} | {size / 1e6:.0f} | {memory / 1e6:.0f} "
                     f"| {memory / size:.2f} | {size / 1e6 / seconds:.0f} |"
                 )
+    watch_rows()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolwarden_canon::{
     Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
@@ -14,6 +15,7 @@ use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf
 
 use crate::args::InputArgs;
 use crate::error::CliError;
+use crate::report::FindingOrigin;
 
 /// One tool read from an input, with where it stands.
 pub(crate) struct ReadTool<'t> {
@@ -36,12 +38,22 @@ pub(crate) struct Place<'t> {
 pub(crate) struct KeptPlace {
     pub(crate) file: String,
     pub(crate) pointer: Pointer,
-    text: String,
+    pub(crate) origin: FindingOrigin,
+    text: Arc<str>,
     start: Position,
     within: Pointer,
 }
 
 impl KeptPlace {
+    /// A line of a file that stands for the definition.
+    pub(crate) fn at_line(file: &str, line: usize) -> Self {
+        Self {
+            origin: FindingOrigin::File,
+            start: Position { line, column: 1 },
+            ..Self::of_text(file, "")
+        }
+    }
+
     /// The text the definition stands in.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -52,7 +64,8 @@ impl KeptPlace {
         Self {
             file: file.to_owned(),
             pointer: Pointer::root(),
-            text: text.to_owned(),
+            origin: FindingOrigin::Elsewhere,
+            text: text.into(),
             start: Position { line: 1, column: 1 },
             within: Pointer::root(),
         }
@@ -60,6 +73,10 @@ impl KeptPlace {
 
     /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
     pub(crate) fn positions<'p>(&self, parts: impl Iterator<Item = &'p Pointer>) -> Vec<Position> {
+        let mut parts = parts.peekable();
+        if parts.peek().is_none() {
+            return Vec::new();
+        }
         let positions = Positions::of(&self.text);
         let nearest = parts.map(|part| positions.nearest(&self.within.join(part)));
         nearest
@@ -78,6 +95,8 @@ struct Document<'t> {
     /// The last offset a position was asked for, and that position. Items come in order, so each
     /// stretch of the text is looked through once.
     reached: Cell<(usize, Position)>,
+    /// The text of the last item that was kept, and where it starts.
+    shared: Cell<Option<(usize, Arc<str>)>>,
 }
 
 impl<'t> Document<'t> {
@@ -88,6 +107,7 @@ impl<'t> Document<'t> {
             lines_before,
             is_line,
             reached: Cell::new((0, start)),
+            shared: Cell::new(None),
         }
     }
 
@@ -136,11 +156,34 @@ impl Place<'_> {
             .unwrap_or_default();
         KeptPlace {
             file: self.file.display().to_string(),
-            text: self.item.text.to_owned(),
+            // What comes over standard input stands in no file.
+            origin: if self.file == Path::new("-") {
+                FindingOrigin::Elsewhere
+            } else {
+                FindingOrigin::File
+            },
+            text: self.text_of(found),
             start: self.in_file(Position { line: 1, column: 1 }),
             within: Pointer::from(within),
             pointer: found.pointer.clone(),
         }
+    }
+
+    /// The text of the item, shared with the definition if that is all of it, and with the other tools of
+    /// the item if not.
+    fn text_of(&self, found: &CanonicalizedTool) -> Arc<str> {
+        if let Some(definition) = &found.tool.definition
+            && definition.text() == self.item.text
+        {
+            return definition.shared();
+        }
+        let start = self.offset();
+        let known = self.document.shared.take();
+        let known = known.filter(|(at, text)| *at == start && text.len() == self.item.text.len());
+        let text = known.map_or_else(|| self.item.text.into(), |(_, text)| text);
+        let shared = Some((start, Arc::clone(&text)));
+        self.document.shared.set(shared);
+        text
     }
 
     /// The file, and the line where it is one of many.
@@ -152,10 +195,13 @@ impl Place<'_> {
         }
     }
 
+    /// Where the item starts in the document.
+    fn offset(&self) -> usize {
+        (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize)
+    }
+
     fn in_file(&self, position: Position) -> Position {
-        let offset =
-            (self.item.text.as_ptr() as usize).saturating_sub(self.document.text.as_ptr() as usize);
-        let position = self.document.position(offset).beyond(position);
+        let position = self.document.position(self.offset()).beyond(position);
         Position {
             line: self.document.lines_before + position.line,
             ..position
@@ -358,6 +404,9 @@ impl Reader {
     }
 }
 
+/// The most room that is taken for a line before it is read.
+const MAX_RESERVED: u64 = 1 << 28;
+
 /// Reads an input as JSON Lines while its lines are documents, else as one text.
 ///
 /// `see` gets a text, the number of lines before it, and whether it is all there is.
@@ -371,6 +420,10 @@ fn read_input(
     };
     let mut reader = Reader::open(file).map_err(failed)?;
     let mut line = Vec::new();
+    // A document on one line would be copied each time the buffer doubles. Room that is not used takes no
+    // memory, and without it reading is only slower.
+    let size = std::fs::metadata(file).map_or(0, |it| it.len());
+    let _slower = line.try_reserve_exact(usize::try_from(size.min(MAX_RESERVED)).unwrap_or(0));
     let mut lines_before = 0;
     let mut first = true;
     loop {

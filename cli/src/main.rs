@@ -11,9 +11,6 @@ mod style;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::Cli;
 use crate::error::CliError;
 use crate::output::Verdict;
 
@@ -22,7 +19,7 @@ use crate::output::Verdict;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(args::with_alias(std::env::args_os()));
+    let cli = args::parse(std::env::args_os());
     cli.color.apply();
     let exit_zero = cli.exit_zero;
     match commands::run(cli) {

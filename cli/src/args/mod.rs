@@ -17,7 +17,7 @@ use toolwarden_model::{Family, Format};
 
 use crate::error::CliError;
 
-pub(crate) use alias::with_alias;
+pub(crate) use alias::{ALIASES, is_toolwatch, parse};
 pub(crate) use audit::*;
 pub(crate) use canon::*;
 pub(crate) use gateway::*;
@@ -272,6 +272,17 @@ Examples:
         shell: clap_complete::Shell,
     },
 
+    /// Link the names of the programs this one replaces to it
+    ///
+    /// Makes links called `toolwatch`, `toolcanon`, `tooldrift`, `aumai-toolwatch` and
+    /// `aumai-toolcanon` in a directory. Called by one of these names, toolwarden takes the
+    /// arguments and writes the output of that program.
+    #[command(after_help = "\
+Examples:
+  toolwarden install-aliases ~/.local/bin
+  toolwarden install-aliases --force ~/.local/bin")]
+    InstallAliases(InstallAliasesArgs),
+
     /// The process that ends started programs when this one is killed
     #[command(name = "__reaper", hide = true)]
     Reaper,
@@ -279,6 +290,17 @@ Examples:
     /// The shop of the demo on standard streams
     #[command(name = "__demo-server", hide = true)]
     DemoServer(DemoServerArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstallAliasesArgs {
+    /// The directory for the links, best one of PATH
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Replace files and links of these names
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Where definitions come from.

@@ -162,6 +162,13 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) frozen: bool,
 
+    /// Compare results exactly: few of them, the same for the same calls every time
+    ///
+    /// Without it, results are samples: what differs by chance is not drift, and too few of them are
+    /// reported as not measured.
+    #[arg(long)]
+    pub(crate) fixtures: bool,
+
     /// Exit with 1 on drift of this class; several with commas or by repeating
     ///
     /// [default: breaking, trust, unknown, new; with --compat any]

@@ -37,7 +37,8 @@ Examples:
   toolwarden watch check --frozen --format github tools.json
   toolwarden watch check --lock toolwarden.lock --mcp-command 'npx -y @playwright/mcp'
   toolwarden watch check --config .mcp.json
-  toolwarden watch check tools.json --responses results.jsonl --fail-on any")]
+  toolwarden watch check tools.json --responses results.jsonl --fail-on any
+  toolwarden watch check tools.json --responses fixtures/ --fixtures")]
     Check(CheckArgs),
 
     /// Approve drift: what was seen last is what tools are held to from now on

@@ -1,3 +1,4 @@
+mod aliases;
 mod audit;
 mod canon;
 mod gateway;
@@ -36,6 +37,7 @@ pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
         Command::Config(command) => gateway::config(&command),
         Command::Alerts(command) => gateway::alerts(&command),
         Command::Key(command) => gateway::key(&command),
+        Command::InstallAliases(args) => aliases::install(&args),
         Command::Reaper => Ok(gateway::reaper()),
         Command::DemoServer(args) => gateway::demo_server(&args),
         Command::Completions { shell } => {

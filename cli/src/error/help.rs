@@ -92,6 +92,8 @@ impl CliError {
             Self::HeaderForMany => Some(
                 "what one server may read is not for others: write them into a file for --config",
             ),
+            Self::AliasTaken { .. } => Some("--force replaces it"),
+            Self::NoFixtures => Some("give --responses or --calls too"),
             Self::NobodyToCall => Some("give --mcp-command, --mcp-url or --config too"),
             Self::Approve(ApproveError::NotWaiting { .. }) => {
                 Some("`toolwarden watch approve` shows what waits")

@@ -91,6 +91,10 @@ pub(crate) enum CliError {
     DoubledTool { name: String, server: String },
     #[error("--calls are made of a live server")]
     NobodyToCall,
+    #[error("{} is not a link to this program", path.display())]
+    AliasTaken { path: PathBuf },
+    #[error("--fixtures needs results to compare")]
+    NoFixtures,
     #[error("server `{server}` was not asked")]
     Unasked { server: String },
     #[error("a header is for one --mcp-url")]
@@ -194,6 +198,8 @@ impl CliError {
             | Self::SameTool { .. }
             | Self::DoubledTool { .. }
             | Self::NobodyToCall
+            | Self::NoFixtures
+            | Self::AliasTaken { .. }
             | Self::NotPinned { .. }
             | Self::NoShape { .. }
             | Self::NothingPinned { .. }

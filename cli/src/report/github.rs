@@ -1,4 +1,4 @@
-use super::{Level, Report};
+use super::{FindingOrigin, Level, Report};
 
 pub(super) fn render(report: &Report) -> String {
     let mut text = String::new();
@@ -7,11 +7,18 @@ pub(super) fn render(report: &Report) -> String {
             Level::Note => "notice",
             level => level.word(),
         };
+        // Without a file an annotation belongs to the run.
+        let place = match finding.detail.origin {
+            FindingOrigin::File => format!(
+                "file={},line={},col={},",
+                property(&finding.file),
+                finding.line,
+                finding.column
+            ),
+            FindingOrigin::Elsewhere => String::new(),
+        };
         text.push_str(&format!(
-            "::{command} file={},line={},col={},title={}::{}\n",
-            property(&finding.file),
-            finding.line,
-            finding.column,
+            "::{command} {place}title={}::{}\n",
             property(&format!("{} {}", finding.check, finding.rule)),
             data(&format!(
                 "{}: {} (at {})",

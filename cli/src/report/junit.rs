@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use toolwarden_drift::text::is_unprintable;
 
-use super::Report;
+use super::{NOT_MEASURED, Report};
 use crate::ci_escape::in_xml;
 
 pub(super) fn render(report: &Report) -> String {
@@ -44,16 +44,20 @@ pub(super) fn render(report: &Report) -> String {
                 escape(tool)
             ));
             let lines: Vec<String> = of(tool)
-                .map(|it| {
-                    format!(
-                        "{}:{}:{}: {} (at {})",
-                        it.file, it.line, it.column, it.message, it.pointer
-                    )
-                })
+                .map(|it| format!("{}: {} (at {})", it.place(), it.message, it.pointer))
                 .collect();
-            match lines.first() {
-                None => text.push_str("/>\n"),
-                Some(first) => text.push_str(&format!(
+            let skipped = || {
+                let findings = report.findings.iter();
+                let mut skipped = findings.filter(|it| it.check == check.name && it.tool == tool);
+                skipped.find(|it| it.rule == NOT_MEASURED)
+            };
+            match (lines.first(), skipped()) {
+                (None, None) => text.push_str("/>\n"),
+                (None, Some(finding)) => text.push_str(&format!(
+                    ">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+                    escape(&finding.message)
+                )),
+                (Some(first), _) => text.push_str(&format!(
                     ">\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
                     escape(first),
                     escape(&lines.join("\n"))

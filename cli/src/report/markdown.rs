@@ -16,10 +16,8 @@ pub(super) fn render(report: &Report) -> String {
     text.push_str("\n| place | level | rule | tool | finding | fix |\n|---|---|---|---|---|---|\n");
     for finding in &report.findings {
         text.push_str(&format!(
-            "| {}:{}:{} | {} | {} {} | {} | {} (at {}) | {} |\n",
-            cell(&finding.file),
-            finding.line,
-            finding.column,
+            "| {} | {} | {} {} | {} | {} (at {}) | {} |\n",
+            cell(&finding.place()),
             finding.level.word(),
             finding.check,
             finding.rule,
@@ -33,7 +31,7 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 /// Text that stays in its cell and is not taken for markup.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
     for c in visible(text).chars() {
         if matches!(

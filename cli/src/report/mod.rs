@@ -3,13 +3,17 @@
 mod github;
 mod json;
 mod junit;
-mod markdown;
+pub(crate) mod markdown;
 mod sarif;
 mod text;
 
 use serde::Serialize;
+use toolwarden_model::Fingerprint;
 
 use crate::args::ReportFormat;
+
+/// The rule of a finding that says that something could not be checked.
+pub(crate) const NOT_MEASURED: &str = "not-measured";
 
 /// What a check has found.
 #[derive(Debug, Serialize)]
@@ -63,6 +67,46 @@ pub(crate) struct Finding {
     pub(crate) column: usize,
     pub(crate) pointer: String,
     pub(crate) fixable: bool,
+    #[serde(skip)]
+    pub(crate) detail: Detail,
+}
+
+/// What only some formats say of a finding.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Detail {
+    pub(crate) origin: FindingOrigin,
+    /// What the rule is about.
+    pub(crate) about: Option<About>,
+    /// What stays the same when the finding is made again, though lines have moved.
+    pub(crate) fingerprint: Option<String>,
+}
+
+/// What the `file` of a finding is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FindingOrigin {
+    /// A file, with a line that can be shown.
+    #[default]
+    File,
+    /// The name of a server or of a pinned version: there is no file to point to.
+    Elsewhere,
+}
+
+/// A rule, for whoever reads a finding of it for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    /// The rule's name in SARIF, after the name of the check.
+    pub(crate) id: &'static str,
+    /// What it finds, in one sentence.
+    pub(crate) finds: &'static str,
+    /// What to do about it.
+    pub(crate) help: &'static str,
+}
+
+impl Finding {
+    /// The place for a person.
+    fn place(&self) -> String {
+        format!("{}:{}:{}", self.file, self.line, self.column)
+    }
 }
 
 /// How much a finding matters.
@@ -73,6 +117,11 @@ pub(crate) enum Level {
     Warning,
     /// Nothing to do; said for completeness.
     Note,
+}
+
+/// What stays the same when a finding is made again: a digest of what it is about.
+pub(crate) fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
+    Fingerprint::tagged("toolwarden/finding/v1", parts).to_string()
 }
 
 impl Level {

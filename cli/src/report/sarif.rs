@@ -1,34 +1,50 @@
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Report;
+use super::{About, Finding, FindingOrigin, Level, Report, fingerprint};
 use crate::ci_escape::in_json;
 
 pub(super) fn render(report: &Report) -> String {
-    let ids: BTreeSet<String> = report
-        .findings
-        .iter()
-        .map(|it| format!("{}/{}", it.check, it.rule))
-        .collect();
-    let rules: Vec<Value> = ids.iter().map(|id| json!({ "id": id })).collect();
+    let mut rules: BTreeMap<String, (Option<About>, Level)> = BTreeMap::new();
+    for finding in &report.findings {
+        let known = rules.entry(rule_id(finding));
+        let known = known.or_insert((finding.detail.about, finding.level));
+        known.1 = graver(known.1, finding.level);
+    }
+    let ids: Vec<&String> = rules.keys().collect();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let results: Vec<Value> = report
         .findings
         .iter()
         .map(|finding| {
+            let id = rule_id(finding);
+            let digest = finding.detail.fingerprint.clone();
+            let digest = digest.unwrap_or_else(|| {
+                fingerprint([
+                    &finding.check,
+                    finding.rule,
+                    &finding.tool,
+                    &finding.pointer,
+                ])
+            });
+            // Two findings of one rule about one thing are told apart by their order.
+            let nth = seen.entry(digest.clone()).or_default();
+            *nth += 1;
             json!({
-                "ruleId": format!("{}/{}", finding.check, finding.rule),
+                "ruleId": id,
+                "ruleIndex": ids.binary_search(&&id).unwrap_or_default(),
                 "level": finding.level.word(),
                 "message": { "text": format!("{}: {}", finding.tool, finding.message) },
-                "locations": [{
-                    "physicalLocation": {
-                        "artifactLocation": { "uri": uri(&finding.file) },
-                        "region": { "startLine": finding.line, "startColumn": finding.column },
-                    },
-                    "logicalLocations": [{ "fullyQualifiedName": finding.pointer }],
-                }],
+                "locations": [location(finding)],
+                "partialFingerprints": { "toolwarden/v1": format!("{digest}:{nth}") },
+                "properties": { "rule": finding.rule, "tool": finding.tool },
             })
         })
+        .collect();
+    let rules: Vec<Value> = rules
+        .iter()
+        .map(|(id, (about, level))| rule(id, *about, *level))
         .collect();
     let sarif = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -41,8 +57,61 @@ pub(super) fn render(report: &Report) -> String {
     in_json(serde_json::to_string_pretty(&sarif).unwrap_or_default()) + "\n"
 }
 
-/// A path as a URI reference.
+fn rule_id(finding: &Finding) -> String {
+    let id = finding.detail.about.map_or(finding.rule, |about| about.id);
+    format!("{}/{id}", finding.check)
+}
+
+/// The rule as a reader of its first finding needs it.
+fn rule(id: &str, about: Option<About>, level: Level) -> Value {
+    let (finds, help) = about.map_or(
+        (
+            "Something that the check does not accept.",
+            "Read the message.",
+        ),
+        |about| (about.finds, about.help),
+    );
+    json!({
+        "id": id,
+        "shortDescription": { "text": finds },
+        "fullDescription": { "text": format!("{finds} {help}") },
+        "help": { "text": help, "markdown": help },
+        "defaultConfiguration": { "level": level.word() },
+    })
+}
+
+/// The gravest finding of a rule is its level.
+const fn graver(one: Level, other: Level) -> Level {
+    match (one, other) {
+        (Level::Error, _) | (_, Level::Error) => Level::Error,
+        (Level::Warning, _) | (_, Level::Warning) => Level::Warning,
+        (Level::Note, Level::Note) => Level::Note,
+    }
+}
+
+fn location(finding: &Finding) -> Value {
+    let logical = json!([{ "name": finding.tool, "fullyQualifiedName": finding.pointer }]);
+    match finding.detail.origin {
+        FindingOrigin::File => json!({
+            "physicalLocation": {
+                "artifactLocation": { "uri": uri(&finding.file) },
+                "region": { "startLine": finding.line, "startColumn": finding.column },
+            },
+            "logicalLocations": logical,
+        }),
+        FindingOrigin::Elsewhere => json!({ "logicalLocations": logical }),
+    }
+}
+
+/// A path as a URI reference, relative to where the command was started if it lies there.
 fn uri(path: &str) -> String {
+    let folder = std::env::current_dir().ok();
+    let inside = folder.and_then(|folder| {
+        let inside = std::path::Path::new(path).strip_prefix(folder).ok()?;
+        Some(inside.to_str()?.to_owned())
+    });
+    let path = inside.as_deref().unwrap_or(path);
+    let path = path.strip_prefix("./").unwrap_or(path);
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {

@@ -11,10 +11,8 @@ pub(super) fn render(report: &Report) -> String {
             style::WARNING
         };
         text.push_str(&format!(
-            "{place}{}:{}:{}{place:#}: {level}{}[{}]{level:#} {}: {} {dim}({}){dim:#}\n",
-            visible(&finding.file),
-            finding.line,
-            finding.column,
+            "{place}{}{place:#}: {level}{}[{}]{level:#} {}: {} {dim}({}){dim:#}\n",
+            visible(&finding.place()),
             finding.level.word(),
             finding.rule,
             visible(&finding.tool),

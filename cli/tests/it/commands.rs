@@ -98,7 +98,7 @@ fn the_documented_commands_work_under_the_old_name() {
         SEARCH.replace(char::is_whitespace, "")
     );
     run(&["detect", "--input", "my_tool.json"]).stdout_eq("Detected format: openai\n");
-    run(&["--version"]).stdout_eq("toolwarden [..]\n");
+    run(&["--version"]).stdout_eq("toolcanon [..]\n");
 }
 
 #[test]

@@ -64,6 +64,7 @@ fn run(command: &str, folder: &Path) -> String {
             format!("{}:{path}", binary.parent().unwrap().display()),
         )
         .env("TOOLWARDEN_STORE", "watch.db")
+        .env("HOME", folder)
         .env("USER", "ada")
         .output()
         .unwrap();

@@ -153,25 +153,18 @@ fn a_check_without_results_says_nothing_about_them() {
 }
 
 #[test]
-fn one_result_of_another_type_is_enough() {
+fn one_result_of_another_type_is_enough_only_for_a_fixture() {
     let sandbox = Sandbox::new();
     sandbox.write("a.json", TOOL);
     sandbox.write("one.json", r#"{"temperature": 22, "unit": "celsius"}"#);
     sandbox.write("same.json", r#"{"temperature": -3.5, "unit": "kelvin"}"#);
     sandbox.write("text.json", r#"{"temperature": "22", "unit": "celsius"}"#);
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "one.json"]);
-    sandbox.watch_to(
-        0,
-        &[
-            "check",
-            "a.json",
-            "--responses",
-            "same.json",
-            "--fail-on",
-            "any",
-        ],
-    );
-    sandbox.watch_to(1, &["check", "a.json", "--responses", "text.json"]);
+    for (file, by_chance, exactly) in [("same.json", 3, 0), ("text.json", 3, 1)] {
+        let check = ["check", "a.json", "--responses", file];
+        sandbox.watch_to(by_chance, &[&check[..], &["--fail-on", "any"]].concat());
+        sandbox.watch_to(exactly, &[&check[..], &["--fixtures"]].concat());
+    }
 }
 
 #[test]
@@ -649,7 +642,7 @@ fn too_few_results_close_nothing() {
     sandbox.write("one.jsonl", "{\"tool\": \"t\", \"result\": {\"n\": 1}}\n");
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
     sandbox.watch_to(1, &["check", "a.json", "--responses", "lost.jsonl"]);
-    sandbox.watch_to(0, &["check", "a.json", "--responses", "one.jsonl"]);
+    sandbox.watch_to(3, &["check", "a.json", "--responses", "one.jsonl"]);
     assert_eq!(alerts(&sandbox, "open"), ["t"]);
     sandbox.write("typo.jsonl", "{\"tool\": \"tt\", \"result\": {\"n\": 1}}\n");
     let said = sandbox.watch_to(2, &["check", "a.json", "--responses", "typo.jsonl"]);
@@ -712,13 +705,13 @@ fn too_few_results_change_nothing_that_waits() {
     let sandbox = Sandbox::new();
     sandbox.write("a.json", TOOL);
     let result = |text: &str| format!("{{\"tool\": \"t\", \"result\": {text}}}\n");
-    sandbox.write("pinned.jsonl", &result(r#"{"a": 1}"#).repeat(3));
+    sandbox.write("pinned.jsonl", &result(r#"{"a": 1}"#).repeat(30));
     sandbox.write("bad.jsonl", &result(r#"{"a": "s"}"#));
     sandbox.write("odd.jsonl", &result(r#"{"a": 1, "b": true}"#).repeat(3));
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "pinned.jsonl"]);
     sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
     for _ in 0..2 {
-        sandbox.watch_to(0, &["check", "a.json", "--responses", "odd.jsonl"]);
+        sandbox.watch_to(3, &["check", "a.json", "--responses", "odd.jsonl"]);
         assert_eq!(alerts(&sandbox, "open"), ["t"]);
         let waiting = sandbox.watch_to(0, &["approve"]);
         assert!(waiting.out.contains("new type string"), "{}", waiting.out);

@@ -29,6 +29,7 @@ fn the_words_and_the_json_are_those_of_the_document() {
         let mut command = std::process::Command::new(&link);
         command
             .current_dir(sandbox.path(""))
+            .env("HOME", sandbox.path(""))
             .env("XDG_DATA_HOME", sandbox.path("data"));
         said(command.args(args).output().unwrap())
     };
@@ -304,4 +305,169 @@ fn broken_files_of_the_original_are_refused_and_nothing_is_taken() {
     let said = sandbox.watch_to(2, &["import", "nowhere"]);
     assert!(said.err.contains("holds neither"), "{}", said.err);
     assert_eq!(sandbox.watch(&["list"]).out, "nothing is pinned\n");
+}
+
+/// The command under one of the old names, in a home of its own.
+fn called(sandbox: &Sandbox, name: &str, args: &[&str]) -> super::sandbox::Said {
+    let link = sandbox.path(name);
+    if !link.exists() {
+        std::os::unix::fs::symlink(snapbox::cmd::cargo_bin!("toolwarden"), &link).unwrap();
+    }
+    let mut command = std::process::Command::new(&link);
+    command
+        .current_dir(sandbox.path(""))
+        .env("HOME", sandbox.path(""))
+        .env("XDG_DATA_HOME", sandbox.path("data"))
+        .env_remove("TOOLWARDEN_STORE");
+    said(command.args(args).output().unwrap())
+}
+
+fn with_old_files() -> Sandbox {
+    let sandbox = Sandbox::new();
+    for file in ["baselines.json", "alerts.json"] {
+        let text = std::fs::read_to_string(data(&format!("toolwatch/old/{file}"))).unwrap();
+        sandbox.write(&format!(".aumai/toolwatch/{file}"), &text);
+    }
+    let schema = std::fs::read_to_string(data("toolwatch/get_weather.json")).unwrap();
+    sandbox.write("mutated.json", &schema.replace("celsius", "kelvin"));
+    sandbox
+}
+
+#[test]
+fn what_the_original_kept_is_imported_at_first_use() {
+    let schema = data("toolwatch/get_weather.json");
+    for name in ["toolwatch", "aumai-toolwatch"] {
+        let sandbox = with_old_files();
+        let check = |file: &str| {
+            let args = ["check", "--tool", "get_weather", "--schema", file];
+            called(&sandbox, name, &args)
+        };
+        let mutated = check("mutated.json");
+        assert_eq!(mutated.code, 1, "{mutated:?}");
+        assert!(
+            mutated.err.contains("4 baselines and 1 alert imported"),
+            "{mutated:?}"
+        );
+        let fine = check(&schema);
+        assert_eq!((fine.code, fine.err.as_str()), (0, ""), "imported once");
+        assert_eq!(fine.out, "No mutation detected for tool 'get_weather'.\n");
+    }
+    // Alerts of the original are shown before anything else was done.
+    let alerts = called(&with_old_files(), "toolwatch", &["alerts"]);
+    assert_eq!(parsed(&alerts.out).as_array().map(Vec::len), Some(1));
+    // A store that was used for other tools starts from them too, by that name.
+    let sandbox = with_old_files();
+    sandbox.write(
+        "t.json",
+        r#"{"name": "t", "inputSchema": {"type": "object"}}"#,
+    );
+    std::fs::rename(sandbox.path(".aumai"), sandbox.path("elsewhere")).unwrap();
+    sandbox.watch_to(0, &["baseline", "--server", "other", "t.json"]);
+    std::fs::rename(sandbox.path("elsewhere"), sandbox.path(".aumai")).unwrap();
+    let args = ["check", "--tool", "get_weather", "--schema", "mutated.json"];
+    assert_eq!(called(&sandbox, "toolwatch", &args).code, 1);
+}
+
+#[test]
+fn a_new_store_in_its_usual_place_starts_from_what_the_original_kept() {
+    let args = ["check", "--tool", "get_weather", "--schema", "mutated.json"];
+    let said = with_old_files().watch_to(1, &args);
+    assert!(
+        said.err.contains("4 baselines and 1 alert imported"),
+        "{}",
+        said.err
+    );
+    // Another place was chosen for other tools.
+    let elsewhere = [&args[..], &["--store", "mine.db"]].concat();
+    with_old_files().watch_to(0, &elsewhere);
+}
+
+#[test]
+fn damaged_files_of_the_original_are_not_passed_over() {
+    let sandbox = with_old_files();
+    sandbox.write(".aumai/toolwatch/baselines.json", "[{\"tool_name\": ");
+    let args = ["check", "--tool", "get_weather", "--schema", "mutated.json"];
+    let said = called(&sandbox, "toolwatch", &args);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.err.contains("baselines.json"), "{}", said.err);
+}
+
+#[test]
+fn the_old_names_speak_of_themselves() {
+    let sandbox = Sandbox::new();
+    let version = env!("CARGO_PKG_VERSION");
+    for (name, word) in [
+        ("toolwatch", "check"),
+        ("aumai-toolwatch", "alerts"),
+        ("toolcanon", "detect"),
+        ("aumai-toolcanon", "emit"),
+        ("tooldrift", "diff"),
+    ] {
+        let told = called(&sandbox, name, &["--version"]);
+        assert_eq!((told.code, told.out), (0, format!("{name} {version}\n")));
+        let whole = called(&sandbox, name, &["--help"]);
+        assert!(
+            whole.out.contains(&format!("Usage: {name} ")),
+            "{}",
+            whole.out
+        );
+        let help = called(&sandbox, name, &[word, "--help"]);
+        assert!(
+            help.out.contains(&format!("Usage: {name} {word} ")),
+            "{}",
+            help.out
+        );
+        assert!(
+            help.out.contains(&format!("\n  {name} {word}")),
+            "{}",
+            help.out
+        );
+        let mistake = called(&sandbox, name, &[word, "--no-such-option"]);
+        assert_eq!(mistake.code, 2);
+        assert!(
+            mistake.err.contains(&format!("Usage: {name} {word}")),
+            "{}",
+            mistake.err
+        );
+        for text in [&whole.out, &help.out, &mistake.err] {
+            assert!(!text.contains("toolwarden watch"), "{text}");
+            assert!(!text.contains("toolwarden canon"), "{text}");
+            assert!(!text.contains("toolwarden probe"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn aliases_are_installed_and_nothing_else_is_replaced() {
+    let sandbox = Sandbox::new();
+    let install = |more: &[&str]| {
+        let mut command = sandbox.command();
+        command.arg("install-aliases").args(more).arg("bin");
+        said(command.output().unwrap())
+    };
+    assert_eq!(install(&[]).code, 3, "there is no such directory");
+    std::fs::create_dir(sandbox.path("bin")).unwrap();
+    let made = install(&[]);
+    assert_eq!(made.code, 0, "{made:?}");
+    assert_eq!(made.out.matches("linked ").count(), 5);
+    assert!(made.err.contains("is not in PATH"), "{}", made.err);
+    assert_eq!(install(&[]).out.matches("known ").count(), 5);
+    let output = std::process::Command::new(sandbox.path("bin/toolwatch"))
+        .arg("--version")
+        .output();
+    assert!(output.unwrap().stdout.starts_with(b"toolwatch "));
+
+    std::fs::remove_file(sandbox.path("bin/tooldrift")).unwrap();
+    sandbox.write("bin/tooldrift", "something else");
+    std::fs::remove_file(sandbox.path("bin/toolcanon")).unwrap();
+    let refused = install(&[]);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.err.contains("bin/tooldrift is not a link"),
+        "{}",
+        refused.err
+    );
+    assert!(!sandbox.path("bin/toolcanon").exists(), "all or nothing");
+    assert_eq!(sandbox.read("bin/tooldrift"), "something else");
+    assert_eq!(install(&["--force"]).out.matches("linked ").count(), 2);
 }

@@ -84,6 +84,7 @@ pub fn results(drift: &ShapeDrift) -> Value {
     });
     let limits = drift.limits.iter().map(|it| Value::from(it.to_string()));
     json!({
+        "measured": drift.too_few().is_none(),
         "changes": changes.collect::<Vec<_>>(),
         "notes": notes.collect::<Vec<_>>(),
         "limits": limits.collect::<Vec<_>>(),

@@ -169,6 +169,7 @@ fn meaning(found: &ShapeChange) -> (&'static str, Class) {
         What::Missing => ("result-missing", Class::Breaking),
         What::Presence if always => ("result-missing", Class::Breaking),
         What::NewFormat(_) if mostly => ("result-format", Class::Breaking),
+        What::Replaced => ("result-replaced", Class::Breaking),
         What::NewField => ("result-member", Class::Widened),
         What::NewValue => ("result-value", Class::Widened),
         What::GoneType(_) | What::Types(_) | What::Fractions => {

@@ -22,6 +22,12 @@ impl Definition {
         &self.0
     }
 
+    /// The text, shared with this definition.
+    #[must_use]
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+
     /// The text as a value.
     #[must_use]
     pub fn value(&self) -> Value {

@@ -115,7 +115,7 @@ fn lock(observed: &[Observation], key: &ServerKey) -> LockFile {
     let tools = observed.iter().map(|seen| {
         let tool = LockedTool {
             kept: seen.kept(),
-            text: seen.text().to_owned(),
+            text: seen.shared_text(),
             version: "1".to_owned(),
             approval: None,
             shape: None,

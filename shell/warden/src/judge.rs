@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use toolwarden_drift::shape::{Confidence, ValueKey};
+use toolwarden_drift::shape::{Confidence, ValueKey, compare as compare_shapes, compare_exactly};
 use toolwarden_drift::toolwatch::schema_hash;
 use toolwarden_drift::{
     ChangeType, Class, Drift, ListDrift, Options, RecordedCall, ToolDrift, compare, compare_lists,
@@ -27,6 +27,18 @@ pub struct Listing {
     pub whole: bool,
     /// What tools returned, by name.
     pub results: BTreeMap<String, Results>,
+    /// How these results come about.
+    pub sampling: Sampling,
+}
+
+/// How results come about, which decides how they are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sampling {
+    /// Whatever calls brought: members and values come and go by chance.
+    #[default]
+    Chance,
+    /// The same calls, answered the same way every time: any difference is a change.
+    Fixtures,
 }
 
 impl Listing {
@@ -304,11 +316,10 @@ fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Resu
                     look,
                     ..Confidence::default()
                 };
-                compared = Some(toolwarden_drift::shape::compare(
-                    &pinned,
-                    results.shape(),
-                    &confidence,
-                ));
+                compared = Some(match listing.sampling {
+                    Sampling::Chance => compare_shapes(&pinned, results.shape(), &confidence),
+                    Sampling::Fixtures => compare_exactly(&pinned, results.shape()),
+                });
             }
             None => match &pin.old.response {
                 Some(known)

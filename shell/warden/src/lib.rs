@@ -13,6 +13,7 @@ mod import;
 pub mod inline;
 mod judge;
 mod lock;
+mod lock_lines;
 mod naming;
 pub mod notify;
 mod observation;
@@ -31,8 +32,9 @@ pub use backup::{BackedUp, BackedUpLog, BackupError, BackupOptions, BackupStage,
 pub use comparison::ComparisonTime;
 pub use config::{ConfigError, Reached, WatchConfig, WatchedCall, WatchedServer};
 pub use import::{ImportError, Imported, OldState, import};
-pub use judge::{Judged, Listing, judge, mutation};
+pub use judge::{Judged, Listing, Sampling, judge, mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
+pub use lock_lines::LockLines;
 pub use naming::server_name;
 pub use observation::{
     INSTRUCTIONS, Observation, UnreadableDefinition, is_definition, share_words,

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -48,7 +49,7 @@ pub struct LockedTool {
     /// What names the definition, computed from it, and how it is read.
     pub kept: Kept,
     /// The definition.
-    pub text: String,
+    pub text: Arc<str>,
     /// The label its user gave it.
     pub version: String,
     /// Who approved it, where that is known.
@@ -251,7 +252,7 @@ impl LockFile {
                 fingerprint: Fingerprint::of_wire(text),
                 format,
             },
-            text: text.to_owned(),
+            text: text.into(),
             version: version.map_or_else(|| UNKNOWN_VERSION.to_owned(), Cow::into_owned),
             approval,
             // INVARIANT: it was read as JSON already.
@@ -270,22 +271,26 @@ impl LockFile {
     /// The text of the file.
     #[must_use]
     pub fn render(&self) -> String {
-        let mut out = document(&[("schema", quoted(LOCK_SCHEMA)), ("note", quoted(NOTE))]);
-        for (key, server) in &self.servers {
+        self.documents().collect()
+    }
+
+    /// The documents of the file in order, with what parts them.
+    fn documents(&self) -> impl Iterator<Item = String> {
+        let head = document(&[("schema", quoted(LOCK_SCHEMA)), ("note", quoted(NOTE))]);
+        let servers = self.servers.iter().flat_map(|(key, server)| {
             let of_server = [("server", quoted(&key.name)), ("scope", quoted(&key.scope))];
             let mut members = of_server.to_vec();
             members.push(("sealed", server.sealed.to_string()));
-            out.push_str(&document(&members));
-            for (name, tool) in &server.tools {
+            let tools = server.tools.iter().map(move |(name, tool)| {
                 let mut members = of_server.to_vec();
                 members.push(("tool", quoted(name)));
                 members.extend(of_tool(tool));
-                out.push_str(&document(&members));
-            }
-        }
-        out.truncate(out.trim_end().len());
-        out.push('\n');
-        out
+                document(&members)
+            });
+            std::iter::once(document(&members)).chain(tools)
+        });
+        let rest = servers.map(|document| format!("\n{document}"));
+        std::iter::once(head).chain(rest)
     }
 
     /// Writes the file: as a whole or not at all.
@@ -297,7 +302,12 @@ impl LockFile {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = folder_of(&path);
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        temporary.write_all(self.render().as_bytes())?;
+        let mut out = io::BufWriter::with_capacity(1 << 16, &mut temporary);
+        for document in self.documents() {
+            out.write_all(document.as_bytes())?;
+        }
+        out.flush()?;
+        drop(out);
         temporary.as_file().sync_all()?;
         #[cfg(unix)]
         {
@@ -370,7 +380,7 @@ fn of_tool(tool: &LockedTool) -> Vec<(&'static str, String)> {
 fn document(members: &[(&str, String)]) -> String {
     let members = members.iter();
     let members = members.map(|(key, json)| format!("  \"{key}\": {json}"));
-    format!("{{\n{}\n}}\n\n", members.collect::<Vec<_>>().join(",\n"))
+    format!("{{\n{}\n}}\n", members.collect::<Vec<_>>().join(",\n"))
 }
 
 fn quoted(text: &str) -> String {

@@ -1,5 +1,7 @@
 //! Tools as they are compared and kept, from whatever format they were read.
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_canon::{Item, Source, canonicalize_item, definition_pointer};
@@ -18,6 +20,18 @@ pub struct Observation {
     pub name: String,
     /// Whether nobody knows what the entry means: it is no tool that canon reads.
     pub opaque: bool,
+    /// The definition as it is kept, and its format.
+    text: Definition,
+    format: Format,
+    /// What was read of it; of a definition among many it is read when it is asked for.
+    reading: OnceLock<Box<Reading>>,
+    /// Whether the text alone says all that was read.
+    readable_again: bool,
+}
+
+/// A definition as it is compared.
+#[derive(Clone, Debug)]
+struct Reading {
     tool: Tool,
     /// Whether the definition can be said in other words: not if its schema is none.
     portable: bool,
@@ -25,9 +39,6 @@ pub struct Observation {
     layout: Layout,
     /// The format the definition is compared in.
     view: Format,
-    /// The definition as it is kept, and its format.
-    text: Definition,
-    format: Format,
 }
 
 /// Why a kept definition cannot be read again.
@@ -78,20 +89,49 @@ impl Observation {
             Some(text) if by_itself => (text.clone(), tool.format),
             _ => (Definition::from(&whole_form(&tool)), Format::Mcp),
         };
+        let readable_again = by_itself && tool.definition.is_some() && view == tool.format;
         // What a provider runs says little of what it does, and what has neither name nor schema nothing.
         let opaque =
             tool.format.is_hosted() || !(is_definition(&tool) || view == Format::JsonSchema);
         Self {
             name: tool.name.clone(),
             opaque,
-            portable: true,
-            definition,
-            layout,
-            view,
             text,
             format,
-            tool,
+            readable_again,
+            reading: OnceLock::from(Box::new(Reading {
+                tool,
+                portable: true,
+                definition,
+                layout,
+                view,
+            })),
         }
+    }
+
+    /// Forgets what was read of the text, where it can be read again: a value takes many times the room
+    /// of its text.
+    pub fn compact(&mut self) {
+        if self.readable_again {
+            self.reading = OnceLock::new();
+        }
+    }
+
+    fn reading(&self) -> &Reading {
+        self.reading.get_or_init(|| {
+            let again = Self::read(&self.name, self.format, self.text());
+            let reading = again.ok().and_then(|it| it.reading.into_inner());
+            // INVARIANT: what is forgotten was read from this text.
+            reading.unwrap_or_else(|| {
+                Box::new(Reading {
+                    tool: Tool::new(self.format),
+                    portable: false,
+                    definition: self.text.value(),
+                    layout: Layout::new([]),
+                    view: self.format,
+                })
+            })
+        })
     }
 
     /// A kept definition, as it was when it was kept.
@@ -124,15 +164,22 @@ impl Observation {
 
     /// The format the definition is compared in.
     #[must_use]
-    pub const fn view(&self) -> Format {
-        self.view
+    pub fn view(&self) -> Format {
+        self.reading().view
     }
 
     /// Goes over to what every format can say.
     fn share(&mut self) {
-        self.definition = common_form(&self.tool);
-        self.layout = Layout::mcp();
-        self.view = Format::Mcp;
+        let Reading { tool, portable, .. } = self.reading();
+        let (tool, portable) = (tool.clone(), *portable);
+        self.readable_again = false;
+        self.reading = OnceLock::from(Box::new(Reading {
+            definition: common_form(&tool),
+            layout: Layout::mcp(),
+            view: Format::Mcp,
+            tool,
+            portable,
+        }));
     }
 
     /// Where the calls of a document go and what they need: nobody can tell what a change of that means.
@@ -174,30 +221,40 @@ impl Observation {
 
     /// Whether the tool is one of a document that says more than its tools do.
     #[must_use]
-    pub const fn is_of_document(&self) -> bool {
-        matches!(self.tool.format, Format::Openapi | Format::A2aSkill)
+    pub fn is_of_document(&self) -> bool {
+        matches!(
+            self.reading().tool.format,
+            Format::Openapi | Format::A2aSkill
+        )
     }
 
     /// The view that is compared.
     #[must_use]
     pub fn observed(&self) -> Observed<'_> {
+        let reading = self.reading();
         Observed {
             name: &self.name,
-            definition: &self.definition,
-            layout: &self.layout,
+            definition: &reading.definition,
+            layout: &reading.layout,
         }
     }
 
     /// The definition as it is compared.
     #[must_use]
-    pub const fn definition(&self) -> &Value {
-        &self.definition
+    pub fn definition(&self) -> &Value {
+        &self.reading().definition
     }
 
     /// The definition as it is kept.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.text()
+    }
+
+    /// The definition as it is kept, shared with the observation.
+    #[must_use]
+    pub fn shared_text(&self) -> Arc<str> {
+        self.text.shared()
     }
 
     /// What names the definition among those kept, and how it is read again.
@@ -231,7 +288,7 @@ pub fn is_definition(tool: &Tool) -> bool {
 /// Makes two definitions comparable: as received where they are in one format, else in the words both
 /// share. Tells whether they were in one format.
 pub fn share_words(old: &mut Observation, new: &mut Observation) -> bool {
-    let same = old.view == new.view || !old.portable || !new.portable;
+    let same = old.view() == new.view() || !old.reading().portable || !new.reading().portable;
     if !same {
         old.share();
         new.share();
@@ -242,6 +299,10 @@ pub fn share_words(old: &mut Observation, new: &mut Observation) -> bool {
 /// A definition whose schema is no schema, as it is: to take it for one that accepts everything would
 /// hide it.
 fn with_broken_schema(tool: &Tool) -> Option<Observation> {
+    // Some formats list parameters instead of a schema, which canon reads.
+    if !tool.inputs.is_empty() {
+        return None;
+    }
     let text = tool.definition.as_ref()?;
     let definition = text.value();
     let keys = ["inputSchema", "input_schema", "parameters"];
@@ -249,10 +310,6 @@ fn with_broken_schema(tool: &Tool) -> Option<Observation> {
         let schema = definition.get(**key);
         schema.is_some_and(|schema| !schema.is_object() && !schema.is_boolean())
     })?;
-    // Some formats list parameters instead of a schema, which canon reads.
-    if !tool.inputs.is_empty() {
-        return None;
-    }
     let layout = Layout::new([
         (Facet::Name, Pointer::of(["name"])),
         (Facet::Description, Pointer::of(["description"])),
@@ -261,13 +318,16 @@ fn with_broken_schema(tool: &Tool) -> Option<Observation> {
     Some(Observation {
         name: tool.name.clone(),
         opaque: false,
-        portable: false,
-        definition,
-        layout,
-        view: tool.format,
         text: text.clone(),
         format: tool.format,
-        tool: tool.clone(),
+        readable_again: false,
+        reading: OnceLock::from(Box::new(Reading {
+            portable: false,
+            definition,
+            layout,
+            view: tool.format,
+            tool: tool.clone(),
+        })),
     })
 }
 

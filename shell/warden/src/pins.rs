@@ -191,7 +191,7 @@ impl<'k> Pins<'k> {
             Keeper::Lock(lock) => {
                 let server = lock.servers.get(&self.key);
                 let tool = server.and_then(|server| server.tools.get(name));
-                Cow::Borrowed(tool.map_or("", |tool| tool.text.as_str()))
+                Cow::Borrowed(tool.map_or("", |tool| &*tool.text))
             }
         };
         let read = Observation::read(name, kept.format, &text);

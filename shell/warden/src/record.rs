@@ -12,7 +12,7 @@ use toolwarden_store::{
 };
 
 use crate::alert::{alert_id, drifted_results, severity};
-use crate::judge::{Judged, Listing, hash_of, judge};
+use crate::judge::{Judged, Listing, Sampling, hash_of, judge};
 use crate::observation::Observation;
 use crate::parts::Parts;
 use crate::pins::{Pin, Pins, PinsError};
@@ -167,7 +167,13 @@ pub fn record(
         }
         keeper.settle(judged)?;
         store.forget_old_alerts(server, MOST_CLOSED_ALERTS)?;
-        for tool in listing.results.keys() {
+        // A look that could not find anything cannot err either, so later looks do not pay for it.
+        let telling = |tool: &&String| {
+            let said = judged.drift.results.iter().find(|(name, _)| name == *tool);
+            listing.sampling == Sampling::Chance
+                && said.is_none_or(|(_, said)| said.too_few().is_none())
+        };
+        for tool in listing.results.keys().filter(telling) {
             if let Some(baseline) = pins.tools.get(tool).and_then(|pin| pin.baseline) {
                 store.count_look(baseline)?;
             }
@@ -491,7 +497,7 @@ fn counts(listing: &Listing) -> BTreeMap<&str, usize> {
 
 fn noted(judged: &Judged) -> BTreeSet<&str> {
     let said = judged.drift.results.iter();
-    let said = said.filter(|(_, said)| !said.notes.is_empty());
+    let said = said.filter(|(_, said)| !said.notes.is_empty() || said.too_few().is_some());
     said.map(|(tool, _)| tool.as_str()).collect()
 }
 

@@ -187,10 +187,30 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report
                 column: position.column,
                 pointer: read.found.pointer.join(part).to_string(),
                 fixable: finding.fixable,
+                detail: report::Detail {
+                    about: Some(about(finding.rule)),
+                    fingerprint: Some(report::fingerprint([
+                        finding.rule,
+                        &name(dialect),
+                        &subject,
+                        part.as_str(),
+                    ])),
+                    ..report::Detail::default()
+                },
             });
         }
     }
     report.subjects.push(subject);
+}
+
+/// What a rule of a dialect is about.
+const fn about(rule: &'static str) -> report::About {
+    report::About {
+        id: rule,
+        finds: "The definition has something that this provider rejects or ignores.",
+        help: "Rewrite the definition, or have `toolwarden canon lint --fix` rewrite what can be said \
+               otherwise; docs/canon.md says what each dialect accepts.",
+    }
 }
 
 /// A finding about all tools together.
@@ -212,5 +232,9 @@ fn request_finding(args: &LintArgs, dialect: &LintDialect, message: String) -> r
         column: 1,
         pointer: "/".to_owned(),
         fixable: false,
+        detail: report::Detail {
+            about: Some(about("request")),
+            ..report::Detail::default()
+        },
     }
 }

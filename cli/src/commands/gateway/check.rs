@@ -19,7 +19,7 @@ use crate::args::{ConfigCheckArgs, ReportFormat};
 use crate::commands::talk::say;
 use crate::error::{CliError, with_causes};
 use crate::output::{Verdict, print};
-use crate::report::{Check, Finding, Level, Report};
+use crate::report::{About, Check, Detail, Finding, Level, Report};
 use crate::style::{self, visible};
 
 pub(super) fn run(args: &ConfigCheckArgs) -> Result<Verdict, CliError> {
@@ -55,6 +55,24 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<Verdict, CliError> {
 
 /// The name of the check that reaches servers.
 const REACHED: &str = "servers";
+
+const UNREACHABLE: About = About {
+    id: "unreachable",
+    finds: "A server of the settings does not answer.",
+    help: "Start the server, or correct its command or URL.",
+};
+
+const MISTAKE: About = About {
+    id: "mistake",
+    finds: "The gateway would not start with these settings.",
+    help: "Correct the key at this line; `toolwarden config schema` describes all keys.",
+};
+
+const SURPRISING: About = About {
+    id: "surprising",
+    finds: "A setting has an effect that is easily overlooked.",
+    help: "Change the setting, or leave it if the effect is meant.",
+};
 
 const FAILING: &[Level] = &[Level::Error];
 
@@ -171,13 +189,14 @@ impl Found {
         message: String,
     ) {
         let subject = pointer.segments().collect::<Vec<_>>().join(".");
+        let about = match (check, level) {
+            (REACHED, _) => &UNREACHABLE,
+            (_, Level::Error) => &MISTAKE,
+            (_, Level::Warning | Level::Note) => &SURPRISING,
+        };
         self.findings.push(Finding {
             check: check.to_owned(),
-            rule: match (check, level) {
-                (REACHED, _) => "unreachable",
-                (_, Level::Error) => "mistake",
-                (_, Level::Warning | Level::Note) => "surprising",
-            },
+            rule: about.id,
             level,
             tool: if subject.is_empty() {
                 check.to_owned()
@@ -190,6 +209,10 @@ impl Found {
             column: at.column,
             pointer: pointer.to_string(),
             fixable: false,
+            detail: Detail {
+                about: Some(*about),
+                ..Detail::default()
+            },
         });
     }
 

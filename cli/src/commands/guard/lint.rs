@@ -8,14 +8,16 @@ use super::{GuardError, policy};
 use crate::args::{GuardLintArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::{Verdict, print};
-use crate::report::{Check, Finding, Level, Report};
+use crate::report::{About, Check, Detail, Finding, Level, Report};
 
 pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
     if args.rules {
         let rules = LintRule::ALL.iter();
         let lines = rules.map(|rule| format!("{:<20} {}\n", rule.as_str(), rule.description()));
-        let surprising =
-            format!("{SURPRISING:<20} an empty list or a `*` that means less than it looks\n");
+        let surprising = format!(
+            "{:<20} an empty list or a `*` that means less than it looks\n",
+            SURPRISING.id
+        );
         print(&(lines.collect::<String>() + &surprising))?;
         return Ok(Verdict::Fine);
     }
@@ -39,8 +41,19 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
 /// What makes the command fail.
 const LOUD: &[Level] = &[Level::Error, Level::Warning];
 
-/// The word for what reading a policy warns about.
-const SURPRISING: &str = "surprising";
+/// What reading a policy warns about.
+const SURPRISING: About = About {
+    id: "surprising",
+    finds: "A rule of the policy has an effect that is easily overlooked.",
+    help: "Change the rule, or leave it if the effect is meant.",
+};
+
+/// What makes a policy unusable.
+const MISTAKE: About = About {
+    id: "mistake",
+    finds: "The policy has a mistake, and no call is decided by it.",
+    help: "Correct the line; `toolwarden guard explain` shows what a policy means for a tool.",
+};
 
 /// The mistakes for which a policy is not used.
 fn mistakes(errors: &[PolicyError], file: &str) -> Report {
@@ -48,7 +61,7 @@ fn mistakes(errors: &[PolicyError], file: &str) -> Report {
         let position = error.position.unwrap_or(Position { line: 1, column: 1 });
         Finding {
             check: "policy".to_owned(),
-            rule: "mistake",
+            rule: MISTAKE.id,
             level: Level::Error,
             tool: subject(&error.pointer),
             message: error.problem.to_string(),
@@ -57,6 +70,10 @@ fn mistakes(errors: &[PolicyError], file: &str) -> Report {
             column: position.column,
             pointer: error.pointer.to_string(),
             fixable: false,
+            detail: Detail {
+                about: Some(MISTAKE),
+                ..Detail::default()
+            },
         }
     });
     Report {
@@ -94,13 +111,18 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
             LintSeverity::Warning => Level::Warning,
             LintSeverity::Note => Level::Note,
         };
-        (it.rule.as_str(), level, it.pointer, it.message)
+        let about = About {
+            id: it.rule.as_str(),
+            finds: it.rule.description(),
+            help: "Change the rule of the policy; docs/guard.md describes what each rule finds.",
+        };
+        (about, level, it.pointer, it.message)
     });
-    for (rule, level, pointer, message) in warnings.chain(found) {
+    for (about, level, pointer, message) in warnings.chain(found) {
         let position = loaded.document.position(&pointer);
         findings.push(Finding {
             check: "policy".to_owned(),
-            rule,
+            rule: about.id,
             level,
             tool: subject(&pointer),
             message,
@@ -109,6 +131,10 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
             column: position.column,
             pointer: pointer.to_string(),
             fixable: false,
+            detail: Detail {
+                about: Some(about),
+                ..Detail::default()
+            },
         });
     }
     findings.sort_by_key(|it| (it.line, it.column));

@@ -8,7 +8,7 @@ use super::{document, screen};
 use crate::args::{Compat, JudgeArgs, ReportFormat};
 use crate::error::CliError;
 use crate::output::print;
-use crate::report::{Check, Finding, Level, Report};
+use crate::report::{About, Check, Detail, Finding, Level, Report, fingerprint};
 use crate::style::visible;
 
 /// Prints comparisons. `place` is the file that a reader would open: what was asked, or what was
@@ -153,6 +153,21 @@ fn note(check: &str, tool: &str, rule: &'static str, level: Level, message: &str
         column: 1,
         pointer: String::new(),
         fixable: false,
+        detail: Detail {
+            about: Some(about(rule)),
+            fingerprint: Some(fingerprint([check, rule, tool, message])),
+            ..Detail::default()
+        },
+    }
+}
+
+/// What a rule is about.
+const fn about(rule: &'static str) -> About {
+    About {
+        id: rule,
+        finds: "Two models call the same tools differently, or it could not be told whether they do.",
+        help: "Read the difference; `toolwarden probe diff` shows all of them, and docs/probe.md says what \
+               each means.",
     }
 }
 

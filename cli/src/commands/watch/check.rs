@@ -4,17 +4,19 @@ use serde_json::json;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{ChangeType, RecordedCall, ToolDrift};
 use toolwarden_store::Store;
-use toolwarden_warden::{Judged, LockFile, Pins, Recorded, Recording, judge, mutation, record};
+use toolwarden_warden::{
+    Judged, LockFile, Pins, Recorded, Recording, Sampling, judge, mutation, record,
+};
 
 use super::live::ask;
 use super::look::{Look, look};
+use super::places::Places;
 use super::sources::{Source, sources};
 use super::told::{Checked, report};
-use super::{calls, document, findings, first_sight, keep};
+use super::{calls, document, first_sight, keep};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn};
 use crate::commands::talk::{say, say_error};
 use crate::error::CliError;
-use crate::input::KeptPlace;
 use crate::output::Verdict;
 use crate::style::{self, visible};
 
@@ -33,6 +35,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
             .any(|it| it.as_os_str() == "-")
     {
         return Err(CliError::TwiceStdin);
+    }
+    let results = !source.responses.is_empty()
+        || source.calls.is_some()
+        || sources.iter().any(|it| !it.calls.is_empty());
+    if args.fixtures && !results {
+        return Err(CliError::NoFixtures);
     }
     let path = keep::store_path(args.pinned.kept.store.as_ref());
     if args.frozen && args.lock.is_none() && !path?.exists() {
@@ -62,11 +70,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
         (None, Some(store)) => Keeper::Store(store),
         (None, None) => return Err(CliError::NoSource),
     };
+    let places = Places::of(args);
     let mut checked = Vec::new();
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {
         match answer.transpose() {
-            Ok(answer) => match keeper.check(source, answer, args, &recorded) {
+            Ok(answer) => match keeper.check(source, answer, args, &recorded, &places) {
                 Ok(found) => checked.push(found),
                 // The others are looked at, and told, all the same.
                 Err(error) if sources.len() > 1 => {
@@ -97,11 +106,12 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     } else {
         &args.fail_on
     };
-    let failed = report(args, &checked, &unanswered, fail_on)?;
+    let failed = report(args, &checked, &unanswered, fail_on, &places)?;
+    let measured = args.compat || checked.iter().all(Checked::is_measured);
     Ok(if failed {
         Verdict::Finding
     } else {
-        Verdict::measured(unanswered.is_empty())
+        Verdict::measured(unanswered.is_empty() && measured)
     })
 }
 
@@ -118,6 +128,7 @@ impl<'k> Keeper<'k> {
         answer: Option<super::live::Answer>,
         args: &CheckArgs,
         recorded: &[RecordedCall],
+        places: &Places,
     ) -> Result<Checked<'s>, CliError> {
         let mut pins = match self {
             Self::Store(store) => Pins::of_store(store, &source.key)?,
@@ -129,6 +140,9 @@ impl<'k> Keeper<'k> {
             Self::Lock(..) => [0; 16],
         });
         let mut look = look(source, answer, &args.source, Some(&pins), &key)?;
+        if args.fixtures {
+            look.listing.sampling = Sampling::Fixtures;
+        }
         let wanted = source.wanted(&args.source);
         if !wanted.is_empty() {
             pins.retain(wanted);
@@ -165,7 +179,7 @@ impl<'k> Keeper<'k> {
             }
         };
         first_sight::warn(source, &look.listing, &recorded.registered);
-        self.place_gone(source, &judged, &mut look);
+        places.assign(source, &judged.drift, &mut look);
         self.notice_absent(source, &pins, &look);
         Ok(Checked {
             source,
@@ -222,22 +236,6 @@ impl<'k> Keeper<'k> {
             });
         }
         look.refuse_doubled(source)
-    }
-
-    /// What is gone stands where it was expected.
-    fn place_gone(self, source: &Source, judged: &Judged, look: &mut Look) {
-        let expected = match (self, &source.from) {
-            (Self::Lock(_, path), _) => path.display().to_string(),
-            (Self::Store(_), super::sources::From::Files(files)) => files
-                .first()
-                .map(|it| it.display().to_string())
-                .unwrap_or_default(),
-            (Self::Store(_), _) => source.key.name.clone(),
-        };
-        for name in findings::gone(&judged.drift) {
-            let place = KeptPlace::of_text(&expected, "");
-            look.places.entry(name).or_insert(place);
-        }
     }
 
     /// An open server may lose tools in silence; say so where a whole list was read.

@@ -9,7 +9,7 @@ use toolwarden_warden::{LockFile, Observation, share_words};
 
 use super::comparison::Comparison;
 use super::seen::{Seen, read};
-use super::{calls, document, findings, keep, screen};
+use super::{calls, document, findings, keep, markdown, screen};
 use crate::args::{DiffArgs, ReportFormat};
 use crate::commands::talk::say;
 use crate::error::CliError;
@@ -89,6 +89,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
             members.extend(document::members(&comparison));
             document::rendered(&Value::Object(members))
         }
+        ReportFormat::Markdown => markdown::render(&[(None, &comparison)]),
         format => findings::report("toolwarden/watch/diff/v1", &[&comparison]).render(format),
     })?;
     Ok(Verdict::of(comparison.failed()))
@@ -108,6 +109,7 @@ fn side(args: &DiffArgs, word: &Path) -> Result<Vec<Seen>, CliError> {
 
 fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, CliError> {
     let mut seen = Vec::new();
+    let lines = keep::lock_lines(path);
     for (key, server) in &lock.servers {
         if args
             .pinned
@@ -123,7 +125,8 @@ fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, C
                 tool: name.clone(),
                 source,
             })?;
-            let place = KeptPlace::of_text(&path.display().to_string(), &tool.text);
+            let line = lines.tool(key, name).unwrap_or(1);
+            let place = KeptPlace::at_line(&path.display().to_string(), line);
             seen.push(Seen { place, tool: read });
         }
     }

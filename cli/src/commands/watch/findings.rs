@@ -1,11 +1,13 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Class, Facet, Judgement, ListDrift, ToolDrift};
+use toolwarden_drift::{Change, Class, Drift, Facet, Judgement, ListDrift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
+use super::classes;
 use super::comparison::Comparison;
 use crate::error::CliError;
-use crate::report::{Check, Finding, Level, Report};
+use crate::input::KeptPlace;
+use crate::report::{Check, Detail, Finding, FindingOrigin, Level, Report, fingerprint};
 
 /// A report about all servers that were compared.
 pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> Report {
@@ -17,6 +19,7 @@ pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> R
             findings.extend(of_tool(comparison, tool));
             rejected += usize::from(comparison.fails(tool));
         }
+        findings.extend(unmeasured(comparison));
         subjects.extend(comparison.subjects.iter().cloned());
     }
     Report {
@@ -35,19 +38,54 @@ pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> R
 }
 
 /// A server that could not be asked must not look like one that is fine.
-pub(super) fn unanswered(server: &str, error: &CliError) -> Finding {
+pub(super) fn unanswered(server: &str, place: &KeptPlace, error: &CliError) -> Finding {
+    let position = place.positions(std::iter::once(&Pointer::root()));
+    let position = position.first();
     Finding {
         check: "drift".to_owned(),
-        rule: "unanswered",
+        rule: classes::UNANSWERED.id,
         level: Level::Error,
         tool: server.to_owned(),
         message: error.to_string(),
-        file: server.to_owned(),
-        line: 1,
-        column: 1,
+        file: place.file.clone(),
+        line: position.map_or(1, |position| position.line),
+        column: position.map_or(1, |position| position.column),
         pointer: String::new(),
         fixable: false,
+        detail: Detail {
+            origin: place.origin,
+            about: Some(classes::UNANSWERED),
+            fingerprint: Some(fingerprint([classes::UNANSWERED.id, server])),
+        },
     }
+}
+
+/// Results that were too few to say anything must not look as if they were fine.
+fn unmeasured(comparison: &Comparison<'_>) -> impl Iterator<Item = Finding> {
+    let results = comparison.drift.results.iter();
+    results.filter_map(|(tool, said)| {
+        let limit = said.too_few()?;
+        let place = comparison.places.get(tool);
+        let position = place.map(|place| place.positions(std::iter::once(&Pointer::root())));
+        let position = position.and_then(|it| it.first().copied());
+        Some(Finding {
+            check: "drift".to_owned(),
+            rule: classes::UNMEASURED.id,
+            level: Level::Warning,
+            tool: tool.clone(),
+            message: format!("results not measured: {limit}"),
+            file: place.map(|place| place.file.clone()).unwrap_or_default(),
+            line: position.map_or(1, |position| position.line),
+            column: position.map_or(1, |position| position.column),
+            pointer: place.map(|it| it.pointer.to_string()).unwrap_or_default(),
+            fixable: false,
+            detail: Detail {
+                origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
+                about: Some(classes::UNMEASURED),
+                fingerprint: Some(fingerprint([classes::UNMEASURED.id, tool])),
+            },
+        })
+    })
 }
 
 /// The tools that are gone.
@@ -65,41 +103,50 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         Class::Equivalent | Class::Behavioural => Level::Note,
         _ => Level::Warning,
     };
-    let mut rows: Vec<(&'static str, Class, Pointer, String)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let row = |rule: &'static str, message: String| Row {
+        rule,
+        class: tool.class(),
+        at: Pointer::root(),
+        message,
+        id: fingerprint([rule, tool.tool()]),
+    };
     match tool {
         ToolDrift::Added { findings, .. } => {
             let mut message = "the tool is new".to_owned();
             for finding in findings {
                 message.push_str(&format!("; {}", finding.message));
             }
-            rows.push(("added", tool.class(), Pointer::root(), message));
+            rows.push(row("added", message));
         }
         ToolDrift::Removed { .. } => {
-            rows.push((
-                "removed",
-                tool.class(),
-                Pointer::root(),
-                "the tool is gone".to_owned(),
-            ));
+            rows.push(row("removed", "the tool is gone".to_owned()));
         }
         ToolDrift::Renamed { rename, drift } => {
             let message = format!("`{}` was renamed to `{}`", rename.from, rename.to);
-            rows.push(("renamed", tool.class(), Pointer::root(), message));
+            rows.push(row("renamed", message));
             rows.extend(changes(drift));
         }
         ToolDrift::Changed(drift) => rows.extend(changes(drift)),
     }
     let place = comparison.place(tool);
-    let positions = place.map(|place| place.positions(rows.iter().map(|(_, _, at, _)| at)));
+    let positions = place.map(|place| place.positions(rows.iter().map(|row| &row.at)));
     let positions = positions.unwrap_or_default();
-    rows.iter()
+    rows.into_iter()
         .enumerate()
-        .map(|(index, (rule, class, at, message))| {
+        .map(|(index, row)| {
             let position = positions.get(index);
+            let Row {
+                rule,
+                class,
+                at,
+                message,
+                id,
+            } = row;
             Finding {
                 check: "drift".to_owned(),
                 rule,
-                level: level(*class),
+                level: level(class),
                 tool: tool.tool().to_owned(),
                 message: format!("{}: {message}", class.as_str()),
                 file: place.map(|place| place.file.clone()).unwrap_or_default(),
@@ -107,31 +154,58 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
                 column: position.map_or(1, |position| position.column),
                 pointer: place.map_or_else(
                     || at.to_string(),
-                    |place| place.pointer.join(at).to_string(),
+                    |place| place.pointer.join(&at).to_string(),
                 ),
                 fixable: false,
+                detail: Detail {
+                    origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
+                    about: Some(classes::about(class)),
+                    fingerprint: Some(id),
+                },
             }
         })
         .collect()
 }
 
-fn changes(
-    drift: &toolwarden_drift::Drift,
-) -> impl Iterator<Item = (&'static str, Class, Pointer, String)> {
+/// What a finding says of one change.
+struct Row {
+    rule: &'static str,
+    class: Class,
+    at: Pointer,
+    message: String,
+    /// What the change is recognized by.
+    id: String,
+}
+
+fn changes(drift: &Drift) -> impl Iterator<Item = Row> {
     drift.changes.iter().map(|change| {
         let mut message = change.message.clone();
-        if let Some(Judgement::Breaking(witness)) = &change.judgement {
-            let value = to_canonical_string(&witness.value);
-            let told = if change.facet == Facet::Output {
-                "may come now"
-            } else {
-                "rejected now"
-            };
-            message.push_str(&format!("; {told}: {value} ({})", witness.message));
+        if let Some(witness) = witness(change) {
+            message.push_str(&format!("; {witness}"));
         }
         for reason in &change.reasons {
             message.push_str(&format!("; {}", reason.message));
         }
-        (change.rule, change.class, change.pointer.clone(), message)
+        Row {
+            rule: change.rule,
+            class: change.class,
+            at: change.pointer.clone(),
+            message,
+            id: change.id.to_string(),
+        }
     })
+}
+
+/// The value that proves a change to be breaking, and why.
+pub(super) fn witness(change: &Change) -> Option<String> {
+    let Some(Judgement::Breaking(witness)) = &change.judgement else {
+        return None;
+    };
+    let value = to_canonical_string(&witness.value);
+    let told = if change.facet == Facet::Output {
+        "may come now"
+    } else {
+        "rejected now"
+    };
+    Some(format!("{told}: {value} ({})", witness.message))
 }

@@ -4,12 +4,17 @@ use etcetera::BaseStrategy;
 use serde_json::{Value, json};
 use toolwarden_drift::toolwatch::{read_alerts, read_baselines};
 use toolwarden_model::json::{decode_utf8, parse};
-use toolwarden_warden::{Imported, OldState, import};
+use toolwarden_store::{ServerKey, Store};
+use toolwarden_warden::{DEFAULT_SCOPE, Imported, LOCAL, OldState, import};
 
 use super::{document, keep};
-use crate::args::{ApprovalArgs, ImportArgs, PlainFormat};
+use crate::args::{ApprovalArgs, ImportArgs, PlainFormat, StoreArgs};
+use crate::commands::talk::say;
 use crate::error::CliError;
 use crate::output::{Verdict, print};
+
+const BASELINES: &str = "baselines.json";
+const ALERTS: &str = "alerts.json";
 
 pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
     let folder = match &args.folder {
@@ -18,11 +23,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
     };
     let old = read(&folder)?;
     let store = keep::store(args.kept.store.as_ref())?;
-    let approval = keep::approval(&ApprovalArgs {
-        why: Some(format!("imported from {}", folder.display())),
-        by: None,
-    });
-    let imported = import(&store, &old, &approval)?;
+    let imported = imported_from(&folder, &store, &old)?;
     print(&match args.format {
         PlainFormat::Json => document::rendered(&json!({
             "schema": "toolwarden/watch/import/v1",
@@ -35,13 +36,71 @@ pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
     Ok(Verdict::Fine)
 }
 
+/// Imports what the toolwatch program kept, before anything is pinned or shown without it.
+///
+/// Called by that program's name, whatever it kept and the store has not is imported. Otherwise only a
+/// store that is made by this command, in its usual place, starts from it.
+pub(super) fn at_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), CliError> {
+    let named = kept.store.is_some() || std::env::var_os("TOOLWARDEN_STORE").is_some();
+    let path = keep::store_path(kept.store.as_ref())?;
+    if !as_toolwatch && (named || path.exists()) {
+        return Ok(());
+    }
+    let Ok(folder) = default_folder() else {
+        return Ok(());
+    };
+    let files = [BASELINES, ALERTS].map(|file| folder.join(file));
+    if !files.iter().any(|file| file.exists()) {
+        return Ok(());
+    }
+    let old = read(&folder)?;
+    if old.baselines.is_empty() && old.alerts.is_empty() {
+        return Ok(());
+    }
+    let store = keep::store(kept.store.as_ref())?;
+    if is_known(&store, &old)? {
+        return Ok(());
+    }
+    let imported = imported_from(&folder, &store, &old)?;
+    say(&format!(
+        "{}: {}",
+        folder.display(),
+        text(imported).trim_end()
+    ));
+    Ok(())
+}
+
+/// Whether the store has seen every tool of the old program.
+fn is_known(store: &Store, old: &OldState) -> Result<bool, CliError> {
+    let key = ServerKey {
+        name: LOCAL.to_owned(),
+        scope: DEFAULT_SCOPE.to_owned(),
+    };
+    let Some(server) = store.server(&key)? else {
+        return Ok(false);
+    };
+    let known = store.tools(server.id)?;
+    Ok(old
+        .baselines
+        .iter()
+        .all(|baseline| known.contains(&baseline.tool)))
+}
+
+fn imported_from(folder: &Path, store: &Store, old: &OldState) -> Result<Imported, CliError> {
+    let approval = keep::approval(&ApprovalArgs {
+        why: Some(format!("imported from {}", folder.display())),
+        by: None,
+    });
+    Ok(import(store, old, &approval)?)
+}
+
 fn default_folder() -> Result<PathBuf, CliError> {
     let strategy = etcetera::choose_base_strategy().map_err(|_| CliError::NoHome)?;
     Ok(strategy.home_dir().join(".aumai").join("toolwatch"))
 }
 
 fn read(folder: &Path) -> Result<OldState, CliError> {
-    let (baselines, alerts) = (folder.join("baselines.json"), folder.join("alerts.json"));
+    let (baselines, alerts) = (folder.join(BASELINES), folder.join(ALERTS));
     let invalid = |place: &Path| {
         let place = place.to_owned();
         move |source| CliError::OldFile { place, source }

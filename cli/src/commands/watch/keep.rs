@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use toolwarden_store::{Approval, Kept, Server, ServerKey, Store};
-use toolwarden_warden::{LOCAL, LockFile, Observation, Pins};
+use toolwarden_warden::{LOCAL, LockFile, LockLines, Observation, Pins};
 
 use super::seen::Seen;
 use crate::args::{ApprovalArgs, PinnedArgs};
@@ -45,6 +45,12 @@ pub(super) fn lock(path: &Path) -> Result<LockFile, CliError> {
         path: path.to_owned(),
         source,
     })
+}
+
+/// Where servers and tools stand in a lock file; nowhere if it cannot be read.
+pub(super) fn lock_lines(path: &Path) -> LockLines {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    LockLines::of(text.strip_prefix('\u{feff}').unwrap_or(&text))
 }
 
 pub(super) fn approval(args: &ApprovalArgs) -> Approval {

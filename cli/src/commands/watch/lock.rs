@@ -91,7 +91,7 @@ fn add(lock: &mut LockFile, source: &Source, seen: &Look, args: &LockArgs) {
         }
         let locked = LockedTool {
             kept,
-            text: tool.text().to_owned(),
+            text: tool.shared_text(),
             version: args.source.version.clone(),
             approval: approval.clone(),
             shape,
@@ -121,7 +121,7 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
             let Approval { by, at, why } = baseline.approval;
             let tool = LockedTool {
                 kept,
-                text: store.definition(kept.fingerprint)?,
+                text: store.definition(kept.fingerprint)?.into(),
                 version: baseline.version,
                 approval: Some(Approval { by, at, why }),
                 shape,

@@ -160,7 +160,9 @@ impl Look {
             });
         }
         self.places.insert(name, seen.place);
-        self.listing.observed.push(seen.tool);
+        let mut tool = seen.tool;
+        tool.compact();
+        self.listing.observed.push(tool);
         Ok(())
     }
 

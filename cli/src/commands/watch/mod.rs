@@ -3,6 +3,7 @@ mod approve;
 mod baseline;
 mod calls;
 mod check;
+mod classes;
 mod comparison;
 mod daemon;
 mod diff;
@@ -14,7 +15,9 @@ pub(super) mod keep;
 pub(super) mod live;
 mod lock;
 mod look;
+mod markdown;
 mod pinned;
+mod places;
 mod responses;
 mod scan;
 mod screen;
@@ -24,11 +27,14 @@ mod told;
 
 pub(crate) use sources::Source;
 
-use crate::args::WatchCommand;
+use crate::args::{StoreArgs, WatchCommand, is_toolwatch};
 use crate::error::CliError;
 use crate::output::Verdict;
 
 pub(super) fn run(command: &WatchCommand) -> Result<Verdict, CliError> {
+    if let Some((kept, compat)) = uses_store(command) {
+        import::at_first_use(kept, compat || is_toolwatch())?;
+    }
     match command {
         WatchCommand::Baseline(args) => baseline::run(args),
         WatchCommand::Check(args) => check::run(args),
@@ -42,5 +48,23 @@ pub(super) fn run(command: &WatchCommand) -> Result<Verdict, CliError> {
         WatchCommand::Daemon(args) => daemon::run(args),
         WatchCommand::Diff(args) => diff::run(args),
         WatchCommand::Scan(args) => scan::run(args),
+    }
+}
+
+/// The store of a command that works with what was pinned before, and whether it speaks as toolwatch.
+const fn uses_store(command: &WatchCommand) -> Option<(&StoreArgs, bool)> {
+    match command {
+        WatchCommand::Baseline(args) => Some((&args.pinned.kept, args.compat)),
+        WatchCommand::Check(args) if args.lock.is_none() => Some((&args.pinned.kept, args.compat)),
+        WatchCommand::Alerts(args) => Some((&args.kept, args.compat)),
+        WatchCommand::Approve(args) => Some((&args.kept, false)),
+        WatchCommand::List(args) => Some((&args.kept, false)),
+        WatchCommand::Show(args) | WatchCommand::History(args) => Some((&args.kept, false)),
+        WatchCommand::Check(_)
+        | WatchCommand::Lock(_)
+        | WatchCommand::Import(_)
+        | WatchCommand::Daemon(_)
+        | WatchCommand::Diff(_)
+        | WatchCommand::Scan(_) => None,
     }
 }

@@ -1,20 +1,24 @@
-use std::collections::BTreeMap;
-
-use toolwarden_drift::text::{Finding, Named, Weight, scan, scan_together};
+use toolwarden_drift::text::{Detector, Finding, Named, Weight, name_pointer, scan, scan_together};
 
 use super::seen::{Seen, Strays};
 use crate::args::{LeastWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::each_tool;
 use crate::output::{Verdict, print};
-use crate::report::{self, Check, Level, Report};
+use crate::report::{self, About, Check, Level, Report};
 use crate::style;
 
 pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     let mut seen: Vec<Seen> = Vec::new();
+    let mut found: Vec<Vec<Finding>> = Vec::new();
     let mut strays = Strays::default();
     each_tool(&args.input, |read| {
-        seen.extend(strays.sort(read));
+        if let Some(mut tool) = strays.sort(read) {
+            found.push(scan(tool.tool.definition()));
+            // A list may be long: from here on its texts are enough.
+            tool.tool.compact();
+            seen.push(tool);
+        }
         Ok(())
     })?;
     if seen.is_empty() {
@@ -25,9 +29,9 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
         LeastWeight::Medium => Weight::Medium,
         LeastWeight::High => Weight::High,
     };
-    let found = findings(&seen);
+    add_neighbours(&seen, &mut found);
     let hidden = found
-        .values()
+        .iter()
         .flatten()
         .filter(|it| it.weight < least)
         .count();
@@ -44,30 +48,63 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
     Ok(Verdict::of(failed))
 }
 
-/// What each definition carries, by its place in the list.
-fn findings(seen: &[Seen]) -> BTreeMap<usize, Vec<Finding>> {
-    let mut found: BTreeMap<usize, Vec<Finding>> = BTreeMap::new();
-    for (index, tool) in seen.iter().enumerate() {
-        found.insert(index, scan(tool.tool.definition()));
-    }
+/// Adds to each definition what only shows beside the others.
+fn add_neighbours(seen: &[Seen], found: &mut [Vec<Finding>]) {
+    let mut servers = seen.iter().map(|tool| tool.place.file.as_str());
+    let first = servers.next();
+    let several = servers.any(|server| Some(server) != first);
+    let unread = serde_json::Value::Null;
     let named: Vec<Named<'_>> = seen
         .iter()
         .map(|tool| Named {
             server: &tool.place.file,
             name: &tool.tool.name,
-            definition: tool.tool.definition(),
+            // Within one server names are all that is compared.
+            definition: if several {
+                tool.tool.definition()
+            } else {
+                &unread
+            },
         })
         .collect();
-    for (index, finding) in scan_together(&named, Weight::Low) {
-        found.entry(index).or_default().push(finding);
+    for (index, mut finding) in scan_together(&named, Weight::Low) {
+        let (Some(tool), Some(found)) = (seen.get(index), found.get_mut(index)) else {
+            continue;
+        };
+        if !several {
+            finding.pointer = name_pointer(tool.tool.definition());
+        }
+        found.push(finding);
     }
-    found
 }
 
-fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -> Report {
+/// What a detector is about.
+const fn about(detector: Detector) -> About {
+    let finds = match detector {
+        Detector::HiddenUnicode => {
+            "The text has characters that a model reads and a person does not see."
+        }
+        Detector::BidiControl => {
+            "The text has characters that show it in another order than it is read."
+        }
+        Detector::TerminalEscape => "The text has control characters that a terminal obeys.",
+        Detector::ConfusableName => "A name is written with letters that pass for others.",
+        Detector::CollidingName => "A name is, or passes for, the name of another tool.",
+        Detector::CrossServerReference => "The text names a tool of another server.",
+        Detector::Injection => "The text instructs the model.",
+        Detector::AnnotationContradiction => "Annotations contradict the name or the arguments.",
+    };
+    About {
+        id: detector.as_str(),
+        finds,
+        help: "Have a person read the definition before a model does.",
+    }
+}
+
+fn report(seen: &[Seen], found: &[Vec<Finding>], least: Weight) -> Report {
     let mut rows = Vec::new();
     let mut rejected = 0;
-    for (tool, findings) in seen.iter().zip(found.values()) {
+    for (tool, findings) in seen.iter().zip(found) {
         let told: Vec<&Finding> = findings.iter().filter(|it| it.weight >= least).collect();
         rejected += usize::from(!told.is_empty());
         let positions = tool.place.positions(told.iter().map(|it| &it.pointer));
@@ -91,6 +128,16 @@ fn report(seen: &[Seen], found: &BTreeMap<usize, Vec<Finding>>, least: Weight) -
                 column: position.column,
                 pointer: tool.place.pointer.join(&finding.pointer).to_string(),
                 fixable: false,
+                detail: report::Detail {
+                    origin: tool.place.origin,
+                    about: Some(about(finding.detector)),
+                    fingerprint: Some(report::fingerprint([
+                        finding.detector.as_str(),
+                        &tool.tool.name,
+                        finding.pointer.as_str(),
+                        &finding.message,
+                    ])),
+                },
             });
         }
     }

@@ -275,6 +275,15 @@ impl Screen<'_> {
                 visible(&note.message)
             ));
         }
+        if let Some(limit) = said.too_few() {
+            let warning = style::WARNING;
+            self.line(&format!(
+                "  {warning}not measured:{warning:#} results of `{}`: {}; --fixtures compares results exactly that do not depend on chance",
+                visible(tool),
+                visible(&limit.to_string())
+            ));
+            return;
+        }
         if said.notes.is_empty() && said.changes.is_empty() {
             return;
         }
@@ -313,7 +322,16 @@ impl Screen<'_> {
             }
         };
         let (drifted, same) = (drift.tools.len(), drift.unchanged);
-        if drifted == 0 {
+        let results = drift.results.iter();
+        let unmeasured = results.filter(|(_, said)| said.too_few().is_some()).count();
+        if drifted == 0 && unmeasured > 0 {
+            self.line(&format!(
+                "{0}results not measured{0:#} of {1}; definitions: no drift, {2} unchanged",
+                style::WARNING,
+                tools(unmeasured),
+                tools(same)
+            ));
+        } else if drifted == 0 {
             self.line(&format!(
                 "{0}no drift{0:#}: {1} unchanged",
                 style::GOOD,

@@ -7,8 +7,9 @@ use toolwarden_warden::{Judged, Recorded};
 
 use super::comparison::Comparison;
 use super::look::Look;
+use super::places::Places;
 use super::sources::Source;
-use super::{document, findings, screen};
+use super::{document, findings, markdown, screen};
 use crate::args::{CheckArgs, FailOn, ReportFormat};
 use crate::error::CliError;
 use crate::output::print;
@@ -27,12 +28,23 @@ pub(super) struct Checked<'s> {
     pub(super) kept: bool,
 }
 
+impl Checked<'_> {
+    /// Whether the results that were given could be compared: too few of them say nothing, and neither
+    /// do results of which a lock file has no shape.
+    pub(super) fn is_measured(&self) -> bool {
+        let mut results = self.judged.drift.results.iter();
+        let shapes = self.kept || self.judged.learned.is_empty();
+        shapes && results.all(|(_, said)| said.too_few().is_none())
+    }
+}
+
 /// Prints what was found; tells whether anything fails.
 pub(super) fn report(
     args: &CheckArgs,
     checked: &[Checked<'_>],
     unanswered: &[(&Source, CliError)],
     fail_on: &[FailOn],
+    places: &Places,
 ) -> Result<bool, CliError> {
     let comparisons: Vec<Comparison<'_>> = checked
         .iter()
@@ -65,14 +77,28 @@ pub(super) fn report(
             text
         }
         ReportFormat::Json => json_document(checked, &comparisons, unanswered),
+        ReportFormat::Markdown => {
+            let servers = checked.iter().zip(&comparisons);
+            let named = servers.map(|(it, comparison)| {
+                let name = several.then_some(it.source.key.name.as_str());
+                (name, comparison)
+            });
+            let mut text = markdown::render(&named.collect::<Vec<_>>());
+            for (source, error) in unanswered {
+                text.push_str(&markdown::unanswered(&source.key.name, &error.to_string()));
+            }
+            text
+        }
         format => {
             let comparisons: Vec<&Comparison<'_>> = comparisons.iter().collect();
             let mut report = findings::report("toolwarden/watch/check/v1", &comparisons);
             for (source, error) in unanswered {
                 report.subjects.push(source.key.name.clone());
-                report
-                    .findings
-                    .push(findings::unanswered(&source.key.name, error));
+                report.findings.push(findings::unanswered(
+                    &source.key.name,
+                    &places.server(source),
+                    error,
+                ));
                 if let Some(check) = report.checks.first_mut() {
                     check.rejected += 1;
                     check.tools += 1;

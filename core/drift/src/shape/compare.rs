@@ -3,14 +3,20 @@ use super::cell::{Cell, Facet, Type};
 use super::channel::Channel;
 use super::count::{Entry, Values, count_of};
 use super::drift::{Confidence, Evidence, Limit, ShapeDrift, Side, What};
+use super::exact::Needed;
 use super::key::ValueHash;
 use super::name::{ITEMS, MEMBERS};
 use super::node::Node;
 use super::sketch::Shape;
-use super::verdict::{Question, Story, decide};
+use super::verdict::{Question, Story, decide, decide_exactly};
 
 /// So many results must lack a type before seeing it is certain news.
 const MIN_RESULTS_FOR_TYPE: u64 = 30;
+/// So many results must have a member of an object inside a result before the loss of all its members is
+/// certain news: one or two may be entries of a map.
+const MIN_RESULTS_FOR_LOSS: u64 = 3;
+/// So many differences at once must leave a test able to find a change of every result.
+const DIFFERENCES: f64 = 10.0;
 /// So many results must have a member before its lack is certain news.
 const MIN_RESULTS_FOR_PRESENCE: u64 = 100;
 /// Values are those of an enumeration if there are at most so many,
@@ -21,26 +27,49 @@ const MIN_REPEATS: u64 = 5;
 /// What changed from one shape to another by more than chance explains.
 ///
 /// Each question is answered by Fisher's exact test on counts of results; together they err with a
-/// probability of at most what this look may spend. Two rules need no test: a type never seen in 30
-/// or more results, and the lack of a member that 100 or more results all had.
+/// probability of at most what this look may spend. Three rules need no test: a type never seen in 30
+/// or more results, the lack of a member that 100 or more results all had, and an object that has none
+/// of the members it had.
 #[must_use]
 pub fn compare(baseline: &Shape, window: &Shape, options: &Confidence) -> ShapeDrift {
     let (baseline, window) = (baseline.canonical(), window.canonical());
-    let mut survey = Survey {
-        horizons: baseline.horizons.min(window.horizons),
-        values: baseline.key.is_some() && baseline.key == window.key,
-        channel: Channel::Value,
-        questions: Vec::new(),
-    };
-    if !baseline.is_empty() && !window.is_empty() {
-        survey.channels(&baseline, &window);
+    let survey = Survey::of(&baseline, &window, AskedValues::Enumerations);
+    let values = survey.values;
+    let (mut drift, level) = decide(survey.questions, options);
+    drift.limits = limits(&baseline, &window, values);
+    let telling = level.min(options.spending() / DIFFERENCES);
+    let needed = Needed::at(telling, baseline.results);
+    let enough = baseline.results >= needed.baseline && window.results >= needed.window;
+    if !enough && drift.is_empty() && !baseline.is_empty() && !window.is_empty() {
+        drift.limits.push(Limit::TooFew {
+            baseline: baseline.results,
+            window: window.results,
+            needed_baseline: needed.baseline.max(baseline.results),
+            needed_window: needed.window,
+        });
     }
-    let mut drift = decide(survey.questions, options);
-    drift.limits = limits(&baseline, &window, survey.values);
     drift
 }
 
-fn limits(baseline: &Shape, window: &Shape, values: bool) -> Vec<Limit> {
+/// What differs between two shapes of few results that do not depend on chance: the same calls, answered
+/// the same way every time.
+///
+/// Members, types, formats and, where both shapes have hashes of them, small values are compared. Lengths
+/// and magnitudes are not.
+#[must_use]
+pub fn compare_exactly(baseline: &Shape, window: &Shape) -> ShapeDrift {
+    let (baseline, window) = (baseline.canonical(), window.canonical());
+    let survey = Survey::of(&baseline, &window, AskedValues::All);
+    let values = survey.values;
+    let mut drift = decide_exactly(survey.questions, baseline.results, window.results);
+    let limits = limits(&baseline, &window, values).into_iter();
+    // What was not seen in results that do not depend on chance does not come.
+    let limits = limits.filter(|it| !matches!(it, Limit::Unseen { results: 1.., .. }));
+    drift.limits = limits.collect();
+    drift
+}
+
+fn limits(baseline: &Shape, window: &Shape, values: AskedValues) -> Vec<Limit> {
     let sides = [(Side::Baseline, baseline), (Side::Window, window)];
     let mut limits: Vec<_> = sides
         .iter()
@@ -50,16 +79,27 @@ fn limits(baseline: &Shape, window: &Shape, values: bool) -> Vec<Limit> {
         .iter()
         .filter(|(_, shape)| shape.horizons != Horizons::OPEN);
     limits.extend(full.map(|(side, _)| Limit::Truncated(*side)));
-    if !values && !baseline.is_empty() && !window.is_empty() {
+    if values == AskedValues::None && !baseline.is_empty() && !window.is_empty() {
         limits.push(Limit::NoValues);
     }
     limits
 }
 
+/// Which values are asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedValues {
+    /// None: they are not known, or hashed under different keys.
+    None,
+    /// Those of what looks like an enumeration.
+    Enumerations,
+    /// All that are kept.
+    All,
+}
+
 /// Walks both shapes and asks what can be asked.
 struct Survey {
     horizons: Horizons,
-    values: bool,
+    values: AskedValues,
     channel: Channel,
     questions: Vec<Question>,
 }
@@ -73,6 +113,24 @@ struct Pair<'n> {
 }
 
 impl Survey {
+    fn of(baseline: &Shape, window: &Shape, values: AskedValues) -> Self {
+        let comparable = baseline.key.is_some() && baseline.key == window.key;
+        let mut survey = Self {
+            horizons: baseline.horizons.min(window.horizons),
+            values: if comparable {
+                values
+            } else {
+                AskedValues::None
+            },
+            channel: Channel::Value,
+            questions: Vec::new(),
+        };
+        if !baseline.is_empty() && !window.is_empty() {
+            survey.channels(baseline, window);
+        }
+        survey
+    }
+
     fn channels(&mut self, baseline: &Shape, window: &Shape) {
         let sides = [baseline, window];
         let results =
@@ -112,8 +170,15 @@ impl Survey {
         if pair.baseline.rank < self.horizons.details {
             self.cells(pair);
         }
-        if self.values && pair.baseline.rank < self.horizons.values {
-            self.enumeration(pair);
+        if pair.baseline.rank < self.horizons.values {
+            match self.values {
+                AskedValues::None => {}
+                AskedValues::Enumerations => self.enumeration(pair),
+                AskedValues::All => self.all_values(pair),
+            }
+        }
+        if self.replaced(pair) {
+            return;
         }
         for name in names(pair) {
             let child = (pair.baseline.get(name), pair.window.get(name));
@@ -133,19 +198,73 @@ impl Survey {
         }
     }
 
+    /// Asks whether an object has none of the members it had; the loss of each needs no telling then.
+    fn replaced(&mut self, pair: Pair<'_>) -> bool {
+        let objects = |node: &Node| node.types.get(Type::Object);
+        let (before, now) = (objects(pair.baseline), objects(pair.window));
+        let whole = pair.pointer.is_empty() || pair.pointer.strip_prefix('/') == Some(ITEMS);
+        let enough = if whole { 1 } else { MIN_RESULTS_FOR_LOSS };
+        let members = |node: &'_ Node| -> Vec<String> {
+            let children = node.children.iter().filter(|it| &*it.name != ITEMS);
+            children.map(|it| it.name.to_string()).collect()
+        };
+        let (gone, new) = (members(pair.baseline), members(pair.window));
+        // A map has other members every time. An object has one that was always there.
+        let is_object = pair
+            .baseline
+            .children
+            .iter()
+            .any(|it| it.is_member() && it.full >= before);
+        let mut children = pair.baseline.children.iter().chain(&pair.window.children);
+        let complete = children.all(|it| it.rank < self.horizons.structure);
+        let disjoint = !new.is_empty() && !new.iter().any(|name| gone.contains(name));
+        let replaced = is_object && complete && disjoint && before >= enough && now > 0;
+        // What fails once in a while fails in many ways.
+        if !replaced || self.channel == Channel::Error {
+            return false;
+        }
+        let (before, now) = (
+            Evidence {
+                seen: 0,
+                of: before,
+            },
+            Evidence { seen: now, of: now },
+        );
+        let evidence = (before, now);
+        let question = Question::new(
+            self.channel,
+            pair.pointer,
+            (What::Replaced, Story::Type),
+            evidence,
+        );
+        self.push(Question {
+            certain: true,
+            detail: Some(format!("gone: {}; new: {}", listed(&gone), listed(&new))),
+            ..question
+        });
+        true
+    }
+
     fn types(&mut self, pair: Pair<'_>) {
+        // A null says that there is no value, as a missing member does: of what type a value is, is asked
+        // of the others.
+        let values = |node: &Node| node.n.saturating_sub(node.types.get(Type::Null));
+        let [values_before, values_now] = [pair.baseline, pair.window].map(values);
         for kind in Type::ALL.into_iter().filter(|kind| *kind != Type::Fraction) {
             let (before, now) = (pair.baseline.types.get(kind), pair.window.types.get(kind));
-            let (before, now) = evidence(pair, before, now);
+            let (mut before, mut now) = evidence(pair, before, now);
+            if kind != Type::Null {
+                // A result with both has them in different items of an array.
+                before.of = values_before.max(before.seen);
+                now.of = values_now.max(now.seen);
+            }
             let what = match (before.seen, now.seen) {
                 (0, _) => What::NewType(kind),
                 (_, 0) => What::GoneType(kind),
                 _ => What::Types(kind),
             };
             let unseen = before.seen == 0 && now.seen > 0;
-            // Nothing is left of what came before; the results are their own proof, few as they are.
-            let replaced = kind != Type::Null && now.seen == now.of && before.of > 0;
-            if unseen && (before.of >= MIN_RESULTS_FOR_TYPE || replaced) {
+            if unseen && before.of >= MIN_RESULTS_FOR_TYPE {
                 self.certain(pair.pointer, what, Story::Type, before, now);
             } else {
                 self.ask(pair.pointer, what, Story::Type, before, now);
@@ -251,6 +370,14 @@ impl Survey {
         }
     }
 
+    /// Asks about every value that is kept.
+    fn all_values(&mut self, pair: Pair<'_>) {
+        match (&pair.baseline.values, &pair.window.values) {
+            (Values::Few(known), Values::Few(values)) => self.values(pair, known, values),
+            (Values::Many, _) | (_, Values::Many) => {}
+        }
+    }
+
     fn values(&mut self, pair: Pair<'_>, known: &[Entry<ValueHash>], values: &[Entry<ValueHash>]) {
         for value in union(known, values) {
             let (before, now) = evidence(pair, count_of(known, value), count_of(values, value));
@@ -337,6 +464,18 @@ fn union<T: Copy + Ord>(one: &[Entry<T>], other: &[Entry<T>]) -> Vec<T> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The first of some names, for a message.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> = names
+        .iter()
+        .take(SHOWN)
+        .map(|it| format!("`{it}`"))
+        .collect();
+    let dots = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{}{dots}", shown.join(", "))
 }
 
 /// A step as JSON pointers write it.

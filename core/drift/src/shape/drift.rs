@@ -77,6 +77,8 @@ pub enum What {
     Presence,
     /// A member not seen before.
     NewField,
+    /// None of the members is one that was seen before.
+    Replaced,
     /// Strings of a format not seen before.
     NewFormat(Format),
     /// Strings of a format more or less often.
@@ -141,6 +143,17 @@ pub enum Limit {
         /// The share of results that may have it, with a confidence of 95 %.
         upper: f64,
     },
+    /// Even a change of every result could not be told from chance.
+    TooFew {
+        /// Results of the baseline.
+        baseline: u64,
+        /// Results of the window.
+        window: u64,
+        /// Results the baseline needs.
+        needed_baseline: u64,
+        /// Results the window needs.
+        needed_window: u64,
+    },
     /// A shape was full and left something out.
     Truncated(Side),
     /// Values were not compared: one shape has none, or they are hashed under different keys.
@@ -175,6 +188,18 @@ impl ShapeDrift {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// Why nothing was measured: no drift was found, and too few results were seen to find any.
+    #[must_use]
+    pub fn too_few(&self) -> Option<&Limit> {
+        let limit = self.limits.iter().find(|limit| {
+            matches!(
+                limit,
+                Limit::TooFew { .. } | Limit::Unseen { results: 0, .. }
+            )
+        });
+        limit.filter(|_| self.is_empty())
     }
 }
 
@@ -233,6 +258,7 @@ impl fmt::Display for What {
             Self::Missing => f.write_str("lacking where it was always there"),
             Self::Presence => f.write_str("share of results with this member"),
             Self::NewField => f.write_str("new member"),
+            Self::Replaced => f.write_str("every member was replaced"),
             Self::NewFormat(format) => write!(f, "new format {}", format.as_str()),
             Self::Format(format) => write!(f, "share of format {}", format.as_str()),
             Self::Fractions => f.write_str("share of numbers with a fraction"),
@@ -254,6 +280,11 @@ impl fmt::Display for Limit {
                 f,
                 "what {results} results of the {side} did not show may still be in up to {:.1} % of them",
                 upper * 100.0
+            ),
+            Self::TooFew { baseline, window, needed_baseline, needed_window } => write!(
+                f,
+                "{window} results against {baseline} in the baseline cannot be told from chance; \
+                 {needed_window} against {needed_baseline} can"
             ),
             Self::Truncated(side) => write!(f, "the {side} is full: some paths or values are not compared"),
             Self::NoValues => f.write_str("values are not compared: one side has none, or they are hashed under different keys"),

@@ -165,6 +165,39 @@ pub(super) fn level(alpha: f64, least: &[f64]) -> f64 {
     }
 }
 
+/// How many results two sides need for a test to pass at a level that finds something in all results of
+/// one side and in none of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Needed {
+    pub(super) baseline: u64,
+    pub(super) window: u64,
+}
+
+/// No level that is asked for needs more results on both sides.
+const MAX_NEEDED: u64 = 1000;
+
+impl Needed {
+    /// What is needed where the baseline has so many results: more in the window if that suffices, else
+    /// as many on both sides.
+    pub(super) fn at(level: f64, baseline: u64) -> Self {
+        let baseline = baseline.min(MAX_TOTAL);
+        let is_telling = |before: u64, now: u64| -ln_choose(before + now, now) <= level.ln();
+        let fewest = |enough: &dyn Fn(u64) -> bool| (1..MAX_NEEDED).find(|count| enough(*count));
+        let each = fewest(&|count| is_telling(count, count)).unwrap_or(MAX_NEEDED);
+        if baseline < each {
+            return Self {
+                baseline: each,
+                window: each,
+            };
+        }
+        let window = fewest(&|count| is_telling(baseline, count));
+        Self {
+            baseline,
+            window: window.unwrap_or(each),
+        }
+    }
+}
+
 /// The share of results that may have what none of these had, with a confidence of 95 %.
 pub(super) fn upper_bound(results: u64) -> f64 {
     if results == 0 {
@@ -345,6 +378,21 @@ mod tests {
         least.push(1e-9);
         assert!(close(level(0.01, &least), 0.01, 1e-12));
         assert!(close(level(0.01, &[]), 0.01, 1e-12));
+    }
+
+    #[test]
+    fn few_results_say_how_many_are_needed() {
+        let needed = |level, baseline| {
+            let Needed { baseline, window } = Needed::at(level, baseline);
+            (baseline, window)
+        };
+        // 18 results can be dealt out in 48,620 ways, 16 in 12,870.
+        assert_eq!(needed(5e-5, 1), (9, 9));
+        assert_eq!(needed(5e-5, 8), (9, 9));
+        assert_eq!(needed(5e-5, 9), (9, 8));
+        assert_eq!(needed(5e-5, 30), (30, 4));
+        assert_eq!(needed(5e-5, u64::MAX), (MAX_TOTAL, 1));
+        assert_eq!(needed(0.0, 5), (MAX_NEEDED, MAX_NEEDED));
     }
 
     #[test]

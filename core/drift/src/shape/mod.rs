@@ -9,6 +9,7 @@ mod cell;
 mod channel;
 mod compare;
 mod count;
+mod dates;
 mod drift;
 pub(crate) mod exact;
 mod format;
@@ -22,7 +23,7 @@ mod verdict;
 pub use bound::MAX_BYTES;
 pub use cell::Type;
 pub use channel::Channel;
-pub use compare::compare;
+pub use compare::{compare, compare_exactly};
 pub use drift::{
     Certainty, Confidence, Evidence, Limit, ShapeChange, ShapeDrift, Side, Sighting, What,
 };

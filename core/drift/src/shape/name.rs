@@ -37,7 +37,16 @@ const fn looks_like_data(format: Format) -> bool {
         | Format::Ipv4
         | Format::Hex
         | Format::Base64
-        | Format::Json => true,
+        | Format::Json
+        | Format::DateTimeFraction
+        | Format::DateTimeOffset
+        | Format::DateTimeLocal
+        | Format::DateTimeSpace
+        | Format::DateSlash
+        | Format::DateDot
+        | Format::DateDash
+        | Format::DateNamed
+        | Format::Time => true,
         Format::Empty
         | Format::Word
         | Format::Text

@@ -24,6 +24,8 @@ pub(super) struct Question {
     pub(super) window: Evidence,
     /// Whether a rule answers it without a test.
     pub(super) certain: bool,
+    /// What else a reader should know.
+    pub(super) detail: Option<String>,
 }
 
 /// Which questions about one path tell the same story. Of those after [`Story::Presence`], the first
@@ -53,6 +55,7 @@ impl Question {
             baseline,
             window,
             certain: false,
+            detail: None,
         }
     }
 
@@ -91,6 +94,7 @@ impl Question {
             | What::Types(_)
             | What::Missing
             | What::Presence
+            | What::Replaced
             | What::Format(_)
             | What::Fractions
             | What::Values
@@ -108,8 +112,8 @@ impl Question {
     }
 }
 
-/// Answers the questions and tells each story once.
-pub(super) fn decide(questions: Vec<Question>, options: &Confidence) -> ShapeDrift {
+/// Answers the questions and tells each story once; gives the level at which they were tested too.
+pub(super) fn decide(questions: Vec<Question>, options: &Confidence) -> (ShapeDrift, f64) {
     let tables: Vec<Table> = questions
         .iter()
         .map(|it| Table::of(it.baseline, it.window))
@@ -121,10 +125,45 @@ pub(super) fn decide(questions: Vec<Question>, options: &Confidence) -> ShapeDri
     let least: Vec<f64> = asked.map(|(_, table)| table.least_p_value()).collect();
     let level = level(options.spending(), &least);
 
+    let answered = questions.into_iter().zip(tables).map(|(question, table)| {
+        let certainty = answer(&question, table, level);
+        (question, certainty)
+    });
+    (tell(answered), level)
+}
+
+/// Takes every difference for a change, but for those of lengths and magnitudes.
+pub(super) fn decide_exactly(
+    questions: Vec<Question>,
+    baseline_results: u64,
+    window_results: u64,
+) -> ShapeDrift {
+    let differs = |question: &Question| {
+        let (before, now) = (question.baseline, question.window);
+        if question.story == Story::Size {
+            return false;
+        }
+        if baseline_results == window_results {
+            let share = |one: Evidence, of: Evidence| u128::from(one.seen) * u128::from(of.of);
+            return share(before, now) != share(now, before);
+        }
+        // Not the same calls: what never came comes now, or what always came does not.
+        let never = before.seen == 0 && now.seen > 0;
+        let always = before.seen == before.of && now.seen < now.of;
+        never || always
+    };
+    tell(questions.into_iter().map(|question| {
+        let certainty = differs(&question).then_some(Certainty::Certain);
+        (question, certainty)
+    }))
+}
+
+/// Tells each story once. A question without an answer may be worth a note.
+fn tell(answered: impl Iterator<Item = (Question, Option<Certainty>)>) -> ShapeDrift {
     let mut told: BTreeMap<(Channel, String, bool), (Question, Certainty)> = BTreeMap::new();
     let mut unsure = Vec::new();
-    for (question, table) in questions.into_iter().zip(tables) {
-        let Some(certainty) = answer(&question, table, level) else {
+    for (question, certainty) in answered {
+        let Some(certainty) = certainty else {
             unsure.push(question);
             continue;
         };
@@ -244,6 +283,7 @@ fn message(question: &Question) -> String {
         baseline,
         window,
         certain: _,
+        detail,
     } = question;
     let place = if pointer.is_empty() {
         "the whole"
@@ -253,5 +293,9 @@ fn message(question: &Question) -> String {
     let from = bucket
         .map(|cell| format!(" from {cell}"))
         .unwrap_or_default();
-    format!("{channel}: `{place}`: {what}{from}: {window} now, {baseline} in the baseline")
+    let detail = detail
+        .as_ref()
+        .map(|detail| format!(" ({detail})"))
+        .unwrap_or_default();
+    format!("{channel}: `{place}`: {what}{from}: {window} now, {baseline} in the baseline{detail}")
 }

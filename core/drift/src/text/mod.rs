@@ -28,5 +28,5 @@ mod tests;
 pub use character::{is_unprintable, printable};
 pub use finding::{Detector, Finding, Weight, fresh};
 pub use scan::scan;
-pub use together::{Named, scan_together};
+pub use together::{Named, name_pointer, scan_together};
 pub use unseen::unseen;

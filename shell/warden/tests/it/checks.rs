@@ -1,8 +1,9 @@
 use serde_json::json;
 use toolwarden_drift::ChangeType;
 use toolwarden_drift::shape::ValueKey;
+use toolwarden_model::Format;
 use toolwarden_store::{AlertFilter, AlertStatus, Origin, Raised};
-use toolwarden_warden::{Listing, Pins, Results};
+use toolwarden_warden::{Listing, Observation, Pins, Results};
 
 use super::{Bench, listing, observation, told, tool};
 
@@ -158,4 +159,38 @@ fn results_are_held_to_their_shape_and_to_the_promise_of_the_tool() {
         ]
     );
     assert_eq!(recorded.alerts.len(), 1);
+}
+
+/// What a definition says does not depend on whether it was forgotten and read again.
+#[test]
+fn a_definition_that_is_read_again_is_the_same() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for (format, definition) in [
+        (
+            Format::Mcp,
+            json!({"name": "t", "description": "d", "inputSchema": schema,
+            "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}}),
+        ),
+        (
+            Format::OpenaiChat,
+            json!({"type": "function",
+            "function": {"name": "t", "description": "d", "parameters": schema}}),
+        ),
+        (
+            Format::Anthropic,
+            json!({"name": "t", "input_schema": schema}),
+        ),
+        (Format::Mcp, json!({"name": "t", "inputSchema": "none"})),
+        (Format::Raw, schema.clone()),
+    ] {
+        let kept = Observation::read("t", format, &definition.to_string()).unwrap();
+        let mut again = kept.clone();
+        again.compact();
+        assert_eq!(again.view(), kept.view(), "{definition}");
+        assert_eq!(again.definition(), kept.definition(), "{definition}");
+        assert_eq!(again.output_schema(), kept.output_schema(), "{definition}");
+        assert_eq!(again.kept(), kept.kept(), "{definition}");
+        assert_eq!((&again.name, again.opaque), (&kept.name, kept.opaque));
+        assert_eq!(&*again.shared_text(), kept.text());
+    }
 }

@@ -14,7 +14,7 @@ fn locked(text: &str) -> LockedTool {
             fingerprint: Fingerprint::of_wire(text),
             format: Format::Mcp,
         },
-        text: text.to_owned(),
+        text: text.into(),
         version: "1.0".to_owned(),
         approval: None,
         shape: None,

@@ -24,12 +24,18 @@ pub struct Named<'a> {
 impl Named<'_> {
     /// Where the definition has the name, or the root.
     fn name_pointer(&self) -> Pointer {
-        place::name(self.definition).map_or_else(Pointer::root, |(pointer, _)| pointer)
+        name_pointer(self.definition)
     }
 
     fn quoted(&self) -> String {
         format!("{} of server {}", quote(self.name), quote(self.server))
     }
+}
+
+/// Where a definition has its name, or the root.
+#[must_use]
+pub fn name_pointer(definition: &Value) -> Pointer {
+    place::name(definition).map_or_else(Pointer::root, |(pointer, _)| pointer)
 }
 
 /// Findings that need the other tools, each with the index of the tool it is about.
@@ -39,10 +45,15 @@ impl Named<'_> {
 #[must_use]
 pub fn scan_together(tools: &[Named<'_>], least: Weight) -> Vec<(usize, Finding)> {
     let mut findings = collide::scan(tools);
-    if least <= nearby::WEIGHT {
-        findings.extend(nearby::scan(tools));
+    let mut servers = tools.iter().map(|tool| tool.server);
+    let first = servers.next();
+    // These are about tools of another server.
+    if servers.any(|server| Some(server) != first) {
+        if least <= nearby::WEIGHT {
+            findings.extend(nearby::scan(tools));
+        }
+        findings.extend(reference::scan(tools));
     }
-    findings.extend(reference::scan(tools));
     findings.retain(|(_, finding)| finding.weight >= least);
     findings.sort_by_key(|(index, _)| *index);
     findings

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwarden_drift::shape::{
-    Certainty, Confidence, Limit, Shape, ShapeDrift, Side, ValueKey, compare,
+    Certainty, Confidence, Limit, Shape, ShapeDrift, Side, ValueKey, compare, compare_exactly,
 };
 
 use super::{key, shape_of};
@@ -200,6 +200,219 @@ fn too_little_evidence_is_a_note() {
 }
 
 #[test]
+fn few_results_are_not_measured() {
+    let cases = [
+        (json!({"a": 1}), json!({"a": "x"})),
+        (json!({"a": 1}), json!({"a": null})),
+        (json!({"a": {"b": 1}}), json!({"a": null})),
+        (json!({"a": null}), json!({"a": {"b": 1}})),
+        (json!({"a": 1, "b": 2}), json!({"a": 1})),
+        (json!({"a": 1}), json!({"a": 1})),
+    ];
+    for (before, now) in &cases {
+        for (many, few) in [(1, 1), (5, 5), (6, 6), (30, 1)] {
+            let found = drift(&repeated(before, many), &repeated(now, few));
+            let context = format!("{many} of {before} against {few} of {now}");
+            // A type that 30 results did not have is news by rule.
+            if many == 30 && *now == json!({"a": "x"}) {
+                assert!(found.too_few().is_none(), "{context}");
+                continue;
+            }
+            assert_eq!(changes(&found), [""; 0], "{context}");
+            assert!(found.too_few().is_some(), "{context}");
+        }
+    }
+    let found = drift(&[json!({"a": 1})], &[json!({"a": 2})]);
+    assert_eq!(
+        found.too_few().map(ToString::to_string).as_deref(),
+        Some("1 results against 1 in the baseline cannot be told from chance; 9 against 9 can")
+    );
+    // As many as are asked for suffice.
+    let found = drift(
+        &repeated(&json!({"a": 1}), 9),
+        &repeated(&json!({"a": "x"}), 9),
+    );
+    assert_eq!(
+        changes(&found),
+        ["value: `/a`: new type string: 9 of 9 now, 0 of 9 in the baseline"]
+    );
+}
+
+#[test]
+fn other_members_altogether_are_drift_at_any_count() {
+    let order = json!({"id": 7, "status": "open", "owner": {"login": "ada", "mail": "a"}});
+    let error = json!({"error": "backend gone"});
+    for (many, few) in [(1, 1), (5, 5), (120, 1)] {
+        let found = drift(&repeated(&order, many), &repeated(&error, few));
+        assert_eq!(
+            changes(&found),
+            [format!(
+                "! value: `the whole`: every member was replaced: {few} of {few} now, 0 of {many} in the baseline (gone: `id`, `owner`, `status`; new: `error`)"
+            )]
+        );
+    }
+    // In the text of an MCP result too, and in lists.
+    let text = |value: &Value| json!({"content": [{"type": "text", "text": value.to_string()}]});
+    let found = drift(&[text(&order)], &[text(&error)]);
+    assert!(changes(&found)[0].starts_with("! json: `the whole`: every member was replaced"));
+    let found = drift(&[json!([order, order])], &[json!([error])]);
+    assert!(changes(&found)[0].starts_with("! value: `/[]`: every member was replaced"));
+
+    // Inside of a result three results have to show that it is no map.
+    let inside = |owner: Value| json!({"id": 7, "owner": owner});
+    let (before, now) = (
+        inside(json!({"login": "ada"})),
+        inside(json!({"name": "ada"})),
+    );
+    assert_eq!(
+        changes(&drift(&repeated(&before, 2), &[now.clone()])),
+        [""; 0]
+    );
+    let found = drift(&repeated(&before, 3), &[now]);
+    assert!(changes(&found)[0].starts_with("! value: `/owner`: every member was replaced"));
+    // A map has other members every time.
+    let maps = [json!({"eur": 1}), json!({"usd": 2})];
+    assert_eq!(changes(&drift(&maps, &[json!({"gbp": 3})])), [""; 0]);
+    // Errors take many forms, and an object may be empty.
+    let failed =
+        |value: &Value| json!({"isError": true, "content": [], "structuredContent": value});
+    assert_eq!(
+        changes(&drift(&[failed(&order)], &[failed(&error)])),
+        [""; 0]
+    );
+    assert_eq!(changes(&drift(&[order], &[json!({})])), [""; 0]);
+}
+
+#[test]
+fn a_null_is_a_missing_value_and_no_type() {
+    check(
+        &json!({"a": null}),
+        &json!({"a": {"b": 1}}),
+        &["value: `/a`: type null no longer seen: 0 of 40 now, 120 of 120 in the baseline"],
+    );
+    check(
+        &json!({"a": {"b": 1}}),
+        &json!({"a": null}),
+        &["! value: `/a`: new type null: 40 of 40 now, 0 of 120 in the baseline"],
+    );
+    // Both come in the baseline: neither is news.
+    let either = [
+        repeated(&json!({"a": null}), 60),
+        repeated(&json!({"a": {"b": 1}}), 60),
+    ]
+    .concat();
+    let found = drift(&either, &repeated(&json!({"a": {"b": 1}}), 5));
+    assert_eq!(changes(&found), [""; 0]);
+    // Nulls do not hide another type.
+    let nulls = [
+        repeated(&json!({"a": null}), 100),
+        repeated(&json!({"a": 1}), 40),
+    ]
+    .concat();
+    let found = drift(&nulls, &repeated(&json!({"a": "x"}), 40));
+    assert_eq!(
+        changes(&found),
+        ["! value: `/a`: new type string: 40 of 40 now, 0 of 40 in the baseline"]
+    );
+}
+
+#[test]
+fn a_date_that_is_written_otherwise_is_seen() {
+    let layouts = [
+        ("2026-11-16T05:01:35Z", "date-time"),
+        ("2026-11-16T05:01:35.123Z", "date-time-fraction"),
+        ("2026-11-16T05:01:35+02:00", "date-time-offset"),
+        ("2026-11-16T05:01:35", "date-time-local"),
+        ("2026-11-16 05:01:35", "date-time-space"),
+        ("2026-11-16", "date"),
+        ("11/16/2026", "date-slash"),
+        ("16.11.2026", "date-dot"),
+        ("16-11-2026", "date-dash"),
+        ("Nov 16, 2026", "date-named"),
+        ("1794805295", "integer"),
+    ];
+    for (before, _) in layouts {
+        for (now, format) in layouts.iter().filter(|(now, _)| *now != before) {
+            let found = drift(
+                &repeated(&json!({"at": before}), 10),
+                &repeated(&json!({"at": now}), 10),
+            );
+            assert_eq!(
+                changes(&found),
+                [format!(
+                    "value: `/at`: new format {format}: 10 of 10 now, 0 of 10 in the baseline"
+                )],
+                "{before} {now}"
+            );
+        }
+    }
+}
+
+#[test]
+fn fixtures_are_compared_exactly() {
+    let exactly = |before: &[Value], now: &[Value]| {
+        let found = compare_exactly(&shape_of(before), &shape_of(now));
+        assert!(found.too_few().is_none());
+        changes(&found)
+    };
+    let order = json!({"id": 7, "status": "open", "at": "2026-11-16", "note": null});
+    let same = json!({"id": 9, "status": "open", "at": "2026-11-17", "note": null});
+    assert_eq!(
+        exactly(&[order.clone()], &[same.clone()]),
+        ["! value: `/id`: new value: 1 of 1 now, 0 of 1 in the baseline"]
+    );
+    let one = |name: &str, value: Value| {
+        let mut order = order.clone();
+        order[name] = value;
+        order
+    };
+    for (now, expected) in [
+        (order.clone(), vec![]),
+        (
+            one("id", json!("7")),
+            vec!["! value: `/id`: new type string"],
+        ),
+        (
+            one("status", json!("OPEN")),
+            vec!["! value: `/status`: new value"],
+        ),
+        (
+            one("at", json!("16.11.2026")),
+            vec!["! value: `/at`: new format date-dot"],
+        ),
+        (
+            one("note", json!({"text": "x"})),
+            vec!["! value: `/note`: type null no longer seen"],
+        ),
+        (one("tax", json!(1)), vec!["! value: `/tax`: new member"]),
+        (
+            json!({"status": "open", "at": "2026-11-16", "note": null}),
+            vec!["! value: `/id`: share of results with this member"],
+        ),
+        (
+            json!({"error": "x"}),
+            vec!["! value: `the whole`: every member was replaced"],
+        ),
+    ] {
+        let found = exactly(&[order.clone()], std::slice::from_ref(&now));
+        let starts = found.len() == expected.len()
+            && found
+                .iter()
+                .zip(&expected)
+                .all(|(found, start)| found.starts_with(start));
+        assert!(starts, "{now}: {found:?}");
+    }
+    // Two calls with different answers: as many of each as before.
+    let other = json!({"id": 7, "status": "open"});
+    let both = [order.clone(), other.clone()];
+    assert_eq!(exactly(&both, &both), [""; 0]);
+    assert!(!exactly(&both, &[order.clone(), order.clone()]).is_empty());
+    // Fewer of the calls say less, and nothing false.
+    assert_eq!(exactly(&both, &[order]), [""; 0]);
+    assert_eq!(exactly(&both, &[other]), [""; 0]);
+}
+
+#[test]
 fn limits_say_what_cannot_be_told() {
     let found = drift(&repeated(&json!(1), 40), &repeated(&json!(1), 10));
     let limits: Vec<String> = found.limits.iter().map(ToString::to_string).collect();
@@ -222,7 +435,7 @@ fn limits_say_what_cannot_be_told() {
         deep = json!([deep]);
     }
     let found = drift(&[json!(1)], &[deep]);
-    assert_eq!(found.limits[2..], [Limit::Truncated(Side::Window)]);
+    assert_eq!(found.limits[2], Limit::Truncated(Side::Window));
 }
 
 #[test]
@@ -237,7 +450,7 @@ fn values_under_different_keys_are_not_compared() {
         let found = compare(&baseline, &window, &Confidence::default());
         assert_eq!(
             changes(&found),
-            ["! value: `/b`: new type number: 40 of 40 now, 0 of 120 in the baseline"]
+            ["value: `/b`: type null no longer seen: 0 of 40 now, 120 of 120 in the baseline"]
         );
         assert_eq!(found.limits[2..], [Limit::NoValues]);
     }

@@ -12,7 +12,7 @@ use toolwarden_drift::shape::{Confidence, compare};
 use super::shape_of;
 
 /// Results of the baseline and of the window.
-const SIZES: [(usize, usize); 3] = [(20, 20), (100, 50), (500, 200)];
+const SIZES: [(usize, usize); 5] = [(1, 1), (5, 5), (20, 20), (100, 50), (500, 200)];
 const NULL_TRIALS: u64 = 120;
 const TRIALS: u64 = 30;
 
@@ -21,6 +21,8 @@ const TRIALS: u64 = 30;
 pub(crate) struct Row {
     pub(crate) baseline: usize,
     pub(crate) window: usize,
+    /// How often the shape said that it cannot tell, where nothing changed, in percent.
+    pub(crate) unmeasured: u64,
     pub(crate) unchanged: Rates,
     pub(crate) changed: Vec<(Edit, Rates)>,
 }
@@ -39,20 +41,24 @@ pub(crate) enum Edit {
     NestedRename,
     EnumValue,
     Format,
+    DateLayout,
     Rarer,
     Optional,
     TopKey,
+    Replaced,
 }
 
 impl Edit {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::NestedType,
         Self::NestedRename,
         Self::EnumValue,
         Self::Format,
+        Self::DateLayout,
         Self::Rarer,
         Self::Optional,
         Self::TopKey,
+        Self::Replaced,
     ];
 
     const fn as_str(self) -> &'static str {
@@ -61,9 +67,11 @@ impl Edit {
             Self::NestedRename => "nested key renamed",
             Self::EnumValue => "new enum value",
             Self::Format => "format changed",
+            Self::DateLayout => "date written otherwise",
             Self::Rarer => "optional became rare",
             Self::Optional => "required became optional",
             Self::TopKey => "top key added",
+            Self::Replaced => "every key replaced",
         }
     }
 }
@@ -73,6 +81,7 @@ pub(crate) fn table() -> Vec<Row> {
     let rows = SIZES.iter().map(|(baseline, window)| {
         let rates = |edit: Option<Edit>, trials: u64| {
             let mut calls = Rates { old: 0, shape: 0 };
+            let mut unmeasured = 0;
             for trial in 0..trials {
                 let mut random = Random(
                     trial * 31
@@ -85,20 +94,24 @@ pub(crate) fn table() -> Vec<Row> {
                 calls.old += u64::from(top_level_types(&before) != top_level_types(&now));
                 let drift = compare(&shape_of(&before), &shape_of(&now), &Confidence::default());
                 calls.shape += u64::from(!drift.is_empty());
+                unmeasured += u64::from(drift.too_few().is_some());
             }
             let percent = |calls: u64| (calls * 100 + trials / 2) / trials;
-            Rates {
+            let rates = Rates {
                 old: percent(calls.old),
                 shape: percent(calls.shape),
-            }
+            };
+            (rates, percent(unmeasured))
         };
+        let (unchanged, unmeasured) = rates(None, NULL_TRIALS);
         Row {
             baseline: *baseline,
             window: *window,
-            unchanged: rates(None, NULL_TRIALS),
+            unmeasured,
+            unchanged,
             changed: Edit::ALL
                 .into_iter()
-                .map(|edit| (edit, rates(Some(edit), TRIALS)))
+                .map(|edit| (edit, rates(Some(edit), TRIALS).0))
                 .collect(),
         }
     });
@@ -107,11 +120,11 @@ pub(crate) fn table() -> Vec<Row> {
 
 /// The table as Markdown.
 pub(crate) fn markdown(rows: &[Row]) -> String {
-    let mut text = String::from("| baseline / window | nothing changed");
+    let mut text = String::from("| baseline / window | not measured | nothing changed");
     for edit in Edit::ALL {
         write!(text, " | {}", edit.as_str()).expect("strings take text");
     }
-    text.push_str(" |\n|---|---");
+    text.push_str(" |\n|---|---|---");
     text.push_str(&"|---".repeat(Edit::ALL.len()));
     text.push_str("|\n");
     for row in rows {
@@ -124,8 +137,8 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "| {} / {} | {}",
-            self.baseline, self.window, self.unchanged
+            "| {} / {} | {} % | {}",
+            self.baseline, self.window, self.unmeasured, self.unchanged
         )?;
         for (_, rates) in &self.changed {
             write!(f, " | {rates}")?;
@@ -143,6 +156,9 @@ impl fmt::Display for Rates {
 /// A result of the made-up tool, with an edit or as it was.
 fn result(random: &mut Random, edit: Option<Edit>) -> Value {
     let is = |it: Edit| edit == Some(it);
+    if is(Edit::Replaced) {
+        return json!({"error": random.word()});
+    }
     let statuses = ["open", "closed", "merged", "draft"];
     let status = if is(Edit::EnumValue) && random.chance(0.35) {
         "archived"
@@ -152,6 +168,8 @@ fn result(random: &mut Random, edit: Option<Edit>) -> Value {
     let (year, day) = (2020 + random.below(6), 1 + random.below(28));
     let created = if is(Edit::Format) {
         format!("{day:02}.03.{year}")
+    } else if is(Edit::DateLayout) {
+        format!("{year}-03-{day:02} {:02}:00:00", random.below(24))
     } else {
         format!("{year}-03-{day:02}T{:02}:00:00Z", random.below(24))
     };
@@ -176,6 +194,22 @@ fn result(random: &mut Random, edit: Option<Edit>) -> Value {
         })
         .collect();
     let mut result = json!({"id": random.below(1_000_000), "status": status, "created_at": created, "owner": owner, "items": items});
+    // Not every order has an assignee or a parent, and what it costs may be a number or a text.
+    result["assignee"] = if random.chance(0.5) {
+        json!({"login": random.word()})
+    } else {
+        Value::Null
+    };
+    result["parent"] = if random.chance(0.7) {
+        json!(random.below(1_000_000))
+    } else {
+        Value::Null
+    };
+    result["total"] = if random.chance(0.5) {
+        json!(random.unit() * 500.0)
+    } else {
+        json!(format!("{} EUR", random.below(500)))
+    };
     for (name, chance) in [
         ("discount", if is(Edit::Rarer) { 0.05 } else { 0.6 }),
         ("title", if is(Edit::Optional) { 0.45 } else { 1.0 }),
@@ -257,9 +291,11 @@ fn drift_is_called_where_there_is_some_and_only_there() {
         markdown(&rows)
     );
     let least = [
-        [100, 100, 0, 100, 3, 3, 100],
-        [100, 100, 100, 100, 87, 100, 100],
-        [100; 7],
+        [0, 0, 0, 0, 0, 0, 0, 0, 100],
+        [0, 0, 0, 0, 0, 0, 0, 0, 100],
+        [100, 100, 0, 100, 100, 3, 3, 100, 100],
+        [100, 100, 100, 100, 100, 87, 100, 100, 100],
+        [100; 9],
     ];
     assert_eq!(rows.len(), least.len());
     for (row, least) in rows.iter().zip(least) {
@@ -268,6 +304,8 @@ fn drift_is_called_where_there_is_some_and_only_there() {
             assert!(rates.shape >= least, "{}: {row}", edit.as_str());
         }
     }
+    let unmeasured: Vec<u64> = rows.iter().map(|row| row.unmeasured).collect();
+    assert_eq!(unmeasured, [100, 100, 0, 0, 0]);
     // The rule this replaces cries wolf.
     assert!(rows.first().is_some_and(|row| row.unchanged.old >= 50));
 }
