@@ -204,6 +204,7 @@ fn made(
         after: None,
         reasons: Vec::new(),
         rename: None,
+        effect: None,
         message,
     }
 }

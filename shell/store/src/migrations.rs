@@ -156,4 +156,10 @@ CREATE INDEX delivery_in_status ON delivery (status, id);
 
 CREATE INDEX baseline_of_definition ON baseline (id) WHERE origin <> 'learned';
 ",
+    "
+-- A server that was left open on purpose: further tools are pinned when they are first seen. Servers that
+-- were named and not sealed were left open; tools from files had no list as a whole until now.
+ALTER TABLE server ADD COLUMN open INTEGER NOT NULL DEFAULT 0;
+UPDATE server SET open = 1 WHERE NOT sealed AND name <> 'local';
+",
 ];

@@ -1,9 +1,10 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Class, Facet, Judgement, ListDrift, ToolDrift};
+use toolwarden_drift::{Change, Class, Effect, Facet, Judgement, ListDrift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use super::comparison::Comparison;
+use super::words::marked_words;
 use crate::error::CliError;
 use crate::report::{Check, Finding, Level, Report};
 
@@ -50,6 +51,22 @@ pub(super) fn unanswered(server: &str, error: &CliError) -> Finding {
     }
 }
 
+/// A server of the lock file that was not looked at must not look like one that is fine.
+pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> Finding {
+    Finding {
+        check: "drift".to_owned(),
+        rule: "unchecked",
+        level: Level::Warning,
+        tool: server.to_owned(),
+        message: format!("server `{server}` of the lock file was not checked ({tools} tools)"),
+        file: lock.to_owned(),
+        line: 1,
+        column: 1,
+        pointer: String::new(),
+        fixable: false,
+    }
+}
+
 /// The tools that are gone.
 pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
     let gone = drift.tools.iter();
@@ -57,15 +74,16 @@ pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
     gone.map(|tool| tool.tool().to_owned())
 }
 
-/// The changes of one tool. The gravest class decides the level of all that have it.
+/// The changes of one tool; what fails is an error.
 fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
     let failing = comparison.fails(tool);
-    let level = |class: Class| match class {
-        class if failing && (class == tool.class() || class >= Class::Unknown) => Level::Error,
-        Class::Equivalent | Class::Behavioural => Level::Note,
+    let level = |class: Class, fails: bool| match class {
+        _ if fails => Level::Error,
+        Class::Equivalent | Class::Info | Class::Behavioural | Class::Text => Level::Note,
         _ => Level::Warning,
     };
     let mut rows: Vec<(&'static str, Class, Pointer, String)> = Vec::new();
+    let mut fails: Vec<bool> = Vec::new();
     match tool {
         ToolDrift::Added { findings, .. } => {
             let mut message = "the tool is new".to_owned();
@@ -73,6 +91,7 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
                 message.push_str(&format!("; {}", finding.message));
             }
             rows.push(("added", tool.class(), Pointer::root(), message));
+            fails.push(failing);
         }
         ToolDrift::Removed { .. } => {
             rows.push((
@@ -81,13 +100,19 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
                 Pointer::root(),
                 "the tool is gone".to_owned(),
             ));
+            fails.push(failing);
         }
         ToolDrift::Renamed { rename, drift } => {
             let message = format!("`{}` was renamed to `{}`", rename.from, rename.to);
             rows.push(("renamed", tool.class(), Pointer::root(), message));
-            rows.extend(changes(drift));
+            fails.push(failing);
+            rows.extend(drift.changes.iter().map(row));
+            fails.extend(drift.changes.iter().map(|it| comparison.fails_change(it)));
         }
-        ToolDrift::Changed(drift) => rows.extend(changes(drift)),
+        ToolDrift::Changed(drift) => {
+            rows.extend(drift.changes.iter().map(row));
+            fails.extend(drift.changes.iter().map(|it| comparison.fails_change(it)));
+        }
     }
     let place = comparison.place(tool);
     let positions = place.map(|place| place.positions(rows.iter().map(|(_, _, at, _)| at)));
@@ -99,7 +124,7 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
             Finding {
                 check: "drift".to_owned(),
                 rule,
-                level: level(*class),
+                level: level(*class, fails.get(index).copied().unwrap_or(failing)),
                 tool: tool.tool().to_owned(),
                 message: format!("{}: {message}", class.as_str()),
                 file: place.map(|place| place.file.clone()).unwrap_or_default(),
@@ -115,23 +140,39 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         .collect()
 }
 
-fn changes(
-    drift: &toolwarden_drift::Drift,
-) -> impl Iterator<Item = (&'static str, Class, Pointer, String)> {
-    drift.changes.iter().map(|change| {
-        let mut message = change.message.clone();
-        if let Some(Judgement::Breaking(witness)) = &change.judgement {
-            let value = to_canonical_string(&witness.value);
-            let told = if change.facet == Facet::Output {
-                "may come now"
-            } else {
-                "rejected now"
-            };
-            message.push_str(&format!("; {told}: {value} ({})", witness.message));
+fn row(change: &Change) -> (&'static str, Class, Pointer, String) {
+    let mut message = change.message.clone();
+    if let Some(Judgement::Breaking(witness)) = &change.judgement {
+        let value = to_canonical_string(&witness.value);
+        let told = if change.facet == Facet::Output {
+            "may come now"
+        } else {
+            "rejected now"
+        };
+        message.push_str(&format!("; {told}: {value} ({})", witness.message));
+    }
+    match &change.effect {
+        Some(Effect::Ignored { call, pointer }) => {
+            let call = to_canonical_string(call);
+            message.push_str(&format!("; accepted without {pointer} being read: {call}"));
         }
-        for reason in &change.reasons {
-            message.push_str(&format!("; {}", reason.message));
+        Some(Effect::Default {
+            calls: Some((before, after)),
+            ..
+        }) => {
+            let (before, after) = (to_canonical_string(before), to_canonical_string(after));
+            message.push_str(&format!(
+                "; a call without it meant {before} and means {after}"
+            ));
         }
-        (change.rule, change.class, change.pointer.clone(), message)
-    })
+        Some(Effect::Default { calls: None, .. }) | None => {}
+    }
+    let words = marked_words(change);
+    if !words.is_empty() {
+        message.push_str(&format!("; {words}"));
+    }
+    for reason in &change.reasons {
+        message.push_str(&format!("; {}", reason.message));
+    }
+    (change.rule, change.class, change.pointer.clone(), message)
 }

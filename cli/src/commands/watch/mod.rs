@@ -3,6 +3,7 @@ mod approve;
 mod baseline;
 mod calls;
 mod check;
+mod columns;
 mod comparison;
 mod daemon;
 mod diff;
@@ -21,6 +22,7 @@ mod screen;
 mod seen;
 mod sources;
 mod told;
+mod words;
 
 pub(crate) use sources::Source;
 
