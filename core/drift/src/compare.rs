@@ -10,7 +10,7 @@ use crate::difference::{Difference, differences, is_identical};
 use crate::layout::{Facet, Observed};
 use crate::schema::{self, Direction, SchemaDrift};
 use crate::shape::ShapeDrift;
-use crate::text::{self, is_suspicious};
+use crate::text::{self, Detector, Finding, is_suspicious};
 use crate::wording;
 
 /// How definitions are compared.
@@ -148,6 +148,11 @@ pub fn compare_among(
     }
     wording::classify(&mut drift, (old, new), &maker, tools);
     attach_findings(&mut drift, old, new, &maker);
+    for change in &mut drift.changes {
+        // What a text carries says more than what it adds.
+        let rank = |it: &Finding| it.detector == Detector::Introduced;
+        change.reasons.sort_by_key(rank);
+    }
     drift.changes.sort_by(|a, b| {
         b.class
             .cmp(&a.class)

@@ -226,7 +226,7 @@ fn brought(
                     before: earlier.as_ref(),
                     after: Some(&after),
                 };
-                let message = format!("{} for a model came with it", subject(at));
+                let message = format!("text that a model reads came with it: {}", subject(at));
                 maker.change("text", facet, Class::Text, &difference, message)
             }
             several => {
@@ -238,7 +238,10 @@ fn brought(
                     before: None,
                     after: Some(&after),
                 };
-                let message = format!("text for a model came with it in {} places", several.len());
+                let message = format!(
+                    "text that a model reads came with it in {} places",
+                    several.len()
+                );
                 maker.change("text", facet, Class::Text, &difference, message)
             }
         };
