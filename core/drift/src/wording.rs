@@ -173,6 +173,9 @@ fn is_generated(title: &str, at: &Pointer, tool: &str) -> bool {
         .all(|word| names.contains(word) || GENERATED.contains(&word.as_str()))
 }
 
+/// A change, and the text that came with it, by place.
+type Brought<'b> = (&'b Change, Vec<(Pointer, &'b str)>);
+
 /// Text that came as a part of another change, such as the description of an argument that was added.
 fn brought(
     drift: &Drift,
@@ -190,7 +193,7 @@ fn brought(
     let before: BTreeMap<Pointer, &str> = old.facet(facet).map(prose).unwrap_or_default();
     let texts: BTreeSet<&str> = before.values().copied().collect();
     // Which text each change brings, by the place of the change.
-    let mut brought: BTreeMap<&Pointer, (&Change, Vec<(Pointer, &str)>)> = BTreeMap::new();
+    let mut brought: BTreeMap<&Pointer, Brought<'_>> = BTreeMap::new();
     for (at, text) in prose(schema) {
         if texts.contains(text) || text.trim().is_empty() {
             continue;
