@@ -132,7 +132,7 @@ pub(crate) struct BaselineArgs {
     #[command(flatten)]
     pub(crate) approval: ApprovalArgs,
 
-    /// Leave the server open: further tools are pinned when they are first seen
+    /// Leave the server open: a check pins further tools when it first sees them
     #[arg(long)]
     pub(crate) open: bool,
 
@@ -171,9 +171,13 @@ pub(crate) struct CheckArgs {
 
     /// Exit with 1 on drift of this class; several with commas or by repeating
     ///
-    /// [default: breaking, trust, unknown, new; with --compat any]
+    /// [default: breaking, trust, unknown, ignored, added, text, default; with --compat any]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
     pub(crate) fail_on: Vec<FailOn>,
+
+    /// Do not fail on drift of this class; several with commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
+    pub(crate) allow: Vec<FailOn>,
 
     /// The shape of the report
     #[arg(long, value_enum, default_value_t)]
@@ -197,6 +201,10 @@ pub(crate) struct ApproveArgs {
     /// Everything that waits
     #[arg(long, conflicts_with_all = ["ids", "tools"])]
     pub(crate) all: bool,
+
+    /// Every change of text, except those of class `trust`
+    #[arg(long, conflicts_with_all = ["ids", "tools", "all"])]
+    pub(crate) text: bool,
 
     /// Only of this server
     #[arg(long, value_name = "NAME")]

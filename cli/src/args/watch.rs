@@ -14,8 +14,8 @@ pub(crate) enum WatchCommand {
     ///
     /// Reads tools from files, from standard input or from live MCP servers, and keeps their
     /// definitions, with --responses the shape of their results too, as what they are held to.
-    /// What was pinned before is remembered. A list that is read as a whole seals its server: a
-    /// further tool is drift from then on.
+    /// What was pinned before is remembered. A list, from files or live, seals its server: a tool
+    /// that is added or removed is drift from then on, unless --open says otherwise.
     #[command(after_help = "\
 Examples:
   toolwarden watch baseline --tool get_weather --schema weather.json --version 1.0.0
@@ -28,15 +28,16 @@ Examples:
 
     /// Compare tools with what is pinned
     ///
-    /// A tool that was never pinned is pinned now, unless --frozen or --lock say that everything
-    /// must have been. What is pinned is never changed by this: drift is an alert until somebody
-    /// approves it.
+    /// The first check of a server pins its tools, unless --frozen or --lock say that everything must
+    /// have been pinned. Later an added tool is drift, a removed one breaking, and so is every change
+    /// of text that a model reads until it is approved. A check never changes what is pinned.
     #[command(after_help = "\
 Examples:
   toolwarden watch check --tool get_weather --schema weather.json
   toolwarden watch check --frozen --format github tools.json
   toolwarden watch check --lock toolwarden.lock --mcp-command 'npx -y @playwright/mcp'
   toolwarden watch check --config .mcp.json
+  toolwarden watch check tools.json --allow text
   toolwarden watch check tools.json --responses results.jsonl --fail-on any
   toolwarden watch check tools.json --responses fixtures/ --fixtures")]
     Check(CheckArgs),
@@ -50,6 +51,7 @@ Examples:
   toolwarden watch approve
   toolwarden watch approve --tool browser_click --why 'ref was renamed, agents are updated'
   toolwarden watch approve 5f0c1d2e3a4b --why 'reviewed'
+  toolwarden watch approve --text --server browser --why 'read them'
   toolwarden watch approve --all --server browser --why 'release 0.0.41'")]
     Approve(ApproveArgs),
 
@@ -136,9 +138,10 @@ A configuration:
     ///
     /// Reads one tool or a list of tools from each file, in any format `canon` reads. Tools are
     /// matched by name; what was renamed is found. Each change is told with its place and what it
-    /// means: `breaking` with a call that worked and fails now, `widened`, `equivalent`,
-    /// `behavioural` (a model may act differently), `trust` (less caution is asked for, or the text
-    /// turned against its reader), `structural`, or `unknown`.
+    /// means: `breaking` with a call that worked and fails now, `ignored` with a call that loses a
+    /// value, `trust` (less caution is asked for, or added words bring an address, an instruction, a
+    /// secret or another tool's name, or lift a restriction), `text`, `behavioural` (a call may have
+    /// another effect), `widened`, `added`, `structural`, `info`, `equivalent`, or `unknown`.
     #[command(after_help = "\
 Examples:
   toolwarden watch diff old.json new.json
@@ -197,9 +200,13 @@ pub(crate) struct DiffArgs {
         value_enum,
         value_delimiter = ',',
         value_name = "CLASS",
-        default_values_t = [FailOn::Breaking, FailOn::Trust, FailOn::Unknown]
+        default_values_t = [FailOn::Breaking, FailOn::Trust, FailOn::Unknown, FailOn::Ignored, FailOn::Default]
     )]
     pub(crate) fail_on: Vec<FailOn>,
+
+    /// Do not fail on drift of this class; several with commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
+    pub(crate) allow: Vec<FailOn>,
 
     /// The shape of the report
     #[arg(long, value_enum, default_value_t)]
@@ -217,14 +224,31 @@ pub(crate) enum CallerPolicy {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
+    /// A call that worked is rejected now, or the tool is gone
     Breaking,
-    Widened,
+    /// Less caution is asked for, or added words deserve a look
     Trust,
-    Structural,
-    Behavioural,
+    /// It was not established what a change means
     Unknown,
-    /// A tool that was not there when its server was sealed
-    New,
+    /// An argument is still accepted and no longer read
+    Ignored,
+    /// A tool that the pinned list did not have
+    #[value(alias = "new")]
+    Added,
+    /// Text that a model reads changed
+    Text,
+    /// The default of a switch, or of a tool that is not read-only, changed
+    Default,
+    /// A call may have another effect: defaults, the order of values
+    Behavioural,
+    /// More is accepted than before
+    Widened,
+    /// A promise about results appeared
+    Structural,
+    /// Something is said that changes nothing
+    Info,
+    /// The same contract in other words
+    Equivalent,
     /// Any drift at all
     Any,
     /// No drift; only mistakes fail

@@ -16,6 +16,11 @@ pub(super) fn render(report: &Report) -> String {
             let tool = tool.to_owned();
             failing().filter(move |finding| finding.tool == tool)
         };
+        // What nobody looked at neither passes nor fails.
+        let skipped = || {
+            let findings = report.findings.iter();
+            findings.filter(|it| it.check == check.name && it.rule == "unchecked")
+        };
         // What is wrong with none of the subjects, but with what they stand in, fails too.
         let known: BTreeSet<&str> = report.subjects.iter().map(String::as_str).collect();
         let others: BTreeSet<&str> = failing()
@@ -35,7 +40,7 @@ pub(super) fn render(report: &Report) -> String {
         text.push_str(&format!(
             "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\">\n",
             escape(&check.name),
-            subjects.len(),
+            subjects.len() + skipped().count(),
         ));
         for tool in subjects {
             text.push_str(&format!(
@@ -63,6 +68,14 @@ pub(super) fn render(report: &Report) -> String {
                     escape(&lines.join("\n"))
                 )),
             }
+        }
+        for finding in skipped() {
+            text.push_str(&format!(
+                "    <testcase classname=\"{}\" name=\"{}\">\n      <skipped message=\"{}\"/>\n    </testcase>\n",
+                escape(&check.name),
+                escape(&finding.tool),
+                escape(&finding.message)
+            ));
         }
         text.push_str("  </testsuite>\n");
     }

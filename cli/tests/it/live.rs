@@ -144,7 +144,8 @@ fn time_drifted_from_2025_to_2026() {
         outcomes(&server),
         [changed("convert_time"), changed("get_current_time")]
     );
-    assert_eq!(server["tools"][0]["class"], "trust");
+    // It begins to publish annotations, which is no matter of trust, and words its text anew.
+    assert_eq!(server["tools"][0]["class"], "text");
 }
 
 fn tools(description: &str) -> String {

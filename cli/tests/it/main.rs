@@ -9,6 +9,7 @@
 mod audit;
 mod commands;
 mod crash;
+mod defaults;
 mod dialect_tables;
 mod gateway;
 mod guard;

@@ -36,12 +36,21 @@ fn red_exactly_when_it_should_be() {
     sandbox.watch_to(0, &["baseline", "one.json"]);
     sandbox.watch_to(0, &["check", "one.json"]);
     sandbox.watch_to(1, &["check", "breaking.json"]);
-    sandbox.watch_to(0, &["check", "wording.json"]);
+    sandbox.watch_to(1, &["check", "wording.json"]);
+    sandbox.watch_to(0, &["check", "wording.json", "--allow", "text"]);
     sandbox.watch_to(1, &["check", "wording.json", "--fail-on", "any"]);
     sandbox.watch_to(
-        1,
-        &["check", "wording.json", "--fail-on", "widened,behavioural"],
+        0,
+        &[
+            "check",
+            "wording.json",
+            "--fail-on",
+            "any",
+            "--allow",
+            "text",
+        ],
     );
+    sandbox.watch_to(1, &["check", "wording.json", "--fail-on", "widened,text"]);
     sandbox.watch_to(0, &["check", "breaking.json", "--fail-on", "none"]);
     sandbox.watch_to(0, &["check", "breaking.json", "--exit-zero"]);
 }
@@ -57,11 +66,20 @@ fn frozen_pins_nothing() {
         &ONE.replace("\"name\": \"", "\"name\": \"other_"),
     );
     sandbox.watch_to(0, &["baseline", "other.json"]);
-    let said = sandbox.watch_to(2, &["check", "--frozen", "one.json"]);
-    let expected = "`click` of server `local` and 1 other tool not pinned";
+    // A list with pins is held to them as a whole, and a check never pins what it does not know.
+    for _ in 0..2 {
+        let said = sandbox.watch_to(1, &["check", "--frozen", "one.json"]);
+        assert!(
+            said.out.contains("`other_click` is called `click` now"),
+            "{}",
+            said.out
+        );
+    }
+    let open = ["baseline", "--server", "s", "--open", "other.json"];
+    sandbox.watch_to(0, &open);
+    let said = sandbox.watch_to(2, &["check", "--server", "s", "--frozen", "one.json"]);
+    let expected = "`click` of server `s` and 1 other tool not pinned";
     assert!(said.err.contains(expected), "{}", said.err);
-    sandbox.watch_to(0, &["check", "one.json"]);
-    sandbox.watch_to(0, &["check", "--frozen", "one.json"]);
 }
 
 #[test]

@@ -58,11 +58,7 @@ fn what_a_provider_runs_and_what_is_no_tool_count() {
     ] {
         sandbox.write("b.json", &format!("[{function}, {entry}]"));
         let said = sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
-        assert!(
-            said.out.contains(&format!("STRUCTURAL {name}")),
-            "{}",
-            said.out
-        );
+        assert!(said.out.contains(&format!("ADDED {name}")), "{}", said.out);
     }
 }
 
@@ -110,7 +106,7 @@ fn approving_a_description_approves_no_results() {
         "{\"tool\": \"t\", \"result\": {\"n\": 1, \"m\": 2}}\n",
     );
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
-    let said = sandbox.watch_to(0, &["check", "b.json", "--responses", "few.jsonl"]);
+    let said = sandbox.watch_to(1, &["check", "b.json", "--responses", "few.jsonl"]);
     assert!(
         said.out.contains("too few results to call it drift"),
         "{}",
@@ -245,7 +241,7 @@ fn a_change_that_waits_in_two_places_is_not_approved_by_accident() {
     sandbox.write("b.json", &format!("[{}]", TOOL.replace("\"d\"", "\"e\"")));
     for server in ["s", "r"] {
         sandbox.watch_to(0, &["baseline", "--server", server, "a.json"]);
-        sandbox.watch_to(0, &["check", "--server", server, "b.json"]);
+        sandbox.watch_to(1, &["check", "--server", server, "b.json"]);
     }
     let waiting = json(&sandbox.watch_to(0, &["approve", "--format", "json"]).out);
     let id = waiting["waiting"][0]["changes"][0]["id"]
@@ -402,7 +398,7 @@ fn definition_and_results_are_approved_apart() {
     results(&sandbox, "bad.jsonl", r#"{"n": "1"}"#);
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "good.jsonl"]);
     sandbox.watch_to(1, &["check", "a.json", "--responses", "bad.jsonl"]);
-    sandbox.watch_to(0, &["check", "b.json"]);
+    sandbox.watch_to(1, &["check", "b.json"]);
     let open = json(
         &sandbox
             .watch_to(0, &["alerts", "--format", "json", "--status", "open"])
@@ -516,11 +512,13 @@ fn a_document_is_watched_beyond_its_tools() {
     );
     document["servers"] = json(r#"[{"url": "https://evil.example"}]"#);
     sandbox.write("api.json", &document.to_string());
-    let said = sandbox.watch_to(
-        1,
-        &["check", "--server", "s", "--fail-on", "any", "api.json"],
+    let said = sandbox.watch_to(1, &["check", "--server", "s", "api.json"]);
+    assert!(
+        said.out
+            .contains("introduces an address: `https://evil.example`"),
+        "{}",
+        said.out
     );
-    assert!(said.out.contains("https://evil.example"), "{}", said.out);
 }
 
 #[test]
@@ -600,7 +598,7 @@ fn other_servers_stay_in_a_lock_file_and_out_of_an_approval() {
         ],
     );
     for server in ["s", "r"] {
-        sandbox.watch_to(0, &["check", "--server", server, "b.json"]);
+        sandbox.watch_to(1, &["check", "--server", server, "b.json"]);
     }
     sandbox.watch_to(2, &["approve", "--tool", "t"]);
     sandbox.watch_to(0, &["approve", "--tool", "t", "--server", "s"]);
@@ -626,8 +624,7 @@ fn a_version_names_all_of_its_tools() {
     );
     let said = sandbox.watch_to(0, &["diff", "--server", "s", "@1", "@2"]);
     assert!(
-        said.out
-            .ends_with("1 tool drifted: 1 behavioural; 1 unchanged\n"),
+        said.out.ends_with("1 tool drifted: 1 text; 1 unchanged\n"),
         "{}",
         said.out
     );

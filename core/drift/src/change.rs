@@ -7,7 +7,8 @@ use toolwarden_schema::{Unknown, Verdict, Witness};
 
 use crate::layout::Facet;
 use crate::rename::Rename;
-use crate::text::Finding;
+use crate::text::{Finding, is_suspicious};
+use crate::wording;
 
 /// One difference between two observations, and what it means.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +35,63 @@ pub struct Change {
     pub reasons: Vec<Finding>,
     /// The property or tool that goes by another name now.
     pub rename: Option<Rename>,
+    /// What becomes of a call that is still accepted.
+    pub effect: Option<Effect>,
     /// What a reader should know, in a sentence.
     pub message: String,
+}
+
+impl Change {
+    /// Whether it is of a class, or carries text that is.
+    #[must_use]
+    pub fn is(&self, class: Class) -> bool {
+        let suspicious = || self.reasons.iter().any(is_suspicious);
+        self.class == class || (class == Class::Trust && suspicious())
+    }
+
+    /// The text before and after, if it is a change of text that a model reads.
+    #[must_use]
+    pub fn texts(&self) -> Option<(String, String)> {
+        wording::texts(self)
+    }
+
+    /// Whether a call that leaves out an optional argument now does something that should be approved
+    /// first: the argument is a switch, or the tool changes things.
+    #[must_use]
+    pub const fn is_unsafe_default(&self) -> bool {
+        matches!(
+            self.effect,
+            Some(Effect::Default {
+                replaced: true,
+                switch,
+                writes,
+                ..
+            }) if switch || writes
+        )
+    }
+}
+
+/// What becomes of a call that is still accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// The tool no longer reads a part of the call.
+    Ignored {
+        /// A call that both versions accept, and that loses its meaning.
+        call: Value,
+        /// The part of the call that is ignored.
+        pointer: Pointer,
+    },
+    /// A call that leaves the argument out is completed differently.
+    Default {
+        /// Such a call as it was completed before and as it is now, where one was found.
+        calls: Option<(Value, Value)>,
+        /// Whether there was a default before that no longer holds.
+        replaced: bool,
+        /// Whether the argument is a boolean or one of a few values.
+        switch: bool,
+        /// Whether the tool may change things: one of the versions does not call itself read-only.
+        writes: bool,
+    },
 }
 
 /// What happened at a place.
@@ -69,12 +125,20 @@ impl Kind {
 pub enum Class {
     /// Nothing: the same contract in other words.
     Equivalent,
-    /// The same contract, but a model may act differently.
-    Behavioural,
+    /// Something is said that changes nothing: annotations that appear, generated titles, spacing.
+    Info,
     /// More is accepted than before.
     Widened,
-    /// A tool or a contract appeared, went or was renamed.
+    /// A promise about results appeared.
     Structural,
+    /// The same contract, but a call may have another effect: defaults, the order of values.
+    Behavioural,
+    /// Text that a model reads changed.
+    Text,
+    /// A tool that the pinned list did not have.
+    Added,
+    /// An argument is still accepted and no longer read.
+    Ignored,
     /// It was not established what it means; it may break.
     Unknown,
     /// Less caution is asked for, or the text turned against its reader.
@@ -85,11 +149,15 @@ pub enum Class {
 
 impl Class {
     /// Every class, the least grave first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Equivalent,
-        Self::Behavioural,
+        Self::Info,
         Self::Widened,
         Self::Structural,
+        Self::Behavioural,
+        Self::Text,
+        Self::Added,
+        Self::Ignored,
         Self::Unknown,
         Self::Trust,
         Self::Breaking,
@@ -100,9 +168,13 @@ impl Class {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Equivalent => "equivalent",
-            Self::Behavioural => "behavioural",
-            Self::Widened => "widened",
+            Self::Info => "info",
             Self::Structural => "structural",
+            Self::Widened => "widened",
+            Self::Behavioural => "behavioural",
+            Self::Text => "text",
+            Self::Added => "added",
+            Self::Ignored => "ignored",
             Self::Unknown => "unknown",
             Self::Trust => "trust",
             Self::Breaking => "breaking",
@@ -113,9 +185,11 @@ impl Class {
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
-            Self::Equivalent => Severity::Low,
-            Self::Behavioural | Self::Widened | Self::Structural => Severity::Medium,
-            Self::Unknown | Self::Trust | Self::Breaking => Severity::High,
+            Self::Equivalent | Self::Info => Severity::Low,
+            Self::Structural | Self::Widened | Self::Behavioural | Self::Text | Self::Added => {
+                Severity::Medium
+            }
+            Self::Ignored | Self::Unknown | Self::Trust | Self::Breaking => Severity::High,
         }
     }
 }

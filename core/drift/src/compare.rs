@@ -1,14 +1,17 @@
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 use toolwarden_schema::{Budget, Callers, Formats};
 
-use crate::annotations::{less_caution, with_defaults};
-use crate::change::{Change, ChangeId, ChangeType, Class, Kind, Severity};
+use crate::annotations::{annotations, is_read_only};
+use crate::change::{Change, ChangeId, ChangeType, Class, Effect, Kind, Severity};
 use crate::difference::{Difference, differences, is_identical};
 use crate::layout::{Facet, Observed};
 use crate::schema::{self, Direction, SchemaDrift};
 use crate::shape::ShapeDrift;
-use crate::text::{self, Finding, Weight};
+use crate::text::{self, Detector, Finding, is_suspicious};
+use crate::wording;
 
 /// How definitions are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +73,7 @@ impl Drift {
     /// Whether any change is of a class, or carries text that is.
     #[must_use]
     pub fn is(&self, class: Class) -> bool {
-        self.changes.iter().any(|change| {
-            let suspicious = class == Class::Trust && change.reasons.iter().any(is_suspicious);
-            change.class == class || suspicious
-        })
+        self.changes.iter().any(|change| change.is(class))
     }
 
     /// The kind of drift, in the words of the toolwatch document.
@@ -105,6 +105,19 @@ pub fn compare(
     options: &Options,
     calls: &[Value],
 ) -> Drift {
+    compare_among(old, new, options, calls, &BTreeSet::new())
+}
+
+/// Compares two observations of one tool beside other tools of its server, of which only the names
+/// matter: text that begins to name one of them is a matter of trust.
+#[must_use]
+pub fn compare_among(
+    old: &Observed<'_>,
+    new: &Observed<'_>,
+    options: &Options,
+    calls: &[Value],
+    tools: &BTreeSet<&str>,
+) -> Drift {
     let mut drift = Drift {
         tool: new.name.to_owned(),
         changes: Vec::new(),
@@ -127,7 +140,19 @@ pub fn compare(
     drift.changes.extend(changes);
     drift.changes.extend(annotations(old, new, &maker));
     drift.changes.extend(other_facets(old, new, &maker));
+    let writes = !(is_read_only(old) && is_read_only(new));
+    for change in &mut drift.changes {
+        if let Some(Effect::Default { writes: known, .. }) = &mut change.effect {
+            *known = writes;
+        }
+    }
+    wording::classify(&mut drift, (old, new), &maker, tools);
     attach_findings(&mut drift, old, new, &maker);
+    for change in &mut drift.changes {
+        // What a text carries says more than what it adds.
+        let rank = |it: &Finding| it.detector == Detector::Introduced;
+        change.reasons.sort_by_key(rank);
+    }
     drift.changes.sort_by(|a, b| {
         b.class
             .cmp(&a.class)
@@ -142,7 +167,7 @@ pub(crate) struct Maker<'t> {
 }
 
 impl Maker<'_> {
-    fn change(
+    pub(crate) fn change(
         &self,
         rule: &'static str,
         facet: Facet,
@@ -173,6 +198,7 @@ impl Maker<'_> {
             after: difference.after.cloned(),
             reasons: Vec::new(),
             rename: None,
+            effect: None,
             message,
         }
     }
@@ -254,59 +280,11 @@ fn schema_facet(
             after: change.after,
             reasons: Vec::new(),
             rename: change.rename,
+            effect: change.effect,
             message: change.message,
         }
     });
     (Some(drift), changes.collect())
-}
-
-fn annotations(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Vec<Change> {
-    let place = new.layout.place(Facet::Annotations);
-    let Some(place) = place.or(old.layout.place(Facet::Annotations)) else {
-        return Vec::new();
-    };
-    let before = Value::Object(with_defaults(old.facet(Facet::Annotations)));
-    let after = Value::Object(with_defaults(new.facet(Facet::Annotations)));
-    let mut changes = Vec::new();
-    for mut difference in differences(&before, &after) {
-        let name = difference.pointer.segments().next().unwrap_or_default();
-        let said = |observed: &Observed<'_>| {
-            let written = observed.facet(Facet::Annotations);
-            written.and_then(|written| written.get(&name)).is_some()
-        };
-        // What nobody wrote is shown as nothing, however it is read.
-        let unsaid = (!said(old), !said(new));
-        difference.pointer = place.join(&difference.pointer);
-        let facet = Facet::Annotations;
-        let meant = difference
-            .before
-            .filter(|_| unsaid.0)
-            .map(|value| format!(" (nothing said meant {value})"));
-        let meant = meant.unwrap_or_default();
-        let careless = less_caution(&name, difference.after);
-        difference.before = difference.before.filter(|_| !unsaid.0);
-        difference.after = difference.after.filter(|_| !unsaid.1);
-        changes.push(match careless {
-            Some(meaning) => maker.change(
-                "less-caution",
-                facet,
-                Class::Trust,
-                &difference,
-                format!("{meaning}{meant}"),
-            ),
-            None => {
-                let message = format!("`{name}` was changed");
-                maker.change(
-                    "annotations",
-                    facet,
-                    Class::Behavioural,
-                    &difference,
-                    message,
-                )
-            }
-        });
-    }
-    changes
 }
 
 fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Vec<Change> {
@@ -383,7 +361,7 @@ fn attach_findings(drift: &mut Drift, old: &Observed<'_>, new: &Observed<'_>, ma
                 let class = if is_suspicious(finding) {
                     Class::Trust
                 } else {
-                    Class::Behavioural
+                    Class::Info
                 };
                 let mut change =
                     maker.change("text", facet, class, &difference, finding.message.clone());
@@ -393,9 +371,4 @@ fn attach_findings(drift: &mut Drift, old: &Observed<'_>, new: &Observed<'_>, ma
             None => {}
         }
     }
-}
-
-/// Whether a finding says something on its own.
-pub(crate) fn is_suspicious(finding: &Finding) -> bool {
-    finding.weight >= Weight::Medium
 }

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 use toolwarden_schema::{Side, Unknown, Witness};
 
-use crate::change::{Change, Judgement};
+use crate::change::{Change, Effect, Judgement};
 use crate::compare::Drift;
 use crate::list::ToolDrift;
 use crate::rename::Rename;
 use crate::schema::SchemaDrift;
 use crate::shape::{Certainty, Evidence, ShapeDrift};
-use crate::text::Finding;
+use crate::text::{Finding, Run, changed_words};
 
 /// What became of a tool, as JSON: the entries of `toolwarden/watch/diff/v1` and of alerts.
 #[must_use]
@@ -103,6 +103,11 @@ fn schema_drift(drift: &SchemaDrift) -> Value {
         if let Some(first) = &replayed.first {
             observed.insert("first_rejected".to_owned(), witness(first));
         }
+        if !replayed.lost.is_empty() {
+            let lost = replayed.lost.iter();
+            let lost = lost.map(|it| json!({"call": it.index, "pointer": it.pointer.as_str(), "arguments": it.call}));
+            observed.insert("ignored_now".to_owned(), lost.collect());
+        }
         entry.insert("observed".to_owned(), Value::Object(observed));
     }
     Value::Object(entry)
@@ -182,10 +187,52 @@ pub fn change(change: &Change) -> Value {
     if let Some(rename) = &change.rename {
         put("rename", renamed(rename));
     }
+    if let Some(effect) = &change.effect {
+        put("effect", effect_of(effect));
+    }
+    if let Some((before, after)) = change.texts() {
+        let runs = changed_words(&before, &after);
+        let added = runs.iter().filter_map(|run| match run {
+            Run::Added(words) => Some(json!(words)),
+            Run::Kept(_) | Run::Removed(_) => None,
+        });
+        let removed = runs.iter().filter_map(|run| match run {
+            Run::Removed(words) => Some(json!(words)),
+            Run::Kept(_) | Run::Added(_) => None,
+        });
+        put(
+            "words",
+            json!({"added": added.collect::<Vec<_>>(), "removed": removed.collect::<Vec<_>>()}),
+        );
+    }
     if !change.reasons.is_empty() {
         put("reasons", change.reasons.iter().map(finding).collect());
     }
     Value::Object(entry)
+}
+
+fn effect_of(effect: &Effect) -> Value {
+    match effect {
+        Effect::Ignored { call, pointer } => {
+            json!({"ignored": {"call": call, "pointer": pointer.as_str()}})
+        }
+        Effect::Default {
+            calls,
+            replaced,
+            switch,
+            writes,
+        } => {
+            let mut entry = Object::new();
+            if let Some((before, after)) = calls {
+                entry.insert("call_before".to_owned(), before.clone());
+                entry.insert("call_after".to_owned(), after.clone());
+            }
+            entry.insert("replaced".to_owned(), json!(replaced));
+            entry.insert("switch".to_owned(), json!(switch));
+            entry.insert("tool_writes".to_owned(), json!(writes));
+            json!({"default": entry})
+        }
+    }
 }
 
 fn renamed(rename: &Rename) -> Value {

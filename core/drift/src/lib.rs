@@ -20,13 +20,14 @@ mod list;
 mod rename;
 mod results;
 mod schema;
+mod wording;
 
 pub use call::{InvalidCall, RecordedCall};
-pub use change::{Change, ChangeId, ChangeType, Class, Judgement, Kind, Severity};
-pub use compare::{Drift, Options, compare};
+pub use change::{Change, ChangeId, ChangeType, Class, Effect, Judgement, Kind, Severity};
+pub use compare::{Drift, Options, compare, compare_among};
 pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
 pub use layout::{Facet, Layout, Observed};
-pub use list::{ListDrift, ToolDrift, compare_lists, shadowing};
+pub use list::{ListDrift, ToolDrift, compare_lists, compare_lists_among, shadowing};
 pub use rename::Rename;
 pub use results::{broken_promise, reformatted, unlike_import};
-pub use schema::{Replayed, SchemaDrift};
+pub use schema::{LostValue, Replayed, SchemaDrift};

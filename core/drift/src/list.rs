@@ -1,15 +1,15 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::call::RecordedCall;
 use crate::change::{ChangeType, Class};
-use crate::compare::{Drift, Options, compare, is_suspicious};
+use crate::compare::{Drift, Options, compare_among};
 use crate::layout::{Facet, Observed};
 use crate::rename::{Candidate, Rename, matches};
 use crate::shape::ShapeDrift;
-use crate::text::{self, Detector, Finding, Weight};
+use crate::text::{self, Detector, Finding, Weight, is_suspicious};
 
 /// What changed between two lists of tools.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,7 +96,7 @@ impl ToolDrift {
         match self {
             Self::Changed(drift) => drift.class().unwrap_or(Class::Equivalent),
             Self::Added { findings, .. } if findings.iter().any(is_suspicious) => Class::Trust,
-            Self::Added { .. } => Class::Structural,
+            Self::Added { .. } => Class::Added,
             // Whoever calls it is refused now.
             Self::Removed { .. } => Class::Breaking,
             Self::Renamed { drift, .. } => drift
@@ -120,7 +120,8 @@ impl ToolDrift {
     pub fn is(&self, class: Class) -> bool {
         let inner = match self {
             Self::Changed(drift) | Self::Renamed { drift, .. } => drift.is(class),
-            Self::Added { .. } | Self::Removed { .. } => false,
+            Self::Added { .. } => class == Class::Added,
+            Self::Removed { .. } => false,
         };
         inner || self.class() == class
     }
@@ -134,6 +135,24 @@ pub fn compare_lists(
     options: &Options,
     calls: &[RecordedCall],
 ) -> ListDrift {
+    compare_lists_among(old, new, options, calls, &BTreeSet::new())
+}
+
+/// Compares two lists of tools beside other tools of the server, of which only the names matter: text
+/// that begins to name one of them is a matter of trust.
+#[must_use]
+pub fn compare_lists_among(
+    old: &[Observed<'_>],
+    new: &[Observed<'_>],
+    options: &Options,
+    calls: &[RecordedCall],
+    others: &BTreeSet<&str>,
+) -> ListDrift {
+    let all = old.iter().chain(new).map(|tool| tool.name);
+    let all: BTreeSet<&str> = all.chain(others.iter().copied()).collect();
+    let compare = |before: &Observed<'_>, tool: &Observed<'_>, calls: &[Value]| {
+        compare_among(before, tool, options, calls, &all)
+    };
     let calls_of = |name: &str| -> Vec<Value> {
         let matching = calls.iter().filter(|call| {
             let tool = call.tool.as_deref();
@@ -178,7 +197,7 @@ pub fn compare_lists(
         });
         match (partner.and_then(|index| old.get(index)), renamed_from) {
             (Some(before), _) => {
-                let changed = compare(before, tool, options, &calls_of(before.name));
+                let changed = compare(before, tool, &calls_of(before.name));
                 let rejects = changed
                     .input
                     .as_ref()
@@ -193,7 +212,7 @@ pub fn compare_lists(
                 if let Some(before) = old.get(index) {
                     drift.tools.push(ToolDrift::Renamed {
                         rename: Rename::of_tool(rename),
-                        drift: compare(before, tool, options, &calls_of(before.name)),
+                        drift: compare(before, tool, &calls_of(before.name)),
                     });
                 }
             }

@@ -239,7 +239,7 @@ const OPPOSITES: &[(&str, &str)] = &[
 
 /// Whether two names differ in a word that makes them do different things.
 fn are_opposed(from: &str, to: &str) -> bool {
-    let (from, to) = (parts(from), parts(to));
+    let (from, to) = (name_words(from), name_words(to));
     let only = |these: &[String], those: &[String]| -> Vec<String> {
         these
             .iter()
@@ -264,7 +264,7 @@ fn are_opposed(from: &str, to: &str) -> bool {
 }
 
 /// The words of a name, in lower case, however they are put together.
-fn parts(name: &str) -> Vec<String> {
+pub(crate) fn name_words(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
     for c in name.chars() {

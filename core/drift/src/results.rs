@@ -205,6 +205,7 @@ fn made(
         after: None,
         reasons: Vec::new(),
         rename: None,
+        effect: None,
         message,
     }
 }

@@ -162,4 +162,10 @@ CREATE INDEX approved_change_with_definition ON approved_change (definition);
 CREATE INDEX sighting_with_definition ON sighting (definition);
 CREATE INDEX alert_of_server ON alert (server, status, last_seen);
 ",
+    "
+-- A server that was left open on purpose: further tools are pinned when they are first seen. Servers that
+-- were named and not sealed were left open; tools from files had no list as a whole until now.
+ALTER TABLE server ADD COLUMN open INTEGER NOT NULL DEFAULT 0;
+UPDATE server SET open = 1 WHERE NOT sealed AND name <> 'local';
+",
 ];

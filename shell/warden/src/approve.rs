@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thiserror::Error;
 use toolwarden_drift::shape::{Confidence, InvalidShape, Shape};
 use toolwarden_drift::text::{Weight, scan};
-use toolwarden_drift::{Change, Options, compare};
+use toolwarden_drift::{Change, Class, Options, compare_among};
 use toolwarden_store::{
     AlertFilter, AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, Server,
     ServerKey, Sighting, Store, StoreError,
@@ -69,6 +69,8 @@ pub struct Selection {
     pub tools: Vec<String>,
     /// These changes or alerts, by id.
     pub ids: Vec<String>,
+    /// Every change of text; not those that are a matter of trust.
+    pub text: bool,
 }
 
 /// Something that was approved.
@@ -265,7 +267,9 @@ fn changes(
     };
     let mut seen = seen;
     crate::share_words(&mut pinned, &mut seen);
-    let mut drift = compare(&pinned.observed(), &seen.observed(), options, &[]);
+    let names: BTreeSet<&str> = pins.tools.keys().map(String::as_str).collect();
+    let (before, after) = (pinned.observed(), seen.observed());
+    let mut drift = compare_among(&before, &after, options, &[], &names);
     if seen.opaque {
         drift.doubt();
     }
@@ -336,6 +340,9 @@ pub(crate) fn needs_comparison(
     servers: &[Server],
     selection: &Selection,
 ) -> Result<bool, ApproveError> {
+    if selection.text {
+        return Ok(true);
+    }
     if selection.ids.is_empty() || selection.all {
         return Ok(false);
     }
@@ -409,6 +416,8 @@ fn approve_selected(
             .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
             .collect();
         used.extend(&ids);
+        let texts = texts(waiting, selection);
+        let ids: Vec<&String> = ids.into_iter().chain(&texts).collect();
         if !ids.is_empty() {
             approved.extend(approve_changes(store, waiting, &ids, approval)?);
         }
@@ -427,6 +436,23 @@ fn approve_selected(
         });
     }
     Ok(approved)
+}
+
+/// The changes of text of a tool, if those are selected, with what changes nothing beside them.
+fn texts(waiting: &Waiting, selection: &Selection) -> Vec<String> {
+    let is_left = |it: &&Change| !waiting.approved.contains(&it.id.to_string());
+    let mut left = waiting.changes.iter().filter(is_left);
+    if !selection.text || !left.clone().any(|it| it.class == Class::Text) {
+        return Vec::new();
+    }
+    let mut ids = Vec::new();
+    for change in left.by_ref() {
+        let is_trust = change.is(Class::Trust);
+        if matches!(change.class, Class::Text | Class::Info | Class::Equivalent) && !is_trust {
+            ids.push(change.id.to_string());
+        }
+    }
+    ids
 }
 
 /// Settles selected alerts about tools that are served as they are: there is nothing to pin.

@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolwarden_drift::shape::{Confidence, ValueKey, compare as compare_shapes, compare_exactly};
 use toolwarden_drift::toolwatch::schema_hash;
 use toolwarden_drift::{
-    ChangeType, Class, Drift, ListDrift, Options, RecordedCall, ToolDrift, compare, compare_lists,
-    unlike_import,
+    ChangeType, Class, Drift, ListDrift, Options, RecordedCall, ToolDrift, compare,
+    compare_lists_among, unlike_import,
 };
 use toolwarden_model::Definition;
 use toolwarden_store::ApprovedChange;
@@ -154,14 +154,17 @@ pub fn judge(
             }
         }
     }
+    let names: BTreeSet<&str> = pins.tools.keys().map(String::as_str).collect();
     compare_all(
         &mut judged,
         listing,
-        old,
-        doubles,
+        (old, doubles),
         &compared,
-        options,
-        calls,
+        &Comparing {
+            options,
+            calls,
+            names: &names,
+        },
     );
     let drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
     let mut unchanged: BTreeSet<String> = exact;
@@ -178,14 +181,20 @@ pub fn judge(
     Ok(judged)
 }
 
+/// How definitions are compared, and beside which tools.
+struct Comparing<'c> {
+    options: &'c Options,
+    calls: &'c [RecordedCall],
+    /// The names of all tools that are pinned.
+    names: &'c BTreeSet<&'c str>,
+}
+
 fn compare_all(
     judged: &mut Judged,
     listing: &mut Listing,
-    mut old: BTreeMap<String, Observation>,
-    mut doubles: BTreeMap<String, Observation>,
+    (mut old, mut doubles): (BTreeMap<String, Observation>, BTreeMap<String, Observation>),
     compared: &[usize],
-    options: &Options,
-    calls: &[RecordedCall],
+    comparing: &Comparing<'_>,
 ) {
     if old.is_empty() && compared.is_empty() {
         return;
@@ -208,7 +217,12 @@ fn compare_all(
     }
     let before: Vec<_> = old.values().map(Observation::observed).collect();
     let after: Vec<_> = new.iter().map(|seen| seen.observed()).collect();
-    let drift = compare_lists(&before, &after, options, calls);
+    let Comparing {
+        options,
+        calls,
+        names,
+    } = comparing;
+    let drift = compare_lists_among(&before, &after, options, calls, names);
     judged.drift.tools.extend(drift.tools);
     for seen in new.iter().filter(|it| it.opaque) {
         judged.drift.doubt(&seen.name);

@@ -24,6 +24,8 @@ pub struct Pins<'k> {
     pub known: bool,
     /// Whether its list of tools was pinned as a whole.
     pub sealed: bool,
+    /// Whether it was left open on purpose.
+    pub open: bool,
     /// What each tool is held to.
     pub tools: BTreeMap<String, Pin>,
     keeper: Keeper<'k>,
@@ -127,6 +129,7 @@ impl<'k> Pins<'k> {
             key: key.clone(),
             known: server.is_some(),
             sealed: server.as_ref().is_some_and(|server| server.sealed),
+            open: server.as_ref().is_some_and(|server| server.open),
             server,
             tools: pins.collect(),
             keeper: Keeper::Store(store),
@@ -154,6 +157,8 @@ impl<'k> Pins<'k> {
             server: None,
             known: server.is_some(),
             sealed: server.is_some_and(|server| server.sealed),
+            // A lock file says of every server whether it is sealed.
+            open: server.is_some_and(|server| !server.sealed),
             tools: pins.collect(),
             keeper: Keeper::Lock(lock),
         }

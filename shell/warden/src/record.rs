@@ -70,7 +70,7 @@ pub struct Recording<'r> {
     pub seal: bool,
     /// The change types that alert.
     pub alert_on: &'r [ChangeType],
-    /// Whether the same contract in other words alerts too.
+    /// Whether the same contract in other words, and what changes nothing, alerts too.
     pub alert_on_equivalent: bool,
     /// The tools that were looked at; none means all.
     pub wanted: &'r [String],
@@ -286,7 +286,7 @@ impl Keeper<'_> {
             self.sight(&rename.from, false)?;
         }
         let change_type = tool.change_type();
-        let equivalent = tool.class() == Class::Equivalent && !self.recording.alert_on_equivalent;
+        let equivalent = tool.class() <= Class::Info && !self.recording.alert_on_equivalent;
         if equivalent || !self.recording.alert_on.contains(&change_type) {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_warden::{Approved, Selection, Waiting, approve, document as entry, waiting};
 
+use super::words::marked_words;
 use super::{document, keep};
 use crate::args::{ApproveArgs, PlainFormat};
 use crate::error::CliError;
@@ -12,8 +13,9 @@ pub(super) fn run(args: &ApproveArgs) -> Result<Verdict, CliError> {
         all: args.all,
         tools: args.tools.clone(),
         ids: args.ids.clone(),
+        text: args.text,
     };
-    let nothing_selected = !args.all && args.tools.is_empty() && args.ids.is_empty();
+    let nothing_selected = !args.all && !args.text && args.tools.is_empty() && args.ids.is_empty();
     let Some(store) = keep::existing_store(args.kept.store.as_ref())? else {
         if nothing_selected {
             return shown(&[], args.format);
@@ -29,6 +31,9 @@ pub(super) fn run(args: &ApproveArgs) -> Result<Verdict, CliError> {
     let approval = keep::approval(&args.approval);
     let approved = approve(&store, &servers, &selection, &approval)?;
     print(&match args.format {
+        PlainFormat::Text if approved.is_empty() && args.text => {
+            "no change of text waits for approval\n".to_owned()
+        }
         PlainFormat::Text => text(&approved),
         PlainFormat::Json => {
             let entries: Vec<Value> = approved.iter().map(entry::approved).collect();
@@ -111,6 +116,13 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 visible(&change.message),
                 visible(change.pointer.as_str())
             ));
+            let words = marked_words(change);
+            if !words.is_empty() {
+                out.push_str(&format!("      {}\n", visible(&words)));
+            }
+            for reason in &change.reasons {
+                out.push_str(&format!("      ! {}\n", visible(&reason.message)));
+            }
         }
         for message in &it.findings {
             out.push_str(&format!("  suspicious   {}\n", visible(message)));
@@ -121,8 +133,8 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
     }
     out.push_str(&match waiting.len() {
         0 => "nothing waits for approval\n".to_owned(),
-        1 => "1 tool waits for approval: give its ids, --tool or --all\n".to_owned(),
-        count => format!("{count} tools wait for approval: give ids, --tool or --all\n"),
+        1 => "1 tool waits for approval: give its ids, --tool, --text or --all\n".to_owned(),
+        count => format!("{count} tools wait for approval: give ids, --tool, --text or --all\n"),
     });
     print(&out)?;
     Ok(Verdict::Fine)

@@ -34,6 +34,10 @@ pub(super) fn run(args: &BaselineArgs) -> Result<Verdict, CliError> {
         seen.refuse_doubled(source)?;
         // Tools nobody asked for are not gone.
         seen.listing.whole &= source.wanted(&args.source).is_empty();
+        if args.open {
+            seen.listing.whole &= !source.is_unnamed();
+            store.leave_open(&source.key, approval.at)?;
+        }
         let seal = seen.listing.whole && !args.open;
         let version = &args.source.version;
         let done = pin(&store, &source.key, &seen.listing, seal, version, &approval)?;

@@ -3,16 +3,17 @@ use std::path::Path;
 use serde_json::json;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{ChangeType, RecordedCall, ToolDrift};
-use toolwarden_store::Store;
+use toolwarden_store::{ServerKey, Store};
 use toolwarden_warden::{
     Judged, LockFile, Pins, Recorded, Recording, Sampling, judge, mutation, record,
 };
 
+use super::comparison::{CHECK_FAILS_ON, failing};
 use super::live::ask;
 use super::look::{Look, look};
 use super::places::Places;
 use super::sources::{Source, sources};
-use super::told::{Checked, report};
+use super::told::{Checked, Unchecked, report};
 use super::{calls, document, first_sight, keep};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn};
 use crate::commands::talk::{say, say_error};
@@ -92,27 +93,34 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
         }
     }
     let default = if args.compat {
-        vec![FailOn::Any]
+        &[FailOn::Any][..]
     } else {
-        vec![
-            FailOn::Breaking,
-            FailOn::Trust,
-            FailOn::Unknown,
-            FailOn::New,
-        ]
+        &CHECK_FAILS_ON
     };
-    let fail_on = if args.fail_on.is_empty() {
-        &default
-    } else {
-        &args.fail_on
+    let fail_on = failing(&args.fail_on, default, &args.allow);
+    let unchecked = match (&lock, &args.lock) {
+        (Some(lock), Some(path)) => unchecked(lock, path, &sources),
+        _ => Vec::new(),
     };
-    let failed = report(args, &checked, &unanswered, fail_on, &places)?;
+    let failed = report(args, &checked, (&unanswered, &unchecked), &fail_on, &places)?;
     let measured = args.compat || checked.iter().all(Checked::is_measured);
     Ok(if failed {
         Verdict::Finding
     } else {
         Verdict::measured(unanswered.is_empty() && measured)
     })
+}
+
+/// The servers of a lock file that this check does not look at.
+fn unchecked(lock: &LockFile, path: &Path, sources: &[Source]) -> Vec<Unchecked> {
+    let looked_at = |key: &ServerKey| sources.iter().any(|source| source.key == *key);
+    let others = lock.servers.iter().filter(|(key, _)| !looked_at(key));
+    let others = others.map(|(key, server)| Unchecked {
+        key: key.clone(),
+        tools: server.tools.len(),
+        lock: path.display().to_string(),
+    });
+    others.collect()
 }
 
 #[derive(Clone, Copy)]
@@ -130,10 +138,7 @@ impl<'k> Keeper<'k> {
         recorded: &[RecordedCall],
         places: &Places,
     ) -> Result<Checked<'s>, CliError> {
-        let mut pins = match self {
-            Self::Store(store) => Pins::of_store(store, &source.key)?,
-            Self::Lock(lock, _) => Pins::of_lock(lock, &source.key),
-        };
+        let mut pins = self.pins(source)?;
         let key = ValueKey::new(match self {
             Self::Store(store) => store.value_key()?,
             // A lock file has no hashes of values.
@@ -143,6 +148,7 @@ impl<'k> Keeper<'k> {
         if args.fixtures {
             look.listing.sampling = Sampling::Fixtures;
         }
+        look.listing.whole &= !(pins.open && source.is_unnamed() && !self.is_lock());
         let wanted = source.wanted(&args.source);
         if !wanted.is_empty() {
             pins.retain(wanted);
@@ -173,7 +179,7 @@ impl<'k> Keeper<'k> {
                 break (judged, recorded, said, mutated);
             }
             // What another process pinned while this one looked is what tools are held to.
-            pins = Pins::of_store(store, &source.key)?;
+            pins = self.pins(source)?;
             if !wanted.is_empty() {
                 pins.retain(wanted);
             }
@@ -190,6 +196,26 @@ impl<'k> Keeper<'k> {
             mutated,
             kept: matches!(self, Self::Store(_)),
         })
+    }
+
+    const fn is_lock(self) -> bool {
+        matches!(self, Self::Lock(..))
+    }
+
+    /// What the tools of a server are held to. Once a list has pins, it is held to them as a whole,
+    /// unless it was left open; a single definition is held to its own pin.
+    fn pins(self, source: &Source) -> Result<Pins<'k>, CliError> {
+        let store = match self {
+            Self::Store(store) => store,
+            Self::Lock(lock, _) => return Ok(Pins::of_lock(lock, &source.key)),
+        };
+        let mut pins = Pins::of_store(store, &source.key)?;
+        pins.sealed = if source.is_list() {
+            pins.sealed || (!pins.open && !pins.tools.is_empty())
+        } else {
+            false
+        };
+        Ok(pins)
     }
 
     /// What was never pinned is an error where everything has to be, and so are two tools of one name
@@ -241,7 +267,7 @@ impl<'k> Keeper<'k> {
     /// An open server may lose tools in silence; say so where a whole list was read.
     fn notice_absent(self, source: &Source, pins: &Pins<'_>, look: &Look) {
         let from_files = matches!(source.from, super::sources::From::Files(_));
-        if !from_files || source.whole || pins.tools.len() <= look.listing.unchanged.len() {
+        if !from_files || look.listing.whole || pins.tools.len() <= look.listing.unchanged.len() {
             return;
         }
         let seen =
@@ -262,7 +288,7 @@ impl<'k> Keeper<'k> {
                 .join(", ");
             let dots = if count > 5 { ", …" } else { "" };
             say(&format!(
-                "{dim}note:{dim:#} {count} pinned tools of `{}` are not in these files: {some}{dots}; give --server to hold a list to its tools as a whole",
+                "{dim}note:{dim:#} {count} pinned tools of `{}` are not in these files: {some}{dots}; the server was left open (`watch baseline` without --open seals it)",
                 source.key.name
             ));
         }

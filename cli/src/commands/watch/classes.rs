@@ -33,6 +33,22 @@ pub(super) const fn about(class: Class) -> About {
             "The same calls are accepted, but a model may act differently.",
             "Read what changed; run your tests with a model if wording matters.",
         ),
+        Class::Added => (
+            "A tool appeared that the list did not have.",
+            "Read its definition and decide which agents may have it, then approve it.",
+        ),
+        Class::Ignored => (
+            "An argument that callers may send is accepted and no longer read.",
+            "Change what callers send: the message has a call that lost its meaning.",
+        ),
+        Class::Text => (
+            "Text changed that a model reads.",
+            "Read the marked words, then approve them with `toolwarden watch approve --text`.",
+        ),
+        Class::Info => (
+            "Something was published that asks for no less caution than before.",
+            "Nothing has to be done.",
+        ),
         Class::Equivalent => (
             "The same contract in other words.",
             "Nothing has to be done.",
@@ -50,6 +66,13 @@ pub(super) const UNMEASURED: About = About {
     id: NOT_MEASURED,
     finds: "Too few results were seen to tell drift from chance.",
     help: "Give as many results as the message names, or compare deterministic ones with `--fixtures`.",
+};
+
+/// A server of the lock file that was not looked at.
+pub(super) const UNCHECKED: About = About {
+    id: "unchecked",
+    finds: "A server of the lock file was not checked.",
+    help: "Check it with its command, URL or file, or take it out of the lock file.",
 };
 
 /// A server that did not answer.

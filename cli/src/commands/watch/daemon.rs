@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolwarden_drift::shape::ValueKey;
-use toolwarden_drift::{Class, Options, ToolDrift};
+use toolwarden_drift::{Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_store::{Raised, ServerKey, Store, StoreError};
 use toolwarden_warden::{
@@ -14,6 +14,7 @@ use toolwarden_warden::{
     WatchConfig, WatchedServer, check, first_words, pool,
 };
 
+use super::comparison::{CHECK_FAILS_ON, fails};
 use super::keep;
 use super::live::{Answer, Interrupt, ask_one, runtime};
 use super::look::{Look, look};
@@ -147,9 +148,7 @@ impl Daemon<'_> {
                 }
                 watched.schedule.answered();
                 self.report(key, &judged, &recorded)?;
-                let grave = |it: &ToolDrift| {
-                    it.class() >= Class::Unknown || matches!(it, ToolDrift::Added { .. })
-                };
+                let grave = |it: &ToolDrift| fails(&CHECK_FAILS_ON, it);
                 let told =
                     |it: &&ToolDrift| recorded.alerts.iter().any(|alert| alert.tool == it.tool());
                 Ok(Some(judged.drift.tools.iter().filter(told).any(grave)))

@@ -7,7 +7,7 @@ use toolwarden_model::closest;
 use toolwarden_model::json::Object;
 use toolwarden_warden::{LockFile, Observation, share_words};
 
-use super::comparison::Comparison;
+use super::comparison::{Comparison, failing};
 use super::seen::{Seen, read};
 use super::{calls, document, findings, keep, markdown, screen};
 use crate::args::{DiffArgs, ReportFormat};
@@ -72,9 +72,10 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
     let places = places(&old, &new);
     let mut subjects: Vec<String> = new.iter().map(|seen| seen.tool.name.clone()).collect();
     subjects.extend(findings::gone(&drift));
+    let fail_on = failing(&args.fail_on, &[], &args.allow);
     let comparison = Comparison {
         options,
-        fail_on: &args.fail_on,
+        fail_on: &fail_on,
         places: &places,
         subjects,
         drift: &drift,

@@ -1,10 +1,11 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Change, Class, Drift, Facet, Judgement, ListDrift, ToolDrift};
+use toolwarden_drift::{Change, Class, Drift, Effect, Facet, Judgement, ListDrift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use super::classes;
 use super::comparison::Comparison;
+use super::words::marked_words;
 use crate::error::CliError;
 use crate::input::KeptPlace;
 use crate::report::{Check, Detail, Finding, FindingOrigin, Level, Report, fingerprint};
@@ -88,6 +89,27 @@ fn unmeasured(comparison: &Comparison<'_>) -> impl Iterator<Item = Finding> {
     })
 }
 
+/// A server of the lock file that was not looked at must not look like one that is fine.
+pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> Finding {
+    Finding {
+        check: "drift".to_owned(),
+        rule: classes::UNCHECKED.id,
+        level: Level::Warning,
+        tool: server.to_owned(),
+        message: format!("server `{server}` of the lock file was not checked ({tools} tools)"),
+        file: lock.to_owned(),
+        line: 1,
+        column: 1,
+        pointer: String::new(),
+        fixable: false,
+        detail: Detail {
+            origin: FindingOrigin::File,
+            about: Some(classes::UNCHECKED),
+            fingerprint: Some(fingerprint([classes::UNCHECKED.id, server])),
+        },
+    }
+}
+
 /// The tools that are gone.
 pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
     let gone = drift.tools.iter();
@@ -95,21 +117,29 @@ pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
     gone.map(|tool| tool.tool().to_owned())
 }
 
-/// The changes of one tool. The gravest class decides the level of all that have it.
+/// The changes of one tool; what fails is an error.
 fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
     let failing = comparison.fails(tool);
-    let level = |class: Class| match class {
-        class if failing && (class == tool.class() || class >= Class::Unknown) => Level::Error,
-        Class::Equivalent | Class::Behavioural => Level::Note,
+    let level = |class: Class, fails: bool| match class {
+        _ if fails => Level::Error,
+        Class::Equivalent | Class::Info | Class::Behavioural | Class::Text => Level::Note,
         _ => Level::Warning,
     };
-    let mut rows: Vec<Row> = Vec::new();
-    let row = |rule: &'static str, message: String| Row {
-        rule,
-        class: tool.class(),
-        at: Pointer::root(),
-        message,
-        id: fingerprint([rule, tool.tool()]),
+    let mut rows: Vec<(Row, bool)> = Vec::new();
+    let row = |rule: &'static str, message: String| {
+        let row = Row {
+            rule,
+            class: tool.class(),
+            at: Pointer::root(),
+            message,
+            id: fingerprint([rule, tool.tool()]),
+        };
+        (row, failing)
+    };
+    let changes = |drift: &Drift| -> Vec<(Row, bool)> {
+        let changes = drift.changes.iter();
+        let rows = changes.map(|change| (change_row(change), comparison.fails_change(change)));
+        rows.collect()
     };
     match tool {
         ToolDrift::Added { findings, .. } => {
@@ -130,11 +160,11 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         ToolDrift::Changed(drift) => rows.extend(changes(drift)),
     }
     let place = comparison.place(tool);
-    let positions = place.map(|place| place.positions(rows.iter().map(|row| &row.at)));
+    let positions = place.map(|place| place.positions(rows.iter().map(|(row, _)| &row.at)));
     let positions = positions.unwrap_or_default();
     rows.into_iter()
         .enumerate()
-        .map(|(index, row)| {
+        .map(|(index, (row, fails))| {
             let position = positions.get(index);
             let Row {
                 rule,
@@ -146,7 +176,7 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
             Finding {
                 check: "drift".to_owned(),
                 rule,
-                level: level(class),
+                level: level(class, fails),
                 tool: tool.tool().to_owned(),
                 message: format!("{}: {message}", class.as_str()),
                 file: place.map(|place| place.file.clone()).unwrap_or_default(),
@@ -177,23 +207,41 @@ struct Row {
     id: String,
 }
 
-fn changes(drift: &Drift) -> impl Iterator<Item = Row> {
-    drift.changes.iter().map(|change| {
-        let mut message = change.message.clone();
-        if let Some(witness) = witness(change) {
-            message.push_str(&format!("; {witness}"));
+fn change_row(change: &Change) -> Row {
+    let mut message = change.message.clone();
+    if let Some(witness) = witness(change) {
+        message.push_str(&format!("; {witness}"));
+    }
+    match &change.effect {
+        Some(Effect::Ignored { call, pointer }) => {
+            let call = to_canonical_string(call);
+            message.push_str(&format!("; accepted without {pointer} being read: {call}"));
         }
-        for reason in &change.reasons {
-            message.push_str(&format!("; {}", reason.message));
+        Some(Effect::Default {
+            calls: Some((before, after)),
+            ..
+        }) => {
+            let (before, after) = (to_canonical_string(before), to_canonical_string(after));
+            message.push_str(&format!(
+                "; a call without it meant {before} and means {after}"
+            ));
         }
-        Row {
-            rule: change.rule,
-            class: change.class,
-            at: change.pointer.clone(),
-            message,
-            id: change.id.to_string(),
-        }
-    })
+        Some(Effect::Default { calls: None, .. }) | None => {}
+    }
+    let words = marked_words(change);
+    if !words.is_empty() {
+        message.push_str(&format!("; {words}"));
+    }
+    for reason in &change.reasons {
+        message.push_str(&format!("; {}", reason.message));
+    }
+    Row {
+        rule: change.rule,
+        class: change.class,
+        at: change.pointer.clone(),
+        message,
+        id: change.id.to_string(),
+    }
 }
 
 /// The value that proves a change to be breaking, and why.

@@ -40,6 +40,19 @@ pub(super) fn unanswered(server: &str, why: &str) -> String {
     format!("\n**not checked**: {}: {}\n", cell(server), cell(why))
 }
 
+/// A server of the lock file that was not looked at.
+pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> String {
+    let tools = match tools {
+        1 => "1 tool".to_owned(),
+        several => format!("{several} tools"),
+    };
+    format!(
+        "\n**not checked**: server {} of {}, {tools}\n",
+        cell(server),
+        cell(lock)
+    )
+}
+
 fn summary(comparison: &Comparison<'_>) -> String {
     let drift = comparison.drift;
     let counts = Class::ALL.into_iter().rev().filter_map(|class| {

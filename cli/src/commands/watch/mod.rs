@@ -4,6 +4,7 @@ mod baseline;
 mod calls;
 mod check;
 mod classes;
+mod columns;
 mod comparison;
 mod daemon;
 mod diff;
@@ -24,6 +25,7 @@ mod screen;
 mod seen;
 mod sources;
 mod told;
+mod words;
 
 pub(crate) use sources::Source;
 

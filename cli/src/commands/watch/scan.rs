@@ -92,6 +92,7 @@ const fn about(detector: Detector) -> About {
         Detector::CollidingName => "A name is, or passes for, the name of another tool.",
         Detector::CrossServerReference => "The text names a tool of another server.",
         Detector::Injection => "The text instructs the model.",
+        Detector::Introduced => "Words came that point to an address, a secret or another tool.",
         Detector::AnnotationContradiction => "Annotations contradict the name or the arguments.",
     };
     About {

@@ -7,17 +7,21 @@ use serde_json::Value;
 use toolwarden_drift::shape::ShapeDrift;
 use toolwarden_drift::text::Finding;
 use toolwarden_drift::{
-    Change, ChangeType, Class, Drift, Facet, Judgement, SchemaDrift, ToolDrift,
+    Change, ChangeType, Class, Drift, Effect, Facet, Judgement, SchemaDrift, ToolDrift,
 };
 use toolwarden_schema::{Callers, Witness};
 
+use super::columns::{from_first_difference, shortened, spaced, wrapped};
 use super::comparison::Comparison;
+use super::words::marked_words;
 use crate::style::{self, visible};
 
 /// The width of one of two columns.
 const COLUMN: usize = 44;
-/// The most lines of a value that are shown.
-const MAX_LINES: usize = 6;
+/// The most tools that are named in a line about several.
+const MAX_NAMED: usize = 8;
+/// The most recorded calls that are named.
+const MAX_CALLS: usize = 5;
 /// The most changes of one tool that are shown in full.
 const MAX_CHANGES: usize = 12;
 
@@ -28,9 +32,13 @@ pub(super) fn render(comparison: &Comparison<'_>) -> String {
     };
     let mut tools: Vec<&ToolDrift> = comparison.drift.tools.iter().collect();
     tools.sort_by_key(|tool| std::cmp::Reverse(tool.class()));
-    for tool in tools {
+    let (noted, told): (Vec<_>, Vec<_>) = tools
+        .into_iter()
+        .partition(|it| it.class() == Class::Info && matches!(it, ToolDrift::Changed(_)));
+    for tool in told {
         screen.tool(tool);
     }
+    screen.notes(&noted);
     screen.summary();
     screen.text
 }
@@ -82,6 +90,49 @@ impl Screen<'_> {
         let next = next(tool);
         self.line(&format!("  {0}next:{0:#} {next}", style::DIM));
         self.line("");
+    }
+
+    /// What changes nothing, in a line for all tools.
+    fn notes(&mut self, tools: &[&ToolDrift]) {
+        let published = |it: &&&ToolDrift| match it {
+            ToolDrift::Changed(drift) => drift
+                .changes
+                .iter()
+                .any(|it| it.rule == "annotations-published"),
+            _ => false,
+        };
+        let (publish, others): (Vec<&ToolDrift>, Vec<&ToolDrift>) =
+            tools.iter().partition(|it| published(it));
+        for (tools, what) in [
+            (publish, "annotations are published now, and were not"),
+            (others, "only spacing or generated titles changed"),
+        ] {
+            let names: Vec<String> = tools.iter().map(|it| visible(it.tool())).collect();
+            let count = match names.len() {
+                0 => continue,
+                1 => "1 tool".to_owned(),
+                count => format!("{count} tools"),
+            };
+            let more = names.len().saturating_sub(MAX_NAMED);
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let named = names
+                .iter()
+                .take(MAX_NAMED)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            let (good, dim) = (style::GOOD, style::DIM);
+            self.line(&format!(
+                "{good}INFO{good:#} {count}: {what} {dim}({named}{more}){dim:#}"
+            ));
+        }
+        if !tools.is_empty() {
+            self.line("");
+        }
     }
 
     fn drift(&mut self, drift: &Drift) {
@@ -145,6 +196,20 @@ impl Screen<'_> {
                 "  of {} recorded calls {} were valid before, {} of those would be rejected now",
                 replayed.calls, replayed.accepted, replayed.rejected
             ));
+            for lost in replayed.lost.iter().take(MAX_CALLS) {
+                self.line(&format!(
+                    "  recorded call {} loses `{}`: {}",
+                    lost.index + 1,
+                    visible(lost.pointer.as_str()),
+                    visible(&shortened(&spaced(&lost.call), 100))
+                ));
+            }
+            let more = replayed.lost.len().saturating_sub(MAX_CALLS);
+            if more > 0 {
+                self.line(&format!(
+                    "  and {more} more values of recorded calls are lost"
+                ));
+            }
         }
         let other = match callers {
             Callers::Declared => (&drift.open, "sends keys the old schema did not declare"),
@@ -152,7 +217,7 @@ impl Screen<'_> {
         };
         if facet == Facet::Input && other.0.as_str() != drift.for_callers(callers).as_str() {
             self.line(&format!(
-                "  {0}for whoever {1}: {2}{0:#}",
+                "  {0}for a caller that {1}: {2}{0:#}",
                 style::DIM,
                 other.1,
                 other.0.as_str()
@@ -198,7 +263,9 @@ impl Screen<'_> {
                 };
                 self.line(&format!("      {dim}{told}:{dim:#} {}", visible(&value)));
             }
-            Some(Judgement::Compatible(Some(gained))) if change.facet == Facet::Input => {
+            Some(Judgement::Compatible(Some(gained)))
+                if change.facet == Facet::Input && change.class != Class::Ignored =>
+            {
                 let value = shortened(&spaced(gained), 100);
                 self.line(&format!(
                     "      {dim}accepted now:{dim:#} {}",
@@ -207,6 +274,7 @@ impl Screen<'_> {
             }
             _ => {}
         }
+        self.effect(change);
         if let Some(adapter) = change
             .rename
             .as_ref()
@@ -217,7 +285,41 @@ impl Screen<'_> {
                 visible(adapter)
             ));
         }
-        self.side_by_side(change.before.as_ref(), change.after.as_ref());
+        let words = marked_words(change);
+        if words.is_empty() {
+            self.side_by_side(change.before.as_ref(), change.after.as_ref());
+            return;
+        }
+        for line in wrapped(&words, COLUMN * 2) {
+            self.line(&format!("      {line}"));
+        }
+    }
+
+    /// A call that is still accepted and means something else.
+    fn effect(&mut self, change: &Change) {
+        let dim = style::DIM;
+        let show = |call: &Value| visible(&shortened(&spaced(call), 100));
+        match &change.effect {
+            Some(Effect::Ignored { call, pointer }) => {
+                let (call, at) = (show(call), visible(pointer.as_str()));
+                self.line(&format!(
+                    "      {dim}accepted, and `{at}` is not read:{dim:#} {call}"
+                ));
+            }
+            Some(Effect::Default {
+                calls: Some((before, after)),
+                ..
+            }) => {
+                let (before, after) = (show(before), show(after));
+                self.line(&format!(
+                    "      {dim}a call without it meant{dim:#} {before}"
+                ));
+                self.line(&format!(
+                    "      {dim}and means now{dim:#}           {after}"
+                ));
+            }
+            Some(Effect::Default { calls: None, .. }) | None => {}
+        }
     }
 
     fn is_shown(&self, witness: &Witness, drift: &Drift) -> bool {
@@ -355,7 +457,9 @@ fn next(tool: &ToolDrift) -> &'static str {
         (ToolDrift::Renamed { .. }, _) => {
             "offer it under both names until its callers know the new one"
         }
-        (ToolDrift::Added { .. }, Class::Structural) => "decide which agents may have it",
+        (ToolDrift::Added { .. }, Class::Added) => {
+            "decide whether agents may have it, and approve it"
+        }
         (ToolDrift::Changed(drift), Class::Behavioural | Class::Widened)
             if drift.change_type() == Some(ChangeType::Response) =>
         {
@@ -371,10 +475,14 @@ fn next(tool: &ToolDrift) -> &'static str {
         (_, Class::Unknown) => {
             "replay real calls with --observed, or compare the named places by hand"
         }
-        (_, Class::Widened) => "nothing breaks; decide whether agents may use what is new",
-        (_, Class::Behavioural) => "nothing breaks; run your tests with a model if wording matters",
-        (_, Class::Structural) => "nothing breaks; results can be checked now",
-        (_, Class::Equivalent) => "nothing",
+        (_, Class::Ignored) => "change what callers send: what they say is no longer read",
+        (_, Class::Text | Class::Added) => {
+            "read the added words as a model would, and approve them if it may follow them"
+        }
+        (_, Class::Widened) => "no call is rejected; decide whether agents may use what is new",
+        (_, Class::Behavioural) => "no call is rejected; decide whether it may do what it does now",
+        (_, Class::Structural) => "no call is rejected; results can be checked now",
+        (_, Class::Equivalent | Class::Info) => "nothing",
     }
 }
 
@@ -388,89 +496,11 @@ fn breaks_only_results(drift: &Drift) -> bool {
 
 fn colour(class: Class) -> Style {
     match class {
-        Class::Breaking | Class::Trust => style::ERROR,
-        Class::Unknown | Class::Widened | Class::Structural => style::WARNING,
+        Class::Breaking | Class::Trust | Class::Ignored => style::ERROR,
+        Class::Unknown | Class::Added | Class::Text | Class::Widened | Class::Structural => {
+            style::WARNING
+        }
         Class::Behavioural => style::PLACE,
-        Class::Equivalent => style::GOOD,
+        Class::Equivalent | Class::Info => style::GOOD,
     }
-}
-
-/// Lines of at most a width, broken at spaces where there are any.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in visible(paragraph).split_inclusive(' ') {
-            let mut word = word.to_owned();
-            if !line.is_empty() && line.chars().count() + word.trim_end().chars().count() > width {
-                lines.push(std::mem::take(&mut line));
-            }
-            while word.chars().count() > width {
-                let rest: String = word.chars().skip(width).collect();
-                lines.push(word.chars().take(width).collect());
-                word = rest;
-            }
-            line.push_str(&word);
-        }
-        lines.push(line);
-    }
-    let lines: Vec<String> = lines
-        .into_iter()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    if lines.is_empty() {
-        vec!["(empty)".to_owned()]
-    } else {
-        lines
-    }
-}
-
-/// JSON in one line that can be broken at its spaces.
-fn spaced(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let members = members.iter();
-            let members = members
-                .map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => {
-            let items = items.iter().map(spaced);
-            format!("[{}]", items.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
-}
-
-/// Two texts from the line before the first that differs, as many lines as are shown.
-fn from_first_difference(before: Vec<String>, after: Vec<String>) -> (Vec<String>, Vec<String>) {
-    let same = before
-        .iter()
-        .zip(&after)
-        .take_while(|(a, b)| a == b)
-        .count();
-    let long = before.len().max(after.len()) > MAX_LINES;
-    let skipped = if long { same.saturating_sub(1) } else { 0 };
-    let cut = |lines: Vec<String>| {
-        let mut shown: Vec<String> = Vec::new();
-        if skipped > 0 {
-            shown.push("…".to_owned());
-        }
-        let left = lines.len().saturating_sub(skipped);
-        let room = MAX_LINES - shown.len();
-        let take = if left > room { room - 1 } else { left };
-        shown.extend(lines.into_iter().skip(skipped).take(take));
-        if left > room {
-            shown.push("…".to_owned());
-        }
-        shown
-    };
-    (cut(before), cut(after))
-}
-
-fn shortened(text: &str, length: usize) -> String {
-    if text.chars().count() <= length {
-        return text.to_owned();
-    }
-    text.chars().take(length).chain(['…']).collect()
 }

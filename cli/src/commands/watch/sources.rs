@@ -46,6 +46,16 @@ impl Source {
         }
     }
 
+    /// Whether it is a list of tools, rather than one definition.
+    pub(super) const fn is_list(&self) -> bool {
+        !matches!(self.from, From::Schema(..))
+    }
+
+    /// Whether it is a list from files that nobody gave a name. Left open, it may be one of several.
+    pub(super) fn is_unnamed(&self) -> bool {
+        matches!(self.from, From::Files(_)) && self.key.name == LOCAL
+    }
+
     /// The tools that are wanted of it: those of the command line, else those of the configuration.
     pub(super) fn wanted<'s>(&'s self, args: &'s SourceArgs) -> &'s [String] {
         if args.tools.is_empty() {
@@ -104,7 +114,7 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
         }
     } else if !args.files.is_empty() {
         let from = From::Files(args.files.clone());
-        sources.push(source(named.unwrap_or(LOCAL), from, named.is_some()));
+        sources.push(source(named.unwrap_or(LOCAL), from, true));
     }
     for line in &args.mcp_command {
         // Typed by the user, who would start it in the same shell.

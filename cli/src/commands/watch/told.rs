@@ -1,8 +1,9 @@
 //! What checks found, for people and for CI.
 
 use serde_json::{Value, json};
+use toolwarden_drift::Class;
 use toolwarden_model::json::Object;
-use toolwarden_store::Raised;
+use toolwarden_store::{Raised, ServerKey};
 use toolwarden_warden::{Judged, Recorded};
 
 use super::comparison::Comparison;
@@ -38,11 +39,19 @@ impl Checked<'_> {
     }
 }
 
+/// A server of the lock file that was not looked at.
+pub(super) struct Unchecked {
+    pub(super) key: ServerKey,
+    pub(super) tools: usize,
+    /// The lock file.
+    pub(super) lock: String,
+}
+
 /// Prints what was found; tells whether anything fails.
 pub(super) fn report(
     args: &CheckArgs,
     checked: &[Checked<'_>],
-    unanswered: &[(&Source, CliError)],
+    (unanswered, unchecked): (&[(&Source, CliError)], &[Unchecked]),
     fail_on: &[FailOn],
     places: &Places,
 ) -> Result<bool, CliError> {
@@ -74,9 +83,19 @@ pub(super) fn report(
             for (it, comparison) in checked.iter().zip(&comparisons) {
                 text.push_str(&screen_of(it, comparison, several));
             }
+            for it in unchecked {
+                let scope = visible(&it.key.scope);
+                let tools = if it.tools == 1 { "tool" } else { "tools" };
+                text.push_str(&format!(
+                    "not checked: server `{}` (scope {scope}) of {}, {} {tools}\n",
+                    visible(&it.key.name),
+                    visible(&it.lock),
+                    it.tools
+                ));
+            }
             text
         }
-        ReportFormat::Json => json_document(checked, &comparisons, unanswered),
+        ReportFormat::Json => json_document(checked, &comparisons, unanswered, unchecked),
         ReportFormat::Markdown => {
             let servers = checked.iter().zip(&comparisons);
             let named = servers.map(|(it, comparison)| {
@@ -86,6 +105,9 @@ pub(super) fn report(
             let mut text = markdown::render(&named.collect::<Vec<_>>());
             for (source, error) in unanswered {
                 text.push_str(&markdown::unanswered(&source.key.name, &error.to_string()));
+            }
+            for it in unchecked {
+                text.push_str(&markdown::unchecked(&it.key.name, it.tools, &it.lock));
             }
             text
         }
@@ -104,6 +126,9 @@ pub(super) fn report(
                     check.tools += 1;
                 }
             }
+            let others = unchecked.iter();
+            let others = others.map(|it| findings::unchecked(&it.key.name, it.tools, &it.lock));
+            report.findings.extend(others);
             report.render(format)
         }
     })?;
@@ -182,6 +207,13 @@ fn screen_of(checked: &Checked<'_>, comparison: &Comparison<'_>, several: bool) 
             visible(&alert.tool),
         ));
     }
+    let texts = judged.drift.tools.iter().filter(|it| it.is(Class::Text));
+    if checked.kept && texts.count() > 1 {
+        text.push_str(&format!(
+            "{dim}`toolwarden watch approve --text --server {}` accepts every change of text that is not one of trust{dim:#}\n",
+            visible(&checked.source.key.name)
+        ));
+    }
     text
 }
 
@@ -189,6 +221,7 @@ fn json_document(
     checked: &[Checked<'_>],
     comparisons: &[Comparison<'_>],
     unanswered: &[(&Source, CliError)],
+    unchecked: &[Unchecked],
 ) -> String {
     let mut servers = Vec::new();
     for (it, comparison) in checked.iter().zip(comparisons) {
@@ -212,9 +245,13 @@ fn json_document(
     let unanswered = unanswered.iter().map(|(source, error)| {
         json!({"server": source.key.name, "scope": source.key.scope, "error": error.to_string()})
     });
+    let unchecked = unchecked
+        .iter()
+        .map(|it| json!({"server": it.key.name, "scope": it.key.scope, "tools": it.tools}));
     document::rendered(&json!({
         "schema": "toolwarden/watch/check/v1",
         "servers": servers,
         "unanswered": unanswered.collect::<Vec<_>>(),
+        "unchecked": unchecked.collect::<Vec<_>>(),
     }))
 }

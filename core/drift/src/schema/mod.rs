@@ -1,5 +1,6 @@
 //! What the change of a schema means: as a whole, and change by change.
 
+mod effect;
 mod group;
 mod role;
 
@@ -7,10 +8,11 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 use toolwarden_schema::{Callers, Domain, Pair, Reason, Unknown, Witness};
 
-use crate::change::{Class, Judgement, Kind};
+use crate::change::{Class, Effect, Judgement, Kind};
 use crate::compare::Options;
 use crate::difference::{Difference, applied, differences};
 use crate::rename::Rename;
+use effect::{Path, declares};
 use group::{Group, grouped};
 use role::{Role, brings_header, is_reordering};
 
@@ -50,6 +52,19 @@ pub struct Replayed {
     pub rejected: usize,
     /// The first of those.
     pub first: Option<Witness>,
+    /// What calls say that the tool no longer reads, in the order of the calls.
+    pub lost: Vec<LostValue>,
+}
+
+/// A value of a recorded call that is accepted and ignored now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostValue {
+    /// The place of the call among the recorded calls of the tool, from 0.
+    pub index: usize,
+    /// The call.
+    pub call: Value,
+    /// Where the value stands in it.
+    pub pointer: Pointer,
 }
 
 /// Who is on the other side of a schema.
@@ -72,6 +87,7 @@ pub(crate) struct SchemaChange {
     pub(crate) before: Option<Value>,
     pub(crate) after: Option<Value>,
     pub(crate) rename: Option<Rename>,
+    pub(crate) effect: Option<Effect>,
     pub(crate) message: String,
 }
 
@@ -85,15 +101,19 @@ pub(crate) fn compare(
 ) -> (SchemaDrift, Vec<SchemaChange>) {
     let mut comparison = Comparison {
         old,
+        new,
         direction,
         options,
         pair: pair(old, new, direction, options),
     };
-    let (drift, vanished) = comparison.whole(calls);
+    let (mut drift, vanished) = comparison.whole(calls);
     if vanished {
         return (drift, vec![vanished_contract(old, new)]);
     }
     let changes = comparison.changes(new, &drift);
+    if let Some(replayed) = &mut drift.replayed {
+        replayed.lost = comparison.lost(&changes, calls);
+    }
     (drift, changes)
 }
 
@@ -123,12 +143,14 @@ fn vanished_contract(old: &Value, new: &Value) -> SchemaChange {
         before: Some(old.clone()),
         after: Some(new.clone()),
         rename: None,
+        effect: None,
         message: "the schema accepts everything now: nothing is promised any more".to_owned(),
     }
 }
 
 struct Comparison<'s> {
     old: &'s Value,
+    new: &'s Value,
     direction: Direction,
     options: &'s Options,
     pair: Result<Pair<'s>, Unknown>,
@@ -167,6 +189,7 @@ impl Comparison<'_> {
                 accepted,
                 rejected,
                 first,
+                lost: Vec::new(),
             });
         }
         let vanished = match self.direction {
@@ -227,6 +250,7 @@ impl Comparison<'_> {
             before: first.before.cloned(),
             after: first.after.or(renamed_to).cloned(),
             rename: group.rename.clone(),
+            effect: None,
             message: role.message(kind, first, group.rename.as_ref(), self.direction),
         };
         let header = group.parts.iter().any(|part| brings_header(part));
@@ -235,6 +259,10 @@ impl Comparison<'_> {
             change.rule = "x-mcp-header";
             change.message =
                 "an argument is copied into an HTTP header now, where others read it".to_owned();
+        }
+        let input = self.direction == Direction::Input;
+        if role.keyword == "default" && input && !self.is_out_of_time() {
+            change.effect = self.of_default(&first.pointer);
         }
         if !role.decides(self.options.formats) {
             return change;
@@ -257,17 +285,70 @@ impl Comparison<'_> {
         } else {
             class
         };
-        let input = self.direction == Direction::Input;
-        let dropped = input && role.is_property() && kind == Kind::Removed;
-        if dropped && class <= Class::Widened {
-            // The value passes and nobody says any more that it is read.
-            change.class = Class::Behavioural;
-            change
-                .message
-                .push_str(": still accepted, no longer described");
+        let dropped = input && role.is_property() && first.after.is_none();
+        if dropped && class <= Class::Behavioural && !self.is_still_declared(&first.pointer) {
+            change.class = change.class.max(Class::Ignored);
+            if !header {
+                let message = &mut change.message;
+                message.push_str(": still accepted, and no longer read");
+            }
+            if !self.is_out_of_time() {
+                change.effect = self.of_ignored(&first.pointer);
+            }
         }
         change.judgement = Some(judgement);
         change
+    }
+
+    fn of_default(&mut self, at: &Pointer) -> Option<Effect> {
+        let pair = self.pair.as_mut().ok()?;
+        effect::default(pair, (self.old, self.new), at, self.options)
+    }
+
+    fn of_ignored(&mut self, at: &Pointer) -> Option<Effect> {
+        let pair = self.pair.as_mut().ok()?;
+        effect::ignored(pair, (self.old, self.new), at, self.options)
+    }
+
+    /// Whether the new schema still says something about the property at a place of the old one.
+    fn is_still_declared(&self, property: &Pointer) -> bool {
+        let Some(name) = property.segments().last() else {
+            return false;
+        };
+        let mut holder = property.clone();
+        holder.pop();
+        holder.pop();
+        let schema = holder.find(self.new);
+        schema.is_some_and(|schema| declares(self.new, schema, &name))
+    }
+
+    /// What recorded calls say that is accepted and ignored now.
+    fn lost(&mut self, changes: &[SchemaChange], calls: &[Value]) -> Vec<LostValue> {
+        let ignored = changes.iter().filter(|it| it.class == Class::Ignored);
+        let paths: Vec<Path> = ignored.filter_map(|it| Path::of(&it.pointer)).collect();
+        let (false, Ok(pair)) = (paths.is_empty(), &mut self.pair) else {
+            return Vec::new();
+        };
+        let mut lost = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let mut places = paths.iter().filter_map(|path| path.find(call));
+            let Some(first) = places.next() else {
+                continue;
+            };
+            if !pair.accepted_before(call) {
+                continue;
+            }
+            lost.extend(
+                std::iter::once(first)
+                    .chain(places)
+                    .map(|pointer| LostValue {
+                        index,
+                        call: call.clone(),
+                        pointer,
+                    }),
+            );
+        }
+        lost
     }
 
     /// What one change would mean if it were the only one; without the time to find out, what the whole

@@ -22,11 +22,14 @@ pub enum Detector {
     Injection,
     /// Annotations that contradict the name or the arguments.
     AnnotationContradiction,
+    /// A change of text that brings in an address, an instruction, the name of another tool, a secret or
+    /// a path, or that lifts a restriction. Only comparisons find it.
+    Introduced,
 }
 
 impl Detector {
     /// Every detector.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HiddenUnicode,
         Self::BidiControl,
         Self::TerminalEscape,
@@ -35,6 +38,7 @@ impl Detector {
         Self::CrossServerReference,
         Self::Injection,
         Self::AnnotationContradiction,
+        Self::Introduced,
     ];
 
     /// The stable id.
@@ -49,6 +53,7 @@ impl Detector {
             Self::CrossServerReference => "cross-server-reference",
             Self::Injection => "injection",
             Self::AnnotationContradiction => "annotation-contradiction",
+            Self::Introduced => "introduced",
         }
     }
 }
@@ -103,6 +108,11 @@ pub struct Finding {
     pub message: String,
     /// What the hidden part says, free of characters that do not print.
     pub decoded: Option<String>,
+}
+
+/// Whether a finding says something on its own.
+pub(crate) fn is_suspicious(finding: &Finding) -> bool {
+    finding.weight >= Weight::Medium
 }
 
 /// The findings in `new` that `old` did not have.

@@ -12,6 +12,7 @@ mod confusable;
 mod finding;
 mod hidden;
 mod injection;
+mod introduced;
 mod names;
 mod notes;
 mod place;
@@ -21,12 +22,16 @@ mod terminal;
 mod together;
 mod unseen;
 mod walk;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use character::{is_unprintable, printable};
+pub(crate) use finding::is_suspicious;
 pub use finding::{Detector, Finding, Weight, fresh};
+pub(crate) use introduced::{Known, addresses, introduced};
 pub use scan::scan;
 pub use together::{Named, name_pointer, scan_together};
 pub use unseen::unseen;
+pub use words::{Run, changed_words};

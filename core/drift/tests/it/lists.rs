@@ -59,10 +59,7 @@ fn tools_come_go_and_are_renamed() {
         ("weather", 0, "drop_table")
     );
     let classes: Vec<Class> = drift.tools.iter().map(ToolDrift::class).collect();
-    assert_eq!(
-        classes,
-        [Class::Breaking, Class::Structural, Class::Breaking]
-    );
+    assert_eq!(classes, [Class::Breaking, Class::Added, Class::Breaking]);
 }
 
 #[test]

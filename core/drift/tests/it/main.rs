@@ -10,6 +10,7 @@
 
 mod changes;
 mod contract;
+mod effects;
 mod fingerprints;
 mod lists;
 mod mutations;
@@ -34,3 +35,4 @@ fn drift(old: &Value, new: &Value) -> Drift {
     compare(&observed(old), &observed(new), &Options::default(), &[])
 }
 mod toolwatch;
+mod wording;

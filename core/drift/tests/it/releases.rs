@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use toolwarden_drift::{Judgement, ListDrift, Observed, Options, ToolDrift, compare_lists};
+use toolwarden_drift::{
+    Change, Class, Judgement, ListDrift, Observed, Options, ToolDrift, compare_lists,
+};
 
 use crate::observed;
 
@@ -33,12 +35,30 @@ fn validator(schema: Option<&Value>) -> Option<jsonschema::Validator> {
         .ok()
 }
 
+/// Whether a check fails where nothing is said.
+fn fails_check(tool: &ToolDrift) -> bool {
+    let classes = [
+        Class::Breaking,
+        Class::Trust,
+        Class::Unknown,
+        Class::Ignored,
+        Class::Added,
+        Class::Text,
+    ];
+    let by_default = match tool {
+        ToolDrift::Changed(drift) => drift.changes.iter().any(Change::is_unsafe_default),
+        _ => false,
+    };
+    by_default || classes.iter().any(|class| tool.is(*class))
+}
+
 #[test]
 fn releases_are_judged_and_every_witness_holds() {
     let Some(pairs) = toolwarden_testkit::consecutive_releases() else {
         return;
     };
     let mut table = Table::default();
+    let mut classes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut unknown = Vec::new();
     for (old, new) in &pairs {
         let (before, after) = (seen(&old.tools), seen(&new.tools));
@@ -47,6 +67,9 @@ fn releases_are_judged_and_every_witness_holds() {
             table.count("unchanged");
         }
         for tool in &drift.tools {
+            let class = classes.entry(tool.class().as_str()).or_default();
+            class.0 += 1;
+            class.1 += usize::from(fails_check(tool));
             let changed = match tool {
                 ToolDrift::Added { .. } => {
                     table.count("added");
@@ -121,6 +144,13 @@ fn releases_are_judged_and_every_witness_holds() {
             docs.contains(&format!("| {row} | {count} |")),
             "docs/watch.md lacks `| {row} | {count} |`: {table:#?}"
         );
+    }
+    for (class, (tools, failing)) in &classes {
+        let row = docs.lines().find(|line| {
+            line.starts_with(&format!("| `{class}` |"))
+                && line.ends_with(&format!("| {tools} | {failing} |"))
+        });
+        assert!(row.is_some(), "docs/watch.md lacks `{class}`: {classes:#?}");
     }
     let said = format!("{} pairs of consecutive versions", pairs.len());
     assert!(docs.contains(&said), "docs/watch.md lacks `{said}`");

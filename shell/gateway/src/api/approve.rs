@@ -53,7 +53,12 @@ fn selection(given: &Given) -> Result<Selection, ApiError> {
             "say of which `server`: the same name may wait at several",
         ));
     }
-    Ok(Selection { all, tools, ids })
+    Ok(Selection {
+        all,
+        tools,
+        ids,
+        text: false,
+    })
 }
 
 /// Looks again at the servers concerned, so that whoever lists next sees what was approved.

@@ -208,3 +208,16 @@ fn an_opened_store_is_the_same_store() {
     assert_eq!(store.value_key().unwrap(), secret);
     assert_eq!(store.baselines(server.id).unwrap(), before);
 }
+
+#[test]
+fn a_server_is_open_until_it_is_sealed_again() {
+    let (_folder, store) = fresh();
+    let at = approval().at;
+    let sealed = store.keep_server(&key(), true, at).unwrap();
+    assert!(sealed.sealed && !sealed.open);
+    store.leave_open(&key(), at).unwrap();
+    let open = store.keep_server(&key(), false, at).unwrap();
+    assert!(open.open && !open.sealed, "to keep it does not close it");
+    let again = store.keep_server(&key(), true, at).unwrap();
+    assert!(again.sealed && !again.open);
+}

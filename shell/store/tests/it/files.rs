@@ -278,3 +278,37 @@ fn a_store_that_others_may_write_to_is_closed_to_them() {
     assert!(Store::open(&notes).is_err());
     assert_eq!(mode(&notes), 0o666);
 }
+
+#[test]
+fn servers_of_an_older_store_stay_open_if_they_were_left_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let named = |name: &str| ServerKey {
+        name: name.to_owned(),
+        scope: "default".to_owned(),
+    };
+    let store = Store::open(&path).unwrap();
+    for (name, sealed) in [("browser", false), ("local", false), ("search", true)] {
+        store
+            .keep_server(&named(name), sealed, approval().at)
+            .unwrap();
+    }
+    drop(store);
+    let older = Connection::open(&path).unwrap();
+    let layout: i64 = older
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    older
+        .execute_batch("ALTER TABLE server DROP COLUMN open")
+        .unwrap();
+    older
+        .pragma_update(None, "user_version", layout - 1)
+        .unwrap();
+    drop(older);
+    let store = Store::open(&path).unwrap();
+    let open = |name: &str| store.server(&named(name)).unwrap().unwrap().open;
+    assert_eq!(
+        (open("browser"), open("local"), open("search")),
+        (true, false, false)
+    );
+}

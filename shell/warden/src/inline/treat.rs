@@ -145,11 +145,12 @@ fn measure(settings: &WatchSettings, tool: &ToolDrift) -> OnDrift {
     strictest.unwrap_or(OnDrift::Serve)
 }
 
-/// A class that nobody spoke of is withheld, but for the same contract in other words.
+/// A class that nobody spoke of is withheld, but for the same contract in other words and what changes
+/// nothing.
 fn on_drift(settings: &WatchSettings, class: Class) -> OnDrift {
     let said = settings.on_drift.get(&class).copied();
     said.unwrap_or(match class {
-        Class::Equivalent => OnDrift::Serve,
+        Class::Equivalent | Class::Info => OnDrift::Serve,
         _ => OnDrift::Quarantine,
     })
 }

@@ -77,9 +77,12 @@ impl Default for WatchSettings {
         let time = ComparisonTime::default();
         let on_drift = Class::ALL.map(|class| {
             let action = match class {
-                Class::Equivalent | Class::Widened => OnDrift::Serve,
+                Class::Equivalent | Class::Info | Class::Widened => OnDrift::Serve,
                 Class::Behavioural
                 | Class::Structural
+                | Class::Text
+                | Class::Added
+                | Class::Ignored
                 | Class::Unknown
                 | Class::Trust
                 | Class::Breaking => OnDrift::Quarantine,

@@ -71,7 +71,7 @@ fn a_sealed_server_gains_and_loses_no_tool_in_silence() {
     assert_eq!(
         told(&judged),
         [
-            ("upload".to_owned(), "structural"),
+            ("upload".to_owned(), "added"),
             ("wait".to_owned(), "breaking")
         ]
     );

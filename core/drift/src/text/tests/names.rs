@@ -162,6 +162,7 @@ fn detector_ids() {
             "cross-server-reference",
             "injection",
             "annotation-contradiction",
+            "introduced",
         ]
     );
     assert!(Detector::ALL.is_sorted());

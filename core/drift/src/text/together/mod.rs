@@ -10,6 +10,8 @@ use super::character::quote;
 use super::finding::{Finding, Weight};
 use super::place;
 
+pub(super) use reference::{is_distinctive, tokens};
+
 /// One tool as its neighbours see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Named<'a> {

@@ -66,7 +66,7 @@ fn scan_tool(
 const LONG_WORD: usize = 16;
 
 /// Whether a name found in prose can only mean the tool.
-fn is_distinctive(name: &str) -> bool {
+pub(in super::super) fn is_distinctive(name: &str) -> bool {
     let words = segments(name).len();
     match words {
         0 => false,
@@ -78,7 +78,7 @@ fn is_distinctive(name: &str) -> bool {
 }
 
 /// What could be a name in a text: runs of letters and what joins them, and the parts of a run.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
+pub(in super::super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':')))
         .map(|run| run.trim_matches(['-', '.', '/', ':']))
         .filter(|run| !run.is_empty())

@@ -77,8 +77,7 @@ async fn each_class_has_its_own_measure() {
         tool("narrowed", "Does it.", &[]),
     ];
     shop.shop.set_tools(&first);
-    let watch =
-        json!({"before_call": "0s", "on_drift": {"behavioural": "serve", "breaking": "hide"}});
+    let watch = json!({"before_call": "0s", "on_drift": {"text": "serve", "breaking": "hide"}});
     let settings = json!({"servers": {"s": at_with(&shop, json!({"watch": watch}))}});
     let gateway = TestGateway::start(&settings).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;

@@ -472,15 +472,26 @@ pub(super) static ON_DRIFT: Table = Table::new(
             "\"serve\"",
         ),
         class(
+            "info",
+            "Something is said that changes nothing: annotations that appear, spacing.",
+            "\"serve\"",
+        ),
+        class(
+            "structural",
+            "A promise about results appeared.",
+            "\"quarantine\"",
+        ),
+        class("widened", "More is accepted than before.", "\"serve\""),
+        class(
             "behavioural",
-            "The same contract, but a model may act differently.",
+            "The same contract, but a call may have another effect.",
             "\"quarantine\"",
         )
         .or(&["behavioral"]),
-        class("widened", "More is accepted than before.", "\"serve\""),
+        class("text", "Text that a model reads changed.", "\"quarantine\""),
         class(
-            "structural",
-            "A contract appeared, went or was renamed.",
+            "ignored",
+            "An argument is still accepted and no longer read.",
             "\"quarantine\"",
         ),
         class(

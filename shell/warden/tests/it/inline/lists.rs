@@ -47,13 +47,13 @@ fn what_is_seen_first_is_pinned_and_the_list_is_sealed() {
         let summary = later.changes.first().unwrap();
         assert_eq!(
             (summary.tool.as_str(), summary.class),
-            ("new", Class::Structural)
+            ("new", Class::Added)
         );
         let mut expected = served(&["list", "send"]);
         expected.insert(
             "new".to_owned(),
             Treatment::Quarantine {
-                why: "it is not as pinned (structural): the tool is new".to_owned(),
+                why: "it is not as pinned (added): the tool is new".to_owned(),
                 alert: summary.alert.clone(),
             },
         );
@@ -260,7 +260,7 @@ fn other_settings_are_another_question() {
             (OnDrift::BlockServer, false, true),
         ] {
             let mut settings = WatchSettings::default();
-            settings.on_drift.insert(Class::Behavioural, measure);
+            settings.on_drift.insert(Class::Text, measure);
             gate.settings = Arc::new(settings);
             let checked = gate.check(&changed).await;
             assert_eq!(
