@@ -2,13 +2,13 @@
 //! once.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
 use toolwarden_canon::{
     Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
 };
+use toolwarden_files::{Opened, open};
 use toolwarden_model::closest;
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
 
@@ -335,7 +335,7 @@ pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 }
 
 enum Reader {
-    File(BufReader<File>),
+    File(BufReader<Opened>),
     Stdin(BufReader<Stdin>),
 }
 
@@ -344,10 +344,7 @@ impl Reader {
         if file == Path::new("-") {
             return Ok(Self::Stdin(BufReader::new(io::stdin())));
         }
-        Ok(Self::File(BufReader::with_capacity(
-            1 << 16,
-            File::open(file)?,
-        )))
+        Ok(Self::File(BufReader::with_capacity(1 << 16, open(file)?)))
     }
 
     fn buffered(&mut self) -> &mut dyn BufRead {
