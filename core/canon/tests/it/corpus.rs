@@ -321,17 +321,8 @@ fn check_emissions(wanted: fn(Target) -> bool) {
         undecided,
         broken,
     } = checked;
-    println!("{emissions} emissions, {rewritten} with claims, {undecided} undecided");
-    println!(
-        "{}",
-        broken
-            .iter()
-            .take(60)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("\n")
-    );
-    assert_eq!(broken.len(), 0);
+    let shown: Vec<&String> = broken.iter().take(20).collect();
+    assert!(shown.is_empty(), "of {emissions} emissions: {shown:#?}");
     assert!(rewritten > 2_000, "{rewritten}");
     // What is undecided are schemas that cannot be read: they are invalid before anything is done.
     assert!(undecided * 50 < rewritten, "{undecided} of {rewritten}");
