@@ -2,7 +2,6 @@
 //! once.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use toolwarden_canon::{
     Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
 };
+use toolwarden_files::{Opened, open};
 use toolwarden_model::closest;
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
 
@@ -381,7 +381,7 @@ pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
 }
 
 enum Reader {
-    File(BufReader<File>),
+    File(BufReader<Opened>),
     Stdin(BufReader<Stdin>),
 }
 
@@ -390,10 +390,7 @@ impl Reader {
         if file == Path::new("-") {
             return Ok(Self::Stdin(BufReader::new(io::stdin())));
         }
-        Ok(Self::File(BufReader::with_capacity(
-            1 << 16,
-            File::open(file)?,
-        )))
+        Ok(Self::File(BufReader::with_capacity(1 << 16, open(file)?)))
     }
 
     fn buffered(&mut self) -> &mut dyn BufRead {

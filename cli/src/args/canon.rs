@@ -47,14 +47,16 @@ Examples:
   toolwarden canon detect --format json tools/*.json")]
     Detect(DetectArgs),
 
-    /// Find what a provider would reject or ignore
+    /// Find mistakes in schemas, and what a provider would reject or ignore
     ///
-    /// Checks schemas, names and sizes against dated tables of what each provider accepts,
-    /// without asking the provider; a table may also be a file that `toolwarden probe dialect`
-    /// saved. With --fix, definitions are rewritten where that keeps their
+    /// Checks every schema against JSON Schema itself: keywords, references, patterns and names in
+    /// `required`. With --for, also checks schemas, names and sizes against dated tables of what each
+    /// provider accepts, without asking the provider; a table may also be a file that
+    /// `toolwarden probe dialect` saved. With --fix, definitions are rewritten where that keeps their
     /// meaning, and written to standard output or --output.
     #[command(after_help = "\
 Examples:
+  toolwarden canon lint tools.json
   toolwarden canon lint --for kimi tools.json
   toolwarden canon lint --for openai-strict --for gemini --format github tools/*.json
   toolwarden canon lint --for deepseek-strict --fix --output fixed.json tools.json
@@ -89,9 +91,12 @@ pub(crate) struct EmitArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// The draft of a json-schema document
-    #[arg(long, value_enum, default_value_t, value_name = "DRAFT")]
-    pub(crate) draft: Draft,
+    /// Convert a json-schema document to this draft
+    ///
+    /// Without it, a schema keeps the draft it names in `$schema`, and one that names none becomes
+    /// draft 2019-09.
+    #[arg(long, value_enum, value_name = "DRAFT")]
+    pub(crate) draft: Option<Draft>,
 
     /// Exit with 1 when something is lost: what changes which calls are valid, or anything
     #[arg(long, value_enum, value_name = "LOSS")]
@@ -106,9 +111,8 @@ pub(crate) struct EmitArgs {
     pub(crate) verbose: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Draft {
-    #[default]
     #[value(name = "2019-09")]
     Draft201909,
     #[value(name = "2020-12")]
@@ -146,11 +150,11 @@ pub(crate) struct LintArgs {
     ///
     /// openai-strict, anthropic-strict, gemini, gemini-json-schema, kimi, deepseek-strict, bedrock,
     /// cohere; or a file that `toolwarden probe dialect --output` wrote.
-    #[arg(long = "for", value_name = "DIALECT", required = true)]
+    #[arg(long = "for", value_name = "DIALECT")]
     pub(crate) dialects: Vec<LintDialect>,
 
     /// Rewrite what can be rewritten without changing its meaning, and write the definitions
-    #[arg(long)]
+    #[arg(long, requires = "dialects")]
     pub(crate) fix: bool,
 
     /// With --fix: write the definitions to this file instead of standard output
@@ -209,7 +213,7 @@ impl FromStr for LintDialect {
         if !is_path {
             return Err(InvalidLintDialect::Unknown(unknown));
         }
-        let text = std::fs::read_to_string(path).map_err(InvalidLintDialect::Read)?;
+        let text = toolwarden_files::read_to_string(path).map_err(InvalidLintDialect::Read)?;
         let table = DialectTable::read(&text).map_err(InvalidLintDialect::Table)?;
         Ok(Self::Probed(Arc::new(table)))
     }

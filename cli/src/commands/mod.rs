@@ -9,6 +9,7 @@ pub(crate) mod talk;
 mod watch;
 
 pub(crate) use audit::AuditCommandError;
+pub(crate) use canon::BrokenRewrite;
 pub(crate) use gateway::GatewayCommandError;
 pub(crate) use guard::GuardError;
 pub(crate) use probe::ProbeError;

@@ -55,6 +55,9 @@ impl CliError {
                 ),
                 _ => None,
             },
+            Self::Rewrite { .. } => Some(
+                "this is a mistake in toolwarden and not in the file: please report it with the definition",
+            ),
             Self::NoSource => Some("give files, --schema, --mcp-command, --mcp-url or --config"),
             Self::OneTool => Some("name it with one --tool"),
             Self::SameServer { .. } => Some("name them apart in a file for --config"),

@@ -9,7 +9,7 @@ use toolwarden_drift::shape::InvalidShape;
 use toolwarden_drift::toolwatch::InvalidFile;
 use toolwarden_mcp::{InvalidEndpoint, McpError, Secrets};
 use toolwarden_model::InvalidTool;
-use toolwarden_model::json::{JsonErrorKind, Position};
+use toolwarden_model::json::{JsonError, JsonErrorKind, Position};
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_warden::guard::PolicyFileError;
@@ -17,7 +17,9 @@ use toolwarden_warden::{
     ApproveError, BackupError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
 };
 
-use crate::commands::{AuditCommandError, GatewayCommandError, GuardError, ProbeError, Source};
+use crate::commands::{
+    AuditCommandError, BrokenRewrite, GatewayCommandError, GuardError, ProbeError, Source,
+};
 use crate::style;
 
 /// Why a command could not do its work.
@@ -43,6 +45,11 @@ pub(crate) enum CliError {
         place: PathBuf,
         pointer: String,
         source: Box<InvalidTool>,
+    },
+    #[error("internal error: `{tool}` is not written: {source}")]
+    Rewrite {
+        tool: String,
+        source: Box<BrokenRewrite>,
     },
     #[error("no tool is called `{name}`{suggestion}")]
     NoSuchTool { name: String, suggestion: String },
@@ -151,7 +158,7 @@ pub(crate) enum CliError {
         name: String,
         suggestion: String,
     },
-    #[error("{}: {source}", place.display())]
+    #[error("{}: {}", place.display(), JsonError::from_serde(source))]
     Result {
         place: PathBuf,
         source: serde_json::Error,
@@ -184,6 +191,7 @@ impl CliError {
             | Self::BadGlob { .. }
             | Self::Json { .. }
             | Self::Canonical { .. }
+            | Self::Rewrite { .. }
             | Self::NoSuchTool { .. }
             | Self::Call { .. }
             | Self::TwiceStdin
@@ -285,6 +293,7 @@ impl CliError {
             Self::Guard(GuardError::Policy(PolicyFileError::File(error)))
             | Self::Probe(ProbeError::File(ProbeFileError::File(error))) => error.tells_its_cause(),
             Self::Canonical { .. }
+            | Self::Rewrite { .. }
             | Self::Call { .. }
             | Self::Config { .. }
             | Self::Endpoint(_)

@@ -104,6 +104,7 @@ fn lint_reads_a_table_from_a_file() {
             "tool.json:1:92: error[keyword] pick: `oneOf` is not accepted (kimi/k2)
   at /inputSchema/properties/it/oneOf  --fix rewrites it
 
+json-schema: 0 of 1 tool invalid
 kimi/k2: 1 of 1 tool rejected (checked 2026-11-14)
 ",
         );
@@ -120,6 +121,7 @@ kimi/k2: 1 of 1 tool rejected (checked 2026-11-14)
             "tool.json:1:92: warning[keyword] pick: `oneOf` is taken and not honoured (kimi/k2)
   at /inputSchema/properties/it/oneOf
 
+json-schema: 0 of 1 tool invalid
 kimi/k2: 0 of 1 tool rejected (checked 2026-11-14)
 ",
         );

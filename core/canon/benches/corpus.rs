@@ -13,9 +13,13 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use toolwarden_canon::{CanonicalizedTool, Item, Source, Target, canonicalize_item, emit};
-use toolwarden_model::Fingerprint;
+use toolwarden_canon::{
+    CanonicalizedTool, Claim, Item, Originals, SchemaSlot, Source, Target, Unaccounted,
+    canonicalize_item, emit,
+};
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Fingerprint, Tool};
+use toolwarden_schema::{Budget, Domain, Sameness, sameness};
 use toolwarden_testkit::definitions;
 
 const ROUNDS: usize = 15;
@@ -62,7 +66,46 @@ const STAGES: &[Stage] = &[
             }
         }
     }),
+    ("… with what was written checked", |texts| {
+        let mut buffer = String::new();
+        for text in texts {
+            for found in read(text) {
+                black_box(fingerprint(&found, &mut buffer));
+                black_box(checked(found.tool, Target::OpenaiChat));
+            }
+        }
+    }),
 ];
+
+/// Emits and writes a tool, and has the schema engine compare what went in with what came out, as
+/// `toolwarden canon emit` does.
+fn checked(tool: Tool, target: Target) -> Option<String> {
+    let originals = (!tool.format.is_hosted()).then(|| Originals::of(&tool));
+    let emission = emit(tool, target).ok()?;
+    if let Some(originals) = originals {
+        let format = target.format();
+        let checked = originals.check(&emission.edits, &emission.value, format, |claim| {
+            black_box(meaning(&claim));
+            Ok::<(), Unaccounted>(())
+        });
+        checked.expect("an account that fits");
+    }
+    Some(emission.value.to_string())
+}
+
+fn meaning(claim: &Claim) -> Sameness {
+    let budget = Budget::default();
+    if let Some((before, after)) = &claim.inner
+        && sameness(before, after, Domain::Values, budget) == Sameness::Same
+    {
+        return Sameness::Same;
+    }
+    let domain = match claim.slot {
+        SchemaSlot::Inputs => Domain::Objects,
+        SchemaSlot::Outputs => Domain::Values,
+    };
+    sameness(&claim.before, &claim.after, domain, budget)
+}
 
 fn read(text: &str) -> Vec<CanonicalizedTool> {
     let item = Item {
@@ -84,7 +127,36 @@ fn main() {
     let Some(samples) = definitions() else { return };
     let texts: Vec<String> = samples.into_iter().map(|sample| sample.text).collect();
     throughput(&texts);
+    strictness(&texts);
     scaling(&texts);
+}
+
+/// What the check costs where nearly every schema is rewritten.
+fn strictness(texts: &[String]) {
+    let tools = || texts.iter().flat_map(|text| read(text)).map(|it| it.tool);
+    let plain = || {
+        for tool in tools() {
+            black_box(
+                emit(tool, Target::OpenaiStrict)
+                    .ok()
+                    .map(|it| it.value.to_string()),
+            );
+        }
+    };
+    let with_check = || {
+        for tool in tools() {
+            black_box(checked(tool, Target::OpenaiStrict));
+        }
+    };
+    println!("\n| openai-strict | µs each |\n|---|---|");
+    let each = |seconds: f64| 1e6 * seconds / texts.len() as f64;
+    let plain = median((0..3).map(|_| timed(plain)).collect());
+    println!("| canonicalize + emit + write | {:.2} |", each(plain));
+    let with_check = median((0..3).map(|_| timed(with_check)).collect());
+    println!(
+        "| … with what was written checked | {:.2} |",
+        each(with_check)
+    );
 }
 
 fn throughput(texts: &[String]) {

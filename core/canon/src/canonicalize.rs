@@ -3,9 +3,9 @@ use std::fmt;
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{
-    DuplicateKey, JsonError, MAX_DEPTH, Pointer, depth_within, dismantle, type_name,
+    DuplicateKey, JsonError, MAX_DEPTH, Object, Pointer, depth_within, dismantle, type_name,
 };
-use toolwarden_model::{Absent, Definition, Family, Format, InvalidTool, Tool};
+use toolwarden_model::{Absent, Definition, Family, Format, InvalidTool, Tool, closest};
 
 use crate::container::{Container, Found, Item, lone_operation, unwrap};
 use crate::detect::{Detection, detect, detect_object};
@@ -65,6 +65,15 @@ pub enum Warning {
     InvalidCanonical {
         /// What is invalid.
         error: InvalidTool,
+    },
+    /// A canonical tool leaves its capabilities out.
+    NoCapabilities,
+    /// The canonical form has no such field.
+    ExtraField {
+        /// The field.
+        name: String,
+        /// The nearest field, as a phrase.
+        suggestion: String,
     },
     /// The definition is no object.
     NotAnObject {
@@ -254,8 +263,7 @@ fn read(
         };
     };
     let read = match format {
-        Format::Canonical => Tool::from_document(Value::Object(members))
-            .map_err(|error| Warning::InvalidCanonical { error }),
+        Format::Canonical => read_canonical(members, warnings),
         Format::Openapi => Ok(lone_operation(&members)),
         format => {
             formats::read(format, members).map_err(|error| Warning::ParserError { format, error })
@@ -277,6 +285,39 @@ fn read(
             formats::read(Format::Raw, members).unwrap_or_else(|_| Tool::new(Format::Raw))
         }
     }
+}
+
+/// Reads a canonical tool. Others write that form too: what it may leave out or add is a warning, and
+/// what is added is kept.
+fn read_canonical(mut members: Object, warnings: &mut Vec<Warning>) -> Result<Tool, Warning> {
+    let mut extra = Object::new();
+    let names: Vec<String> = members.keys().cloned().collect();
+    for name in names {
+        if Tool::DOCUMENT_FIELDS.contains(&name.as_str()) {
+            continue;
+        }
+        if let Some(value) = members.shift_remove(&name) {
+            let suggestion = closest(&name, Tool::DOCUMENT_FIELDS.iter().copied());
+            extra.insert(name.clone(), value);
+            warnings.push(Warning::ExtraField { name, suggestion });
+        }
+    }
+    if !members.contains_key("capabilities") {
+        warnings.push(Warning::NoCapabilities);
+    }
+    let inputs = members.contains_key("inputs");
+    let mut tool = Tool::from_document(Value::Object(members))
+        .map_err(|error| Warning::InvalidCanonical { error })?;
+    tool.absent.inputs |= !inputs;
+    if !extra.is_empty() {
+        let mut kept = tool
+            .extensions
+            .remove(&Format::Canonical)
+            .unwrap_or_default();
+        kept.extend(extra);
+        tool.extensions.insert(Format::Canonical, kept);
+    }
+    Ok(tool)
 }
 
 /// What to call a tool of a provider's own that has no name: its type, or the key it stands under.
@@ -312,6 +353,8 @@ impl Warning {
             Self::Heuristic => "heuristic",
             Self::ParserError { .. } => "parser-error",
             Self::InvalidCanonical { .. } => "invalid-canonical",
+            Self::NoCapabilities => "no-capabilities",
+            Self::ExtraField { .. } => "extra-field",
             Self::NotAnObject { .. } => "not-an-object",
             Self::Ambiguous { .. } => "ambiguous",
             Self::DuplicateKey(_) => "duplicate-key",
@@ -334,6 +377,13 @@ impl fmt::Display for Warning {
                 write!(f, "Parser error for {}: {error}", format.family())
             }
             Self::InvalidCanonical { error } => write!(f, "Invalid canonical tool: {error}"),
+            Self::NoCapabilities => f.write_str(
+                "Canonical tool has no `capabilities`; they are inferred from its words.",
+            ),
+            Self::ExtraField { name, suggestion } => write!(
+                f,
+                "Canonical tools have no field `{name}`{suggestion}; it is kept as an extension."
+            ),
             Self::NotAnObject { found } => write!(f, "Definition is {found}, expected an object."),
             Self::Ambiguous { taken, others } => {
                 let others: Vec<&str> = others.iter().map(|format| format.id()).collect();

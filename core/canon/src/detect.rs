@@ -118,6 +118,26 @@ impl Marks<'_> {
         self.get("type").and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether `type: function` stands beside a name, and no schema under another provider's key.
+    fn is_flat_function(&self) -> bool {
+        self.has(Key::Name)
+            && self.type_is("function")
+            && (self.has(Key::Parameters)
+                || !(self.has(Key::InputSchemaCamel) || self.has(Key::InputSchemaSnake)))
+    }
+
+    /// Whether `inputs` is the schema of an object, or nothing at all as in a canonical tool.
+    fn inputs_is_schema(&self) -> bool {
+        let inputs = self.get("inputs").and_then(Value::as_object);
+        inputs.is_some_and(|inputs| {
+            let typed = inputs.get("type").and_then(Value::as_str) == Some("object");
+            inputs.is_empty()
+                || typed
+                || inputs.get("properties").is_some_and(Value::is_object)
+                || inputs.get("$ref").is_some_and(Value::is_string)
+        })
+    }
+
     /// Whether the wrapped function says what it returns, which only one SDK's does.
     fn returns(&self) -> bool {
         self.get("function")
@@ -180,6 +200,23 @@ const RULES: &[Rule] = &[
             && d.has(Key::Inputs)
             && d.is_object("capabilities")
     }),
+    rule(Format::Canonical, 80, |d| {
+        d.has(Key::Name) && d.has(Key::Inputs) && !d.has(Key::OutputType) && d.inputs_is_schema()
+    }),
+    // The toolcanon document takes `name` and `parameters` before every other pair of keys.
+    rule(Format::OpenaiLegacy, 70, |d| {
+        d.has(Key::Name)
+            && d.is_object("parameters")
+            && !d.has(Key::Type)
+            && [
+                Key::InputSchemaSnake,
+                Key::InputSchemaCamel,
+                Key::ArgsSchema,
+                Key::Schema,
+            ]
+            .into_iter()
+            .any(|key| d.has(key))
+    }),
     rule(Format::Bedrock, 100, |d| d.has(Key::ToolSpec)),
     rule(Format::BedrockSystem, 100, |d| {
         d.has(Key::SystemTool) || d.has(Key::CachePoint)
@@ -200,15 +237,11 @@ const RULES: &[Rule] = &[
                 .is_some_and(|id| id.contains('.'))
     }),
     rule(Format::VercelAi, 100, |d| {
-        d.has(Key::InputSchemaCamel) && d.type_is("function")
+        d.has(Key::InputSchemaCamel) && d.type_is("function") && !d.has(Key::Parameters)
     }),
-    rule(Format::OpenaiResponses, 70, |d| {
-        d.has(Key::Name) && d.type_is("function") && !d.has(Key::InputSchemaCamel)
-    }),
+    rule(Format::OpenaiResponses, 70, |d| d.is_flat_function()),
     rule(Format::GeminiInteractions, 70, |d| {
-        d.has(Key::Name)
-            && d.type_is("function")
-            && !d.has(Key::InputSchemaCamel)
+        d.is_flat_function()
             && !d.has(Key::Strict)
             && !["output_schema", "defer_loading", "allowed_callers", "async"]
                 .iter()

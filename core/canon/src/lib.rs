@@ -34,8 +34,8 @@ pub use dialect::{
     UnknownDialect, conform, conform_by, lint, lint_by,
 };
 pub use emit::{
-    Edit, Emission, Emitter, Kind, NameRule, Names, NotPortable, RenamedTool, Severity, Target,
-    UnknownTarget, emit, native,
+    Claim, Edit, Emission, Emitter, Kind, NameRule, Names, NotPortable, Originals, RenamedTool,
+    SchemaSlot, Severity, Target, Unaccounted, UnknownTarget, emit, native,
 };
 pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;

@@ -82,7 +82,7 @@ pub struct Family(&'static str);
 
 /// A word that names no format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown format `{word}`{}", closest(word, Format::ALL.iter().map(|format| format.id())))]
+#[error("unknown format `{word}`{} (known: {})", closest(word, known_words()), known_words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownFormat {
     word: String,
 }
@@ -219,6 +219,19 @@ impl fmt::Display for Family {
     }
 }
 
+/// The words for providers and formats, each once.
+fn known_words() -> impl Iterator<Item = &'static str> {
+    let mut words = Vec::new();
+    for format in Format::ALL {
+        for word in [format.family().as_str(), format.id()] {
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+    }
+    words.into_iter()
+}
+
 impl FromStr for Format {
     type Err = UnknownFormat;
 
@@ -272,7 +285,13 @@ mod tests {
         let error = "antropic".parse::<Format>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "unknown format `antropic`, did you mean `anthropic`?"
+            "unknown format `antropic`, did you mean `anthropic`? (known: canonical, openai, openai-chat, \
+             openai-chat-custom, openai-responses, openai-responses-custom, openai-hosted, \
+             openai-legacy, openai-agents, anthropic, anthropic-server, mcp, langchain, \
+             langchain-args, langchain-schema, langchain-flat, gemini, gemini-json-schema, \
+             gemini-interactions, gemini-hosted, bedrock, bedrock-system, cohere, cohere-v1, vercel, \
+             vercel-ai, vercel-provider, hf, llamaindex, semantic-kernel, smolagents, openapi, a2a, \
+             a2a-skill, bfcl, json-schema, raw)"
         );
     }
 }

@@ -10,6 +10,7 @@ pub mod keywords;
 pub mod reply;
 
 mod definition;
+mod draft;
 mod fingerprint;
 mod format;
 mod hints;
@@ -20,6 +21,7 @@ mod tool;
 mod tool_document;
 
 pub use definition::Definition;
+pub use draft::Draft;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
 pub use format::{Family, Format, UnknownFormat};
 pub use hints::{CostEstimate, Domain, Evidence, Hints, HintsEvidence};

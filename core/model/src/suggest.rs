@@ -5,7 +5,8 @@ pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
     known
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        // A word without a letter in common is not a misspelling, nor is an empty one a suggestion.
+        .filter(|(distance, candidate)| *distance <= limit && *distance < candidate.chars().count())
         .min()
         .map_or_else(String::new, |(_, candidate)| {
             format!(", did you mean `{candidate}`?")
@@ -50,5 +51,7 @@ mod tests {
         assert_eq!(closest("cda", ["cad", "xyz"]), ", did you mean `cad`?");
         assert_eq!(closest("zebra", ["public", "internal"]), "");
         assert_eq!(closest("", ["public"]), "");
+        assert_eq!(closest("x", ["", "y"]), "");
+        assert_eq!(closest("a", ["ab"]), ", did you mean `ab`?");
     }
 }

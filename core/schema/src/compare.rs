@@ -8,7 +8,7 @@ use crate::prepare::lift;
 use crate::question::{Inclusion, Question};
 use crate::set::{Arena, Id, Node, TypeSet, compile};
 use crate::text::Texts;
-use crate::verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
+use crate::verdict::{Engine, Proof, Reason, Sameness, Unknown, Verdict, Witness};
 
 /// What a change from one schema to another means under a policy.
 #[must_use]
@@ -20,6 +20,25 @@ pub fn compare(old: &Value, new: &Value, policy: Policy, budget: Budget) -> Verd
     match Pair::new(old, new, policy.domain, policy.formats, budget) {
         Ok(mut pair) => pair.verdict(policy.callers),
         Err(unknown) => Verdict::Unknown(unknown),
+    }
+}
+
+/// Whether two schemas accept the same values of a domain, undeclared keys included.
+#[must_use]
+pub fn sameness(before: &Value, after: &Value, domain: Domain, budget: Budget) -> Sameness {
+    let policy = Policy {
+        callers: Callers::Open,
+        domain,
+        formats: Formats::Annotate,
+    };
+    match compare(before, after, policy, budget) {
+        Verdict::Equivalent(_) => Sameness::Same,
+        Verdict::Breaking(witness) => Sameness::Narrower(witness.value),
+        Verdict::Compatible {
+            gained: Some(value),
+            ..
+        } => Sameness::Wider(value),
+        Verdict::Compatible { gained: None, .. } | Verdict::Unknown(_) => Sameness::Undecided,
     }
 }
 

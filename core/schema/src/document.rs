@@ -149,7 +149,6 @@ fn unreadable(error: PrepareError, side: Side) -> Unknown {
         } => (pointer, keyword),
         PrepareError::NotASchema { pointer, .. } => (pointer, String::new()),
         PrepareError::Unresolved { pointer, .. } => (pointer, "$ref".to_owned()),
-        PrepareError::Dynamic { pointer, keyword } => (pointer, keyword.to_owned()),
         PrepareError::Mixed { pointer, keyword } => (pointer, keyword),
         PrepareError::TooLarge => (Pointer::root(), String::new()),
     };

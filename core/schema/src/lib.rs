@@ -6,6 +6,7 @@
 mod algebra;
 mod compare;
 mod document;
+mod faults;
 mod obstacle;
 mod policy;
 mod prepare;
@@ -17,10 +18,11 @@ mod time_limit;
 mod verdict;
 mod witness;
 
-pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare};
+pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare, sameness};
+pub use faults::{Fault, FaultRule, faults};
 pub use obstacle::{Obstacle, Side};
 pub use policy::{Budget, Callers, Domain, Formats, Policy};
 pub use prepare::with_plain_references;
 pub use time_limit::TimeLimit;
-pub use verdict::{Engine, Proof, Reason, Unknown, Verdict, Witness};
+pub use verdict::{Engine, Proof, Reason, Sameness, Unknown, Verdict, Witness};
 pub use witness::{InvalidSchema, Rejection, Validator};

@@ -75,7 +75,7 @@ impl Question<'_, '_> {
         found.extend(places(self.to.raw, Side::New, &obstacles));
         let spent = obstacles
             .iter()
-            .any(|name| matches!(*name, "budget" | "depth"));
+            .any(|name| matches!(*name, "budget" | "depth" | "size"));
         Inclusion::Unknown(Unknown {
             reason: if budget.time.is_over() {
                 Reason::Time

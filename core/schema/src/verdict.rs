@@ -22,6 +22,19 @@ pub enum Verdict {
     Unknown(Unknown),
 }
 
+/// Whether two schemas accept the same values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sameness {
+    /// They do: it is proven.
+    Same,
+    /// The second rejects this value, which the first accepts.
+    Narrower(Value),
+    /// The second accepts this value, which the first rejects.
+    Wider(Value),
+    /// Neither was established.
+    Undecided,
+}
+
 /// How inclusion was established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {

@@ -4,7 +4,7 @@ use std::path::Path;
 use toolwarden_model::document::Document;
 use toolwarden_model::json::decode_utf8;
 
-use crate::FileError;
+use crate::{FileError, open};
 
 /// The text of a file of at most so many bytes; no more is read of a longer one.
 ///
@@ -15,7 +15,7 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
         path: path.to_owned(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let file = open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
     read.map_err(failed)?;

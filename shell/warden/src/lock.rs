@@ -161,7 +161,7 @@ impl LockFile {
     /// # Errors
     /// Names the line that is not as this program writes it.
     pub fn read(path: &Path) -> Result<Self, LockError> {
-        let text = std::fs::read_to_string(path).map_err(LockError::Read)?;
+        let text = toolwarden_files::read_to_string(path).map_err(LockError::Read)?;
         Self::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
     }
 

@@ -37,7 +37,7 @@ fn head(text: &str) -> Result<Link, CliError> {
         let text = text.to_owned();
         return Err(AuditCommandError::NotAHead { text }.into());
     }
-    let content = std::fs::read_to_string(path).map_err(|source| CliError::Read {
+    let content = toolwarden_files::read_to_string(path).map_err(|source| CliError::Read {
         place: path.to_owned(),
         source,
     })?;

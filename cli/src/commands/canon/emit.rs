@@ -2,10 +2,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use toolwarden_canon::{Edit, Emission, Emitter, Kind, Severity, Target, Warning};
+use toolwarden_canon::{
+    Edit, Emission, Emitter, Kind, NotPortable, Originals, Severity, Target, Warning,
+};
 use toolwarden_model::{Format, Tool};
 
 use super::canonicalize::announce;
+use super::rewrite_check::RewriteCheck;
 use crate::args::{DeniedLoss, DocumentFormat, Draft, EmitArgs};
 use crate::commands::talk::{WarningEntry, edit_line, say, warn, warning_entries};
 use crate::error::CliError;
@@ -67,10 +70,15 @@ struct Account {
 
 pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
     let target = match (args.target, args.draft) {
-        (Target::JsonSchema, Draft::Draft202012) => Target::JsonSchema202012,
+        (Target::JsonSchema, Some(Draft::Draft201909)) => Target::JsonSchema201909,
+        (Target::JsonSchema, Some(Draft::Draft202012)) => Target::JsonSchema202012,
         (target, _) => target,
     };
-    let mut emitter = Emitter::new(target);
+    let mut emitter = CheckedEmitter {
+        emitter: Emitter::new(target),
+        target,
+        rewrites: RewriteCheck::new(),
+    };
     let mut account = Account::default();
     let out = Output::open(args.output.output.as_deref())?;
     let count = if args.output.format == DocumentFormat::Json {
@@ -78,7 +86,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         let mut envelope = Envelope::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
         each_tool(&args.input, |read| {
             let tool = read.found.tool.clone();
-            let emission = try_emit(&mut emitter, &read, tool);
+            let emission = emitter.try_emit(&read, tool)?;
             account.add(&read, &emission);
             envelope.push(&entry(&read, &emission))
         })?;
@@ -89,7 +97,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         each_tool(&args.input, |mut read| {
             warn(&read);
             let tool = std::mem::replace(&mut read.found.tool, Tool::new(Format::Raw));
-            let emission = try_emit(&mut emitter, &read, tool);
+            let emission = emitter.try_emit(&read, tool)?;
             account.add(&read, &emission);
             match &emission {
                 Ok(emission) => {
@@ -112,6 +120,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         if !args.verbose && count > 1 {
             account.tell();
         }
+        tell_undecided(emitter.rewrites.undecided());
         count
     };
     if count == 0 && account.refused == 0 {
@@ -128,17 +137,56 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
     Ok(account.verdict(args))
 }
 
-/// Emits a tool, or says why it cannot be done.
-fn try_emit(emitter: &mut Emitter, read: &ReadTool<'_>, tool: Tool) -> Result<Emission, String> {
-    let no_definition = |warning: &&Warning| matches!(warning, Warning::NotAnObject { .. });
-    if let Some(warning) = read.found.warnings.iter().find(no_definition) {
-        return Err(format!(
-            "{} {}: {warning}",
-            read.place.file_and_line(),
-            read.found.pointer
+/// Emits tools and checks what became of their schemas.
+struct CheckedEmitter {
+    emitter: Emitter,
+    target: Target,
+    rewrites: RewriteCheck,
+}
+
+impl CheckedEmitter {
+    /// Emits a tool, or says why it cannot be done. An emission that changes more than it reports is an
+    /// error of ours, and ends the command.
+    fn try_emit(
+        &mut self,
+        read: &ReadTool<'_>,
+        tool: Tool,
+    ) -> Result<Result<Emission, String>, CliError> {
+        let no_definition = |warning: &&Warning| matches!(warning, Warning::NotAnObject { .. });
+        let place = || format!("{} {}", read.place.file_and_line(), read.found.pointer);
+        if let Some(warning) = read.found.warnings.iter().find(no_definition) {
+            return Ok(Err(format!("{}: {warning}", place())));
+        }
+        let originals = (!tool.format.is_hosted()).then(|| Originals::of(&tool));
+        let emission = match self.emitter.emit(tool) {
+            Ok(emission) => emission,
+            Err(refused @ NotPortable::Nameless { .. }) => {
+                return Ok(Err(format!("{}: {refused}", place())));
+            }
+            Err(refused) => return Ok(Err(refused.to_string())),
+        };
+        if let Some(originals) = originals {
+            let format = self.target.format();
+            self.rewrites
+                .check(originals, &emission.edits, &emission.value, format)
+                .map_err(|source| CliError::Rewrite {
+                    tool: emission.name.original.clone(),
+                    source: Box::new(source),
+                })?;
+        }
+        Ok(Ok(emission))
+    }
+}
+
+/// Says of how many rewritten tools it is not proven that the account is complete.
+pub(super) fn tell_undecided(tools: usize) {
+    if tools > 0 {
+        let what = if tools == 1 { "tool" } else { "tools" };
+        say(&format!(
+            "{0}not checked{0:#}: the rewritten schema of {tools} {what} could not be compared with the original",
+            style::DIM
         ));
     }
-    emitter.emit(tool).map_err(|refused| refused.to_string())
 }
 
 /// The toolcanon document's word for a target, where it has one of its own.

@@ -1,10 +1,14 @@
+use serde_json::Value;
 use toolwarden_canon::{
-    Demand, Level, RequestLimits, conform_by, definition_pointer, lint_by, native,
+    Demand, Level, Originals, RequestLimits, conform_by, definition_pointer, lint_by, native,
 };
-use toolwarden_model::Format;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Format, Tool};
+use toolwarden_schema::{Fault, faults};
 
 use super::canonicalize::announce;
+use super::emit::tell_undecided;
+use super::rewrite_check::RewriteCheck;
 use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
 use crate::commands::talk::{say, warn};
 use crate::error::CliError;
@@ -13,10 +17,15 @@ use crate::output::{Documents, Output, Verdict, print};
 use crate::report::{self, Basis, Check, Report};
 use crate::style;
 
+/// What the check of schemas by themselves is called.
+const JSON_SCHEMA: &str = "json-schema";
+
 pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     let mut report = Report {
         schema: "toolwarden/canon/lint/v1",
-        checks: args.dialects.iter().map(check).collect(),
+        checks: std::iter::once(schema_check())
+            .chain(args.dialects.iter().map(check))
+            .collect(),
         subjects: Vec::new(),
         findings: Vec::new(),
     };
@@ -30,11 +39,14 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
         false => None,
     };
     let mut edits = 0;
+    let mut rewrites = RewriteCheck::new();
     each_tool(&args.input, |mut read| {
         warn(&read);
         if let Some(fixed) = &mut fixed {
-            edits += fix(&mut read, &args.dialects, args.format == ReportFormat::Text);
-            fixed.push(&native(read.found.tool.clone()).value, read.alone)?;
+            let tell = args.format == ReportFormat::Text;
+            let (count, written) = fix(&mut read, &args.dialects, tell, &mut rewrites)?;
+            edits += count;
+            fixed.push(&written, read.alone)?;
         }
         limits.add(&read.found.tool);
         check_tool(&read, &args.dialects, &mut report);
@@ -43,8 +55,10 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     if report.subjects.is_empty() {
         return Err(args.input.nothing_found());
     }
-    for dialect in &args.dialects {
+    for (dialect, check) in args.dialects.iter().zip(report.checks.iter_mut().skip(1)) {
         for message in exceeded(&limits, dialect) {
+            // One request holds all tools, so all of them are rejected.
+            check.rejected = check.tools;
             report
                 .findings
                 .push(request_finding(args, dialect, message));
@@ -63,6 +77,7 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
             }
             // Standard output may hold the definitions, so the report goes beside it.
             rendered.lines().for_each(say);
+            tell_undecided(rewrites.undecided());
         }
         None => print(&rendered)?,
     }
@@ -120,25 +135,41 @@ fn check(dialect: &LintDialect) -> Check {
     }
 }
 
-/// Rewrites a tool for every dialect where that keeps its meaning, and says what it changed.
-fn fix(read: &mut ReadTool<'_>, dialects: &[LintDialect], tell: bool) -> usize {
-    let mut count = 0;
+/// The check that comes before every dialect.
+fn schema_check() -> Check {
+    Check {
+        name: JSON_SCHEMA.to_owned(),
+        basis: None,
+        rejected: 0,
+        outcome: "invalid",
+        tools: 0,
+        failing: &[report::Level::Error],
+    }
+}
+
+/// Rewrites a tool for every dialect where that keeps its meaning, says what it changed, and gives
+/// what is to be written.
+fn fix(
+    read: &mut ReadTool<'_>,
+    dialects: &[LintDialect],
+    tell: bool,
+    rewrites: &mut RewriteCheck,
+) -> Result<(usize, Value), CliError> {
     let tool = &mut read.found.tool;
     // An operation is part of its document and cannot be written back alone.
     if tool.absent.inputs || tool.format == Format::Openapi {
-        return 0;
+        return Ok((0, native(tool.clone()).value));
     }
+    let originals = Originals::of(tool);
+    let mut edits = Vec::new();
     for dialect in dialects {
-        for edit in conform_by(
+        let made = conform_by(
             &mut tool.inputs,
             &Pointer::of(["inputs"]),
             dialect.facts(),
             Demand::KeepMeaning,
-        ) {
-            count += 1;
-            if !tell {
-                continue;
-            }
+        );
+        for edit in made.iter().filter(|_| tell) {
             let path = style::visible(definition_pointer(tool, &edit.path).as_str());
             let name = style::visible(&tool.name);
             say(&format!(
@@ -148,8 +179,33 @@ fn fix(read: &mut ReadTool<'_>, dialects: &[LintDialect], tell: bool) -> usize {
                 self::name(dialect)
             ));
         }
+        edits.extend(made);
     }
-    count
+    let written = native(tool.clone()).value;
+    if !tool.format.is_hosted() {
+        rewrites
+            .check(originals, &edits, &written, tool.format)
+            .map_err(|source| CliError::Rewrite {
+                tool: tool.name.clone(),
+                source: Box::new(source),
+            })?;
+    }
+    Ok((edits.len(), written))
+}
+
+/// Mistakes in the schemas of a tool that count for every reader.
+fn schema_findings(tool: &Tool) -> Vec<(Fault, Pointer)> {
+    let inputs = (!tool.absent.inputs).then_some(("inputs", &tool.inputs));
+    let outputs = (!tool.outputs.is_empty()).then_some(("outputs", &tool.outputs));
+    let schemas = inputs.into_iter().chain(outputs);
+    let found = schemas.flat_map(|(key, schema)| {
+        let faults = faults(&Value::Object(schema.clone()));
+        faults.into_iter().map(move |fault| {
+            let place = Pointer::of([key]).join(&fault.pointer);
+            (fault, place)
+        })
+    });
+    found.collect()
 }
 
 fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report) {
@@ -159,46 +215,69 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report
     } else {
         tool.name.clone()
     };
-    for (dialect, check) in dialects.iter().zip(&mut report.checks) {
-        let findings = lint_by(tool, dialect.facts());
-        check.tools += 1;
-        check.rejected += usize::from(
-            findings
-                .iter()
-                .any(|finding| finding.level == Level::Rejected),
-        );
-        let parts: Vec<Pointer> = findings
-            .iter()
-            .map(|finding| definition_pointer(tool, &finding.pointer))
-            .collect();
-        let positions = read.place.positions(&read.found, parts.iter());
-        for ((finding, part), position) in findings.into_iter().zip(&parts).zip(positions) {
-            report.findings.push(report::Finding {
-                check: name(dialect),
+    let mut found: Vec<(usize, String, Raised)> = Vec::new();
+    for (fault, place) in schema_findings(tool) {
+        let level = if fault.rule.is_error() {
+            report::Level::Error
+        } else {
+            report::Level::Warning
+        };
+        found.push((
+            0,
+            JSON_SCHEMA.to_owned(),
+            Raised {
+                rule: fault.rule.as_str(),
+                level,
+                message: format!("{}; {}", fault.message, fault.fix),
+                part: definition_pointer(tool, &place),
+                fixable: false,
+            },
+        ));
+    }
+    for (index, dialect) in dialects.iter().enumerate() {
+        for finding in lint_by(tool, dialect.facts()) {
+            let raised = Raised {
                 rule: finding.rule,
                 level: match finding.level {
                     Level::Rejected => report::Level::Error,
                     Level::Ignored => report::Level::Warning,
                 },
-                tool: subject.clone(),
+                part: definition_pointer(tool, &finding.pointer),
                 message: finding.message.into_owned(),
-                file: read.place.file.display().to_string(),
-                line: position.line,
-                column: position.column,
-                pointer: read.found.pointer.join(part).to_string(),
                 fixable: finding.fixable,
-                detail: report::Detail {
-                    about: Some(about(finding.rule)),
-                    fingerprint: Some(report::fingerprint([
-                        finding.rule,
-                        &name(dialect),
-                        &subject,
-                        part.as_str(),
-                    ])),
-                    ..report::Detail::default()
-                },
-            });
+            };
+            found.push((index + 1, name(dialect), raised));
         }
+    }
+    for (index, check) in report.checks.iter_mut().enumerate() {
+        let mine = |(of, _, it): &(usize, String, Raised)| {
+            *of == index && it.level == report::Level::Error
+        };
+        check.tools += 1;
+        check.rejected += usize::from(found.iter().any(mine));
+    }
+    let parts = found.iter().map(|(_, _, raised)| &raised.part);
+    let positions = read.place.positions(&read.found, parts);
+    for ((_, check, raised), position) in found.into_iter().zip(positions) {
+        let fingerprint =
+            report::fingerprint([raised.rule, &check, &subject, raised.part.as_str()]);
+        report.findings.push(report::Finding {
+            check,
+            rule: raised.rule,
+            level: raised.level,
+            tool: subject.clone(),
+            message: raised.message,
+            file: read.place.file.display().to_string(),
+            line: position.line,
+            column: position.column,
+            pointer: read.found.pointer.join(&raised.part).to_string(),
+            fixable: raised.fixable,
+            detail: report::Detail {
+                about: Some(about(raised.rule)),
+                fingerprint: Some(fingerprint),
+                ..report::Detail::default()
+            },
+        });
     }
     report.subjects.push(subject);
 }
@@ -207,10 +286,19 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report
 const fn about(rule: &'static str) -> report::About {
     report::About {
         id: rule,
-        finds: "The definition has something that this provider rejects or ignores.",
+        finds: "The definition has something that is no JSON Schema, or that a provider rejects or ignores.",
         help: "Rewrite the definition, or have `toolwarden canon lint --fix` rewrite what can be said \
                otherwise; docs/canon.md says what each dialect accepts.",
     }
+}
+
+/// A finding about one part of a definition.
+struct Raised {
+    rule: &'static str,
+    level: report::Level,
+    message: String,
+    part: Pointer,
+    fixable: bool,
 }
 
 /// A finding about all tools together.

@@ -2,6 +2,9 @@ mod canonicalize;
 mod detect;
 mod emit;
 mod lint;
+mod rewrite_check;
+
+pub(crate) use rewrite_check::BrokenRewrite;
 
 use crate::args::CanonCommand;
 use crate::error::CliError;

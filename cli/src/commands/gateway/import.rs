@@ -136,7 +136,7 @@ fn text(file: &Path) -> Result<String, CliError> {
     let read = if file == Path::new("-") {
         std::io::stdin().take(MAX_BYTES).read_to_end(&mut bytes)
     } else {
-        let opened = std::fs::File::open(file).map_err(failed)?;
+        let opened = toolwarden_files::open(file).map_err(failed)?;
         opened.take(MAX_BYTES).read_to_end(&mut bytes)
     };
     read.map_err(failed)?;

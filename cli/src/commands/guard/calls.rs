@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
@@ -210,7 +209,7 @@ pub(super) fn each_line(
     let reader: Box<dyn Read> = if file == Path::new("-") {
         Box::new(std::io::stdin())
     } else {
-        Box::new(File::open(file).map_err(failed)?)
+        Box::new(toolwarden_files::open(file).map_err(failed)?)
     };
     let lines = Rc::new(Cell::new(1));
     let counting = Counting {

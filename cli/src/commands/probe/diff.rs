@@ -28,7 +28,7 @@ fn read(path: &Path) -> Result<AnySnapshot, ProbeError> {
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin())
     } else {
-        std::fs::read_to_string(path)
+        toolwarden_files::read_to_string(path)
     };
     let text = text.map_err(|source| ProbeError::Read {
         path: path.to_owned(),

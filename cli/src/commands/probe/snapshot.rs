@@ -11,7 +11,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<Verdict, CliError> {
     let asked = &args.provider;
     let (model, base_url) = (asked.model.as_deref(), asked.base_url.as_deref());
     let taken = if let Some(path) = &args.fixture {
-        let body = std::fs::read(path).map_err(|source| ProbeError::Read {
+        let body = toolwarden_files::read_bytes(path).map_err(|source| ProbeError::Read {
             path: path.clone(),
             source,
         })?;

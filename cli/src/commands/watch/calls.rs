@@ -15,7 +15,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<RecordedCall>, CliError> {
     let text = if file == Path::new("-") {
         std::io::read_to_string(std::io::stdin()).map_err(failed)?
     } else {
-        std::fs::read_to_string(file).map_err(failed)?
+        toolwarden_files::read_to_string(file).map_err(failed)?
     };
     let lines = text.lines().enumerate();
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());

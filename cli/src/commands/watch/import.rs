@@ -128,7 +128,7 @@ fn document_of(file: &Path) -> Result<Option<Value>, CliError> {
     if !file.exists() {
         return Ok(None);
     }
-    let bytes = std::fs::read(file).map_err(|source| CliError::Read {
+    let bytes = toolwarden_files::read_bytes(file).map_err(|source| CliError::Read {
         place: file.to_owned(),
         source,
     })?;

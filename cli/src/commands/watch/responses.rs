@@ -1,7 +1,6 @@
 //! What tools returned, from files.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -50,10 +49,12 @@ pub(super) fn read(
         say(&format!("{}: no results in it", path.display()));
     }
     if strangers > 0 {
-        say(&format!(
-            "{}: {strangers} results are of tools that were not looked at",
-            path.display()
-        ));
+        let results = if strangers == 1 {
+            "1 result is of a tool that was".to_owned()
+        } else {
+            format!("{strangers} results are of tools that were")
+        };
+        say(&format!("{}: {results} not looked at", path.display()));
     }
     Ok(())
 }
@@ -72,7 +73,7 @@ fn read_file(
     let reader: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).map_err(failed)?)
+        Box::new(toolwarden_files::open(path).map_err(failed)?)
     };
     let reader = BufReader::with_capacity(1 << 16, reader);
     let values = serde_json::Deserializer::from_reader(reader).into_iter::<Value>();

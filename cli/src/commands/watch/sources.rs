@@ -165,7 +165,7 @@ pub(super) fn sources(args: &SourceArgs, pinned: &PinnedArgs) -> Result<Vec<Sour
 }
 
 pub(super) fn config(path: &Path) -> Result<WatchConfig, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|source| CliError::Read {
+    let text = toolwarden_files::read_to_string(path).map_err(|source| CliError::Read {
         place: path.to_owned(),
         source,
     })?;

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use toolwarden_model::Draft;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::Dialect;
@@ -9,7 +10,7 @@ use super::lint::is_branch;
 use super::node::{Node, Remedy, Violation};
 use super::rules;
 use crate::emit::{Edit, Kind, Severity};
-use crate::schema::subschemas;
+use crate::schema::{convert, subschemas};
 
 /// How many remedies one schema may need before it is left as it is.
 const MAX_REMEDIES: usize = 200;
@@ -44,12 +45,13 @@ pub fn conform_by(
     facts: &Facts,
     demand: Demand,
 ) -> Vec<Edit> {
+    let edits = forget_draft(schema, place, facts);
     let root = schema.clone();
     let mut rewriter = Rewriter {
         facts,
         root: &root,
         demand,
-        edits: Vec::new(),
+        edits,
     };
     let mut value = Value::Object(std::mem::take(schema));
     rewriter.rewrite(&mut value, place, true, false);
@@ -58,6 +60,24 @@ pub fn conform_by(
         *schema = rewritten;
     }
     rewriter.edits
+}
+
+/// Takes `$schema` off where the dialect refuses it. Without it a document is read as draft 2020-12,
+/// so what an older draft says is first said in the words of that one.
+fn forget_draft(schema: &mut Object, place: &Pointer, facts: &Facts) -> Vec<Edit> {
+    if facts.accepts("$schema") || Draft::declared(schema).is_none() {
+        return Vec::new();
+    }
+    let mut edits = convert(schema, place, Draft::Draft2020);
+    if let Some(uri) = schema.shift_remove("$schema") {
+        edits.push(Edit::loss(
+            place.child("$schema"),
+            uri,
+            Severity::Metadata,
+            "`$schema` is not accepted",
+        ));
+    }
+    edits
 }
 
 struct Rewriter<'s> {

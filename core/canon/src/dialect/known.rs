@@ -130,6 +130,7 @@ const OPENAI_STRICT: Facts = Facts {
     look_around: Taken::Refused,
     untyped: Taken::Refused,
     bare_arrays: Taken::Refused,
+    tuples: Taken::Refused,
     boolean_schemas: Taken::Refused,
     limits: Limits {
         depth: Some(10),
@@ -182,6 +183,7 @@ const ANTHROPIC_STRICT: Facts = Facts {
         ],
         others: Taken::Refused,
     },
+    tuples: Taken::Refused,
     boolean_schemas: Taken::Refused,
     max_min_items: Some(1),
     tool_name: Some(NameRule::ASCII_128),
@@ -223,6 +225,7 @@ const GEMINI: Facts = Facts {
     },
     enums: Enums::STRINGS,
     type_lists: TypeLists::Nullable,
+    tuples: Taken::Refused,
     boolean_schemas: Taken::Refused,
     one_example: true,
     tool_name: Some(NameRule::GEMINI),

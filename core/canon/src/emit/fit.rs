@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
 
-use super::edit::{Edit, Severity};
+use super::edit::{Edit, Kind, Severity};
 use super::names::Names;
 use super::target::Target;
 use crate::dialect::{Demand, conform};
 use crate::formats::{self, Slot, Table};
+use crate::schema::convert;
 
 /// Changes the tool until the target's format can say all of it.
 pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edit> {
@@ -19,6 +20,9 @@ pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edi
     if tool.format != target.format() {
         complete_shape(tool, target, &mut edits);
     }
+    complete_inputs(tool, target, &mut edits);
+    fit_draft(tool, target, &mut edits);
+    fit_strictness(tool, target, &mut edits);
     fit_revision(tool, target, &mut edits);
     fit_dialect(tool, target, &mut edits);
     fit_name(tool, target, names, &mut edits);
@@ -54,12 +58,6 @@ fn complete_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         let schema = json!({"type": "object", "properties": {}});
         set_inputs(tool, schema, "the format requires an input schema", edits);
     }
-    if !tool.absent.inputs && target.format() != Format::JsonSchema {
-        complete_inputs(tool, edits);
-    }
-    if target.format() == Format::JsonSchema && !tool.inputs.contains_key("$schema") {
-        state_dialect(tool, target, edits);
-    }
     if target == Target::Bedrock && !tool.absent.description && tool.description.is_empty() {
         tool.absent.description = true;
         let before = Some(json!(""));
@@ -85,13 +83,19 @@ fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
                 edits.push(Edit::change(at.child(&key), Some(value), None, reason));
                 continue;
             }
-            let constrains = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
-            let severity = if constrains {
+            let free_text = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
+            let arguments = tool.absent.inputs && describes_arguments(&value);
+            let severity = if free_text || arguments {
                 Severity::Semantic
             } else {
                 Severity::Metadata
             };
-            let reason = format!("{} has no place for this {format} key", target.format());
+            let reason = if arguments {
+                "this looks like the schema of the arguments, under a key that is not read as one"
+                    .to_owned()
+            } else {
+                format!("{} has no place for this {format} key", target.format())
+            };
             edits.push(Edit::loss(at.child(&key), value, severity, reason));
         }
     }
@@ -170,9 +174,27 @@ fn set_inputs(tool: &mut Tool, schema: Value, reason: &'static str, edits: &mut 
     }
 }
 
-/// Says that arguments are an object where the schema leaves it open.
-fn complete_inputs(tool: &mut Tool, edits: &mut Vec<Edit>) {
-    if tool.inputs.contains_key("type") {
+/// Whether a value looks like an input schema, or like a map from arguments to their schemas.
+fn describes_arguments(value: &Value) -> bool {
+    let Value::Object(members) = value else {
+        return false;
+    };
+    let is_schema = members.get("properties").is_some_and(Value::is_object)
+        || members.get("type").and_then(Value::as_str) == Some("object");
+    let is_typed = |value: &Value| value.get("type").is_some_and(|it| it.is_string());
+    is_schema || (!members.is_empty() && members.values().all(is_typed))
+}
+
+/// Says that arguments are an object where the schema leaves it open. Providers and MCP refuse a
+/// schema that does not.
+fn complete_inputs(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    // A Gemini schema that stays one is written as it was spelled.
+    let is_spelled = target == Target::Gemini && tool.format == Format::Gemini;
+    if tool.absent.inputs
+        || is_spelled
+        || !target.calls_by_name()
+        || tool.inputs.contains_key("type")
+    {
         return;
     }
     let mut add = |inputs: &mut Object, key: &str, value: Value| {
@@ -194,23 +216,49 @@ fn complete_inputs(tool: &mut Tool, edits: &mut Vec<Edit>) {
     tool.inputs = inputs;
 }
 
-fn state_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
-    let dialect = match target {
-        Target::JsonSchema202012 => "https://json-schema.org/draft/2020-12/schema",
-        _ => formats::DRAFT_2019_09,
+/// Brings the schema into the draft of the target, and has it name that draft.
+fn fit_draft(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    let Some((draft, converts)) = target.draft() else {
+        return;
     };
+    let stays = tool.format == Format::JsonSchema || tool.inputs.contains_key("$schema");
+    if stays && !converts {
+        return;
+    }
     if tool.absent.inputs || tool.inputs.is_empty() {
         let schema = json!({"type": "object", "properties": {}});
         set_inputs(tool, schema, "arguments are always an object", edits);
     }
-    let path = Pointer::of(["inputs", "$schema"]);
+    let place = Pointer::of(["inputs"]);
+    edits.extend(convert(&mut tool.inputs, &place, draft));
+    let before = tool.inputs.get("$schema").cloned();
+    let after = json!(draft.uri());
+    if before.as_ref() != Some(&after) {
+        edits.push(Edit::change(
+            place.child("$schema"),
+            before,
+            Some(after.clone()),
+            "the document states its dialect",
+        ));
+        tool.inputs.insert("$schema".to_owned(), after);
+    }
+}
+
+/// The Responses API reads a function that does not say so as strict, and no other format does.
+fn fit_strictness(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+    if target != Target::OpenaiResponses
+        || tool.format == Format::OpenaiResponses
+        || tool.strict.is_some()
+    {
+        return;
+    }
+    tool.strict = Some(false);
     edits.push(Edit::change(
-        path,
+        Pointer::of(["strict"]),
         None,
-        Some(json!(dialect)),
-        "the document states its dialect",
+        Some(json!(false)),
+        "left out, it would mean strict",
     ));
-    tool.inputs.insert("$schema".to_owned(), json!(dialect));
 }
 
 /// Drops what one revision of MCP has and the other has not.
@@ -259,12 +307,16 @@ fn fit_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         ));
     }
     if target == Target::Gemini && !tool.outputs.is_empty() {
-        edits.extend(conform(
-            &mut tool.outputs,
-            &Pointer::of(["outputs"]),
-            dialect,
-            Demand::WhateverItTakes,
-        ));
+        let place = Pointer::of(["outputs"]);
+        let mut made = conform(&mut tool.outputs, &place, dialect, Demand::WhateverItTakes);
+        // Arguments are an object in any case. Results are not: a type takes something away.
+        let given_type = made
+            .iter_mut()
+            .find(|edit| edit.path == place.child("type") && edit.before.is_none());
+        if let Some(edit) = given_type {
+            edit.kind = Kind::Loss(Severity::Semantic);
+        }
+        edits.extend(made);
     }
 }
 

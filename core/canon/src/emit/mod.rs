@@ -1,5 +1,6 @@
 //! From the canonical form to a provider's, with an account of every difference.
 
+mod claim;
 mod edit;
 mod fit;
 mod names;
@@ -9,6 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::{Format, Tool};
 
+pub use claim::{Claim, Originals, SchemaSlot, Unaccounted};
 pub use edit::{Edit, Kind, Severity};
 pub use names::{NameRule, Names};
 pub use target::{Target, UnknownTarget};
@@ -38,16 +40,25 @@ pub struct RenamedTool {
     pub original: String,
 }
 
-/// A tool that cannot be said in another format.
+/// A tool that cannot be said in a format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "`{name}` is run by its provider ({format}) and has no definition another provider could use"
-)]
-pub struct NotPortable {
-    /// The tool.
-    pub name: String,
-    /// Its format.
-    pub format: Format,
+pub enum NotPortable {
+    /// Its provider runs it.
+    #[error(
+        "`{name}` is run by its provider ({format}) and has no definition another provider could use"
+    )]
+    Hosted {
+        /// The tool.
+        name: String,
+        /// Its format.
+        format: Format,
+    },
+    /// It has no name to be called by.
+    #[error("the tool has no name, and {target} calls tools by name; add `name`")]
+    Nameless {
+        /// What it was to be emitted as.
+        target: Target,
+    },
 }
 
 /// Emits tools for one target, keeping their names apart.
@@ -84,16 +95,22 @@ impl Emitter {
     /// Says the tool in the target's format.
     ///
     /// # Errors
-    /// Refuses a tool that its provider runs itself, unless the target is that provider's format.
+    /// Refuses a tool that its provider runs itself, unless the target is that provider's format, and
+    /// a tool without a name.
     pub fn emit(&mut self, mut tool: Tool) -> Result<Emission, NotPortable> {
         if tool.format.is_hosted() && tool.format != self.target.format() {
             return match self.target.hosts(tool.format) {
                 true => Ok(native(tool)),
-                false => Err(NotPortable {
+                false => Err(NotPortable::Hosted {
                     name: tool.name,
                     format: tool.format,
                 }),
             };
+        }
+        if tool.name.is_empty() && !tool.format.is_hosted() && self.target.calls_by_name() {
+            return Err(NotPortable::Nameless {
+                target: self.target,
+            });
         }
         let original = tool.name.clone();
         let edits = fit::fit(&mut tool, self.target, &mut self.names);

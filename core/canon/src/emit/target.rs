@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
-use toolwarden_model::{Format, closest};
+use toolwarden_model::{Draft, Format, closest};
 
 use super::names::NameRule;
 use crate::dialect::Dialect;
@@ -34,8 +34,10 @@ pub enum Target {
     GeminiJsonSchema,
     /// A Bedrock `toolSpec`.
     Bedrock,
-    /// A standalone JSON Schema, draft 2019-09.
+    /// A standalone JSON Schema in the draft it names, else in draft 2019-09.
     JsonSchema,
+    /// A standalone JSON Schema, draft 2019-09.
+    JsonSchema201909,
     /// A standalone JSON Schema, draft 2020-12.
     JsonSchema202012,
 }
@@ -62,7 +64,8 @@ impl Target {
         (Self::Gemini, &[]),
         (Self::GeminiJsonSchema, &[]),
         (Self::Bedrock, &[]),
-        (Self::JsonSchema, &["json-schema-2019-09"]),
+        (Self::JsonSchema, &[]),
+        (Self::JsonSchema201909, &[]),
         (Self::JsonSchema202012, &[]),
     ];
 
@@ -90,6 +93,7 @@ impl Target {
             Self::GeminiJsonSchema => "gemini-json-schema",
             Self::Bedrock => "bedrock",
             Self::JsonSchema => "json-schema",
+            Self::JsonSchema201909 => "json-schema-2019-09",
             Self::JsonSchema202012 => "json-schema-2020-12",
         }
     }
@@ -107,7 +111,9 @@ impl Target {
             Self::Gemini => Format::Gemini,
             Self::GeminiJsonSchema => Format::GeminiJsonSchema,
             Self::Bedrock => Format::Bedrock,
-            Self::JsonSchema | Self::JsonSchema202012 => Format::JsonSchema,
+            Self::JsonSchema | Self::JsonSchema201909 | Self::JsonSchema202012 => {
+                Format::JsonSchema
+            }
         }
     }
 
@@ -127,6 +133,7 @@ impl Target {
             | Self::Mcp20260728
             | Self::Langchain
             | Self::JsonSchema
+            | Self::JsonSchema201909
             | Self::JsonSchema202012 => None,
         }
     }
@@ -139,6 +146,22 @@ impl Target {
             Self::Gemini => Some(Dialect::Gemini),
             _ => None,
         }
+    }
+
+    /// The draft a schema is converted to, and whether also where it names another.
+    pub(super) const fn draft(self) -> Option<(Draft, bool)> {
+        match self {
+            Self::JsonSchema => Some((Draft::Draft2019, false)),
+            Self::JsonSchema201909 => Some((Draft::Draft2019, true)),
+            Self::JsonSchema202012 => Some((Draft::Draft2020, true)),
+            _ => None,
+        }
+    }
+
+    /// Whether a tool needs a name, and its input schema a type.
+    #[must_use]
+    pub fn calls_by_name(self) -> bool {
+        self.format() != Format::JsonSchema
     }
 
     /// Whether the target's provider is the one that runs tools of this hosted format.

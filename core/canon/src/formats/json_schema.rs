@@ -5,7 +5,7 @@ use toolwarden_model::{Evidence, Format, Hints, HintsEvidence, Layout, Security,
 use super::read::ParseError;
 
 /// The dialect of an emitted document whose schema names none.
-pub(crate) const DRAFT_2019_09: &str = "https://json-schema.org/draft/2019-09/schema";
+const DRAFT_2019_09: &str = "https://json-schema.org/draft/2019-09/schema";
 
 /// Reads a schema whose title is the tool's name.
 pub(super) fn read(mut definition: Object) -> Result<Tool, ParseError> {

@@ -29,7 +29,6 @@ use toolwarden_model::json::Object;
 use toolwarden_model::{Format, Tool};
 
 pub(crate) use gemini::HOSTED_KEYS as GEMINI_HOSTED_KEYS;
-pub(crate) use json_schema::DRAFT_2019_09;
 pub use place::definition_pointer;
 pub use read::ParseError;
 pub(crate) use table::{Slot, Table};

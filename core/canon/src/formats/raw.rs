@@ -9,6 +9,10 @@ pub(super) const SCHEMA_KEYS: &[&str] = &[
     "parameters",
     "args_schema",
     "schema",
+    "inputs",
+    "inputParameters",
+    "input_parameters",
+    "params",
 ];
 
 /// Picks what looks like a name, a description and a schema, and keeps everything else.

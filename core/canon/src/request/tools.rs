@@ -25,15 +25,7 @@ impl Tools {
         let mut emitter = Emitter::new(target);
         let mut emitted = Self::default();
         for tool in tools {
-            let mut tool = tool.clone();
-            // Here a function is strict unless it says otherwise, and elsewhere it is not.
-            if target == Target::OpenaiResponses
-                && tool.format != Format::OpenaiResponses
-                && !tool.format.is_hosted()
-            {
-                tool.strict.get_or_insert(false);
-            }
-            match emitter.emit(tool) {
+            match emitter.emit(tool.clone()) {
                 Ok(emission) => {
                     let losses = emission.losses().map(|edit| {
                         let name = &emission.name.original;

@@ -5,6 +5,8 @@ use thiserror::Error;
 use toolwarden_model::json::{Object, Pointer, percent_decoded};
 use toolwarden_model::keywords::{Position, position, subschemas};
 
+use super::draft::without_ignored_siblings;
+
 /// The most nodes one inlining may produce.
 const MAX_NODES: usize = 100_000;
 /// The deepest nesting one inlining may produce.
@@ -164,6 +166,7 @@ impl<'s> Inliner<'s> {
         let inlined = self.inline(target, depth + 1);
         self.open.pop();
         let inlined = inlined?;
+        let beside = read_beside(beside, self.root);
         if beside.is_empty() {
             return Ok(inlined);
         }
@@ -183,6 +186,12 @@ impl<'s> Inliner<'s> {
             }
         }
     }
+}
+
+/// What stands beside a reference and is read there: up to draft 7 that is nothing which constrains.
+fn read_beside(mut beside: Object, root: &Object) -> Object {
+    without_ignored_siblings(&mut beside, root);
+    beside
 }
 
 /// Whether a keyword only informs, so that the outer one may replace the inner one.
@@ -228,6 +237,17 @@ mod tests {
         assert_eq!(
             inline(&schema),
             Ok(json!({"items": {"type": "string", "allOf": [{"type": ["string", "null"]}]}}))
+        );
+    }
+
+    #[test]
+    fn what_draft_7_ignores_beside_a_reference_stays_ignored() {
+        let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#",
+            "properties": {"items": {"$ref": "#/$defs/a", "minLength": 3, "description": "outer"}},
+            "$defs": {"a": {"type": "string"}}});
+        assert_eq!(
+            inline(&schema),
+            Ok(json!({"items": {"type": "string", "description": "outer"}}))
         );
     }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_canon::{
-    CanonicalizedTool, Item, Source, Target, Warning, canonicalize_item, emit, native,
+    CanonicalizedTool, Claim, Item, Originals, SchemaSlot, Source, Target, Unaccounted, Warning,
+    canonicalize_item, emit, native,
 };
 use toolwarden_model::json::{Pointer, parse};
 use toolwarden_model::{Format, Tool};
+use toolwarden_schema::{Budget, Domain, Sameness, sameness};
 use toolwarden_testkit::{Sample, definitions};
 
 fn read(sample: &Sample) -> Vec<CanonicalizedTool> {
@@ -234,4 +236,94 @@ fn distinct(samples: &[Sample]) -> Vec<&Sample> {
         .iter()
         .filter(|sample| seen.insert(sample.text.as_str()))
         .collect()
+}
+
+/// What the emissions of one part of the corpus came to.
+#[derive(Default)]
+struct Checked {
+    emissions: usize,
+    rewritten: usize,
+    undecided: usize,
+    broken: Vec<String>,
+}
+
+impl Checked {
+    fn add(&mut self, tool: &Tool, target: Target, origin: &str) {
+        let originals = Originals::of(tool);
+        let emission = emit(tool.clone(), target).expect("portable");
+        self.emissions += 1;
+        let (mut undecided, mut claims, mut broken) = (false, 0, Vec::new());
+        let format = target.format();
+        let checked = originals.check(&emission.edits, &emission.value, format, |claim| {
+            claims += 1;
+            match meaning(&claim) {
+                Sameness::Same => {}
+                Sameness::Undecided => undecided = true,
+                found => broken.push(format!("{origin} to {target}: {found:?} {}", claim.before)),
+            }
+            Ok::<(), Unaccounted>(())
+        });
+        if let Err(error) = checked {
+            broken.push(format!("{origin} to {target}: {error}"));
+        }
+        self.broken.extend(broken);
+        self.rewritten += usize::from(claims > 0);
+        self.undecided += usize::from(undecided);
+    }
+}
+
+/// Whether a claim holds.
+fn meaning(claim: &Claim) -> Sameness {
+    let budget = Budget::default();
+    if let Some((before, after)) = &claim.inner
+        && sameness(before, after, Domain::Values, budget) == Sameness::Same
+    {
+        return Sameness::Same;
+    }
+    let domain = match claim.slot {
+        SchemaSlot::Inputs => Domain::Objects,
+        SchemaSlot::Outputs => Domain::Values,
+    };
+    sameness(&claim.before, &claim.after, domain, budget)
+}
+
+#[test]
+fn no_strict_emission_changes_more_than_it_reports() {
+    check_emissions(|target| target == Target::OpenaiStrict);
+}
+
+#[test]
+fn no_gemini_emission_changes_more_than_it_reports() {
+    check_emissions(|target| target == Target::Gemini);
+}
+
+#[test]
+fn no_other_emission_changes_more_than_it_reports() {
+    check_emissions(|target| target.dialect().is_none());
+}
+
+fn check_emissions(wanted: fn(Target) -> bool) {
+    let Some(samples) = definitions() else { return };
+    let mut checked = Checked::default();
+    for sample in distinct(&samples) {
+        for found in read(sample) {
+            if found.tool.format.is_hosted() || found.tool.name.is_empty() {
+                continue;
+            }
+            for (target, _) in Target::ALL.iter().filter(|(target, _)| wanted(*target)) {
+                checked.add(&found.tool, *target, &sample.origin);
+            }
+        }
+    }
+    let Checked {
+        emissions,
+        rewritten,
+        undecided,
+        broken,
+    } = checked;
+    let shown: Vec<&String> = broken.iter().take(20).collect();
+    assert!(shown.is_empty(), "of {emissions} emissions: {shown:#?}");
+    assert!(rewritten > 2_000, "{rewritten}");
+    // What is undecided are schemas that cannot be read: they are invalid before anything is done.
+    assert!(undecided * 50 < rewritten, "{undecided} of {rewritten}");
 }

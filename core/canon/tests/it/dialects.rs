@@ -73,6 +73,7 @@ fn every_rule_is_shown_by_a_case() {
         "root-type",
         "root-union",
         "size",
+        "tuple",
         "type-beside-union",
         "type-list",
         "untyped",

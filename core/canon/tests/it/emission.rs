@@ -174,3 +174,166 @@ fn what_no_rewrite_can_mend_is_said() {
         ["/inputs/properties/any: a value without a type is not accepted"]
     );
 }
+
+#[test]
+fn the_responses_api_is_told_that_a_function_is_not_strict() {
+    check(
+        json!({"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}),
+        Target::OpenaiResponses,
+        &json!({"type": "function", "name": "t",
+            "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}, "strict": false}),
+        &["changed /strict"],
+    );
+    // A function that stays in the format keeps what leaving it out means there.
+    let own = json!({"type": "function", "name": "t", "parameters": {"type": "object"}});
+    check(own.clone(), Target::OpenaiResponses, &own, &[]);
+}
+
+#[test]
+fn arguments_are_found_under_the_keys_people_use() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for definition in [
+        json!({"name": "t", "inputs": schema}),
+        json!({"name": "t", "type": "function", "input_schema": schema}),
+        json!({"title": "t", "params": schema}),
+    ] {
+        let emission = emit(tool(definition.clone()), Target::Mcp).unwrap();
+        assert_eq!(emission.value["inputSchema"], schema, "{definition}");
+    }
+    // Where they are not found, what is lost is no mere metadata.
+    check(
+        json!({"name": "t", "arguments": {"a": {"type": "string"}}}),
+        Target::Mcp,
+        &json!({"name": "t", "inputSchema": {"type": "object", "properties": {}}}),
+        &["semantic /extensions/raw/arguments", "changed /inputs"],
+    );
+}
+
+#[test]
+fn what_draft_7_ignores_does_not_become_active() {
+    let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+        "properties": {"a": {"$ref": "#/definitions/A", "minLength": 3, "description": "d"}},
+        "definitions": {"A": {"type": "string"}}});
+    let definition = json!({"name": "t", "inputSchema": schema});
+    check(
+        definition.clone(),
+        Target::Gemini,
+        &json!({"name": "t", "parameters": {"type": "OBJECT",
+            "properties": {"a": {"ref": "#/defs/A", "description": "d"}}, "defs": {"A": {"type": "STRING"}}}}),
+        &[
+            "changed /inputs/properties/a/minLength",
+            "metadata /inputs/$schema",
+            "changed /inputs/$defs",
+            "changed /inputs/definitions",
+            "changed /inputs/properties/a/$ref",
+        ],
+    );
+    let strict = emit(tool(definition), Target::OpenaiStrict).unwrap().value;
+    let a = &strict["function"]["parameters"]["properties"]["a"];
+    assert_eq!(
+        *a,
+        json!({"description": "d", "anyOf": [{"type": "string"}, {"type": "null"}]})
+    );
+}
+
+#[test]
+fn gemini_gets_no_list_of_items() {
+    let pair = json!([{"type": "string"}, {"type": "integer"}]);
+    let with =
+        |b: Value| json!({"name": "t", "inputSchema": {"type": "object", "properties": {"b": b}}});
+    let expected = json!({"name": "t", "parameters": {"type": "OBJECT", "properties": {"b": {"type": "ARRAY",
+        "items": {"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}]}}}}});
+    check(
+        with(json!({"type": "array", "items": pair})),
+        Target::Gemini,
+        &expected,
+        &["semantic /inputs/properties/b/items"],
+    );
+    check(
+        with(json!({"type": "array", "prefixItems": pair})),
+        Target::Gemini,
+        &expected,
+        &[
+            "semantic /inputs/properties/b/items",
+            "semantic /inputs/properties/b/prefixItems",
+        ],
+    );
+}
+
+#[test]
+fn a_result_that_may_be_anything_loses_something_when_it_becomes_an_object() {
+    check(
+        json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"description": "d"}}),
+        Target::Gemini,
+        &json!({"name": "t", "parameters": {"type": "OBJECT"}, "response": {"type": "OBJECT", "description": "d"}}),
+        &["semantic /outputs/type"],
+    );
+}
+
+#[test]
+fn a_tool_without_a_name_is_refused() {
+    let nameless = || tool(json!({"inputSchema": {"type": "object"}}));
+    let error = emit(nameless(), Target::Anthropic).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the tool has no name, and anthropic calls tools by name; add `name`"
+    );
+    assert!(emit(nameless(), Target::JsonSchema).is_ok());
+}
+
+#[test]
+fn an_input_schema_without_a_type_gets_one() {
+    let definition = json!({"name": "t", "input_schema": {}});
+    let completed = json!({"name": "t", "input_schema": {"type": "object", "properties": {}}});
+    let edits = ["changed /inputs/type", "changed /inputs/properties"];
+    check(definition, Target::Anthropic, &completed, &edits);
+}
+
+#[test]
+fn a_draft_is_converted_when_it_is_asked_for() {
+    let definition = json!({"name": "t", "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}});
+    let schema = |target| {
+        let value = emit(tool(definition.clone()), target).unwrap().value;
+        (value["$schema"].clone(), value["properties"]["a"].clone())
+    };
+    let (old, new) = (
+        json!({"items": [{"type": "string"}]}),
+        json!({"prefixItems": [{"type": "string"}]}),
+    );
+    assert_eq!(
+        schema(Target::JsonSchema),
+        (
+            json!("http://json-schema.org/draft-07/schema#"),
+            old.clone()
+        )
+    );
+    assert_eq!(
+        schema(Target::JsonSchema201909),
+        (json!("https://json-schema.org/draft/2019-09/schema"), old)
+    );
+    assert_eq!(
+        schema(Target::JsonSchema202012),
+        (json!("https://json-schema.org/draft/2020-12/schema"), new)
+    );
+}
+
+#[test]
+fn a_canonical_tool_of_others_is_read_with_warnings() {
+    let document = json!({"name": "read_file", "inputs": {"type": "object"}, "owner": "ada"});
+    let read = canonicalize(document, Source::Detect)
+        .unwrap()
+        .tools
+        .remove(0);
+    let warnings: Vec<&str> = read.warnings.iter().map(|it| it.code()).collect();
+    assert_eq!(
+        warnings,
+        ["extra-field", "no-capabilities", "no-description"]
+    );
+    assert_eq!(read.tool.hints.action, "read");
+    let kept = read
+        .tool
+        .extensions
+        .get(&toolwarden_model::Format::Canonical);
+    assert_eq!(kept.unwrap()["owner"], json!("ada"));
+}

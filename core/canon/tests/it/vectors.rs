@@ -65,14 +65,13 @@ fn purpose(name: &str) -> Option<Purpose> {
             ..same("ambiguity is reported")
         },
         "openai_and_mcp" => Purpose {
-            format: Some("mcp"),
             result: result(
-                "mcp",
+                "openai",
                 "a",
                 schema,
-                json!(["Format is ambiguous: taken as mcp, could be openai-legacy."]),
+                json!(["Format is ambiguous: taken as openai-legacy, could be mcp."]),
             ),
-            ..same("the original takes the format its own scores call less likely")
+            ..same("ambiguity is reported")
         },
         "langchain_properties_no_desc" => Purpose {
             format: Some("langchain"),

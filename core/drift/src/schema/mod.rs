@@ -399,6 +399,9 @@ impl Comparison<'_> {
         let changed = applied(self.old, &parts);
         let mut alone = match pair(self.old, &changed, self.direction, self.options) {
             Ok(pair) => pair,
+            // One change without the others may be a schema that cannot be read. All of them together
+            // can be read, and nothing is lost by them.
+            Err(_) if matches!(whole, Judgement::Compatible(_)) => return self.by_the_whole(whole),
             Err(unknown) => return (Judgement::Unknown(unknown), Class::Unknown),
         };
         let mut judgement = Judgement::from(alone.verdict(self.options.callers));
@@ -410,6 +413,8 @@ impl Comparison<'_> {
                 Judgement::Compatible(Some(_)) => judgement = open,
                 // Nobody who sends declared keys notices, but it is not the same contract.
                 Judgement::Breaking(_) => return (judgement, Class::Behavioural),
+                // Nothing is lost, and it is not proven that nothing is gained.
+                Judgement::Compatible(None) => return (judgement, Class::Widened),
                 _ => {}
             }
         }

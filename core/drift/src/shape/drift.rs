@@ -278,7 +278,8 @@ impl fmt::Display for Limit {
             Self::Unseen { side, results: 0, .. } => write!(f, "the {side} has no results, so nothing can be told"),
             Self::Unseen { side, results, upper } => write!(
                 f,
-                "what {results} results of the {side} did not show may still be in up to {:.1} % of them",
+                "what {results} {} of the {side} did not show may still be in up to {:.1} % of them",
+                if *results == 1 { "result" } else { "results" },
                 upper * 100.0
             ),
             Self::TooFew { baseline, window, needed_baseline, needed_window } => write!(

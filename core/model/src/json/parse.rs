@@ -154,10 +154,24 @@ impl JsonError {
             JsonErrorKind::TooDeep
         } else {
             JsonErrorKind::Syntax {
-                message: message.to_owned(),
+                message: plain_words(message).to_owned(),
             }
         };
         Self { position, kind }
+    }
+}
+
+/// The parser's words, or plainer ones where it speaks of its own grammar.
+fn plain_words(message: &str) -> &str {
+    match message {
+        "expected ident" => {
+            "a word that is not JSON; write true, false, null, or text in double quotes"
+        }
+        "key must be a string" => "a key must be text in double quotes",
+        "trailing characters" => "more text after the end of the document",
+        "trailing comma" => "a comma before the closing bracket",
+        "invalid escape" => "a backslash that starts no escape; write it twice",
+        other => other,
     }
 }
 
@@ -407,7 +421,14 @@ mod tests {
             "unexpected end of the text at line 1, column 5"
         );
         assert_eq!(error(""), "unexpected end of the text at line 1, column 0");
-        assert_eq!(error("1 2"), "trailing characters at line 1, column 3");
+        assert_eq!(
+            error("1 2"),
+            "more text after the end of the document at line 1, column 3"
+        );
+        assert_eq!(
+            error("[tru]"),
+            "a word that is not JSON; write true, false, null, or text in double quotes at line 1, column 5"
+        );
         assert_eq!(
             error(&"[".repeat(10_000)),
             "nesting deeper than 128 levels at line 1, column 128"

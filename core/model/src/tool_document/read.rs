@@ -85,6 +85,9 @@ const SECURITY_FIELDS: &[&str] = &[
 ];
 
 impl Tool {
+    /// The fields of the canonical document.
+    pub const DOCUMENT_FIELDS: &'static [&'static str] = TOOL_FIELDS;
+
     /// Reads a tool from its canonical document.
     ///
     /// # Errors

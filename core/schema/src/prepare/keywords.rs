@@ -4,7 +4,7 @@ use super::draft::Draft;
 
 /// How an assertion of one schema reads in draft 2020-12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A value that is taken over as it is, once its form is known to be right.
     Plain(Form),
     /// One schema.
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 
 /// What a plain keyword must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Types,
     List,
     Anything,
@@ -35,7 +35,7 @@ pub(super) enum Form {
 }
 
 /// What a keyword means in a draft.
-pub(super) fn kind(keyword: &str, draft: Draft) -> Kind {
+pub(crate) fn kind(keyword: &str, draft: Draft) -> Kind {
     let since = |first: Draft, kind: Kind| {
         if draft >= first {
             kind
@@ -84,7 +84,7 @@ pub(super) fn kind(keyword: &str, draft: Draft) -> Kind {
 
 impl Form {
     /// Whether a value has this form; otherwise what it should be.
-    pub(super) fn check(self, value: &Value) -> Result<(), &'static str> {
+    pub(crate) fn check(self, value: &Value) -> Result<(), &'static str> {
         let names = |value: &Value| {
             value
                 .as_array()

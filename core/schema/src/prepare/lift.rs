@@ -6,7 +6,7 @@ use toolwarden_model::json::{MAX_DEPTH, Object, Pointer, depth_within, type_name
 
 use super::draft::{Draft, misplaced};
 use super::keywords::{Form, Kind, kind};
-use super::resources::Resources;
+use super::resources::{Place, Resources, Scope};
 use crate::policy::Formats;
 
 /// The most schemas one document may hold.
@@ -31,12 +31,6 @@ pub(crate) enum PrepareError {
     /// A reference leads out of the document, or nowhere.
     #[error("the reference `{reference}` leads to nothing in this document")]
     Unresolved { pointer: Pointer, reference: String },
-    /// A dynamic reference that several places could answer.
-    #[error("`{keyword}` may lead to several places")]
-    Dynamic {
-        pointer: Pointer,
-        keyword: &'static str,
-    },
     /// A document that names no draft has keywords of several.
     #[error("`{keyword}` stands beside forms of an older draft; `$schema` has to say which it is")]
     Mixed { pointer: Pointer, keyword: String },
@@ -56,6 +50,8 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
     }
     let mut lifter = Lifter {
         draft,
+        document: 0,
+        scope: Scope::new(),
         formats,
         resources: Resources::of(schema, draft),
         names: BTreeMap::new(),
@@ -64,8 +60,17 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
     };
     let root = lifter.lift(schema, &Pointer::root())?;
     let mut definitions = Object::new();
-    while let Some((name, pointer, target)) = lifter.waiting.pop_front() {
-        let lifted = lifter.lift(target, &pointer)?;
+    while let Some(Waiting {
+        name,
+        place,
+        scope,
+        target,
+    }) = lifter.waiting.pop_front()
+    {
+        lifter.document = place.document;
+        lifter.draft = lifter.resources.draft(place.document);
+        lifter.scope = scope;
+        let lifted = lifter.lift(target, &place.pointer)?;
         definitions.insert(name, lifted);
     }
     let mut root = match root {
@@ -81,11 +86,24 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
 
 struct Lifter<'s> {
     draft: Draft,
+    /// The document that is read at present, and where its dynamic references lead.
+    document: usize,
+    scope: Scope,
     formats: Formats,
     resources: Resources<'s>,
-    names: BTreeMap<Pointer, String>,
-    waiting: VecDeque<(String, Pointer, &'s Value)>,
+    /// The name of each schema that is referred to. What its dynamic references lead to depends on
+    /// the way to it.
+    names: BTreeMap<(Place, Scope), String>,
+    waiting: VecDeque<Waiting<'s>>,
     schemas: usize,
+}
+
+/// A schema that is referred to and not yet lifted.
+struct Waiting<'s> {
+    name: String,
+    place: Place,
+    scope: Scope,
+    target: &'s Value,
 }
 
 impl Lifter<'_> {
@@ -96,7 +114,20 @@ impl Lifter<'_> {
         }
         match schema {
             Value::Bool(_) => Ok(schema.clone()),
-            Value::Object(members) => self.lift_object(members, at),
+            Value::Object(members) => {
+                if !self.resources.has_dynamic_anchors() {
+                    return self.lift_object(members, at);
+                }
+                let place = self.place(at);
+                if !self.resources.is_identified(&place) {
+                    return self.lift_object(members, at);
+                }
+                let inside = self.resources.scope_at(&place, &self.scope);
+                let around = std::mem::replace(&mut self.scope, inside);
+                let lifted = self.lift_object(members, at);
+                self.scope = around;
+                lifted
+            }
             other => Err(PrepareError::NotASchema {
                 pointer: at.clone(),
                 found: type_name(other),
@@ -315,36 +346,65 @@ impl Lifter<'_> {
 
     fn dynamic(
         &mut self,
-        keyword: &'static str,
+        keyword: &str,
         anchor: &str,
         reference: &str,
         at: &Pointer,
     ) -> Result<Value, PrepareError> {
-        if !self.resources.is_static(anchor) {
-            return Err(PrepareError::Dynamic {
-                pointer: at.child(keyword),
-                keyword,
-            });
+        let from = self.place(at);
+        let found = self
+            .resources
+            .resolve_dynamic(&from, reference, anchor, &self.scope);
+        let (place, target) = found.ok_or_else(|| PrepareError::Unresolved {
+            pointer: at.child(keyword),
+            reference: reference.to_owned(),
+        })?;
+        Ok(self.named(place, target))
+    }
+
+    fn place(&self, at: &Pointer) -> Place {
+        Place {
+            document: self.document,
+            pointer: at.clone(),
         }
-        self.reference(reference, at)
     }
 
     /// The local reference that stands for one of the document, whose target is lifted later.
     fn reference(&mut self, reference: &str, at: &Pointer) -> Result<Value, PrepareError> {
-        let (pointer, target) =
-            self.resources
-                .resolve(at, reference)
-                .ok_or_else(|| PrepareError::Unresolved {
-                    pointer: at.child("$ref"),
-                    reference: reference.to_owned(),
-                })?;
+        let found = self.resources.resolve(&self.place(at), reference);
+        let (place, target) = found.ok_or_else(|| PrepareError::Unresolved {
+            pointer: at.child("$ref"),
+            reference: reference.to_owned(),
+        })?;
+        Ok(self.named(place, target))
+    }
+}
+
+impl<'s> Lifter<'s> {
+    /// The reference to a schema by the name it gets in the lifted document.
+    fn named(&mut self, place: Place, target: &'s Value) -> Value {
+        let scope = if self.resources.has_dynamic_anchors() {
+            self.resources.scope_at(&place, &self.scope)
+        } else {
+            Scope::new()
+        };
         let next = self.names.len();
-        let name = self.names.entry(pointer.clone()).or_insert_with(|| {
-            let name = format!("d{next}");
-            self.waiting.push_back((name.clone(), pointer, target));
-            name
-        });
-        Ok(Value::from(format!("#/$defs/{name}")))
+        let key = (place, scope);
+        let name = match self.names.get(&key) {
+            Some(name) => name.clone(),
+            None => {
+                let name = format!("d{next}");
+                self.waiting.push_back(Waiting {
+                    name: name.clone(),
+                    place: key.0.clone(),
+                    scope: key.1.clone(),
+                    target,
+                });
+                self.names.insert(key, name.clone());
+                name
+            }
+        };
+        Value::from(format!("#/$defs/{name}"))
     }
 }
 

@@ -7,9 +7,10 @@ mod lift;
 mod resources;
 
 pub(crate) use close::close;
-pub(crate) use draft::Draft;
-pub(crate) use keywords::count;
+pub(crate) use draft::{Draft, for_validator};
+pub(crate) use keywords::{Form, Kind, count, kind};
 pub(crate) use lift::{PrepareError, lift};
+pub(crate) use resources::{Place, Resources};
 
 use serde_json::Value;
 

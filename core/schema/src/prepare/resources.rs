@@ -10,49 +10,103 @@ use super::draft::Draft;
 /// The base of a document that names none.
 const NO_BASE: &str = "json-schema:///";
 
-/// Every place of a document that a reference can name.
+/// A place in one of the documents that references lead to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The document: the one that is read, then published metaschemas.
+    pub(crate) document: usize,
+    pub(crate) pointer: Pointer,
+}
+
+impl Place {
+    /// A place in the document that is read.
+    pub(crate) const fn here(pointer: Pointer) -> Self {
+        Self {
+            document: 0,
+            pointer,
+        }
+    }
+}
+
+/// Where dynamic references lead: each name to the outermost schema that has it as an anchor.
+pub(crate) type Scope = BTreeMap<String, Place>;
+
+/// Every place that a reference of a document can name.
 #[derive(Debug)]
-pub(super) struct Resources<'s> {
-    root: &'s Value,
+pub(crate) struct Resources<'s> {
+    documents: Vec<(&'s Value, Draft)>,
     /// Where each identified schema stands.
-    identified: BTreeMap<String, Pointer>,
+    identified: BTreeMap<String, Place>,
     /// Where each anchor stands, under the identifier of its schema.
-    anchors: BTreeMap<(String, String), Pointer>,
+    anchors: BTreeMap<(String, String), Place>,
     /// The identifier each identified schema resolves references against.
-    bases: BTreeMap<Pointer, String>,
-    /// How often each name occurs as a dynamic anchor.
-    dynamic: BTreeMap<String, usize>,
+    bases: BTreeMap<Place, String>,
+    /// Where each dynamic anchor stands, under the identifier of its schema. `$recursiveAnchor` is one
+    /// without a name.
+    dynamic: BTreeMap<String, Scope>,
 }
 
 impl<'s> Resources<'s> {
-    pub(super) fn of(root: &'s Value, draft: Draft) -> Self {
+    pub(crate) fn of(root: &'s Value, draft: Draft) -> Self {
+        let start = Place::here(Pointer::root());
         let mut resources = Self {
-            root,
-            identified: BTreeMap::new(),
+            documents: vec![(root, draft)],
+            identified: BTreeMap::from([(NO_BASE.to_owned(), start.clone())]),
             anchors: BTreeMap::new(),
-            bases: BTreeMap::new(),
+            bases: BTreeMap::from([(start, NO_BASE.to_owned())]),
             dynamic: BTreeMap::new(),
         };
-        resources
-            .identified
-            .insert(NO_BASE.to_owned(), Pointer::root());
-        resources.bases.insert(Pointer::root(), NO_BASE.to_owned());
-        if !refers(root) {
+        let Some(refers) = refers(root) else {
             return resources;
-        }
-        let mut open = vec![(Pointer::root(), NO_BASE.to_owned(), root)];
-        while let Some((at, base, schema)) = open.pop() {
-            let Value::Object(members) = schema else {
-                continue;
-            };
-            let base = resources.register(members, &at, base, draft);
-            let children = subschemas(members, &at).into_iter();
-            open.extend(children.map(|(pointer, child)| (pointer, base.clone(), child)));
+        };
+        resources.register_document(0, NO_BASE);
+        if refers == Refers::ToMetaschemas {
+            for (uri, schema) in metaschemas() {
+                let uri = uri.trim_end_matches('#');
+                resources.documents.push((schema, Draft::of(schema)));
+                let document = resources.documents.len() - 1;
+                let start = Place {
+                    document,
+                    pointer: Pointer::root(),
+                };
+                resources.bases.insert(start, uri.to_owned());
+                resources.register_document(document, uri);
+            }
         }
         resources
     }
 
-    fn register(&mut self, schema: &Object, at: &Pointer, base: String, draft: Draft) -> String {
+    /// The document itself.
+    pub(crate) fn root(&self) -> &'s Value {
+        self.documents
+            .first()
+            .map_or(&Value::Null, |(root, _)| *root)
+    }
+
+    /// The draft of a document.
+    pub(crate) fn draft(&self, document: usize) -> Draft {
+        let found = self.documents.get(document);
+        found.map_or(Draft::Draft2020, |(_, draft)| *draft)
+    }
+
+    fn register_document(&mut self, document: usize, base: &str) {
+        let Some((root, draft)) = self.documents.get(document).copied() else {
+            return;
+        };
+        let mut open = vec![(Pointer::root(), base.to_owned(), root)];
+        while let Some((pointer, base, schema)) = open.pop() {
+            let Value::Object(members) = schema else {
+                continue;
+            };
+            let children: Vec<_> = subschemas(members, &pointer);
+            let place = Place { document, pointer };
+            let base = self.register(members, &place, base, draft);
+            let children = children.into_iter();
+            open.extend(children.map(|(pointer, child)| (pointer, base.clone(), child)));
+        }
+    }
+
+    fn register(&mut self, schema: &Object, at: &Place, base: String, draft: Draft) -> String {
         let key = if draft == Draft::Four { "id" } else { "$id" };
         let shadowed = draft <= Draft::Seven && schema.contains_key("$ref");
         let mut base = base;
@@ -69,7 +123,10 @@ impl<'s> Resources<'s> {
                 }
                 None => {
                     if let Some((uri, _)) = absolute(&base, id) {
-                        self.identified.insert(uri.clone(), at.clone());
+                        // A document may carry a metaschema of its own.
+                        self.identified
+                            .entry(uri.clone())
+                            .or_insert_with(|| at.clone());
                         self.bases.insert(at.clone(), uri.clone());
                         base = uri;
                     }
@@ -81,66 +138,185 @@ impl<'s> Resources<'s> {
                 self.anchors
                     .insert((base.clone(), anchor.to_owned()), at.clone());
                 if key == "$dynamicAnchor" {
-                    *self.dynamic.entry(anchor.to_owned()).or_default() += 1;
+                    let scope = self.dynamic.entry(base.clone()).or_default();
+                    scope.insert(anchor.to_owned(), at.clone());
                 }
             }
         }
         if schema.get("$recursiveAnchor") == Some(&Value::Bool(true)) {
-            *self.dynamic.entry(String::new()).or_default() += 1;
+            let scope = self.dynamic.entry(base.clone()).or_default();
+            scope.insert(String::new(), at.clone());
         }
         base
     }
 
-    /// The place a reference written at `from` names, if it is in this document.
-    pub(super) fn resolve(&self, from: &Pointer, reference: &str) -> Option<(Pointer, &'s Value)> {
+    /// The place a reference written at `from` names, if it is in a document that is known.
+    pub(crate) fn resolve(&self, from: &Place, reference: &str) -> Option<(Place, &'s Value)> {
         let (uri, fragment) = absolute(self.base(from), reference)?;
         let resource = self.identified.get(&uri)?;
         let fragment = percent_decoded(&fragment)?;
-        let pointer = if fragment.is_empty() || fragment.starts_with('/') {
-            resource.join(&Pointer::from(fragment.as_str()))
+        let place = if fragment.is_empty() || fragment.starts_with('/') {
+            Place {
+                document: resource.document,
+                pointer: resource.pointer.join(&Pointer::from(fragment.as_str())),
+            }
         } else {
             self.anchors.get(&(uri, fragment))?.clone()
         };
-        let target = pointer.find(self.root)?;
-        Some((pointer, target))
+        let target = self.find(&place)?;
+        Some((place, target))
     }
 
-    /// Whether a dynamic reference to the anchor can only mean one place.
-    pub(super) fn is_static(&self, anchor: &str) -> bool {
-        let documents = self.identified.len() <= 2;
-        documents && self.dynamic.get(anchor).copied().unwrap_or_default() <= 1
+    /// The place a dynamic reference to an anchor names: what it would name as any other reference,
+    /// unless that is a dynamic anchor which a schema further out has too.
+    pub(crate) fn resolve_dynamic(
+        &self,
+        from: &Place,
+        reference: &str,
+        anchor: &str,
+        scope: &Scope,
+    ) -> Option<(Place, &'s Value)> {
+        let (place, target) = self.resolve(from, reference)?;
+        let own = self.dynamic.get(self.base(&place));
+        if own.and_then(|own| own.get(anchor)) != Some(&place) {
+            return Some((place, target));
+        }
+        let outermost = scope.get(anchor).cloned().unwrap_or(place);
+        let target = self.find(&outermost)?;
+        Some((outermost, target))
     }
 
-    fn base(&self, at: &Pointer) -> &str {
+    /// The scope inside the schema a place belongs to, given the scope around it: outer ones come
+    /// first.
+    pub(crate) fn scope_at(&self, at: &Place, around: &Scope) -> Scope {
+        let mut scope = around.clone();
+        for (anchor, place) in self.dynamic.get(self.base(at)).into_iter().flatten() {
+            scope.entry(anchor.clone()).or_insert_with(|| place.clone());
+        }
+        scope
+    }
+
+    /// Whether any reference may depend on the way to it.
+    pub(crate) fn has_dynamic_anchors(&self) -> bool {
+        !self.dynamic.is_empty()
+    }
+
+    /// Whether a schema has an identifier of its own.
+    pub(crate) fn is_identified(&self, at: &Place) -> bool {
+        self.bases.contains_key(at)
+    }
+
+    fn find(&self, place: &Place) -> Option<&'s Value> {
+        let (root, _) = self.documents.get(place.document)?;
+        place.pointer.find(root)
+    }
+
+    fn base(&self, at: &Place) -> &str {
         let mut at = at.clone();
         loop {
             if let Some(base) = self.bases.get(&at) {
                 return base;
             }
-            if at == Pointer::root() {
+            if at.pointer == Pointer::root() {
                 return NO_BASE;
             }
-            at.pop();
+            at.pointer.pop();
         }
     }
 }
 
-/// Whether any schema inside refers to another.
-fn refers(root: &Value) -> bool {
+/// Which documents the references of one lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refers {
+    /// To itself, as far as can be seen.
+    ToItself,
+    /// To published metaschemas too.
+    ToMetaschemas,
+}
+
+/// Whether any schema inside refers to another, and where to.
+fn refers(root: &Value) -> Option<Refers> {
     let mut open = vec![root];
+    let mut found = None;
     while let Some(schema) = open.pop() {
         if let Value::Object(members) = schema {
-            let references = ["$ref", "$dynamicRef", "$recursiveRef"];
-            if references
-                .iter()
-                .any(|keyword| members.contains_key(*keyword))
-            {
-                return true;
+            for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+                match members.get(keyword).and_then(Value::as_str) {
+                    Some(reference) if reference.contains("//json-schema.org/") => {
+                        return Some(Refers::ToMetaschemas);
+                    }
+                    Some(_) => found = Some(Refers::ToItself),
+                    None => {}
+                }
             }
             open.extend(children(members));
         }
     }
-    false
+    found
+}
+
+/// The published metaschemas with their identifiers.
+fn metaschemas() -> [(&'static str, &'static Value); 18] {
+    use referencing::meta;
+    [
+        ("http://json-schema.org/draft-04/schema", &meta::DRAFT4),
+        ("http://json-schema.org/draft-06/schema", &meta::DRAFT6),
+        ("http://json-schema.org/draft-07/schema", &meta::DRAFT7),
+        (Draft::Draft2019.uri(), &meta::DRAFT201909),
+        (
+            "https://json-schema.org/draft/2019-09/meta/applicator",
+            &meta::DRAFT201909_APPLICATOR,
+        ),
+        (
+            "https://json-schema.org/draft/2019-09/meta/content",
+            &meta::DRAFT201909_CONTENT,
+        ),
+        (
+            "https://json-schema.org/draft/2019-09/meta/core",
+            &meta::DRAFT201909_CORE,
+        ),
+        (
+            "https://json-schema.org/draft/2019-09/meta/format",
+            &meta::DRAFT201909_FORMAT,
+        ),
+        (
+            "https://json-schema.org/draft/2019-09/meta/meta-data",
+            &meta::DRAFT201909_META_DATA,
+        ),
+        (
+            "https://json-schema.org/draft/2019-09/meta/validation",
+            &meta::DRAFT201909_VALIDATION,
+        ),
+        (Draft::Draft2020.uri(), &meta::DRAFT202012),
+        (
+            "https://json-schema.org/draft/2020-12/meta/core",
+            &meta::DRAFT202012_CORE,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/applicator",
+            &meta::DRAFT202012_APPLICATOR,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/unevaluated",
+            &meta::DRAFT202012_UNEVALUATED,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/validation",
+            &meta::DRAFT202012_VALIDATION,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/meta-data",
+            &meta::DRAFT202012_META_DATA,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/format-annotation",
+            &meta::DRAFT202012_FORMAT_ANNOTATION,
+        ),
+        (
+            "https://json-schema.org/draft/2020-12/meta/content",
+            &meta::DRAFT202012_CONTENT,
+        ),
+    ]
 }
 
 /// A reference made absolute, with its fragment apart.

@@ -7,7 +7,11 @@ use super::{Judge, Outcome, Solver, settle};
 use crate::set::{Constant, Id, Literal, Node};
 
 /// The longest array that is written out.
-const MAX_ITEMS: u64 = 4_096;
+const MAX_ITEMS: u64 = 100_000;
+/// From here on an array is so long that copies of it are counted.
+const LONG: u64 = 4_096;
+/// The most arrays that are ruled out one by one.
+const MAX_EXCLUDED: usize = 64;
 /// The most items that are told apart from each other.
 const MAX_DISTINCT: u64 = 256;
 /// The most items one `contains` may ask for before the search gives up.
@@ -232,39 +236,86 @@ impl Solver<'_> {
         if shape.max.is_some_and(|max| least > max) {
             return Outcome::Empty;
         }
-        if least > MAX_ITEMS || (shape.unique && least > MAX_DISTINCT) {
+        if least > MAX_ITEMS {
+            self.obstacles.insert("size");
+            return Outcome::Unknown;
+        }
+        if shape.unique && least > MAX_DISTINCT {
             self.obstacles.insert("minItems");
             return Outcome::Unknown;
         }
-        let outcome = self.build_of(shape, placed, least);
-        // A value that is ruled out as a whole can be avoided by making the array longer.
-        match &outcome {
-            Outcome::Value(value) if excluded.contains(&Constant::of(value)) => {
-                let room = shape.max.is_none_or(|max| least < max);
-                let longer = if room {
-                    self.build_of(shape, placed, least + 1)
-                } else {
-                    Outcome::Unknown
-                };
-                match longer {
-                    Outcome::Value(value) if !excluded.contains(&Constant::of(&value)) => {
-                        Outcome::Value(value)
-                    }
-                    _ => {
-                        self.obstacles.insert("enum");
-                        Outcome::Unknown
-                    }
-                }
-            }
-            _ => outcome,
+        if least > LONG {
+            self.has_long_values = true;
         }
+        // Arrays that are ruled out as a whole leave room for longer ones.
+        let mut length = least;
+        loop {
+            let here: Vec<&[Value]> = excluded
+                .iter()
+                .filter_map(|constant| constant.value.as_array())
+                .filter(|items| items.len() as u64 == length)
+                .map(Vec::as_slice)
+                .collect();
+            let outcome = self.build_avoiding(shape, placed, length, &here);
+            let longest = shape.max.is_some_and(|max| length >= max);
+            if outcome != Outcome::Empty || here.is_empty() || longest {
+                return outcome;
+            }
+            if length >= MAX_ITEMS {
+                self.obstacles.insert("size");
+                return Outcome::Unknown;
+            }
+            length += 1;
+        }
+    }
+
+    /// An array of a length that is none of the given ones: at some place it differs from each.
+    fn build_avoiding(
+        &mut self,
+        shape: &Shape,
+        placed: &Placed,
+        length: u64,
+        excluded: &[&[Value]],
+    ) -> Outcome {
+        self.steps += 1;
+        if self.is_spent() {
+            return Outcome::Unknown;
+        }
+        let outcome = self.build_of(shape, placed, length);
+        let Outcome::Value(Value::Array(items)) = &outcome else {
+            return outcome;
+        };
+        let built = Constant::of(&Value::Array(items.clone()));
+        let is_built = |other: &&&[Value]| Constant::of(&Value::Array(other.to_vec())) == built;
+        let Some(same) = excluded.iter().find(is_built) else {
+            return outcome;
+        };
+        if excluded.len() > MAX_EXCLUDED {
+            self.obstacles.insert("enum");
+            return Outcome::Unknown;
+        }
+        let mut outcome = Outcome::Empty;
+        for (place, item) in same.iter().enumerate() {
+            let other = self.arena.constants(std::iter::once(Constant::of(item)));
+            let mut placed = placed.clone();
+            placed.extra.entry(place).or_default().push(other.fails());
+            outcome = outcome.or(self.build_avoiding(shape, &placed, length, excluded));
+            if matches!(outcome, Outcome::Value(_)) {
+                return outcome;
+            }
+        }
+        if outcome == Outcome::Unknown {
+            self.obstacles.insert("enum");
+        }
+        outcome
     }
 
     fn build_of(&mut self, shape: &Shape, placed: &Placed, length: u64) -> Outcome {
         let mut exact = true;
         let mut certain = true;
         let mut items: Vec<Value> = Vec::new();
-        let mut before: Vec<Vec<Literal>> = Vec::new();
+        let mut first: Option<Vec<Literal>> = None;
+        let mut all_alike = true;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let free = Self::spared(shape, placed, length, &mut exact);
         for place in 0..length {
@@ -287,8 +338,9 @@ impl Solver<'_> {
             }
             goals.sort_unstable();
             goals.dedup();
-            let alike = before.iter().all(|earlier| *earlier == goals);
-            before.push(goals.clone());
+            all_alike &= first.as_ref().is_none_or(|first| *first == goals);
+            let alike = all_alike;
+            first.get_or_insert_with(|| goals.clone());
             if shape.unique && !items.is_empty() {
                 let taken = self.arena.constants(items.iter().map(Constant::of));
                 goals.push(taken.fails());

@@ -22,7 +22,11 @@ use crate::text::Texts;
 use state::{Choice, State};
 
 /// The most parts a value that is built may have.
-const MAX_PARTS: usize = 5_000;
+const MAX_PARTS: usize = 120_000;
+/// How many characters of a text count as one part.
+const CHARACTERS_PER_PART: usize = 64;
+/// The most parts of all values together, once some are long: each is copied into those around it.
+const MAX_ALL_PARTS: usize = 2_000_000;
 
 /// The answer to a conjunction.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +75,9 @@ pub(crate) struct Solver<'a> {
     leans_on: usize,
     types: HashMap<Literal, TypeSet>,
     obstacles: BTreeSet<&'static str>,
+    /// Whether a value was built that is long enough for copies of it to count.
+    has_long_values: bool,
+    parts: usize,
 }
 
 impl<'a> Solver<'a> {
@@ -87,6 +94,8 @@ impl<'a> Solver<'a> {
             leans_on: usize::MAX,
             types: HashMap::new(),
             obstacles: BTreeSet::new(),
+            has_long_values: false,
+            parts: 0,
         }
     }
 
@@ -124,7 +133,8 @@ impl<'a> Solver<'a> {
             return Outcome::Empty;
         }
         if let Some(known) = self.known.get(&goals) {
-            return known.clone();
+            let known = known.clone();
+            return self.counted(known);
         }
         let leant = self.open.get(&goals).or_else(|| self.leaning.get(&goals));
         if let Some(level) = leant {
@@ -146,6 +156,23 @@ impl<'a> Solver<'a> {
         } else {
             before.min(self.leans_on)
         };
+        self.counted(outcome)
+    }
+
+    /// The outcome, unless all values together have grown beyond use. Only long ones can.
+    fn counted(&mut self, outcome: Outcome) -> Outcome {
+        let (true, Outcome::Value(value) | Outcome::Candidate(value)) =
+            (self.has_long_values, &outcome)
+        else {
+            return outcome;
+        };
+        self.parts = self
+            .parts
+            .saturating_add(parts_of(value).unwrap_or(MAX_PARTS));
+        if self.parts > MAX_ALL_PARTS {
+            self.obstacles.insert("size");
+            return Outcome::Unknown;
+        }
         outcome
     }
 
@@ -258,7 +285,7 @@ impl<'a> Solver<'a> {
 
     /// A value put together from parts, unless it has grown beyond use.
     fn built(&mut self, value: Value, certain: bool) -> Outcome {
-        if !is_small(&value) {
+        if parts_of(&value).is_none() {
             self.obstacles.insert("size");
             return Outcome::Unknown;
         }
@@ -316,22 +343,23 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Whether a value has few enough parts to be copied and shrunk.
-fn is_small(value: &Value) -> bool {
+/// How many parts a value has; nothing where it has too many to be copied and shrunk.
+fn parts_of(value: &Value) -> Option<usize> {
     let mut open = vec![value];
     let mut parts = 0;
     while let Some(value) = open.pop() {
         parts += 1;
-        if parts > MAX_PARTS {
-            return false;
-        }
         match value {
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            Value::String(text) => parts += text.len() / CHARACTERS_PER_PART,
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+        if parts > MAX_PARTS {
+            return None;
         }
     }
-    true
+    Some(parts)
 }
 
 /// Who decides about the values of the outermost conjunction; the inner ones have nobody.

@@ -11,6 +11,8 @@ use crate::set::{Constant, Id, Literal, Node, Properties, TypeSet, applicable};
 const MAX_PATTERNS: usize = 5;
 /// The largest object that is written out.
 const MAX_MEMBERS: u64 = 1_024;
+/// The most objects that are ruled out one by one.
+const MAX_EXCLUDED: usize = 64;
 
 /// What the facts about objects ask for.
 #[derive(Debug, Default)]
@@ -325,6 +327,10 @@ impl Solver<'_> {
     }
 
     fn build_object(&mut self, shape: &Shape, chosen: &Members) -> Outcome {
+        self.steps += 1;
+        if self.is_spent() {
+            return Outcome::Unknown;
+        }
         let none = Vec::new();
         let keys: BTreeSet<&Arc<str>> = shape.required.iter().chain(chosen.keys()).collect();
         let size = keys.len() as u64;
@@ -359,11 +365,11 @@ impl Solver<'_> {
         };
         while !full(&members) {
             if shape.max.is_some_and(|max| members.len() as u64 >= max) {
-                return self.ruled_out(shape, &members);
+                return self.ruled_out(shape, chosen, &members);
             }
             match self.another_member(shape, chosen, &mut members) {
                 Some(more) => certain &= more,
-                None => return self.ruled_out(shape, &members),
+                None => return self.ruled_out(shape, chosen, &members),
             }
         }
         self.built(Value::Object(members), certain)
@@ -407,15 +413,47 @@ impl Solver<'_> {
         None
     }
 
-    /// No member can be added. Where the object is only ruled out as a whole, another value of
-    /// some member might do.
-    fn ruled_out(&mut self, shape: &Shape, members: &Map<String, Value>) -> Outcome {
+    /// No member can be added. Where the object is only ruled out as a whole, another value of some
+    /// member may do.
+    fn ruled_out(
+        &mut self,
+        shape: &Shape,
+        chosen: &Members,
+        members: &Map<String, Value>,
+    ) -> Outcome {
         let too_small = (members.len() as u64) < shape.min;
         let empty = members.is_empty();
         if (too_small || empty) && !self.obstacles.contains("minProperties") {
             return Outcome::Empty;
         }
-        self.obstacles.insert("enum");
-        Outcome::Unknown
+        if too_small || shape.excluded.len() > MAX_EXCLUDED {
+            self.obstacles.insert("enum");
+            return Outcome::Unknown;
+        }
+        // What was added beyond what must be there could be left out, or be something else.
+        let needed = |key: &str| shape.required.contains(key) || chosen.contains_key(key);
+        let mut outcome = if members.keys().all(|key| needed(key)) {
+            Outcome::Empty
+        } else {
+            Outcome::Unknown
+        };
+        for (key, value) in members {
+            let other = self.arena.constants(std::iter::once(Constant::of(value)));
+            let mut chosen = chosen.clone();
+            let literals = chosen.entry(Arc::from(key.as_str())).or_default();
+            if literals.contains(&other.fails()) {
+                continue;
+            }
+            literals.push(other.fails());
+            outcome = outcome.or(self.build_object(shape, &chosen));
+            if matches!(outcome, Outcome::Value(_)) {
+                return outcome;
+            }
+        }
+        if outcome == Outcome::Unknown || self.obstacles.contains("minProperties") {
+            self.obstacles.insert("enum");
+            return Outcome::Unknown;
+        }
+        outcome
     }
 }

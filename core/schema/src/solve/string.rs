@@ -10,6 +10,8 @@ use crate::text::{Found, Wanted, samples};
 
 /// How many states of an automaton cost as much as one step of the search.
 const STATES_PER_STEP: u32 = 2;
+/// From here on a text is so long that copies of it are counted.
+const LONG: usize = 65_536;
 
 impl Solver<'_> {
     pub(super) fn string(&mut self, state: &State) -> Outcome {
@@ -51,10 +53,15 @@ impl Solver<'_> {
         let found = self.texts.find(&wanted);
         self.steps += self.texts.take_visited() / STATES_PER_STEP;
         match found {
-            Found::Text(text) => Outcome::Value(Value::from(text)),
+            Found::Text(text) => {
+                self.has_long_values |= text.len() > LONG;
+                Outcome::Value(Value::from(text))
+            }
             Found::Nothing => Outcome::Empty,
             Found::Unknown => {
-                self.obstacles.insert("pattern");
+                let too_long = wanted.matching.is_empty() && wanted.avoiding.is_empty();
+                self.obstacles
+                    .insert(if too_long { "size" } else { "pattern" });
                 Outcome::Unknown
             }
         }

@@ -6,8 +6,10 @@ use regex_automata::util::primitives::StateID;
 use super::automaton::Automaton;
 use crate::policy::Budget;
 
-/// The longest text that is written out.
+/// The longest text that is written out where patterns decide about it.
 const MAX_LENGTH: u64 = 65_536;
+/// The longest text that is written out where only its length counts.
+const MAX_PLAIN_LENGTH: u64 = 4_000_000;
 
 /// What a text must be like. Lengths are counted in characters.
 #[derive(Debug, Default)]
@@ -37,11 +39,14 @@ pub(super) fn find(
     if wanted.max.is_some_and(|max| max < wanted.min) {
         return Found::Nothing;
     }
+    if required.is_empty() && forbidden.is_empty() {
+        return match wanted.min <= MAX_PLAIN_LENGTH {
+            true => plain(wanted),
+            false => Found::Unknown,
+        };
+    }
     if wanted.min > MAX_LENGTH {
         return Found::Unknown;
-    }
-    if required.is_empty() && forbidden.is_empty() {
-        return plain(wanted);
     }
     // A bound far above what is needed multiplies the states without a use: try without it first.
     let relaxed = Product::new(required, forbidden, wanted, None)

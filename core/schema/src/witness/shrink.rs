@@ -4,6 +4,8 @@ use crate::policy::Budget;
 
 /// The most simplifications of one value that are considered.
 const MAX_EDITS: usize = 1_000;
+/// How many bytes one try may cost: larger values get fewer tries.
+const BYTES_PER_TRY: usize = 65_536;
 
 /// The smallest value reached by taking parts away while it still proves what it proves.
 pub(crate) fn shrink(value: Value, budget: &Budget, proves: &dyn Fn(&Value) -> bool) -> Value {
@@ -11,11 +13,12 @@ pub(crate) fn shrink(value: Value, budget: &Budget, proves: &dyn Fn(&Value) -> b
     let mut left = budget.shrinks;
     loop {
         let mut smaller = None;
+        let cost = u32::try_from(size(&current) / BYTES_PER_TRY).unwrap_or(u32::MAX);
         for edit in edits(&current) {
             if left == 0 || budget.time.is_over() {
                 return current;
             }
-            left -= 1;
+            left = left.saturating_sub(cost.saturating_add(1));
             let mut candidate = current.clone();
             if edit.apply(&mut candidate) && proves(&candidate) {
                 smaller = Some(candidate);
@@ -27,6 +30,22 @@ pub(crate) fn shrink(value: Value, budget: &Budget, proves: &dyn Fn(&Value) -> b
             None => return current,
         }
     }
+}
+
+/// About how many bytes a value takes.
+fn size(value: &Value) -> usize {
+    let mut open = vec![value];
+    let mut size = 0;
+    while let Some(value) = open.pop() {
+        size += 32;
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            Value::String(text) => size += text.len(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    size
 }
 
 /// One simplification of a part of a value.

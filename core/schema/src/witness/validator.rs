@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::policy::Formats;
-use crate::prepare::Draft;
+use crate::prepare::{Draft, for_validator};
 
 /// The most reasons to reject one value that are looked at.
 const MAX_ERRORS: usize = 32;
@@ -74,7 +74,7 @@ impl From<jsonschema::ValidationError<'_>> for Rejection {
 impl Schema {
     pub(crate) fn new(schema: &Value, draft: Draft, formats: Formats) -> Result<Self, String> {
         jsonschema::options()
-            .with_draft(draft.for_validator())
+            .with_draft(for_validator(draft))
             .offline()
             .should_validate_formats(formats == Formats::Assert)
             .build(schema)

@@ -225,3 +225,62 @@ fn declared_callers_send_declared_keys() {
         );
     }
 }
+
+#[test]
+fn dynamic_references_lead_to_the_outermost_anchor() {
+    let tree = json!({"$id": "https://example.com/tree", "$dynamicAnchor": "node", "type": "object",
+        "properties": {"data": true, "children": {"type": "array", "items": {"$dynamicRef": "#node"}}}});
+    let strict = json!({"$id": "https://example.com/strict-tree", "$dynamicAnchor": "node", "$ref": "tree",
+        "unevaluatedProperties": false, "$defs": {"tree": tree}});
+    let plain = json!({"$ref": "#/$defs/tree", "unevaluatedProperties": false, "$defs": {"tree": {"type": "object",
+        "properties": {"data": true, "children": {"type": "array", "items": {"$ref": "#"}}}}}});
+    let open = json!({"type": "object", "properties": {"data": true, "children": {"type": "array", "items": {"$ref": "#"}}}});
+    assert!(matches!(strictly(&strict, &plain), Verdict::Equivalent(_)));
+    // By itself the tree is open, at every level.
+    assert!(matches!(strictly(&tree, &open), Verdict::Equivalent(_)));
+    assert!(matches!(strictly(&tree, &strict), Verdict::Breaking(_)));
+    assert!(matches!(
+        strictly(&strict, &tree),
+        Verdict::Compatible { .. }
+    ));
+    let recursive = json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "$id": "https://example.com/strict",
+        "$recursiveAnchor": true, "$ref": "tree", "unevaluatedProperties": false,
+        "$defs": {"tree": {"$id": "https://example.com/tree", "$recursiveAnchor": true, "type": "object",
+            "properties": {"data": true, "children": {"type": "array", "items": {"$recursiveRef": "#"}}}}}});
+    assert!(matches!(
+        strictly(&recursive, &plain),
+        Verdict::Equivalent(_)
+    ));
+}
+
+#[test]
+fn published_metaschemas_are_known() {
+    for uri in [
+        "http://json-schema.org/draft-07/schema#",
+        "https://json-schema.org/draft/2019-09/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+    ] {
+        let schema = json!({"type": "object", "properties": {"schema": {"$ref": uri}}, "additionalProperties": false});
+        let wider = json!({"type": "object", "properties": {"schema": {"$ref": uri}, "name": {"type": "string"}},
+            "additionalProperties": false});
+        let objects = json!({"type": "object", "properties": {"schema": {"type": "object"}}, "additionalProperties": false});
+        let anything = json!({"type": "object", "properties": {"schema": true}, "additionalProperties": false});
+        let verdicts = [&wider, &objects, &anything].map(|new| strictly(&schema, new));
+        assert!(
+            matches!(verdicts[0], Verdict::Compatible { .. }),
+            "{uri}: {:?}",
+            verdicts[0]
+        );
+        // A boolean is a schema as well.
+        assert!(
+            matches!(verdicts[1], Verdict::Breaking(_)),
+            "{uri}: {:?}",
+            verdicts[1]
+        );
+        assert!(
+            matches!(verdicts[2], Verdict::Compatible { .. }),
+            "{uri}: {:?}",
+            verdicts[2]
+        );
+    }
+}

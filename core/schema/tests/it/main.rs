@@ -9,6 +9,7 @@
 
 mod corpus;
 mod drafts;
+mod faults;
 mod hostile;
 mod mutations;
 mod random;

@@ -202,3 +202,81 @@ fn long_unions_are_decided() {
         assert_eq!(told(&strictly(&new, &old)), "B", "{branches}");
     }
 }
+
+/// Bounds too large for small examples are still bounds.
+#[test]
+fn large_bounds_are_compared() {
+    let array = |max: u64| json!({"type": "array", "items": {"type": "string"}, "maxItems": max});
+    let text = |max: u64| json!({"type": "string", "maxLength": max});
+    for (small, large) in [
+        (array(5_000), array(10_000)),
+        (text(500_000), text(1_000_000)),
+    ] {
+        let Verdict::Compatible {
+            gained: Some(value),
+            ..
+        } = strictly(&small, &large)
+        else {
+            panic!("{small} to {large}: not widened");
+        };
+        assert_eq!(accepts(&small, &value), Some(false));
+        assert_eq!(accepts(&large, &value), Some(true));
+        assert_eq!(told(&strictly(&large, &small)), "B", "{large} to {small}");
+    }
+}
+
+/// What cannot be written out is out of budget, and says so.
+#[test]
+fn bounds_beyond_the_size_of_examples_leave_the_budget() {
+    let text = |max: u64| json!({"type": "string", "maxLength": max});
+    let Verdict::Unknown(unknown) = strictly(&text(2_000_000_000), &text(1_000_000_000)) else {
+        panic!("decided");
+    };
+    assert_eq!(unknown.reason, toolwarden_schema::Reason::Budget);
+    assert_eq!(
+        told(&strictly(&text(1_000_000_000), &text(2_000_000_000))),
+        "C"
+    );
+}
+
+/// Many long texts in one value stay within bounds of memory.
+#[test]
+fn long_texts_are_not_multiplied() {
+    let names: Vec<String> = (0..400).map(|index| format!("p{index}")).collect();
+    let with = |min: u64| {
+        let properties: serde_json::Map<String, Value> = names
+            .iter()
+            .map(|name| (name.clone(), json!({"type": "string", "minLength": min})))
+            .collect();
+        json!({"type": "object", "properties": properties, "required": names})
+    };
+    assert_eq!(told(&strictly(&with(3_000_000), &with(3_000_001))), "?");
+}
+
+/// A constant array or object against the schemas of its parts, both ways.
+#[test]
+fn constants_are_compared_with_the_schemas_of_their_parts() {
+    let tuple = |second: Value| json!({"type": "array", "prefixItems": [{"const": "a"}, second], "minItems": 2, "maxItems": 2});
+    let constant = json!({"const": ["a", "b"]});
+    let same = tuple(json!({"const": "b"}));
+    let more = tuple(json!({"enum": ["b", "c"]}));
+    for (old, new, expected) in [
+        (&constant, &same, "C"),
+        (&same, &constant, "C"),
+        (&constant, &more, "C"),
+        (&more, &constant, "B"),
+        (&more, &json!({"enum": [["a", "b"], ["a", "c"]]}), "C"),
+        (&json!({"enum": [["a", "b"], ["a", "c"]]}), &more, "C"),
+    ] {
+        assert_eq!(told(&strictly(old, new)), expected, "{old} to {new}");
+    }
+    let object = json!({"const": {"k": "a"}});
+    let closed = |value: Value| json!({"type": "object", "properties": {"k": value}, "required": ["k"], "additionalProperties": false});
+    for (old, new, expected) in [
+        (&closed(json!({"const": "a"})), &object, "C"),
+        (&closed(json!({"enum": ["a", "b"]})), &object, "B"),
+        (&object, &closed(json!({"const": "a"})), "C"),
+    ] {
+        assert_eq!(told(&strictly(old, new)), expected, "{old} to {new}");
+    }
+}

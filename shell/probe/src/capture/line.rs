@@ -170,7 +170,7 @@ pub(super) fn read_file(path: &Path) -> Result<Capture, CaptureError> {
             path: path.to_owned(),
         });
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = toolwarden_files::read_to_string(path).map_err(failed)?;
     let mut lines = text
         .lines()
         .enumerate()

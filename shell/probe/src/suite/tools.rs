@@ -173,6 +173,8 @@ fn unfit(found: &CanonicalizedTool) -> Option<String> {
         | Warning::Heuristic
         | Warning::Ambiguous { .. }
         | Warning::DuplicateKey(_)
+        | Warning::NoCapabilities
+        | Warning::ExtraField { .. }
         | Warning::NoDescription => None,
     });
     wrong.or_else(|| {

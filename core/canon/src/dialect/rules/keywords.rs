@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
+use super::objects::items_of_any_kind;
 use crate::dialect::facts::{Enums, Facts, Taken};
 use crate::dialect::lint::Level;
 use crate::dialect::node::{Node, Step, Violation};
@@ -140,6 +141,11 @@ fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
         "definitions" if node.facts.accepts("$defs") => renamed_definitions(node, value, violation),
         // A reference that cannot be inlined still needs them; else they go once nothing refers.
         "$defs" | "definitions" => violation.other(vec![Step::remove(keyword)]),
+        "prefixItems" if node.facts.accepts("items") && node.facts.accepts("anyOf") => {
+            let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+            let items = items_of_any_kind(items, node.schema.get("items"));
+            violation.other(told(node, keyword, vec![items, Step::remove(keyword)]))
+        }
         "nullable" => violation.informing(vec![Step::remove(keyword)]),
         _ if INFORMING.contains(&keyword) || !CONSTRAINING.contains(&keyword) => {
             violation.informing(vec![Step::remove(keyword)])

@@ -34,15 +34,40 @@ pub(super) fn map(node: Node<'_>) -> Vec<Violation> {
 
 /// Tuples as draft 7 has them.
 pub(super) fn tuple(node: Node<'_>) -> Vec<Violation> {
-    let Some(Value::Array(_)) = node.schema.get("items") else {
+    let Some(Value::Array(items)) = node.schema.get("items") else {
         return Vec::new();
     };
     let level = node.facts.tuples.objection();
     let at = Pointer::of(["items"]);
+    let rest = node.schema.get("additionalItems");
     level
-        .map(|level| Violation::minded(level, "tuple", at, "a list in `items`"))
+        .map(|level| {
+            let violation = Violation::minded(level, "tuple", at, "a list in `items`");
+            let mut steps = vec![items_of_any_kind(items, rest)];
+            if rest.is_some() {
+                steps.push(Step::remove("additionalItems"));
+            }
+            violation.other(steps)
+        })
         .into_iter()
         .collect()
+}
+
+/// The nearest to a tuple where there are none: every item is one of the kinds the tuple lists. What
+/// a tuple that is not closed lets in beyond its list is given up.
+pub(super) fn items_of_any_kind(items: &[Value], rest: Option<&Value>) -> Step {
+    let mut kinds: Vec<&Value> = Vec::new();
+    for kind in items.iter().chain(rest.filter(|rest| rest.is_object())) {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let kind = match kinds.as_slice() {
+        [] => json!({}),
+        [only] => (*only).clone(),
+        several => json!({"anyOf": several}),
+    };
+    Step::set("items", kind)
 }
 
 /// Schemas that say too little for the dialect.

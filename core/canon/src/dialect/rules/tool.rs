@@ -7,7 +7,11 @@ use crate::dialect::lint::{Finding, Level};
 
 /// What is wrong with a tool outside its schemas, and with names in them.
 pub(in crate::dialect) fn tool_findings(tool: &Tool, facts: &Facts) -> Vec<Finding> {
-    let mut findings = tool_name(&tool.name, facts);
+    let mut findings = if tool.name.is_empty() {
+        Vec::new()
+    } else {
+        tool_name(&tool.name, facts)
+    };
     let mut report = |rule, pointer: Pointer, message: &'static str| {
         findings.push(Finding {
             rule,
@@ -17,6 +21,13 @@ pub(in crate::dialect) fn tool_findings(tool: &Tool, facts: &Facts) -> Vec<Findi
             fixable: false,
         });
     };
+    if tool.name.is_empty() {
+        report(
+            "name",
+            Pointer::of(["name"]),
+            "the tool has no name to be called by",
+        );
+    }
     if facts.description_says_something && !tool.absent.description && tool.description.is_empty() {
         report(
             "description",

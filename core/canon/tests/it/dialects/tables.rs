@@ -85,7 +85,7 @@ fn what_is_no_table_is_refused_with_the_reason() {
     let cases = [
         (
             "{\n  \"schema\": tru}".to_owned(),
-            "not JSON at line 2, column 16: expected ident",
+            "not JSON at line 2, column 16: a word that is not JSON; write true, false, null, or text in double quotes",
         ),
         (
             "[]".to_owned(),

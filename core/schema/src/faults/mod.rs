@@ -1,0 +1,198 @@
+//! Mistakes in one schema: against its metaschema, in its references, patterns and `required` lists.
+//!
+//! A comparison stops at the first thing it cannot read. Here everything is found, each with its
+//! place and what to write instead.
+
+mod keyword;
+mod reference;
+mod required;
+
+use serde_json::Value;
+use toolwarden_model::json::{Object, Pointer, depth_within, type_name};
+use toolwarden_model::keywords::{Position, position};
+
+use crate::prepare::{Draft, Resources};
+
+/// The most mistakes listed for one schema.
+const MAX_FAULTS: usize = 200;
+
+/// A mistake in a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of mistake.
+    pub rule: FaultRule,
+    /// Where in the schema.
+    pub pointer: Pointer,
+    /// What is wrong, in words.
+    pub message: String,
+    /// What to write instead.
+    pub fix: String,
+}
+
+/// The kind of a mistake in a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultRule {
+    /// A keyword has a value that its metaschema does not allow.
+    Keyword,
+    /// A schema is neither an object nor a boolean.
+    NotASchema,
+    /// A reference leads to nothing.
+    Reference,
+    /// A pattern is not a regular expression of ECMA-262.
+    Pattern,
+    /// `required` names a property that nothing declares.
+    Required,
+    /// A keyword is known to no draft and resembles one that is.
+    UnknownKeyword,
+}
+
+impl FaultRule {
+    /// The word in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Keyword => "invalid-keyword",
+            Self::NotASchema => "not-a-schema",
+            Self::Reference => "dangling-reference",
+            Self::Pattern => "invalid-pattern",
+            Self::Required => "undeclared-required",
+            Self::UnknownKeyword => "unknown-keyword",
+        }
+    }
+
+    /// Whether readers of the schema refuse it, or a call can never be right. The others are allowed
+    /// and rarely meant.
+    #[must_use]
+    pub const fn is_error(self) -> bool {
+        !matches!(self, Self::UnknownKeyword)
+    }
+}
+
+/// Every mistake in a schema, in document order.
+///
+/// A document that names no draft is read as draft 2020-12, as MCP and providers do.
+#[must_use]
+pub fn faults(schema: &Value) -> Vec<Fault> {
+    if !depth_within(schema) {
+        let message = "the schema is nested too deeply to be read".to_owned();
+        return vec![fault(
+            FaultRule::NotASchema,
+            Pointer::root(),
+            message,
+            "nest less deeply",
+        )];
+    }
+    let draft = match schema.get("$schema") {
+        Some(_) => Draft::of(schema),
+        None => Draft::Draft2020,
+    };
+    let resources = Resources::of(schema, draft);
+    let mut walk = Walk {
+        draft,
+        resources,
+        faults: Vec::new(),
+    };
+    walk.schema(schema, Pointer::root());
+    required::check(schema, &walk.resources, &mut walk.faults);
+    keyword::check_metaschema(schema, draft, &mut walk.faults);
+    walk.faults.truncate(MAX_FAULTS);
+    walk.faults
+}
+
+struct Walk<'s> {
+    draft: Draft,
+    resources: Resources<'s>,
+    faults: Vec<Fault>,
+}
+
+impl Walk<'_> {
+    fn schema(&mut self, schema: &Value, at: Pointer) {
+        let members = match schema {
+            Value::Bool(_) => return,
+            Value::Object(members) => members,
+            other => {
+                self.faults.push(not_a_schema(other, at));
+                return;
+            }
+        };
+        for (keyword, value) in members {
+            if self.faults.len() > MAX_FAULTS {
+                return;
+            }
+            self.keyword(keyword, value, members, &at);
+        }
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &Value, members: &Object, at: &Pointer) {
+        let place = at.child(keyword);
+        // Up to draft 7 a reference replaces everything beside it.
+        let ignored = self.draft <= Draft::Seven
+            && keyword != "$ref"
+            && members.contains_key("$ref")
+            && !matches!(keyword, "$defs" | "definitions");
+        if ignored {
+            return;
+        }
+        let found = keyword::fault_of(keyword, value, self.draft, at);
+        let wrong = found.is_some();
+        self.faults.extend(found);
+        if let Some(reference) = value.as_str().filter(|_| is_reference(keyword)) {
+            let found = reference::fault_of(reference, keyword, at, &self.resources);
+            self.faults.extend(found);
+        }
+        if wrong {
+            return;
+        }
+        match (position(keyword), value) {
+            (Some(Position::Map), Value::Object(map)) => {
+                for (name, schema) in map {
+                    if keyword == "patternProperties" {
+                        let found = keyword::pattern(name, place.child(name));
+                        self.faults.extend(found);
+                    }
+                    // A dependency may be a list of names.
+                    if !(keyword == "dependencies" && schema.is_array()) {
+                        self.schema(schema, place.child(name));
+                    }
+                }
+            }
+            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+                for (index, schema) in items.iter().enumerate() {
+                    self.schema(schema, place.index(index));
+                }
+            }
+            (Some(Position::One | Position::OneOrList), schema) => self.schema(schema, place),
+            _ => {}
+        }
+    }
+}
+
+fn is_reference(keyword: &str) -> bool {
+    matches!(keyword, "$ref" | "$dynamicRef" | "$recursiveRef")
+}
+
+fn fault(
+    rule: FaultRule,
+    pointer: Pointer,
+    message: impl Into<String>,
+    fix: impl Into<String>,
+) -> Fault {
+    Fault {
+        rule,
+        pointer,
+        message: message.into(),
+        fix: fix.into(),
+    }
+}
+
+fn not_a_schema(found: &Value, at: Pointer) -> Fault {
+    let message = format!(
+        "a schema must be an object or a boolean, not {}",
+        type_name(found)
+    );
+    let fix = match found.as_str().map(keyword::type_for) {
+        Some(Some(word)) => format!("write {{\"type\": \"{word}\"}}"),
+        _ => "write an object such as {\"type\": \"string\"}".to_owned(),
+    };
+    fault(FaultRule::NotASchema, at, message, fix)
+}

@@ -1,0 +1,146 @@
+use std::fs::{File, FileType};
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a FIFO may stay without a writer.
+const WAIT: Duration = Duration::from_secs(5);
+/// The most bytes that are read from a device. A file ends by itself; a device may not.
+const MOST_OF_A_DEVICE: u64 = 64 << 20;
+
+/// A file, FIFO or device opened for reading.
+#[derive(Debug)]
+pub struct Opened {
+    file: File,
+    /// How many bytes may still be read, where that is limited.
+    left: Option<u64>,
+}
+
+impl Read for Opened {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(read as u64).ok_or_else(|| {
+                io::Error::other(format!(
+                    "the device gave more than {} MiB and did not end",
+                    MOST_OF_A_DEVICE >> 20
+                ))
+            })?;
+        }
+        Ok(read)
+    }
+}
+
+/// Opens a path for reading. What may never come or never end, does so by a limit: a FIFO gets a few
+/// seconds to find a writer, and a device has a largest size.
+///
+/// # Errors
+/// It cannot be opened, or no program writes to it.
+pub fn open(path: &Path) -> io::Result<Opened> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let file = if is_fifo(kind) {
+        open_in_time(path)?
+    } else {
+        File::open(path)?
+    };
+    let left = is_device(kind).then_some(MOST_OF_A_DEVICE);
+    Ok(Opened { file, left })
+}
+
+/// The text of a file, as [`open`] reads it.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    io::read_to_string(open(path)?)
+}
+
+/// The bytes of a file, as [`open`] reads it.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opening a FIFO waits for a writer, and nothing can end the wait but the end of the process: it is
+/// left to a thread of its own.
+fn open_in_time(path: &Path) -> io::Result<File> {
+    let (sender, opened) = mpsc::channel();
+    let path = path.to_owned();
+    std::thread::Builder::new()
+        .name("open-fifo".to_owned())
+        .spawn(move || {
+            let result = File::open(path);
+            // Without a receiver the wait is over, and the file closes again.
+            drop(sender.send(result));
+        })?;
+    opened.recv_timeout(WAIT).unwrap_or_else(|_| {
+        let message = format!("no program wrote to it within {} seconds", WAIT.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    })
+}
+
+#[cfg(unix)]
+fn is_fifo(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+#[cfg(unix)]
+fn is_device(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    kind.is_char_device() || kind.is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_: FileType) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn is_device(_: FileType) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_never_ends_ends_by_a_limit() {
+        let error = read_bytes(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the device gave more than 64 MiB and did not end"
+        );
+        assert_eq!(read_to_string(Path::new("/dev/null")).unwrap(), "");
+    }
+
+    #[test]
+    fn a_fifo_without_a_writer_ends_by_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = read_to_string(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error.to_string(), "no program wrote to it within 5 seconds");
+    }
+
+    #[test]
+    fn a_fifo_with_a_writer_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::write(path, "[]").unwrap()
+        });
+        assert_eq!(read_to_string(&path).unwrap(), "[]");
+        writer.join().unwrap();
+    }
+}
