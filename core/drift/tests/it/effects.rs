@@ -151,7 +151,7 @@ fn a_changed_default_shows_both_calls_and_says_whether_it_is_safe() {
             json!({"type": "integer"}),
             json!(1),
             json!(1000),
-            read_only.clone(),
+            read_only,
             false,
         ),
     ];

@@ -181,7 +181,7 @@ fn a_definition_that_is_read_again_is_the_same() {
             json!({"name": "t", "input_schema": schema}),
         ),
         (Format::Mcp, json!({"name": "t", "inputSchema": "none"})),
-        (Format::Raw, schema.clone()),
+        (Format::Raw, schema),
     ] {
         let kept = Observation::read("t", format, &definition.to_string()).unwrap();
         let mut again = kept.clone();

@@ -265,7 +265,7 @@ fn other_members_altogether_are_drift_at_any_count() {
         inside(json!({"name": "ada"})),
     );
     assert_eq!(
-        changes(&drift(&repeated(&before, 2), &[now.clone()])),
+        changes(&drift(&repeated(&before, 2), std::slice::from_ref(&now))),
         [""; 0]
     );
     let found = drift(&repeated(&before, 3), &[now]);
@@ -358,7 +358,7 @@ fn fixtures_are_compared_exactly() {
     let order = json!({"id": 7, "status": "open", "at": "2026-11-16", "note": null});
     let same = json!({"id": 9, "status": "open", "at": "2026-11-17", "note": null});
     assert_eq!(
-        exactly(&[order.clone()], &[same.clone()]),
+        exactly(std::slice::from_ref(&order), std::slice::from_ref(&same)),
         ["! value: `/id`: new value: 1 of 1 now, 0 of 1 in the baseline"]
     );
     let one = |name: &str, value: Value| {
@@ -394,7 +394,7 @@ fn fixtures_are_compared_exactly() {
             vec!["! value: `the whole`: every member was replaced"],
         ),
     ] {
-        let found = exactly(&[order.clone()], std::slice::from_ref(&now));
+        let found = exactly(std::slice::from_ref(&order), std::slice::from_ref(&now));
         let starts = found.len() == expected.len()
             && found
                 .iter()
