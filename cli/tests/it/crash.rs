@@ -56,8 +56,9 @@ fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) ->
     };
     let mut command = sandbox.command();
     command.args(match kind {
-        Kind::Baseline => vec!["watch", "baseline", &file],
-        Kind::Check => vec!["watch", "check", &file],
+        Kind::Baseline => vec!["watch", "baseline", "--open", &file],
+        // The first check of a server pins what it has.
+        Kind::Check => vec!["watch", "check", "--server", &tool, &file],
         Kind::Lock => vec!["watch", "lock", &file, "--server", "s", "--tool", &tool],
     });
     let child = command
@@ -118,11 +119,9 @@ fn nothing_acknowledged_is_lost_and_nothing_is_torn() {
         }
         let listed = sandbox.watch_to(0, &["list", "--format", "json"]);
         let listed: Value = serde_json::from_str(&listed.out).unwrap();
-        let tools = listed["servers"][0]["tools"].as_array().unwrap();
-        let kept: Vec<&str> = tools
-            .iter()
-            .map(|it| it["tool"].as_str().unwrap())
-            .collect();
+        let servers = listed["servers"].as_array().unwrap().iter();
+        let tools = servers.flat_map(|it| it["tools"].as_array().unwrap());
+        let kept: Vec<&str> = tools.map(|it| it["tool"].as_str().unwrap()).collect();
         let lock = sandbox.read("toolwarden.lock");
         let lock = toolwarden_warden::LockFile::parse(&lock).unwrap();
         let locked: Vec<&String> = lock

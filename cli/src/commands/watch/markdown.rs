@@ -47,7 +47,7 @@ pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> String {
         several => format!("{several} tools"),
     };
     format!(
-        "\n**not checked**: server {} of {}, {tools}\n",
+        "\n**not checked**: server {} of {} was not checked ({tools})\n",
         cell(server),
         cell(lock)
     )

@@ -81,9 +81,7 @@ fn csv_is_quoted_and_not_computed() {
     let shown = said.out.replace('\r', "<CR>").replace('\u{1b}', "<ESC>");
     assert_data_eq!(shown, str![[r#"
 seq,at,kind,principal,tool,session,code,allowed,reason,body,hash<CR>
-4,2026-09-21T14:15:20.000Z,decision,"eve<ESC>[31m
-admin",delete_file,,missing_permissions,false,"lacks ""files:write"", says
-<ESC>[2Jpolicy","{""id"":""120"",""latency_ms"":0.5,""reason"":""lacks \""files:write\"", says\n\u001b[2Jpolicy""}",297c6837ad18c7e3874ba8a7dbf028836be6658549482b40c8713eac3caeedf5<CR>
+4,2026-09-21T14:15:20.000Z,decision,eve\u{1b}[31m\nadmin,delete_file,,missing_permissions,false,"lacks ""files:write"", says\n\u{1b}[2Jpolicy","{""id"":""120"",""latency_ms"":0.5,""reason"":""lacks \""files:write\"", says\n\u001b[2Jpolicy""}",297c6837ad18c7e3874ba8a7dbf028836be6658549482b40c8713eac3caeedf5<CR>
 5,2026-09-21T15:13:20.000Z,decision,bob smith,'=cmd|' /C calc'!A0,,unknown_tool,false,no such tool,"{""id"":""3600"",""latency_ms"":1.5,""reason"":""no such tool""}",a821d2c6d9a64a35dc31758552dfa8c418fe900415998327a8f8c9962efbfd77<CR>
 
 "#]].raw());

@@ -54,7 +54,7 @@ fn approvals_are_recorded_while_a_gateway_writes() {
         })
         .collect();
     let pinned = json!({"pinned": {"server": "local", "scope": "default", "tools": ["click"],
-        "retired": [], "sealed": false}, "reason": "reviewed"});
+        "retired": [], "sealed": true}, "reason": "reviewed"});
     let approved = json!({"approved": {"server": "local", "tool": "click", "approved": "tool"},
         "reason": "agreed with browser team"});
     assert_eq!(done[0], json!(["pinned", "grace", pinned]));

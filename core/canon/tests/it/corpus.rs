@@ -200,6 +200,10 @@ fn through_another_format_and_back_only_what_was_reported_differs() {
             tools.push((sample.origin.clone(), found.tool));
         }
     }
+    // Tools without a name are refused where calls go by names; a few packages publish some.
+    let all = tools.len();
+    tools.retain(|(_, tool)| !tool.name.is_empty());
+    assert!(all - tools.len() < all / 100, "{} of {all}", tools.len());
     for (origin, tool) in tools {
         let home = TARGETS
             .iter()

@@ -35,17 +35,18 @@ pub(super) async fn approve(asking: Asking) -> Handled {
     ))
 }
 
-/// What is to be approved: alerts or changes by id, tools of a server, or all of a server.
+/// What is to be approved: alerts or changes by id, tools of a server, all of a server, or its changes of text.
 fn selection(given: &Given) -> Result<Selection, ApiError> {
     let texts = |name: &str| {
         let names = given.names(name).unwrap_or_default();
         names.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let (ids, tools, all) = (texts("alerts"), texts("tools"), given.flag("all"));
-    let said = [!ids.is_empty(), !tools.is_empty(), all];
+    let (ids, tools) = (texts("alerts"), texts("tools"));
+    let (all, text) = (given.flag("all"), given.flag("text"));
+    let said = [!ids.is_empty(), !tools.is_empty(), all, text];
     if said.iter().filter(|it| **it).count() != 1 {
         return Err(ApiError::invalid(
-            "say what is approved, one of: `alerts`, `tools` with `server`, `all` with `server`",
+            "say what is approved, one of: `alerts`, `tools` with `server`, `all` with `server`, `text` with `server`",
         ));
     }
     if ids.is_empty() && given.text("server").is_none() {
@@ -57,7 +58,7 @@ fn selection(given: &Given) -> Result<Selection, ApiError> {
         all,
         tools,
         ids,
-        text: false,
+        text,
     })
 }
 

@@ -51,7 +51,10 @@ impl Asking {
             None => Ok(Arc::clone(&caller.name)),
             Some(named) if named == &*caller.name => Ok(Arc::clone(&caller.name)),
             Some(named) if caller.admin => Ok(named.into()),
-            Some(_) => Err(ApiError::admins_only(&format!("{what} for somebody else"))),
+            Some(_) => {
+                self.gateway().guard().note_not_admin(&caller.name, what);
+                Err(ApiError::admins_only(&format!("{what} for somebody else")))
+            }
         }
     }
 

@@ -91,6 +91,11 @@ const TOOL_NAMES: Field = Field::new(
     "tools of the server, by its own names",
 );
 const ALL_WAITING: Field = Field::new("all", Kind::Flag, "everything of the server that waits");
+const TEXTS_WAITING: Field = Field::new(
+    "text",
+    Kind::Flag,
+    "every change of text of the server that waits, but for those that are a matter of trust",
+);
 const SCOPE: Field = Field::new(
     "scope",
     Kind::Text,
@@ -190,8 +195,8 @@ pub(super) static ROUTES: &[Route] = &[
     Route::post("/api/v1/approve", "Approved", |it| {
         Box::pin(approve::approve(it))
     })
-    .about("Approves what waits: alerts, tools of a server, or all of a server")
-    .body(&[ALERTS, SERVER, SCOPE, TOOL_NAMES, ALL_WAITING, REASON])
+    .about("Approves what waits: alerts, tools of a server, all of a server, or its changes of text")
+    .body(&[ALERTS, SERVER, SCOPE, TOOL_NAMES, ALL_WAITING, TEXTS_WAITING, REASON])
     .errors(APPROVING)
     .admin(),
     Route::get("/api/v1/alerts", "Alerts", |it| Box::pin(alerts::list(it)))

@@ -64,6 +64,8 @@ async fn admit(route: &Route, api: &Api, parts: &Parts) -> Result<Option<Princip
         Err(refused) => return Err(refusal(refused).await),
     };
     if route.access == Access::Admin && !principal.admin {
+        let guard = api.front.gateway.guard();
+        guard.note_not_admin(&principal.name, route.path);
         return Err(ApiError::admins_only("ask this").response());
     }
     Ok(Some(principal))

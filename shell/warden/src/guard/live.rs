@@ -480,6 +480,19 @@ impl LiveGuard {
         shared.note(&shared.current(), &call, Event::Escalation { code, detail });
     }
 
+    /// Counts and records that a principal asked for what is for administrators.
+    pub fn note_not_admin(&self, principal: &str, asked_for: &str) {
+        let shared = &self.shared;
+        let code = "not_admin";
+        shared.metrics.escalation(code);
+        let call = Call {
+            principal,
+            ..Call::default()
+        };
+        let detail = object(json!({"asked_for": asked_for}));
+        shared.note(&shared.current(), &call, Event::Escalation { code, detail });
+    }
+
     /// Counts and records that a credential named a principal that belongs to another source.
     pub fn note_taken_name(&self, principal: &str, source: &str) {
         let shared = &self.shared;

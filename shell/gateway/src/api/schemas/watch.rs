@@ -127,6 +127,8 @@ fn change() -> Value {
         ("before?", value()),
         ("after?", value()),
         ("rename?", anything()),
+        ("effect?", anything()),
+        ("words?", anything()),
         ("reasons?", list(anything())),
     ])
 }

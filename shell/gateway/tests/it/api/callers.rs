@@ -88,6 +88,10 @@ async fn what_is_for_administrators_is_for_nobody_else() {
     assert_eq!(status, 403);
     let (status, _) = site.post(Who::Root, "/api/v1/decide", decide).await;
     assert_eq!(status, 200);
+    let records = site.root("/api/v1/audit?code=not_admin").await;
+    let records = records["records"].as_array().unwrap();
+    assert!(records.len() > 3, "{records:?}");
+    assert!(records.iter().all(|it| it["principal"] == "ann"));
     site.stop().await;
 }
 

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::site::{Site, Who};
 
@@ -125,5 +125,46 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
     );
     let baselines = site.root("/api/v1/baselines?server=shop").await;
     assert!(baselines["baselines"].as_array().unwrap().len() >= 7);
+    site.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_text_are_approved_in_one_request() {
+    let site = Site::start().await;
+    let tool = |words: &str| {
+        let tool = |name: &str| {
+            json!({"name": name, "description": format!("{name} {words}"),
+                "inputSchema": {"type": "object"}})
+        };
+        [tool("find"), tool("sort")]
+    };
+    site.shop.shop.set_tools(&tool("things"));
+    let approve = async |what: Value| site.post(Who::Root, "/api/v1/approve", what).await;
+    let waiting = async |wanted: usize| {
+        for _ in 0..400 {
+            // A list is looked at before a call.
+            site.root("/api/v1/tools?all=true").await;
+            let waiting = site.root("/api/v1/changes?server=shop").await["changes"].clone();
+            if waiting.as_array().unwrap().len() >= wanted {
+                return waiting;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        }
+        panic!("nothing waits");
+    };
+    // Those of before are gone, and two are new.
+    waiting(2).await;
+    let (status, _) = approve(json!({"server": "shop", "all": true, "reason": "new"})).await;
+    assert_eq!(status, 200);
+    site.shop.shop.set_tools(&tool("many things quickly"));
+    let waiting = waiting(2).await;
+    let classes = waiting.as_array().unwrap().iter();
+    let classes = classes.map(|it| it["changes"][0]["class"].as_str().unwrap_or_default());
+    assert_eq!(classes.collect::<Vec<_>>(), ["text", "text"], "{waiting:#}");
+    let (status, told) = approve(json!({"server": "shop", "text": true, "reason": "read"})).await;
+    assert_eq!(status, 200, "{told}");
+    assert_eq!(told["approved"].as_array().unwrap().len(), 2, "{told:#}");
+    let left = site.root("/api/v1/changes?server=shop").await;
+    assert_eq!(left["changes"], json!([]));
     site.stop().await;
 }

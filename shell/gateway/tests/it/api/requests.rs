@@ -110,7 +110,7 @@ async fn what_does_not_fit_is_refused_in_words() {
         (
             "approve",
             r#"{"reason": "x"}"#,
-            "say what is approved, one of: `alerts`, `tools` with `server`, `all` with `server`",
+            "say what is approved, one of: `alerts`, `tools` with `server`, `all` with `server`, `text` with `server`",
         ),
         (
             "approve",
