@@ -142,8 +142,7 @@ async fn changes_of_text_are_approved_in_one_request() {
     let approve = async |what: Value| site.post(Who::Root, "/api/v1/approve", what).await;
     let waiting = async |wanted: usize| {
         for _ in 0..400 {
-            // A list is looked at before a call.
-            site.root("/api/v1/tools?all=true").await;
+            site.shop.shop.notify_list_changed();
             let waiting = site.root("/api/v1/changes?server=shop").await["changes"].clone();
             if waiting.as_array().unwrap().len() >= wanted {
                 return waiting;
