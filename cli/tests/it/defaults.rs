@@ -374,3 +374,28 @@ fn every_mutation_that_matters_fails_by_default() {
         sandbox.watch_to(*code, &["diff", "base.json", "mutated.json"]);
     }
 }
+
+#[test]
+fn a_lock_file_is_known_by_what_it_holds() {
+    let sandbox = sandbox();
+    sandbox.watch_to(0, &["lock", "--output", "pins.json", "v1.json"]);
+    sandbox.watch_to(0, &["diff", "pins.json", "v1.json"]);
+    sandbox.watch_to(1, &["diff", "pins.json", "removed.json"]);
+    let said = sandbox.watch_to(2, &["diff", "--server", "nosuch", "pins.json", "v1.json"]);
+    assert!(said.err.contains("nosuch"), "{}", said.err);
+}
+
+#[test]
+fn what_is_lost_of_the_only_tool_of_a_list_is_told() {
+    let sandbox = sandbox();
+    let schema = r#"{"type": "object", "properties": {"n": {"type": "integer", "enum": [1, 2]}}}"#;
+    let tool = format!(r#"{{"name": "one", "description": "d", "inputSchema": {schema}}}"#);
+    sandbox.write("alone.json", &tool);
+    sandbox.write("list.json", &format!(r#"{{"tools": [{tool}]}}"#));
+    for file in ["alone.json", "list.json"] {
+        let mut command = sandbox.command();
+        let output = command.args(["canon", "emit", "--target", "gemini", file]);
+        let said = crate::sandbox::said(output.output().unwrap());
+        assert!(said.err.contains("lost"), "{file}: {}", said.err);
+    }
+}

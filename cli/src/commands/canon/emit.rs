@@ -94,6 +94,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         envelope.finish(&[("names", names)])?
     } else {
         let mut documents = Documents::new(out, args.output.format);
+        let mut told = 0;
         each_tool(&args.input, |mut read| {
             warn(&read);
             let tool = std::mem::replace(&mut read.found.tool, Tool::new(Format::Raw));
@@ -103,6 +104,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
                 Ok(emission) => {
                     if args.verbose || read.alone {
                         tell(emission, read.alone);
+                        told += 1;
                     }
                     documents.push(&emission.value, read.alone)
                 }
@@ -117,7 +119,8 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
             }
         })?;
         let count = documents.finish()?;
-        if !args.verbose && count > 1 {
+        // A list may have one tool: what was not told of it alone is told here.
+        if told < count {
             account.tell();
         }
         tell_undecided(emitter.rewrites.undecided());

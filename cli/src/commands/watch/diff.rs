@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use toolwarden_drift::compare_lists;
 use toolwarden_model::closest;
 use toolwarden_model::json::Object;
-use toolwarden_warden::{LockFile, Observation, share_words};
+use toolwarden_warden::{LOCK_SCHEMA, LockFile, Observation, share_words};
 
 use super::comparison::{Comparison, failing};
 use super::seen::{Seen, read};
@@ -101,15 +102,37 @@ fn side(args: &DiffArgs, word: &Path) -> Result<Vec<Seen>, CliError> {
     if let Some(wanted) = word.to_str().and_then(|word| word.strip_prefix('@')) {
         return keep::seen(&args.pinned, wanted);
     }
-    if word.extension().is_some_and(|it| it == "lock") {
+    if is_lock(word) {
         let lock = keep::lock(word)?;
         return of_lock(args, &lock, word);
     }
     read(word, args.source_format)
 }
 
+/// Whether a file is a lock file, whatever it is called.
+fn is_lock(path: &Path) -> bool {
+    if path.extension().is_some_and(|it| it == "lock") {
+        return true;
+    }
+    // A pipe is read once.
+    if !path.is_file() {
+        return false;
+    }
+    let mut head = [0; 256];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(&mut head));
+    let head = head.get(..read.unwrap_or(0)).unwrap_or_default();
+    String::from_utf8_lossy(head).contains(LOCK_SCHEMA)
+}
+
 fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, CliError> {
     let mut seen = Vec::new();
+    if let Some(wanted) = &args.pinned.server
+        && !lock.servers.keys().any(|key| key.name == *wanted)
+    {
+        return Err(CliError::NothingPinned {
+            server: wanted.clone(),
+        });
+    }
     let lines = keep::lock_lines(path);
     for (key, server) in &lock.servers {
         if args

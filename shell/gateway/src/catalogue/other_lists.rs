@@ -74,18 +74,27 @@ impl Shelf {
         let settings = &self.upstream.settings().watch;
         let is_pinned = kind == Kind::Skills || settings.trust == Trust::Review;
         let is_searched = settings.on_finding != OnDrift::Serve;
-        let definitions = run_unblocked(list.bytes, || {
-            let definitions = list.items.iter().map(|item| definition(kind, item));
+        let entries = run_unblocked(list.bytes, || {
             let is_judged = |definition: &Value| {
                 is_pinned || is_searched && is_suspicious_at_first_sight(definition)
             };
-            let judged = definitions.map(|it| it.filter(is_judged));
-            judged.collect::<Vec<Option<Value>>>()
+            let entry = |item: &Item| match definition(kind, item) {
+                Some(definition) if is_judged(&definition) => Entry::Judged(definition),
+                Some(_) => Entry::Plain,
+                None if is_pinned || is_searched => Entry::Unreadable,
+                None => Entry::Plain,
+            };
+            list.items.iter().map(entry).collect::<Vec<Entry>>()
         });
-        let raw = |it: &Value| serde_json::value::to_raw_value(it).ok();
-        let judged: Vec<Box<RawValue>> = definitions.iter().flatten().filter_map(raw).collect();
+        let judged: Vec<Box<RawValue>> = entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Judged(definition) => serde_json::value::to_raw_value(definition).ok(),
+                Entry::Plain | Entry::Unreadable => None,
+            })
+            .collect();
         // A list without skills says that they are gone.
-        if judged.is_empty() && kind != Kind::Skills {
+        if entries.iter().all(|it| matches!(it, Entry::Plain)) && kind != Kind::Skills {
             return Ok(());
         }
         let (scope, _) = pinned_as(kind);
@@ -95,13 +104,16 @@ impl Shelf {
             ..self.seen(judged)
         };
         let checked = self.checked(watch, seen).await?;
-        let is_served = |item: &Item, is_judged: bool| {
-            let treatment = checked.treatments.get(&*item.key);
-            let is_served = treatment.is_some_and(Treatment::is_served);
-            is_served && checked.block_server.is_none() || !is_judged && !is_pinned
+        let is_served = |item: &Item, entry: &Entry| match entry {
+            Entry::Plain => true,
+            Entry::Unreadable => false,
+            Entry::Judged(_) => {
+                let treatment = checked.treatments.get(&*item.key);
+                checked.block_server.is_none() && treatment.is_some_and(Treatment::is_served)
+            }
         };
-        for (item, definition) in std::mem::take(&mut list.items).into_iter().zip(definitions) {
-            if is_served(&item, definition.is_some()) {
+        for (item, entry) in std::mem::take(&mut list.items).into_iter().zip(&entries) {
+            if is_served(&item, entry) {
                 list.items.push(item);
             } else {
                 list.withheld.push(item);
@@ -144,9 +156,32 @@ impl Shelf {
     }
 }
 
-/// An entry as a definition that can be pinned and compared. That of a skill has the digests of its files.
+/// An entry of a list, as far as it is to be judged.
+enum Entry {
+    /// It is served without further ado.
+    Plain,
+    /// It is compared with what was approved.
+    Judged(Value),
+    /// It cannot be searched: agents may read what the gateway cannot, or in another way.
+    Unreadable,
+}
+
+/// An entry as a definition that can be pinned and compared; none where readers may disagree on what it says. That
+/// of a skill has the digests of its files.
 fn definition(kind: Kind, item: &Item) -> Option<Value> {
-    let entry: Value = serde_json::from_str(item.text.get()).ok()?;
+    let read = toolwarden_model::json::parse(item.text.get()).ok()?;
+    if !read.duplicates.is_empty() {
+        return None;
+    }
+    let mut entry = read.value;
+    // These change with what the resource holds.
+    if let Some(members) = entry.as_object_mut().filter(|_| kind == Kind::Resources) {
+        members.remove("size");
+        let annotations = members
+            .get_mut("annotations")
+            .and_then(Value::as_object_mut);
+        annotations.map(|it| it.remove("lastModified"));
+    }
     let described = match kind {
         Kind::Skills => "/frontmatter/description",
         Kind::Tools | Kind::Prompts | Kind::Resources | Kind::Templates => "/description",

@@ -88,6 +88,13 @@ impl Conversation {
             .insert(shown.to_owned(), subscription);
     }
 
+    /// Remembers with what the agent asked for it once more.
+    pub fn renew_subscription(&self, shown: &str, with: SubscribedWith) {
+        if let Some(known) = lock(&self.subscriptions).by_shown.get_mut(shown) {
+            known.with = with;
+        }
+    }
+
     /// Forgets it; gives the server and its own address.
     pub fn unsubscribe(&self, shown: &str) -> Option<(Arc<str>, Box<str>)> {
         let gone = lock(&self.subscriptions).remove(shown)?;

@@ -60,6 +60,13 @@ impl TaskOwners {
         owner.is_some_and(|owner| **owner == *principal)
     }
 
+    /// Whether a principal made any task.
+    pub(crate) fn has_any(&self, principal: &str) -> bool {
+        let owners = lock(&self.0);
+        let mut known = owners.by_task.values().flatten();
+        known.any(|it| **it == *principal)
+    }
+
     /// Whether a principal made a task of this name over any link.
     pub(crate) fn has_made(&self, task: &str, principal: &str) -> bool {
         let owners = lock(&self.0);

@@ -15,7 +15,7 @@ use super::hearing::Aside;
 use super::result::{Looked, look};
 use super::{Gateway, Reply};
 use crate::catalogue::{ListError, Looking, Shelf};
-use crate::upstream::{UpstreamAsking, UpstreamCalling, UpstreamError};
+use crate::upstream::{OnExpired, UpstreamAsking, UpstreamCalling, UpstreamError};
 
 /// How often a server may ask for more before it answers.
 const MOST_ROUNDS: usize = 16;
@@ -161,7 +161,7 @@ impl Gateway {
                     headers: &outgoing.headers,
                     aside: Some(aside),
                     sent: Some(&sent),
-                    again: false,
+                    on_expired: OnExpired::Report,
                     principal,
                     ..UpstreamCalling::new(params)
                 };
@@ -175,7 +175,11 @@ impl Gateway {
                     return outcome;
                 }
                 Box::pin(self.still_serves(outgoing, open.tool())).await?;
-                upstream.call(open, key, face, calling).await
+                let again = UpstreamCalling {
+                    on_expired: OnExpired::Fail,
+                    ..calling
+                };
+                upstream.call(open, key, face, again).await
             }
             _ => {
                 let asking = UpstreamAsking {

@@ -49,8 +49,8 @@ struct Entry {
 pub(crate) struct Flight {
     pub(super) asked: Arc<Asked>,
     pub(super) parking: Option<mpsc::Sender<ServerAsk>>,
-    /// Closed when it is over.
-    pub(super) over: watch::Receiver<()>,
+    /// Closed when it is over; none where it is only likely that this request is meant.
+    pub(super) over: Option<watch::Receiver<()>>,
 }
 
 /// A request that is under way until this is dropped.
@@ -163,7 +163,10 @@ impl Flights {
         let inner = self.lock();
         let mut departed = inner.departed.values();
         match (departed.next(), departed.next()) {
-            (Some(entry), None) => Some(entry.flight.clone()),
+            (Some(entry), None) => Some(Flight {
+                over: None,
+                ..entry.flight.clone()
+            }),
             _ => None,
         }
     }

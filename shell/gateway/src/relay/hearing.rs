@@ -94,7 +94,7 @@ impl Aside {
         Flight {
             asked: self.asked.load_full(),
             parking: self.parking.clone(),
-            over: self.under_way.subscribe(),
+            over: Some(self.under_way.subscribe()),
         }
     }
 
@@ -405,7 +405,7 @@ impl Hearer<'_> {
         let id = ask.id.clone();
         let flights = Arc::clone(self.flights);
         // What is asked for a call is of no use once the call has ended, and leaves its place to others.
-        let over = flight.map(|flight| flight.over.clone());
+        let over = flight.and_then(|flight| flight.over.clone());
         let over = async move {
             match over {
                 Some(mut over) => while over.changed().await.is_ok() {},

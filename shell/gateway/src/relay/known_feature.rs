@@ -64,6 +64,7 @@ impl Gateway {
         let named = names.find(shown)?;
         let shelf = self.shelf(&named.server)?;
         let used = self.prompt_used("", &shelf, (shown, &named.name));
+        let used = used.listed(&shelf, &[Kind::Prompts], &named.name);
         Some((shelf, used))
     }
 

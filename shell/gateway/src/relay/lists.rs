@@ -326,20 +326,19 @@ impl Gateway {
             mode: settings.prefix,
             separator: settings.separator.clone(),
         };
-        let offered: Vec<(Arc<str>, Offered)> = lists
-            .iter()
-            .map(|(shelf, list)| {
-                let withheld = list
-                    .withheld
-                    .iter()
-                    .map(|item| (Arc::clone(&item.key), false));
-                let served = list.items.iter().map(|item| (Arc::clone(&item.key), true));
-                (
-                    shelf.upstream.name().into(),
-                    withheld.chain(served).collect(),
-                )
-            })
-            .collect();
+        // All servers count, for a name must not pass for one of a server that is away.
+        let shelves = self.shelves();
+        let servers = shelves.iter().map(|it| Arc::from(it.upstream.name()));
+        let mut offered: BTreeMap<Arc<str>, Offered> =
+            servers.map(|server| (server, Offered::new())).collect();
+        for (shelf, list) in lists {
+            let own = offered.entry(shelf.upstream.name().into()).or_default();
+            let withheld = list.withheld.iter().map(|item| (item, false));
+            for (item, is_served) in list.items.iter().map(|item| (item, true)).chain(withheld) {
+                let known = own.entry(Arc::clone(&item.key)).or_insert(is_served);
+                *known &= is_served;
+            }
+        }
         naming.assign(
             offered
                 .iter()

@@ -92,6 +92,7 @@ impl Gateway {
             return self.resumed(asked, request, &state, is_same, check).await;
         }
         let used = self.prompt_used(METHOD, &shelf, (&shown, &name));
+        let used = used.listed(&shelf, &[Kind::Prompts], &name);
         let arguments = match recorded(&members, &["arguments"]) {
             Value::Object(mut said) => match said.remove("arguments") {
                 Some(arguments @ Value::Object(_)) => arguments,
@@ -119,7 +120,7 @@ impl Gateway {
     ) -> Used<'u> {
         Used {
             aliases: self.other_names(shelf.upstream.name(), own),
-            ..Used::new(FeatureKind::Prompt, method, shown).listed(shelf, &[Kind::Prompts], own)
+            ..Used::new(FeatureKind::Prompt, method, shown).at(shelf)
         }
     }
 
@@ -202,6 +203,7 @@ impl Gateway {
             }
         };
         let used = self.prompt_used(METHOD, &shelf, (&shown, &name));
+        let used = used.listed(&shelf, &[Kind::Prompts], &name);
         let open = match self.permit(asked, &members, &used, arguments).await {
             Ok(open) => open,
             Err(refusal) => return refusal.into_reply(|| unknown_prompt(&shown)),

@@ -5,7 +5,19 @@ use toolwarden_warden::guard::Call;
 
 use super::Gateway;
 use super::asked::Asked;
-use crate::catalogue::Shelf;
+use super::features::Used;
+use crate::catalogue::{Kind, Shelf};
+
+/// The lists besides tools, and what they have.
+const LISTED: [(Kind, FeatureKind); 4] = [
+    (Kind::Prompts, FeatureKind::Prompt),
+    (Kind::Resources, FeatureKind::Resource),
+    (Kind::Templates, FeatureKind::Resource),
+    (Kind::Skills, FeatureKind::Skill),
+];
+
+/// The most entries of each that are asked about.
+const MOST_ASKED: usize = 1_000;
 
 impl Gateway {
     /// Whether an agent may use anything of a server. One that may not is told nothing of it, and nothing it
@@ -15,7 +27,7 @@ impl Gateway {
             &Call {
                 principal: &asked.conversation.principal,
                 session: asked.session(),
-                groups: asked.conversation.groups.clone(),
+                groups: asked.groups.clone().or(asked.conversation.groups.clone()),
                 claims: asked.claims.as_deref(),
                 ..Call::default()
             },
@@ -48,5 +60,31 @@ impl Gateway {
                 };
                 guard.may_see(&tool)
             })
+            || LISTED
+                .iter()
+                .any(|(list, kind)| self.may_use_listed(call, shelf, (*list, *kind)))
+    }
+
+    /// Whether anything may be used that a list is known to have.
+    fn may_use_listed(
+        &self,
+        call: &Call<'_>,
+        shelf: &Shelf,
+        (list, kind): (Kind, FeatureKind),
+    ) -> bool {
+        let lists = shelf.known_others(list);
+        let mut items = lists.iter().flat_map(|it| &it.items).take(MOST_ASKED);
+        items.any(|item| {
+            let used = Used::new(kind, "", &item.key).at(shelf);
+            let aliases = match kind {
+                FeatureKind::Prompt => self.other_names(shelf.upstream.name(), &item.key),
+                _ => Vec::new(),
+            };
+            let used = Used { aliases, ..used };
+            self.shared.guard.may_see(&Call {
+                feature: Some(used.feature()),
+                ..call.clone()
+            })
+        })
     }
 }

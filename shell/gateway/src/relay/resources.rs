@@ -20,7 +20,7 @@ use super::features::Used;
 use super::parking::{Parked, Parking};
 use super::skill_files::{Belonging, SkillFiles};
 use super::{Gateway, Reply};
-use crate::catalogue::{Kind, List, Shelf, ToolItem};
+use crate::catalogue::{Item, Kind, List, Shelf, ToolItem};
 use crate::uri_template;
 
 /// How an address begins that says whose it is: the name of the server and the server's own address
@@ -278,12 +278,17 @@ impl Gateway {
     /// The servers that list something under an address, served or withheld.
     async fn listing(&self, asked: &Arc<Asked>, kind: Kind, uri: &str) -> Owners {
         let lists = self.others_for(asked, kind).await;
-        let has = |list: &List| {
-            let mut items = list.items.iter().chain(&list.withheld);
-            items.any(|item| *item.key == *uri)
+        let having = |entries: fn(&List) -> &Vec<Item>| -> Owners {
+            let has = |list: &List| entries(list).iter().any(|item| *item.key == *uri);
+            let owners = lists.iter().filter(|(_, list)| has(list));
+            owners.map(|(shelf, _)| Arc::clone(shelf)).collect()
         };
-        let owners = lists.iter().filter(|(_, list)| has(list));
-        owners.map(|(shelf, _)| Arc::clone(shelf)).collect()
+        let served = having(|list| &list.items);
+        // What is withheld takes no address from what is served.
+        match served.is_empty() {
+            true => having(|list| &list.withheld),
+            false => served,
+        }
     }
 
     /// The servers with a template that an address fits. Where several have one, the template that says

@@ -105,6 +105,8 @@ impl Gateway {
                 let stream = self.listen_for_resource(shelf, ready.looking, uri).await;
                 let stream = stream.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
                 conversation.subscribe(shown, (server, uri), with, Some(stream));
+            } else {
+                conversation.renew_subscription(shown, with);
             }
             return Ok(());
         }

@@ -164,7 +164,11 @@ impl Gateway {
         let mut tasks = Vec::new();
         let (owners, principal) = (&self.shared.task_owners, &asked.conversation.principal);
         let shelves = self.shelves();
-        for shelf in shelves.iter().filter(|it| self.reaches(asked, it)) {
+        let has_tasks = owners.has_any(principal) || self.transparent().is_some();
+        for shelf in shelves
+            .iter()
+            .filter(|it| has_tasks || self.reaches(asked, it))
+        {
             let is_shared = is_shared(asked, shelf).await;
             let outgoing = match self.outgoing(asked, shelf, "tasks/list", params).await {
                 Ok(outgoing) => outgoing,

@@ -38,11 +38,21 @@ pub struct UpstreamCalling<'a> {
     pub aside: Option<&'a dyn Audience>,
     /// Told the JSON-RPC id just before the request is sent.
     pub sent: Option<&'a (dyn Fn(i64) + Sync)>,
-    /// Whether it is sent once more over a new session where the old one had expired; if not, that is
-    /// [`super::UpstreamError::Unread`], for a new session may be with a new version of the server.
-    pub again: bool,
+    /// What becomes of it where the session had expired.
+    pub on_expired: OnExpired,
     /// For whom the tool is called.
     pub principal: Option<&'a str>,
+}
+
+/// What becomes of a request where the session had expired. A new session may be with a new version of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnExpired {
+    /// It is sent once more over a new session.
+    SendAgain,
+    /// That is [`super::UpstreamError::Unread`].
+    Report,
+    /// That too, and a failure of the server: the session was new.
+    Fail,
 }
 
 impl<'a> UpstreamAsking<'a> {
@@ -72,7 +82,7 @@ impl<'a> UpstreamCalling<'a> {
             limit: None,
             aside: None,
             sent: None,
-            again: true,
+            on_expired: OnExpired::SendAgain,
             principal: None,
         }
     }

@@ -21,7 +21,7 @@ mod server;
 mod status;
 mod task;
 
-pub use asking::{UpstreamAsking, UpstreamCalling};
+pub use asking::{OnExpired, UpstreamAsking, UpstreamCalling};
 pub use error::{Busy, UpstreamError};
 pub use face::main_face;
 pub use hearing::{Hearing, LinkKey, UpstreamChange};

@@ -16,7 +16,7 @@ use toolwarden_warden::inline::strip_hidden;
 use super::breaker::Admission;
 use super::held::{HeldLink, Using};
 use super::principals::{Failure, PrincipalRequest, Refused};
-use super::{Busy, LinkKey, Upstream, UpstreamAsking, UpstreamCalling, UpstreamError};
+use super::{Busy, LinkKey, OnExpired, Upstream, UpstreamAsking, UpstreamCalling, UpstreamError};
 
 // INVARIANT: written to a server only by `Upstream::call`, which has the permit.
 const TOOLS_CALL: &str = "tools/call";
@@ -43,7 +43,7 @@ impl Upstream {
         if asking.method == TOOLS_CALL {
             return Err(self.needs_permit());
         }
-        self.send(key, face, asking, true).await
+        self.send(key, face, asking, OnExpired::SendAgain).await
     }
 
     /// Calls a tool that the guard permitted to call; else as [`Self::ask`].
@@ -63,7 +63,7 @@ impl Upstream {
             limit,
             aside,
             sent,
-            again,
+            on_expired,
             principal,
         } = calling;
         let asking = UpstreamAsking {
@@ -76,7 +76,7 @@ impl Upstream {
             keeps: true,
             principal,
         };
-        self.send(key, face, asking, again).await
+        self.send(key, face, asking, on_expired).await
     }
 
     /// Sends a notification over the link of a key, if it is open: what a server does not know of needs
@@ -126,7 +126,7 @@ impl Upstream {
         key: &LinkKey,
         face: &Face,
         asking: UpstreamAsking<'_>,
-        again: bool,
+        on_expired: OnExpired,
     ) -> Result<Answer, UpstreamError> {
         let stands = asking.method == LISTEN;
         let mut trial = self.admit(key, asking.principal, stands)?;
@@ -152,8 +152,11 @@ impl Upstream {
         {
             let was_sent = matches!(error, McpError::SessionExpired { .. });
             self.expired(using.held());
+            if on_expired == OnExpired::Fail {
+                trial.failed(using.held(), error);
+            }
             drop(using);
-            if !again {
+            if on_expired != OnExpired::SendAgain {
                 let server = Arc::clone(&self.name);
                 return Err(UpstreamError::Unread { server, was_sent });
             }
