@@ -14,8 +14,8 @@ pub(crate) enum WatchCommand {
     ///
     /// Reads tools from files, from standard input or from live MCP servers, and keeps their
     /// definitions, with --responses the shape of their results too, as what they are held to.
-    /// What was pinned before is remembered. A list, from files or live, seals its server: a tool
-    /// that is added or removed is drift from then on, unless --open says otherwise.
+    /// Earlier pins stay in the history. Pinning a list, from files or from a live server, seals it:
+    /// adding or removing a tool is drift from then on, unless you pass --open.
     #[command(after_help = "\
 Examples:
   toolwarden watch baseline --tool get_weather --schema weather.json --version 1.0.0

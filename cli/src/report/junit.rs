@@ -16,7 +16,7 @@ pub(super) fn render(report: &Report) -> String {
             let tool = tool.to_owned();
             failing().filter(move |finding| finding.tool == tool)
         };
-        // What nobody looked at neither passes nor fails.
+        // A server that was not checked neither passes nor fails.
         let skipped = || {
             let findings = report.findings.iter();
             findings.filter(|it| it.check == check.name && it.rule == "unchecked")

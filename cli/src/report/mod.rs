@@ -91,7 +91,7 @@ pub(crate) enum FindingOrigin {
     Elsewhere,
 }
 
-/// A rule, for whoever reads a finding of it for the first time.
+/// What a rule means and what to do about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     /// The rule's name in SARIF, after the name of the check.

@@ -25,9 +25,9 @@ fn check(sandbox: &Sandbox, code: i32, results: &[&str], more: &[&str]) -> Said 
 #[test]
 fn too_few_results_are_not_measured_in_every_format() {
     let other = r#"{"id": "7", "status": "open", "owner": null}"#;
-    for now in [ORDER, other] {
+    for result in [ORDER, other] {
         let sandbox = pinned(&[ORDER]);
-        let text = check(&sandbox, 3, &[now], &[]).out;
+        let text = check(&sandbox, 3, &[result], &[]).out;
         assert!(
             text.contains(
                 "1 results against 1 in the baseline cannot be told from chance; 9 against 9 can"
@@ -51,7 +51,7 @@ fn too_few_results_are_not_measured_in_every_format() {
                 "**results not measured**: order: 1 results against 1",
             ),
         ] {
-            let told = check(&sandbox, 3, &[now], &["--format", format]).out;
+            let told = check(&sandbox, 3, &[result], &["--format", format]).out;
             assert!(told.contains(mark), "{format}: {told}");
         }
         let alerts = sandbox.watch_to(0, &["alerts"]).out;
@@ -68,8 +68,8 @@ fn unchanged_tools_with_one_result_each_never_break() {
         r#"{"id": 4, "parent": null, "total": "2 EUR", "note": null}"#,
     ];
     for before in results {
-        for now in results {
-            check(&pinned(&[before]), 3, &[now], &["--fail-on", "any"]);
+        for after in results {
+            check(&pinned(&[before]), 3, &[after], &["--fail-on", "any"]);
         }
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
             }
         })?;
         let count = documents.finish()?;
-        // A list may have one tool: what was not told of it alone is told here.
+        // The only tool of a list is not reported as it is emitted, so report it here.
         if told < count {
             account.tell();
         }

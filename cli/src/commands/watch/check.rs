@@ -202,8 +202,8 @@ impl<'k> Keeper<'k> {
         matches!(self, Self::Lock(..))
     }
 
-    /// What the tools of a server are held to. Once a list has pins, it is held to them as a whole,
-    /// unless it was left open; a single definition is held to its own pin.
+    /// The pins of a server. A list that has pins is compared as a whole, unless it was left open; a
+    /// single definition is compared with its own pin.
     fn pins(self, source: &Source) -> Result<Pins<'k>, CliError> {
         let store = match self {
             Self::Store(store) => store,

@@ -53,7 +53,7 @@ pub(super) fn run(command: &WatchCommand) -> Result<Verdict, CliError> {
     }
 }
 
-/// The store of a command that works with what was pinned before, and whether it speaks as toolwatch.
+/// The store of a command that reads pins, and whether the command is compatible with toolwatch.
 const fn uses_store(command: &WatchCommand) -> Option<(&StoreArgs, bool)> {
     match command {
         WatchCommand::Baseline(args) => Some((&args.pinned.kept, args.compat)),

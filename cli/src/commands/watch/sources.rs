@@ -51,7 +51,7 @@ impl Source {
         !matches!(self.from, From::Schema(..))
     }
 
-    /// Whether it is a list from files that nobody gave a name. Left open, it may be one of several.
+    /// Whether it is a list from files without a server name. If it is open, other files may add to it.
     pub(super) fn is_unnamed(&self) -> bool {
         matches!(self.from, From::Files(_)) && self.key.name == LOCAL
     }

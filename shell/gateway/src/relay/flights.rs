@@ -14,6 +14,7 @@ use toolwarden_mcp::{Era, Members};
 
 use super::asked::Asked;
 use super::hearing::ServerAsk;
+use super::pass::LEVELS;
 use crate::conversation::Conversation;
 use crate::outlet::Outlet;
 
@@ -262,18 +263,6 @@ impl Flight {
         }
     }
 }
-
-/// The levels of log messages, the least first.
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 fn reaches(params: Option<&RawValue>, least: &str) -> bool {
     let rank = |level: &str| LEVELS.iter().position(|it| *it == level);

@@ -22,7 +22,7 @@ use crate::catalogue::{Kind, ListError, Shelf, collision};
 use crate::upstream::LinkKey;
 
 /// The levels of log messages, the least urgent first.
-const LEVELS: [&str; 8] = [
+pub(super) const LEVELS: [&str; 8] = [
     "debug",
     "info",
     "notice",
