@@ -6,7 +6,7 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHARED = pathlib.Path(os.environ.get("TOOLWARDEN_SHARED", ROOT.parent / "shared"))
-BINARY = ROOT / "target" / "release" / "toolwarden"
+BINARY = ROOT / "target" / "dist" / "toolwarden"
 
 
 def definitions():

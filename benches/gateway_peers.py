@@ -1,4 +1,4 @@
-"""FastMCP's proxy before a server: gateway_peers.py <url of the server> <port>."""
+"""FastMCP's proxy in front of a server: gateway_peers.py <url of the server> <port>."""
 
 import logging
 import sys
@@ -15,7 +15,7 @@ def main() -> None:
         host="127.0.0.1",
         port=port,
         path="/mcp",
-        # Answers in one piece are the faster way.
+        # Single JSON responses are faster.
         json_response=True,
         show_banner=False,
         log_level="critical",

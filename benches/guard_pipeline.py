@@ -1,17 +1,17 @@
-"""A guard pipeline in Python: what one decision costs with pydantic and jsonschema.
+"""A guard pipeline in Python: the cost of one decision with pydantic and jsonschema.
 
-The pipeline is the one the connectorguard document describes: an attempt, the registry, the
+The pipeline follows the connectorguard document: an attempt, the registry, the
 permissions, a sliding window of UTC timestamps, the JSON Schema of the input, a result and an audit
-entry. The filter of groups and states of the tool-group document stands before the permissions.
-Three variants of it, measured in turns in one run:
+entry. The filter of groups and states of the tool-group document runs before the permissions.
+Three variants are measured alternately in one run:
 
-* as described: `jsonschema.validate`, which checks and compiles the schema anew at every call;
+* as described: `jsonschema.validate`, which checks and compiles the schema on every call;
 * cached validator: the same, with one `Draft202012Validator` for each connector;
 * tuned: the cached validator, and tuples, sets and floats in place of models, lists and datetimes.
 
 A round starts, untimed, from a full audit log and windows that hold 500 requests of the last minute.
-Its calls go round the agents, so no window reaches its limit. Before anything is timed every variant
-has to deny a call at each step, and every timed call has to be allowed.
+Its calls cycle through the agents, so no window reaches its limit. Before the measurement every
+variant must deny a call at each step, and every timed call must be allowed.
 
     pip install pydantic jsonschema
     python benches/guard_pipeline.py [--json]
@@ -239,7 +239,7 @@ class AsDescribed:
         return None
 
     def fill(self, agents, connector):
-        """Windows and a log as they are after a minute of work."""
+        """Fills windows and log to their state after a minute of work."""
         now = self.limiter.now()
         for agent in agents:
             window = (now - self.limiter.length * (HELD - index) / HELD for index in range(HELD))
@@ -379,7 +379,7 @@ def check(variant):
 
 
 def round_of(variant, calls):
-    """Nanoseconds for each call."""
+    """Nanoseconds per call."""
     agents = [f"agent-{index}" for index in range(AGENTS)]
     made = guard(variant, agents)
     made.fill(agents, "tool-7")

@@ -1,7 +1,7 @@
-"""Making OpenAI tools: our command beside langchain-core, in one run.
+"""Converting to OpenAI tools: our command compared with langchain-core, in one run.
 
-Ours goes from text to text, process start included. langchain-core gets what it is made for as well:
-its own tool objects, built beforehand, from a JSON Schema and from a Pydantic model.
+Our command converts text to text, process start included. langchain-core also gets the input it is
+made for: its own tool objects, built in advance, from a JSON Schema and from a Pydantic model.
 """
 
 import importlib.metadata
@@ -20,7 +20,7 @@ TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array
 
 
 def ours(texts):
-    """The median rate of five runs, and how many tools came out."""
+    """The median rate of five runs, and the number of converted tools."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "all.jsonl")
         path.write_text("\n".join(texts))
@@ -35,12 +35,12 @@ def ours(texts):
 
 
 def theirs(inputs, convert):
-    """The rate of one pass, and what came out."""
+    """The rate of one pass, and its output."""
     start, tools = time.monotonic(), []
     for value in inputs:
         try:
             tools.append(convert(value))
-        except Exception:  # whatever it raises, the tool is not converted
+        except Exception:  # any exception means that the tool is not converted
             pass
     return len(inputs) / (time.monotonic() - start), tools
 
@@ -83,7 +83,7 @@ def main():
     for definition in sample:
         try:
             objects.append(structured(definition, model(definition)))
-        except Exception:  # not every name makes a field
+        except Exception:  # not every name is a valid field
             continue
     rate, tools = theirs(objects, convert_to_openai_tool)
     row("its tool objects with a Pydantic model", rate, len(objects), tools, base)

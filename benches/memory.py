@@ -15,7 +15,7 @@ LIST_BYTES = 50_000_000
 
 
 def write_inputs(folder):
-    """Writes the files. In a process of its own: a child starts with its parent's peak."""
+    """Writes the files. Runs in a separate process, because a child starts with its parent's peak."""
     texts = definitions()
     mixed = [texts[index * 7919 % len(texts)] for index in range(COUNT)]
     pathlib.Path(folder, "100,000 in an array").write_text("[" + ",\n".join(mixed) + "]")
@@ -24,7 +24,7 @@ def write_inputs(folder):
 
 
 def write_list(path):
-    """Writes one MCP list of about 50 MB, each tool with a name of its own."""
+    """Writes one MCP list of about 50 MB, each tool with a unique name."""
     tools = [json.loads(text) for text in definitions()]
     tools = [tool for tool in tools if isinstance(tool.get("inputSchema"), dict)]
     texts, size = [], 0
@@ -37,14 +37,14 @@ def write_list(path):
 
 
 def in_a_process(target, argument):
-    """Calls a function in a process of its own."""
+    """Calls a function in a separate process."""
     process = multiprocessing.get_context("spawn").Process(target=target, args=(argument,))
     process.start()
     process.join()
 
 
 def watch_rows():
-    """Prints what `watch lock` and `watch scan` take for a long list, as shares of the file."""
+    """Prints the memory of `watch lock` and `watch scan` for a long list, relative to the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "tools.json")
         in_a_process(write_list, str(path))
@@ -60,7 +60,7 @@ def watch_rows():
 
 
 def peak(arguments):
-    """Runs the command; its peak resident memory in bytes and its seconds."""
+    """Runs the command; returns its peak resident memory in bytes and its duration in seconds."""
     start = time.monotonic()
     with open(os.devnull, "w") as nowhere:
         child = subprocess.Popen([BINARY, *arguments], stdout=nowhere, stderr=nowhere)

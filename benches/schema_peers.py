@@ -1,10 +1,10 @@
 """Schema inclusion compared with the peers: verdicts, contradictions and time per pair.
 
-Asks of every pair whether each value of `old` is a value of `new`, `format` being an annotation:
+For every pair, tests whether each value of `old` is a value of `new`; `format` is an annotation:
 
 * ours: the example program `judge`, timed by itself;
 * jsonsubschema: `isSubschema(old, new)`, which reads every schema as draft 4;
-* jsoncompat: `analyze_compat(new, old, "serializer")`, the role that asks for strict inclusion of
+* jsoncompat: `analyze_compat(new, old, "serializer")`, the role that tests strict inclusion of
   its second argument in its first; it refuses drafts before 2020-12, so a second row removes `$schema`.
 
 A peer runs in a worker process, which is warmed up by one call and replaced when a call exceeds
@@ -14,10 +14,10 @@ it. "Wrong" is an inclusion claimed against a label or a witness that holds, or 
 against a label. "Disputed" is a break claimed without such a witness where ours proves inclusion.
 
     pip install jsonschema jsonsubschema==0.0.8 jsoncompat==0.5.0    # jsoncompat: Python 3.12 or later
-    cargo build --release --package toolwarden-schema --example judge
-    python benches/schema_peers.py --judge target/release/examples/judge --shared ../shared
+    cargo build --profile dist --package toolwarden-schema --example judge
+    python benches/schema_peers.py --judge target/dist/examples/judge --shared ../shared
 
-A peer that is not installed is left out.
+A peer that is not installed is omitted.
 """
 
 import argparse
@@ -41,10 +41,10 @@ UNCHANGED = 500
 COLUMNS = "engine|included|breaking|witnesses that hold|undecided|errors|timeouts|wrong|disputed|median|p99|max"
 
 
-# Two schemas, where they come from and, if labelled, what the claim should be.
+# Two schemas, their origin and, if labelled, the expected claim.
 Pair = collections.namedtuple("Pair", "name old new label", defaults=[None])
 
-# What one engine said of one pair; `witness` is a tuple of no value or one.
+# The answer of one engine for one pair; `witness` is a tuple of no value or one.
 Answer = collections.namedtuple("Answer", "claim seconds witness note", defaults=[(), ""])
 
 
@@ -69,7 +69,7 @@ def corpus_pairs(shared):
                     old, new = tools.get(tool["name"], {}).get(field), tool.get(field)
                     if old is None or new is None:
                         continue
-                    if field == "outputSchema":  # Callers rely on what a result used to be: it must not widen.
+                    if field == "outputSchema":  # Callers rely on the old result schema: it must not widen.
                         old, new = new, old
                     name = f"{package}@{before['version']}..{after['version']} {tool['name']} {field}"
                     texts = json.dumps(old, sort_keys=True), json.dumps(new, sort_keys=True)
@@ -127,7 +127,7 @@ def without_draft(schema):
     return {key: part for key, part in schema.items() if key != "$schema"} if isinstance(schema, dict) else schema
 
 
-# Each takes a pair and returns the call to be timed.
+# Each takes a pair and returns the call to time.
 PEERS = {
     "jsonsubschema": jsonsubschema,
     "jsoncompat": jsoncompat,

@@ -10,8 +10,8 @@ fn is_command(after_hashes: &str) -> bool {
         .starts_with('[')
 }
 
-/// The text with the second `#` of every `##` that begins a command written as `escape`; none where there
-/// is no such command.
+/// The text with the second `#` of every `##` that begins a command written as `escape`; none if
+/// there is no such command.
 fn without_hash_commands(text: &str, escape: &str) -> Option<String> {
     if !text.contains("##") {
         return None;
@@ -32,7 +32,7 @@ fn without_hash_commands(text: &str, escape: &str) -> Option<String> {
 }
 
 /// A text for people. Lines may be wrapped anywhere, so that `::` is escaped wherever a word begins with it.
-pub(crate) fn in_text(text: String) -> String {
+pub(crate) fn escape_text(text: String) -> String {
     let text = without_hash_commands(&text, "\\u{23}").unwrap_or(text);
     if !text.contains("::") {
         return text;
@@ -52,7 +52,7 @@ pub(crate) fn in_text(text: String) -> String {
 
 /// A JSON text, also without characters that a reader would not see. Outside of strings it has none of these,
 /// and inside an escape means the same.
-pub(crate) fn in_json(json: String) -> String {
+pub(crate) fn escape_json(json: String) -> String {
     let safe = without_hash_commands(&json, "\\u0023").unwrap_or(json);
     let is_hidden = |c: char| !c.is_ascii() && is_unprintable(c);
     if safe.is_ascii() || !safe.contains(is_hidden) {
@@ -72,7 +72,7 @@ pub(crate) fn in_json(json: String) -> String {
 }
 
 /// An XML text without markup of its own, in which lines may begin anywhere.
-pub(crate) fn in_xml(xml: String) -> String {
+pub(crate) fn escape_xml(xml: String) -> String {
     let safe = without_hash_commands(&xml, "&#35;").unwrap_or(xml);
     let lines = safe.split('\n').map(|line| {
         let begin = line.trim_start();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn commands_of_runners_are_escaped() {
-        let text = |it: &str| in_text(it.to_owned());
+        let text = |it: &str| escape_text(it.to_owned());
         assert_eq!(text("a ##[error]b"), "a #\\u{23}[error]b");
         assert_eq!(text("##vso[task]###[x]"), "#\\u{23}vso[task]##\\u{23}[x]");
         assert_eq!(text("## Usage"), "## Usage");
@@ -103,12 +103,12 @@ mod tests {
         );
         assert_eq!(text("std::fmt"), "std::fmt");
         assert_eq!(text(":::x"), "\\u{3a}::x");
-        let json = |it: &str| in_json(it.to_owned());
+        let json = |it: &str| escape_json(it.to_owned());
         assert_eq!(
             json("[\"##[x]\u{2028}é\u{e0100}\"]"),
             "[\"#\\u0023[x]\\u2028é\\udb40\\udd00\"]"
         );
-        let xml = |it: &str| in_xml(it.to_owned());
+        let xml = |it: &str| escape_xml(it.to_owned());
         assert_eq!(
             xml("a\n  ::error::b ##[c]"),
             "a\n  &#58;:error::b #&#35;[c]"

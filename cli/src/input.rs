@@ -7,50 +7,110 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolwarden_canon::{
-    Canonicalized, CanonicalizedTool, Container, Item, Source, canonicalize_item, split,
+    CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, TextItem,
+    canonicalize_shared, split,
 };
-use toolwarden_files::{Opened, open};
-use toolwarden_model::closest;
+use toolwarden_files::{InputFile, open};
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
+use toolwarden_model::{SharedText, did_you_mean};
 
 use crate::args::InputArgs;
 use crate::error::CliError;
 use crate::report::FindingOrigin;
 
 /// One tool read from an input, with where it stands.
-pub(crate) struct ReadTool<'t> {
-    pub(crate) place: Place<'t>,
-    pub(crate) found: CanonicalizedTool,
+pub(crate) struct InputTool<'t> {
+    pub(crate) location: ItemLocation<'t>,
+    pub(crate) canonicalized: CanonicalizedTool,
     /// Whether the whole input is this one definition.
-    pub(crate) alone: bool,
+    pub(crate) is_only: bool,
+}
+
+impl InputTool<'_> {
+    /// A key of the definition, or of what it stands in, that is written twice, and where it is.
+    pub(crate) fn doubled_key(&self) -> Option<(Pointer, Option<Position>)> {
+        let pointer = self.canonicalized.doubled_key()?;
+        let positions = Positions::of(self.location.item.text);
+        let position = self.location.in_file(positions.nearest(pointer));
+        Some((self.location.item.pointer.join(pointer), Some(position)))
+    }
 }
 
 /// The item a tool was read from.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'t> {
+pub(crate) struct ItemLocation<'t> {
     pub(crate) file: &'t Path,
-    document: &'t Document<'t>,
-    item: &'t Item<'t>,
+    document: &'t InputText,
+    item: &'t TextItem<'t>,
 }
 
-/// Where a definition stands, kept beyond the reading of its file.
+/// The location of a definition, owned so that it outlives the reader of its file.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptPlace {
-    pub(crate) file: String,
+pub(crate) struct SourceLocation {
+    pub(crate) file: Arc<str>,
     pub(crate) pointer: Pointer,
     pub(crate) origin: FindingOrigin,
-    text: Arc<str>,
+    text: SharedText,
     start: Position,
     within: Pointer,
+    /// Parts that stand elsewhere than their place in the definition says, the longest first.
+    moved: &'static [(&'static str, &'static str)],
 }
 
-impl KeptPlace {
+/// Where the parts of a document stand that is watched as if it were a tool.
+const OF_DOCUMENT: &[(&str, &str)] = &[("/extensions~1raw/document", "")];
+
+/// Where the parts stand that say where calls go and what they need.
+const OF_CALLS: &[(&str, &str)] = &[
+    (
+        "/extensions~1raw/document/components",
+        "/components/securitySchemes",
+    ),
+    ("/extensions~1raw/document", ""),
+];
+
+impl SourceLocation {
+    /// The whole document that a definition stands in.
+    pub(crate) fn of_document(&self) -> Self {
+        self.around(OF_DOCUMENT)
+    }
+
+    /// The parts of the document that say where calls go.
+    pub(crate) fn of_calls(&self) -> Self {
+        self.around(OF_CALLS)
+    }
+
+    fn around(&self, moved: &'static [(&'static str, &'static str)]) -> Self {
+        let outer = self.pointer.as_str().strip_suffix(self.within.as_str());
+        Self {
+            pointer: Pointer::from(outer.unwrap_or_default()),
+            within: Pointer::root(),
+            moved,
+            ..self.clone()
+        }
+    }
+
+    /// Where a part of the definition stands, as a pointer into the file.
+    pub(crate) fn pointer_to(&self, part: &Pointer) -> Pointer {
+        self.pointer.join(&self.actual(part))
+    }
+
+    fn actual(&self, part: &Pointer) -> Pointer {
+        let text = part.as_str();
+        let found = self.moved.iter().find_map(|(from, to)| {
+            let rest = text.strip_prefix(from)?;
+            let whole = rest.is_empty() || rest.starts_with('/');
+            whole.then(|| format!("{to}{rest}"))
+        });
+        found.map_or_else(|| part.clone(), |place| Pointer::from(place.as_str()))
+    }
+
     /// A line of a file that stands for the definition.
     pub(crate) fn at_line(file: &str, line: usize) -> Self {
         Self {
             origin: FindingOrigin::File,
             start: Position { line, column: 1 },
-            ..Self::of_text(file, "")
+            ..Self::from_text(file, "")
         }
     }
 
@@ -60,14 +120,15 @@ impl KeptPlace {
     }
 
     /// A definition that stands in no file, under a name for where it comes from.
-    pub(crate) fn of_text(file: &str, text: &str) -> Self {
+    pub(crate) fn from_text(file: &str, text: impl Into<SharedText>) -> Self {
         Self {
-            file: file.to_owned(),
+            file: file.into(),
             pointer: Pointer::root(),
             origin: FindingOrigin::Elsewhere,
             text: text.into(),
             start: Position { line: 1, column: 1 },
             within: Pointer::root(),
+            moved: &[],
         }
     }
 
@@ -78,53 +139,53 @@ impl KeptPlace {
             return Vec::new();
         }
         let positions = Positions::of(&self.text);
-        let nearest = parts.map(|part| positions.nearest(&self.within.join(part)));
+        let nearest = parts.map(|part| positions.nearest(&self.within.join(&self.actual(part))));
         nearest
-            .map(|position| self.start.beyond(position))
+            .map(|position| self.start.offset_by(position))
             .collect()
     }
 }
 
 /// A text that is read item by item.
-struct Document<'t> {
-    text: &'t str,
+struct InputText {
+    text: SharedText,
+    /// What the file is called in reports.
+    file: Arc<str>,
     /// Lines of the file before the text.
     lines_before: usize,
     /// Whether the text is one line of many.
     is_line: bool,
     /// The last offset a position was asked for, and that position. Items come in order, so each
     /// stretch of the text is looked through once.
-    reached: Cell<(usize, Position)>,
-    /// The text of the last item that was kept, and where it starts.
-    shared: Cell<Option<(usize, Arc<str>)>>,
+    last_position: Cell<(usize, Position)>,
 }
 
-impl<'t> Document<'t> {
-    const fn new(text: &'t str, lines_before: usize, is_line: bool) -> Self {
+impl InputText {
+    const fn new(text: SharedText, file: Arc<str>, lines_before: usize, is_line: bool) -> Self {
         let start = Position { line: 1, column: 1 };
         Self {
             text,
+            file,
             lines_before,
             is_line,
-            reached: Cell::new((0, start)),
-            shared: Cell::new(None),
+            last_position: Cell::new((0, start)),
         }
     }
 
     fn position(&self, offset: usize) -> Position {
-        let (mut from, mut position) = self.reached.get();
+        let (mut from, mut position) = self.last_position.get();
         if offset < from {
             (from, position) = (0, Position { line: 1, column: 1 });
         }
-        let position = position.beyond(Position::after(
+        let position = position.offset_by(Position::after(
             self.text.get(from..offset).unwrap_or_default(),
         ));
-        self.reached.set((offset, position));
+        self.last_position.set((offset, position));
         position
     }
 }
 
-impl Place<'_> {
+impl ItemLocation<'_> {
     /// Where parts of the definition stand in the file: each part itself, or the nearest around it.
     pub(crate) fn positions<'p>(
         &self,
@@ -148,42 +209,35 @@ impl Place<'_> {
     }
 
     /// What is needed to tell later where parts of the definition stand.
-    pub(crate) fn kept(&self, found: &CanonicalizedTool) -> KeptPlace {
+    pub(crate) fn source_location(&self, found: &CanonicalizedTool) -> SourceLocation {
         let within = found
             .pointer
             .as_str()
             .strip_prefix(self.item.pointer.as_str())
             .unwrap_or_default();
-        KeptPlace {
-            file: self.file.display().to_string(),
+        SourceLocation {
+            file: Arc::clone(&self.document.file),
             // What comes over standard input stands in no file.
             origin: if self.file == Path::new("-") {
                 FindingOrigin::Elsewhere
             } else {
                 FindingOrigin::File
             },
-            text: self.text_of(found),
+            text: self.document.text.part(self.item.text),
             start: self.in_file(Position { line: 1, column: 1 }),
             within: Pointer::from(within),
+            moved: &[],
             pointer: found.pointer.clone(),
         }
     }
 
-    /// The text of the item, shared with the definition if that is all of it, and with the other tools of
-    /// the item if not.
-    fn text_of(&self, found: &CanonicalizedTool) -> Arc<str> {
-        if let Some(definition) = &found.tool.definition
-            && definition.text() == self.item.text
-        {
-            return definition.shared();
-        }
-        let start = self.offset();
-        let known = self.document.shared.take();
-        let known = known.filter(|(at, text)| *at == start && text.len() == self.item.text.len());
-        let text = known.map_or_else(|| self.item.text.into(), |(_, text)| text);
-        let shared = Some((start, Arc::clone(&text)));
-        self.document.shared.set(shared);
-        text
+    /// A place of the item as a part of one of its definitions; what stands outside of that is its root.
+    pub(crate) fn part_of(&self, found: &CanonicalizedTool, in_item: &Pointer) -> Pointer {
+        let within = found.pointer.as_str();
+        let within = within.strip_prefix(self.item.pointer.as_str());
+        let rest = in_item.as_str().strip_prefix(within.unwrap_or_default());
+        let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        rest.map_or_else(Pointer::root, Pointer::from)
     }
 
     /// The file, and the line where it is one of many.
@@ -201,7 +255,7 @@ impl Place<'_> {
     }
 
     fn in_file(&self, position: Position) -> Position {
-        let position = self.document.position(self.offset()).beyond(position);
+        let position = self.document.position(self.offset()).offset_by(position);
         Position {
             line: self.document.lines_before + position.line,
             ..position
@@ -212,16 +266,16 @@ impl Place<'_> {
 /// Hands over every tool of every input, in order.
 pub(crate) fn each_tool(
     args: &InputArgs,
-    see: impl FnMut(ReadTool<'_>) -> Result<(), CliError>,
+    see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    each_tool_but(args, |_| None, see)
+    each_tool_except(args, |_| None, see)
 }
 
 /// Hands over every tool of every input but those whose text is known: `known` gives their name.
-pub(crate) fn each_tool_but(
+pub(crate) fn each_tool_except(
     args: &InputArgs,
     mut known: impl FnMut(&str) -> Option<String>,
-    mut see: impl FnMut(ReadTool<'_>) -> Result<(), CliError>,
+    mut see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let mut wanted: Vec<(&str, bool)> = args
         .tools
@@ -229,13 +283,14 @@ pub(crate) fn each_tool_but(
         .map(|name| (name.as_str(), false))
         .collect();
     let mut names: Vec<String> = Vec::new();
-    let inputs = expand(args.paths())?;
+    let inputs = expand_paths(args.paths())?;
     let several = inputs.len() > 1;
     for file in &inputs {
+        let shown: Arc<str> = file.display().to_string().into();
         read_input(file, |text, lines_before, whole| {
-            let items = split(text).map_err(|error| json_error(file, lines_before, error))?;
+            let items = split(&text).map_err(|error| json_error(file, lines_before, error))?;
             let alone = whole && !several && items.len() == 1;
-            let document = Document::new(text, lines_before, !whole);
+            let document = InputText::new(text.clone(), Arc::clone(&shown), lines_before, !whole);
             for item in &items {
                 if let Some(name) = known(item.text) {
                     match wanted.iter_mut().find(|(wanted, _)| *wanted == name) {
@@ -244,7 +299,7 @@ pub(crate) fn each_tool_but(
                     }
                     continue;
                 }
-                let place = Place {
+                let place = ItemLocation {
                     file,
                     document: &document,
                     item,
@@ -261,10 +316,10 @@ pub(crate) fn each_tool_but(
                         };
                         *hit = true;
                     }
-                    see(ReadTool {
-                        place,
-                        found,
-                        alone: (alone && single) || args.tools.len() == 1,
+                    see(InputTool {
+                        location: place,
+                        canonicalized: found,
+                        is_only: (alone && single) || args.tools.len() == 1,
                     })?;
                 }
             }
@@ -274,14 +329,17 @@ pub(crate) fn each_tool_but(
     match wanted.into_iter().find(|(_, hit)| !hit) {
         Some((name, _)) => Err(CliError::NoSuchTool {
             name: name.to_owned(),
-            suggestion: closest(name, names.iter().map(String::as_str)),
+            suggestion: did_you_mean(name, names.iter().map(String::as_str)),
         }),
         None => Ok(()),
     }
 }
 
-fn canonicalize(place: Place<'_>, source: Source) -> Result<Canonicalized, CliError> {
-    let read = canonicalize_item(place.item, source).map_err(|error| {
+fn canonicalize(
+    place: ItemLocation<'_>,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, CliError> {
+    let read = canonicalize_shared(place.item, &place.document.text, source).map_err(|error| {
         let position = place.in_file(error.position);
         CliError::Json {
             place: place.file.to_owned(),
@@ -289,6 +347,14 @@ fn canonicalize(place: Place<'_>, source: Source) -> Result<Canonicalized, CliEr
             kind: error.kind,
         }
     })?;
+    // What a document without tools says twice may be its list of tools.
+    if let (true, Some(doubled)) = (read.tools.is_empty(), read.duplicates.first()) {
+        return Err(CliError::DoubledKey {
+            place: place.file.to_owned(),
+            pointer: place.item.pointer.join(&doubled.pointer),
+            position: None,
+        });
+    }
     for found in &read.tools {
         for warning in &found.warnings {
             if let toolwarden_canon::Warning::InvalidCanonical { error } = warning {
@@ -323,12 +389,14 @@ fn json_error(file: &Path, lines_before: usize, error: JsonError) -> CliError {
 
 /// The files behind paths: one that exists is itself, a directory is the JSON files in it, any other
 /// may be a glob.
-pub(crate) fn expand<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<PathBuf>, CliError> {
+pub(crate) fn expand_paths<'p>(
+    paths: impl Iterator<Item = &'p Path>,
+) -> Result<Vec<PathBuf>, CliError> {
     let mut files = Vec::new();
     for path in paths {
         let pattern = path.to_string_lossy();
         if path.is_dir() {
-            files.extend(files_of(path)?);
+            files.extend(json_files(path)?);
             continue;
         }
         if path == Path::new("-") || path.exists() || !pattern.contains(['*', '?', '[']) {
@@ -356,7 +424,7 @@ pub(crate) fn expand<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<Pa
 }
 
 /// The JSON files of a directory, sorted.
-pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+pub(crate) fn json_files(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let failed = |source| CliError::Read {
         place: folder.to_owned(),
         source,
@@ -380,12 +448,12 @@ pub(crate) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     Ok(files)
 }
 
-enum Reader {
-    File(BufReader<Opened>),
+enum InputReader {
+    File(BufReader<InputFile>),
     Stdin(BufReader<Stdin>),
 }
 
-impl Reader {
+impl InputReader {
     fn open(file: &Path) -> io::Result<Self> {
         if file == Path::new("-") {
             return Ok(Self::Stdin(BufReader::new(io::stdin())));
@@ -409,13 +477,13 @@ const MAX_RESERVED: u64 = 1 << 28;
 /// `see` gets a text, the number of lines before it, and whether it is all there is.
 fn read_input(
     file: &Path,
-    mut see: impl FnMut(&str, usize, bool) -> Result<(), CliError>,
+    mut see: impl FnMut(SharedText, usize, bool) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let failed = |source| CliError::Read {
         place: file.to_owned(),
         source,
     };
-    let mut reader = Reader::open(file).map_err(failed)?;
+    let mut reader = InputReader::open(file).map_err(failed)?;
     let mut line = Vec::new();
     // A document on one line would be copied each time the buffer doubles. Room that is not used takes no
     // memory, and without it reading is only slower.
@@ -432,7 +500,7 @@ fn read_input(
             == 0;
         if end {
             return if first {
-                see("", lines_before, true)
+                see("".into(), lines_before, true)
             } else {
                 Ok(())
             };
@@ -446,21 +514,37 @@ fn read_input(
             .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
         if !complete {
             reader.buffered().read_to_end(&mut line).map_err(failed)?;
-            return see(decoded(file, lines_before, &line)?, lines_before, first);
+            let text = decode(file, lines_before, line)?;
+            return see(text, lines_before, first);
         }
         let blank_lines = skip_blank(reader.buffered()).map_err(failed)?;
-        see(
-            decoded(file, lines_before, &line)?,
-            lines_before,
-            first && blank_lines.is_none(),
-        )?;
+        let whole = first && blank_lines.is_none();
+        // A line among many is copied: the buffer has room for the whole file.
+        let bytes = if whole {
+            std::mem::take(&mut line)
+        } else {
+            line.clone()
+        };
+        see(decode(file, lines_before, bytes)?, lines_before, whole)?;
         first = false;
         lines_before += 1 + blank_lines.unwrap_or_default();
     }
 }
 
-fn decoded<'b>(file: &Path, lines_before: usize, bytes: &'b [u8]) -> Result<&'b str, CliError> {
-    decode_utf8(bytes).map_err(|error| json_error(file, lines_before, error))
+/// Bytes as text without a byte order mark. The bytes are not copied.
+fn decode(file: &Path, lines_before: usize, bytes: Vec<u8>) -> Result<SharedText, CliError> {
+    match String::from_utf8(bytes) {
+        Ok(text) => {
+            let text = SharedText::from(text);
+            let marked = text.strip_prefix('\u{feff}').map(|rest| text.part(rest));
+            Ok(marked.unwrap_or(text))
+        }
+        Err(error) => {
+            let text = decode_utf8(error.as_bytes());
+            let text = text.map_err(|error| json_error(file, lines_before, error))?;
+            Ok(text.into())
+        }
+    }
 }
 
 /// Skips white space; gives the number of lines skipped, or nothing where nothing else follows.
@@ -487,3 +571,6 @@ fn skip_blank(reader: &mut dyn BufRead) -> io::Result<Option<usize>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

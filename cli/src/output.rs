@@ -6,39 +6,39 @@ use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use crate::args::DocumentFormat;
-use crate::ci_escape::in_json;
+use crate::ci_escape::escape_json;
 use crate::error::CliError;
 
-/// What a command found.
+/// The outcome of a command, which decides its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Fine,
+pub(crate) enum CommandOutcome {
+    Pass,
     Finding,
-    /// Something could not be looked at, and nothing was found elsewhere.
+    /// Something could not be checked, and nothing was found elsewhere.
     NotMeasured,
 }
 
-impl Verdict {
-    pub(crate) const fn of(found: bool) -> Self {
-        if found { Self::Finding } else { Self::Fine }
+impl CommandOutcome {
+    pub(crate) const fn from_finding(found: bool) -> Self {
+        if found { Self::Finding } else { Self::Pass }
     }
 
-    pub(crate) const fn measured(all: bool) -> Self {
-        if all { Self::Fine } else { Self::NotMeasured }
+    pub(crate) const fn from_measured(all: bool) -> Self {
+        if all { Self::Pass } else { Self::NotMeasured }
     }
 }
 
 /// Prints a report, with its colours where they are wanted.
-pub(crate) fn print(rendered: &str) -> Result<(), CliError> {
-    match print_part(rendered) {
-        // Whoever reads our output has seen enough; what was found stays found.
+pub(crate) fn print_text(rendered: &str) -> Result<(), CliError> {
+    match print_chunk(rendered) {
+        // The reader closed the pipe; the result of the command stays the same.
         Err(CliError::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
 }
 
-/// Prints a part of something long, which ends when nobody reads it any more.
-pub(crate) fn print_part(rendered: &str) -> Result<(), CliError> {
+/// Prints a part of a long output; fails when the reader has closed the pipe.
+pub(crate) fn print_chunk(rendered: &str) -> Result<(), CliError> {
     let mut out = anstream::stdout().lock();
     let written = out
         .write_all(rendered.as_bytes())
@@ -51,7 +51,7 @@ pub(crate) fn print_part(rendered: &str) -> Result<(), CliError> {
 
 /// Where results go: standard output, a file that appears whole or not at all, or something that is
 /// no file, such as a pipe or a device.
-pub(crate) enum Output {
+pub(crate) enum OutputFile {
     Stdout(BufWriter<Stdout>),
     File {
         path: PathBuf,
@@ -63,7 +63,7 @@ pub(crate) enum Output {
     },
 }
 
-impl Output {
+impl OutputFile {
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, CliError> {
         let Some(path) = path else {
             return Ok(Self::Stdout(BufWriter::new(io::stdout())));
@@ -102,7 +102,7 @@ impl Output {
             Self::File { temporary, .. } => temporary.write_all(text.as_bytes()),
             Self::Stream { stream, .. } => stream.write_all(text.as_bytes()),
         };
-        written.map_err(|source| self.failed(source))
+        written.map_err(|source| self.write_error(source))
     }
 
     /// Hands over what was written so far.
@@ -112,7 +112,7 @@ impl Output {
             Self::File { temporary, .. } => temporary.flush(),
             Self::Stream { stream, .. } => stream.flush(),
         };
-        flushed.map_err(|source| self.failed(source))
+        flushed.map_err(|source| self.write_error(source))
     }
 
     /// Makes the result permanent.
@@ -144,7 +144,7 @@ impl Output {
         }
     }
 
-    fn failed(&self, source: io::Error) -> CliError {
+    fn write_error(&self, source: io::Error) -> CliError {
         let place = match self {
             Self::Stdout(_) => "standard output".into(),
             Self::File { path, .. } | Self::Stream { path, .. } => path.clone(),
@@ -171,23 +171,23 @@ fn set_permissions(_: &NamedTempFile, _: &Path) -> io::Result<()> {
 }
 
 /// Writes definitions as they come: one as an object, several as an array, or one per line.
-pub(crate) struct Documents {
-    out: Output,
+pub(crate) struct DefinitionWriter {
+    out: OutputFile,
     format: DocumentFormat,
     /// The first definition, until it is known whether it stays the only one.
-    held: Option<String>,
+    first: Option<String>,
     /// Whether an only definition is written without an array around it.
-    alone: bool,
+    is_single: bool,
     written: usize,
 }
 
-impl Documents {
-    pub(crate) const fn new(out: Output, format: DocumentFormat) -> Self {
+impl DefinitionWriter {
+    pub(crate) const fn new(out: OutputFile, format: DocumentFormat) -> Self {
         Self {
             out,
             format,
-            held: None,
-            alone: true,
+            first: None,
+            is_single: true,
             written: 0,
         }
     }
@@ -205,39 +205,39 @@ impl Documents {
             }
         };
         let text = render(self.format == DocumentFormat::Jsonl);
-        let text = in_json(text.map_err(|error| self.out.failed(error.into()))?);
+        let text = escape_json(text.map_err(|error| self.out.write_error(error.into()))?);
         if self.format == DocumentFormat::Jsonl {
             self.written += 1;
             return self.out.write(&(text + "\n"));
         }
-        if self.written == 0 && self.held.is_none() {
-            self.alone = alone;
-            self.held = Some(text);
+        if self.written == 0 && self.first.is_none() {
+            self.is_single = alone;
+            self.first = Some(text);
             return Ok(());
         }
-        if let Some(first) = self.held.take() {
-            self.element(&first)?;
+        if let Some(first) = self.first.take() {
+            self.write_element(&first)?;
         }
-        self.element(&text)
+        self.write_element(&text)
     }
 
-    fn element(&mut self, text: &str) -> Result<(), CliError> {
+    fn write_element(&mut self, text: &str) -> Result<(), CliError> {
         self.out
             .write(if self.written == 0 { "[\n  " } else { ",\n  " })?;
         self.written += 1;
         self.out.write(&text.replace('\n', "\n  "))
     }
 
-    /// Writes what is left and makes the result permanent; tells how many definitions there were.
+    /// Writes what is left and makes the result permanent; returns how many definitions there were.
     pub(crate) fn finish(mut self) -> Result<usize, CliError> {
         let mut count = self.written;
-        match self.held.take() {
-            Some(only) if self.alone => {
+        match self.first.take() {
+            Some(only) if self.is_single => {
                 count = 1;
                 self.out.write(&(only + "\n"))?;
             }
             Some(only) => {
-                self.element(&only)?;
+                self.write_element(&only)?;
                 count = 1;
                 self.out.write("\n]\n")?;
             }
@@ -251,15 +251,15 @@ impl Documents {
 }
 
 /// Writes one JSON document whose last member is a list that grows as entries come.
-pub(crate) struct Envelope {
-    out: Output,
+pub(crate) struct ListDocumentWriter {
+    out: OutputFile,
     written: usize,
 }
 
-impl Envelope {
+impl ListDocumentWriter {
     /// Starts the document with its schema and further members, each a key and its JSON.
     pub(crate) fn open(
-        mut out: Output,
+        mut out: OutputFile,
         schema: &str,
         members: &[(&str, String)],
         list: &str,
@@ -275,7 +275,7 @@ impl Envelope {
 
     pub(crate) fn push(&mut self, entry: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(entry);
-        let text = in_json(text.map_err(|error| self.out.failed(error.into()))?);
+        let text = escape_json(text.map_err(|error| self.out.write_error(error.into()))?);
         self.out.write(if self.written == 0 {
             "\n    "
         } else {

@@ -1,19 +1,19 @@
-//! For tests only: real definitions and acceptance vectors that live beside the repository, and real
-//! servers and providers.
+//! For tests only: real definitions and acceptance vectors that live beside the repository, and
+//! real servers and providers.
 //!
-//! A clone without them still passes: each test that needs them asks here, and is told in a
-//! printed line what it skips.
+//! The tests pass in a clone without them: each test that needs them asks this crate, which prints
+//! a line that says what is skipped.
 
 pub mod conformance;
 mod corpus;
-mod installed;
+mod packages;
 pub mod provider;
+mod releases;
 mod schemas;
 mod shared;
-mod versions;
 
-pub use corpus::{Sample, definitions, mcp_servers};
-pub use installed::{Registry, installed, skipped};
+pub use corpus::{CorpusDefinition, corpus_definitions, mcp_servers};
+pub use packages::{Registry, installed, report_skip};
+pub use releases::{Release, consecutive_releases};
 pub use schemas::schemas;
-pub use shared::{shared, vectors};
-pub use versions::{Release, consecutive_releases};
+pub use shared::{read_vectors, shared_folder};

@@ -2,12 +2,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The directory with the corpus and the vectors, if this clone has it beside it.
+/// The directory with the corpus and the vectors, if it exists beside this clone.
 ///
-/// Prints a line that counts as a skip when it has not.
+/// If not, prints a line that counts as a skip.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "a skipped test must say so")]
-pub fn shared() -> Option<PathBuf> {
+pub fn shared_folder() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let found = std::env::var_os("TOOLWARDEN_SHARED").map_or(beside, PathBuf::from);
     if found.join("corpus").is_dir() {
@@ -22,14 +22,14 @@ pub fn shared() -> Option<PathBuf> {
 /// A file of acceptance vectors.
 ///
 /// # Panics
-/// When the file is there and is not JSON.
+/// The file exists and is not JSON.
 #[must_use]
 #[expect(
     clippy::expect_used,
     reason = "a broken vector file must fail the test that reads it"
 )]
-pub fn vectors(name: &str) -> Option<Value> {
-    let path = shared()?.join("acceptance/vectors").join(name);
+pub fn read_vectors(name: &str) -> Option<Value> {
+    let path = shared_folder()?.join("acceptance/vectors").join(name);
     let text = std::fs::read_to_string(&path).expect("vector file is readable");
     Some(serde_json::from_str(&text).expect("vector file is JSON"))
 }

@@ -1,9 +1,9 @@
-//! Who may depend on whom.
+//! Which crates may depend on which.
 
 use crate::workspace::{Crate, Workspace};
 
-/// Each crate and what it may depend on, lowest first. A crate that is missing here is a violation,
-/// so that its place is a decision.
+/// Each crate and its allowed dependencies, lowest layer first. A crate that is missing here is a
+/// violation, so that placing a crate is a decision.
 const LAYERS: &[(&str, &[&str])] = &[
     ("core/model", &[]),
     ("core/canon", &["toolwarden-model"]),
@@ -71,7 +71,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// What `core/` must not depend on, for it brings clocks, randomness, threads or I/O.
+/// Crates that `core/` must not depend on, because they bring clocks, randomness, threads or I/O.
 const IMPURE: &[&str] = &[
     "anstream",
     "anyhow",
@@ -102,7 +102,7 @@ fn check_crate(subject: &Crate) -> Vec<String> {
             "{folder}: not in the layer table of xtask/src/layers.rs"
         )];
     };
-    for dependency in names(subject, "dependencies") {
+    for dependency in dependency_names(subject, "dependencies") {
         let ours = dependency.starts_with("toolwarden-");
         if ours && !allowed.contains(&dependency.as_str()) {
             violations.push(format!("{folder}: must not depend on {dependency}"));
@@ -140,7 +140,7 @@ fn check_crate(subject: &Crate) -> Vec<String> {
     violations
 }
 
-fn names(subject: &Crate, table: &str) -> Vec<String> {
+fn dependency_names(subject: &Crate, table: &str) -> Vec<String> {
     let table = subject.manifest.get(table).and_then(toml::Value::as_table);
     table
         .into_iter()

@@ -1,4 +1,4 @@
-//! Whether `deny.toml` is true of the lock file, without a tool that has to be compiled first.
+//! Checks the lock file against `deny.toml`, without a tool that must be compiled first.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<String> {
     violations
 }
 
-/// Whether an SPDX expression can be met: one side of every OR, both sides of every AND.
+/// Whether an SPDX expression can be satisfied: one side of every OR, both sides of every AND.
 fn is_allowed(licence: &str, allowed: &[&str]) -> bool {
     let licence = licence.replace('/', " OR ").replace(['(', ')'], "");
     licence.split(" OR ").any(|choice| {

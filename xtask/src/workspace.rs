@@ -9,6 +9,8 @@ pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) crates: Vec<Crate>,
     pub(crate) files: Vec<SourceFile>,
+    /// The Markdown files at the root and under `docs/`.
+    pub(crate) documents: Vec<SourceFile>,
     /// What cargo says about every package of the lock file.
     pub(crate) packages: Vec<Value>,
 }
@@ -20,11 +22,20 @@ pub(crate) struct Crate {
     pub(crate) manifest: toml::Table,
 }
 
-/// A file of Rust.
+/// A file of Rust or Markdown.
 pub(crate) struct SourceFile {
     /// Its path from the root.
     pub(crate) path: String,
     pub(crate) text: String,
+}
+
+impl SourceFile {
+    fn read(root: &Path, path: &Path) -> Result<Self, Box<dyn Error>> {
+        Ok(Self {
+            path: path.strip_prefix(root)?.to_string_lossy().into_owned(),
+            text: std::fs::read_to_string(path)?,
+        })
+    }
 }
 
 impl Workspace {
@@ -36,11 +47,19 @@ impl Workspace {
         let mut files = Vec::new();
         for folder in crate_folders(&root)? {
             let manifest = std::fs::read_to_string(root.join(&folder).join("Cargo.toml"))?;
-            collect_files(&root, &root.join(&folder), &mut files)?;
+            collect_files(&root, &root.join(&folder), "rs", &mut files)?;
             crates.push(Crate {
                 folder,
                 manifest: manifest.parse()?,
             });
+        }
+        let mut documents = Vec::new();
+        collect_files(&root, &root.join("docs"), "md", &mut documents)?;
+        for entry in std::fs::read_dir(&root)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                documents.push(SourceFile::read(&root, &path)?);
+            }
         }
         let metadata = Command::new(env!("CARGO"))
             .current_dir(&root)
@@ -56,6 +75,7 @@ impl Workspace {
             root,
             crates,
             files,
+            documents,
             packages,
         })
     }
@@ -82,18 +102,15 @@ fn crate_folders(root: &Path) -> Result<Vec<String>, Box<dyn Error>> {
 fn collect_files(
     root: &Path,
     folder: &Path,
+    extension: &str,
     files: &mut Vec<SourceFile>,
 ) -> Result<(), Box<dyn Error>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            collect_files(root, &path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path)?;
-            files.push(SourceFile {
-                path: path.strip_prefix(root)?.to_string_lossy().into_owned(),
-                text,
-            });
+            collect_files(root, &path, extension, files)?;
+        } else if path.extension().is_some_and(|it| it == extension) {
+            files.push(SourceFile::read(root, &path)?);
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));

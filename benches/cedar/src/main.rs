@@ -1,17 +1,17 @@
-//! What one decision of Cedar's authorizer costs: may this agent call this tool?
+//! The cost of one decision of Cedar's authorizer: may this agent call this tool?
 //!
 //! Every agent is in one of the roles, every tool in one or two of the groups. A policy permits one
 //! role the tools of one group, so one permit holds for an allowed call; one more policy forbids the
-//! tools of the group `blocked`. Requests, entities and policies are built beforehand. A round goes
-//! through the requests of up to 1,024 agents, spread over all of them, as far as its time allows. The
+//! tools of the group `blocked`. Requests, entities and policies are built in advance. A round cycles
+//! through the requests of up to 1,024 agents, spread over all agents, until its time is up. The
 //! entities are
 //!
 //! * a slice: one store for each request, of its agent, its role, the tool and the tool's groups,
 //!   as an application loads it;
-//! * a slice, built anew: the same, with the making of that store from its entities inside the time;
+//! * a slice, built anew: the same, with building that store from its entities included in the time;
 //! * everything: one store of all the agents, roles, tools and groups.
 //!
-//! Every response is compared with the decision it has to be.
+//! Every response is compared with the expected decision.
 //!
 //!     cargo run --release --locked --manifest-path benches/cedar/Cargo.toml --target-dir target/cedar
 
@@ -30,15 +30,15 @@ const SIZES: [Size; 3] = [Size::new(3, 3), Size::new(9, 11), Size::new(27, 37)];
 const AGENTS: [usize; 3] = [1, 1_000, 100_000];
 const REQUESTS: usize = 1_024;
 
-/// How many roles and groups there are. All their pairs are permitted: with the `forbid`, 10, 100 or
-/// 1,000 policies.
+/// The number of roles and groups. All pairs are permitted: with the `forbid`, 10, 100 or 1,000
+/// policies.
 #[derive(Clone, Copy)]
 struct Size {
     roles: usize,
     groups: usize,
 }
 
-/// The three kinds of calls, each by the tool it asks for and the decision it gets.
+/// The three kinds of calls, each with its tool and expected decision.
 const CALLS: [(&str, Decision); 3] = [
     ("shared", Decision::Allow),
     ("unlisted", Decision::Deny),
@@ -83,15 +83,15 @@ fn main() {
     }
 }
 
-/// Gets the index of a request and the request.
+/// Takes the index of a request and the request.
 type Answer<'a> = dyn Fn(usize, &Request) -> Decision + 'a;
 
-/// The fastest of the rounds, which a busy machine disturbs least.
+/// The fastest round, which a busy machine disturbs least.
 fn fastest_ns(requests: &[Request], expected: Decision, answer: &Answer) -> f64 {
     (0..ROUNDS)
         .map(|_| {
             let (start, mut decisions) = (Instant::now(), 0_u32);
-            // Time is looked at after every 16 decisions, so that this costs nothing.
+            // The clock is read after every 16 decisions, so that reading it costs nothing.
             while start.elapsed() < ROUND {
                 for _ in 0..16 {
                     let at = decisions as usize % requests.len();

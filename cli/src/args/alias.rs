@@ -6,19 +6,19 @@ use std::sync::OnceLock;
 
 use clap::{CommandFactory as _, Subcommand};
 
-use super::{CanonCommand, Cli, Color, Command, ProbeCommand, STYLES, WatchCommand};
+use super::{CanonCommand, Cli, CliCommand, Color, ProbeCommand, STYLES, WatchCommand};
 
 /// A program this one replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Alias {
     /// Its name.
     pub(crate) name: &'static str,
-    word: Word,
+    word: AliasGroup,
 }
 
 /// The commands a program is replaced by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum AliasGroup {
     Canon,
     Watch,
     Probe,
@@ -26,11 +26,11 @@ enum Word {
 
 /// Every name.
 pub(crate) const ALIASES: [Alias; 5] = [
-    Alias::new("toolcanon", Word::Canon),
-    Alias::new("aumai-toolcanon", Word::Canon),
-    Alias::new("toolwatch", Word::Watch),
-    Alias::new("aumai-toolwatch", Word::Watch),
-    Alias::new("tooldrift", Word::Probe),
+    Alias::new("toolcanon", AliasGroup::Canon),
+    Alias::new("aumai-toolcanon", AliasGroup::Canon),
+    Alias::new("toolwatch", AliasGroup::Watch),
+    Alias::new("aumai-toolwatch", AliasGroup::Watch),
+    Alias::new("tooldrift", AliasGroup::Probe),
 ];
 
 /// The name this process was called by.
@@ -38,13 +38,15 @@ static CALLED: OnceLock<Alias> = OnceLock::new();
 
 /// Whether this process was called by a name of the toolwatch program.
 pub(crate) fn is_toolwatch() -> bool {
-    CALLED.get().is_some_and(|alias| alias.word == Word::Watch)
+    CALLED
+        .get()
+        .is_some_and(|alias| alias.word == AliasGroup::Watch)
 }
 
 /// Reads the command line; ends the process where it asks for help or has a mistake.
 pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Cli {
     let args: Vec<OsString> = args.collect();
-    match Alias::of(&args) {
+    match Alias::from_args(&args) {
         Some(alias) => {
             // INVARIANT: nothing else sets it, and the command line is read once.
             CALLED.get_or_init(|| alias);
@@ -54,7 +56,7 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Cli {
     }
 }
 
-impl Word {
+impl AliasGroup {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Canon => "canon",
@@ -65,12 +67,12 @@ impl Word {
 }
 
 impl Alias {
-    const fn new(name: &'static str, word: Word) -> Self {
+    const fn new(name: &'static str, word: AliasGroup) -> Self {
         Self { name, word }
     }
 
     /// The name the binary is called by, if it is one of them.
-    fn of(args: &[OsString]) -> Option<Self> {
+    fn from_args(args: &[OsString]) -> Option<Self> {
         let called = args.first().map(PathBuf::from);
         let stem = called.as_ref()?.file_stem()?.to_str()?;
         ALIASES.into_iter().find(|alias| alias.name == stem)
@@ -92,12 +94,12 @@ impl Alias {
                 .unwrap_or_default(),
             exit_zero: matches.get_flag("exit_zero"),
             command: match self.word {
-                Word::Canon => Command::Canon(of::<CanonCommand>(&matches, &mut command)?),
-                Word::Watch => {
-                    Command::Watch(Box::new(of::<WatchCommand>(&matches, &mut command)?))
+                AliasGroup::Canon => CliCommand::Canon(of::<CanonCommand>(&matches, &mut command)?),
+                AliasGroup::Watch => {
+                    CliCommand::Watch(Box::new(of::<WatchCommand>(&matches, &mut command)?))
                 }
-                Word::Probe => {
-                    Command::Probe(Box::new(of::<ProbeCommand>(&matches, &mut command)?))
+                AliasGroup::Probe => {
+                    CliCommand::Probe(Box::new(of::<ProbeCommand>(&matches, &mut command)?))
                 }
             },
         })
@@ -116,11 +118,11 @@ impl Alias {
             .styles(STYLES)
             .max_term_width(100)
             .args(global.into_iter().filter(clap::Arg::is_global_set));
-        self.speaking(command)
+        self.with_alias_help(command)
     }
 
     /// The command with texts that name this program.
-    fn speaking(self, mut command: clap::Command) -> clap::Command {
+    fn with_alias_help(self, mut command: clap::Command) -> clap::Command {
         let long = format!("toolwarden {}", self.word.as_str());
         let ours = |text: &clap::builder::StyledStr| text.to_string().replace(&long, self.name);
         if let Some(text) = command.get_about().map(ours) {
@@ -141,7 +143,7 @@ impl Alias {
             }
             argument
         });
-        command.mut_subcommands(|command| self.speaking(command))
+        command.mut_subcommands(|command| self.with_alias_help(command))
     }
 
     /// Scripts written for these programs read what they write, unless they ask for our formats.
@@ -156,12 +158,12 @@ impl Alias {
         };
         let as_before = !asks("--compat") && !asks("--help") && !asks("-h");
         let compat: &[&str] = match (self.word, asked(&args).as_deref()) {
-            (Word::Watch, Some("baseline" | "check" | "alerts"))
+            (AliasGroup::Watch, Some("baseline" | "check" | "alerts"))
                 if as_before && !asks("--format") =>
             {
                 &["--compat"]
             }
-            (Word::Probe, Some("snapshot" | "diff" | "run")) if as_before => {
+            (AliasGroup::Probe, Some("snapshot" | "diff" | "run")) if as_before => {
                 &["--compat", "tooldrift"]
             }
             _ => &[],
@@ -177,7 +179,7 @@ mod tests {
 
     fn words(args: &[&str]) -> Option<Vec<OsString>> {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-        Alias::of(&args).map(|alias| alias.with_compat(args))
+        Alias::from_args(&args).map(|alias| alias.with_compat(args))
     }
 
     #[test]

@@ -43,17 +43,17 @@ Examples:
   toolwarden audit tail -f -n 0 --format ndjson | your-collector")]
     Tail(AuditTailArgs),
 
-    /// Tell whether the log was tampered with
+    /// Verify that the log was not tampered with
     ///
     /// Every record holds the hash of the one before, so a record that was changed, removed, added
-    /// or moved breaks the chain. The chain has no key: who can write the file can compute it anew or
-    /// cut its end off. Note the head this prints in another place, and give it with --head later:
-    /// then neither goes unnoticed.
+    /// or moved breaks the chain. The chain has no key: a user who can write the file can recompute it
+    /// or cut off its end. To detect both, store the head that this command prints in another place,
+    /// and pass it with --head later.
     #[command(after_help = "\
 Exit codes:
   0  intact, or there are no records
   1  tampered with
-  2  --head is no head
+  2  --head is not a head
   3  no store, one that cannot be read, or the record of --head was pruned since
 
 Examples:
@@ -65,7 +65,7 @@ Examples:
 
     /// Write records for other programs, the oldest first
     ///
-    /// The body of each record is written as it is kept, so that whoever has the whole log can verify
+    /// The body of each record is written as it is stored, so that a reader of the whole log can verify
     /// it; docs/audit.md has a script. Any number of records is written in little memory, as they
     /// were at one time.
     #[command(after_help = "\
@@ -89,7 +89,7 @@ Examples:
     /// Remove the oldest records
     ///
     /// Without --yes, says what would be removed and changes nothing. A checkpoint record says who
-    /// removed what and ties what stays to it, so that `audit verify` goes on to work. A log that was
+    /// removed what and ties what stays to it, so that `audit verify` still works. A log that was
     /// tampered with is not shortened, for that could remove the proof.
     #[command(after_help = "\
 Examples:
@@ -103,7 +103,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
-    pub(crate) about: AboutArgs,
+    pub(crate) about: RecordFilterArgs,
 
     /// With this reason code, such as rate_limited
     #[arg(long, value_name = "CODE")]
@@ -116,7 +116,7 @@ pub(crate) struct RecordArgs {
 
 /// Of which time, about what and whom.
 #[derive(Debug, Args)]
-pub(crate) struct AboutArgs {
+pub(crate) struct RecordFilterArgs {
     /// Since then: a time, a date, or an age such as 90 (seconds), 30m, 1.5h or 7d
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<Since>,
@@ -147,14 +147,14 @@ pub(crate) struct AuditListArgs {
     #[command(flatten)]
     pub(crate) records: RecordArgs,
 
-    /// Only so many of the newest; 0 for all
+    /// Show only this many of the newest; 0 for all
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: u64,
 
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RecordFormat,
 }
@@ -164,18 +164,18 @@ pub(crate) struct AuditTailArgs {
     #[command(flatten)]
     pub(crate) records: RecordArgs,
 
-    /// Go on with records as they are written
+    /// Follow new records as they are written
     #[arg(long, short, conflicts_with = "until")]
     pub(crate) follow: bool,
 
-    /// Start with so many of the newest
+    /// Start with this many of the newest
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     pub(crate) lines: u64,
 
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: LineFormat,
 }
@@ -189,7 +189,7 @@ pub(crate) struct AuditVerifyArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -206,7 +206,7 @@ pub(crate) struct AuditExportArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: DataFormat,
 }
@@ -214,7 +214,7 @@ pub(crate) struct AuditExportArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AuditStatsArgs {
     #[command(flatten)]
-    pub(crate) about: AboutArgs,
+    pub(crate) about: RecordFilterArgs,
 
     /// Only a table, with a line for each of these
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -223,7 +223,7 @@ pub(crate) struct AuditStatsArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -234,7 +234,7 @@ pub(crate) struct AuditPruneArgs {
     #[arg(long, value_name = "TIME", value_parser = since, required_unless_present = "keep")]
     pub(crate) before: Option<Since>,
 
-    /// Remove all but so many of the newest
+    /// Remove all but this many of the newest
     #[arg(long, value_name = "N", conflicts_with = "before")]
     pub(crate) keep: Option<u64>,
 

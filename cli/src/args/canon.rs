@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand, ValueEnum};
 use thiserror::Error;
-use toolwarden_canon::{Dialect, DialectTable, Facts, InvalidTable, Target, UnknownDialect};
+use toolwarden_canon::{
+    Dialect, DialectFacts, DialectTable, EmitTarget, InvalidTable, UnknownDialect,
+};
 
 use super::{InputArgs, OutputArgs, PlainFormat, ReportFormat};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CanonCommand {
-    /// Bring definitions into the canonical form
+    /// Convert definitions to the canonical form
     ///
     /// Reads a single definition, an array, an object with `tools`, a JSON-RPC tools/list
     /// response, a request body, JSON Lines, a map from names to definitions, or an OpenAPI
@@ -39,7 +41,7 @@ Examples:
   toolwarden canon emit --target anthropic --format json tools.json | jq '.tools[].losses'")]
     Emit(EmitArgs),
 
-    /// Tell what format definitions are in
+    /// Detect the format of definitions
     #[command(after_help = "\
 Examples:
   toolwarden canon detect --input tool.json
@@ -86,7 +88,7 @@ pub(crate) struct EmitArgs {
     /// openai (or openai-chat), openai-strict, openai-responses, openai-legacy, anthropic, mcp,
     /// mcp-2025-11-25, mcp-2026-07-28, langchain, gemini, gemini-json-schema, bedrock, json-schema.
     #[arg(long, value_name = "TARGET")]
-    pub(crate) target: Target,
+    pub(crate) target: EmitTarget,
 
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -96,7 +98,7 @@ pub(crate) struct EmitArgs {
     /// Without it, a schema keeps the draft it names in `$schema`, and one that names none becomes
     /// draft 2019-09.
     #[arg(long, value_enum, value_name = "DRAFT")]
-    pub(crate) draft: Option<Draft>,
+    pub(crate) draft: Option<DraftArg>,
 
     /// Exit with 1 when something is lost: what changes which calls are valid, or anything
     #[arg(long, value_enum, value_name = "LOSS")]
@@ -106,13 +108,13 @@ pub(crate) struct EmitArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Tell every loss and change of every tool
+    /// Report every loss and change of every tool
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Draft {
+pub(crate) enum DraftArg {
     #[value(name = "2019-09")]
     Draft201909,
     #[value(name = "2020-12")]
@@ -136,7 +138,7 @@ pub(crate) struct DetectArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -165,7 +167,7 @@ pub(crate) struct LintArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// The shape of the report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 }
@@ -191,7 +193,7 @@ pub(crate) enum InvalidLintDialect {
 }
 
 impl LintDialect {
-    pub(crate) fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &DialectFacts {
         match self {
             Self::Known(dialect) => dialect.facts(),
             Self::Probed(table) => &table.facts,

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolwarden_warden::settings::{Client, Settings};
+use toolwarden_warden::settings::{ClientApp, Settings};
 
 use super::{PlainFormat, ReportFormat};
 
@@ -23,13 +23,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// How events are told on standard error
+    /// How events are logged on standard error
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
-    pub(crate) log: LogForm,
+    pub(crate) log: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogForm {
+pub(crate) enum LogFormat {
     /// In words
     #[default]
     Text,
@@ -43,7 +43,7 @@ pub(crate) struct WrapArgs {
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "url")]
     pub(crate) command: Vec<String>,
 
-    /// The address of the server, where it is no command
+    /// The address of the server, instead of a command
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 
@@ -64,12 +64,12 @@ pub(crate) struct WrapArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
 
-    /// Where pins, alerts and records are kept; by default a file of the server's own in the user's
-    /// data directory
+    /// The store of pins, alerts and records; by default one file per server in the user's data
+    /// directory
     #[arg(long, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
 
-    /// In whose name calls are made; by default the user's
+    /// The principal that calls are made for; by default the user
     #[arg(long, value_name = "NAME")]
     pub(crate) principal: Option<String>,
 
@@ -94,7 +94,7 @@ pub(crate) struct DemoArgs {
     )]
     pub(crate) listen: SocketAddr,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -102,8 +102,8 @@ pub(crate) struct DemoArgs {
 /// Why a principal sees a tool or does not.
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
-pub(crate) struct WhyArgs {
-    /// Who asks; with --url by default whoever the key names
+pub(crate) struct GatewayExplainArgs {
+    /// The principal; with --url by default the principal of the key
     #[arg(long, value_name = "NAME", required_unless_present = "url")]
     pub(crate) principal: Option<String>,
 
@@ -139,18 +139,18 @@ pub(crate) struct WhyArgs {
     #[arg(long, value_name = "KEY", requires = "url")]
     pub(crate) key: Option<String>,
 
-    /// Without --url: settings whose policy and store are looked at
+    /// Without --url: settings whose policy and store are read
     #[arg(long, short, value_name = "FILE", default_value = Settings::FILE, conflicts_with = "url")]
     pub(crate) config: PathBuf,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
 
-impl WhyArgs {
+impl GatewayExplainArgs {
     /// What is asked about, as records name it.
-    pub(crate) fn what(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         let named = |kind: &str, name: &Option<String>| {
             let name = name.as_ref();
             name.map(|name| format!("{kind}:{name}"))
@@ -164,12 +164,12 @@ impl WhyArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TakeOverArgs {
+pub(crate) struct ImportClientArgs {
     /// Whose servers
     #[arg(value_enum, value_name = "CLIENT")]
-    pub(crate) client: ClientWord,
+    pub(crate) client: ClientArg,
 
-    /// The client's file; `-` is standard input. By default the first that is there of its usual places
+    /// The client's file; `-` is standard input. By default the first that exists of its usual places
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
@@ -177,13 +177,13 @@ pub(crate) struct TakeOverArgs {
     #[arg(long, short, value_name = "PATH", default_value = Settings::FILE)]
     pub(crate) output: PathBuf,
 
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ClientWord {
+pub(crate) enum ClientArg {
     /// Claude Desktop
     Claude,
     /// Claude Code: .mcp.json, or the user's file
@@ -194,20 +194,20 @@ pub(crate) enum ClientWord {
     VsCode,
 }
 
-impl ClientWord {
-    pub(crate) const fn client(self) -> Client {
+impl ClientArg {
+    pub(crate) const fn client(self) -> ClientApp {
         match self {
-            Self::Claude => Client::ClaudeDesktop,
-            Self::ClaudeCode => Client::ClaudeCode,
-            Self::Cursor => Client::Cursor,
-            Self::VsCode => Client::VsCode,
+            Self::Claude => ClientApp::ClaudeDesktop,
+            Self::ClaudeCode => ClientApp::ClaudeCode,
+            Self::Cursor => ClientApp::Cursor,
+            Self::VsCode => ClientApp::VsCode,
         }
     }
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Find every mistake in the settings, the policy and what servers' tools are held to
+    /// Find mistakes in the settings, the policy and servers' tool defaults
     #[command(after_help = "\
 Exit codes: 0 can be used, 2 a mistake, 3 a server did not answer (--start).
 
@@ -244,7 +244,7 @@ pub(crate) struct ConfigCheckArgs {
     #[arg(long)]
     pub(crate) start: bool,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 }
@@ -255,7 +255,7 @@ pub(crate) struct ConfigShowArgs {
     #[arg(value_name = "FILE", default_value = Settings::FILE)]
     pub(crate) file: PathBuf,
 
-    /// The shape of the result: YAML or JSON
+    /// The output format: YAML or JSON
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -271,9 +271,9 @@ Examples:
   toolwarden alerts test --target ops-slack")]
     Test(AlertsTestArgs),
 
-    /// Show what became of alerts on their way to their targets, the newest first
+    /// Show the delivery of alerts to their targets, the newest first
     #[command(after_help = "\
-What was found is shown by `toolwarden watch alerts`.
+To see the drift itself, run `toolwarden watch alerts`.
 
 Examples:
   toolwarden alerts deliveries
@@ -290,7 +290,7 @@ pub(crate) struct AlertsTestArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<String>,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -310,20 +310,20 @@ pub(crate) struct DeliveriesArgs {
 
     /// Only in this status
     #[arg(long, value_enum, value_name = "STATUS")]
-    pub(crate) status: Option<DeliveryWord>,
+    pub(crate) status: Option<DeliveryStatusArg>,
 
-    /// At most so many
+    /// Show at most this many
     #[arg(long, value_name = "NUMBER", default_value_t = 100)]
     pub(crate) limit: u32,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeliveryWord {
-    /// Still tried
+pub(crate) enum DeliveryStatusArg {
+    /// Still being retried
     Pending,
     Delivered,
     /// Given up
@@ -332,10 +332,10 @@ pub(crate) enum DeliveryWord {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make a key for a caller: shown once, kept by nobody
+    /// Create a key for a caller, shown once and stored nowhere
     #[command(after_help = "\
-The key goes to standard output. What belongs into the settings goes to standard error: only the
-digest, from which the key cannot be found.
+The key goes to standard output. What belongs in the settings goes to standard error: only the
+digest, from which the key cannot be recovered.
 
 Examples:
   toolwarden key new --principal ci-agent
@@ -346,11 +346,11 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct KeyNewArgs {
-    /// Whose key it is
+    /// The principal the key is for
     #[arg(long, value_name = "NAME", default_value = "agent")]
     pub(crate) principal: String,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }

@@ -7,7 +7,7 @@ use super::{PlainFormat, ReportFormat, Since, StoreArgs, since};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuardCommand {
-    /// Decide calls: exit 0 if every call is allowed, 1 if one is denied
+    /// Authorize calls: exit 0 if every call is allowed, 1 if one is denied
     #[command(after_help = "\
 Rates and sessions last for one run of the command. A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
 `session`, `attributes` and `outcome` where they matter. Several calls stand one per line. A session
@@ -34,7 +34,7 @@ Examples:
   toolwarden guard groups --principal agent-1 --format json")]
     Groups(GroupsArgs),
 
-    /// Find what a policy says that nobody can have meant: exit 1 with the places
+    /// Find likely mistakes in a policy: exit 1 with their places
     #[command(after_help = "\
 Examples:
   toolwarden guard lint
@@ -42,7 +42,7 @@ Examples:
   toolwarden guard lint --rules")]
     Lint(GuardLintArgs),
 
-    /// Draw the states of a workflow and the tools that lead from one to the other
+    /// Draw the states of a workflow and the tools that change them
     #[command(after_help = "\
 Examples:
   toolwarden guard graph
@@ -159,7 +159,7 @@ pub(crate) struct GuardCheckArgs {
     #[command(flatten)]
     pub(crate) circumstances: CircumstancesArgs,
 
-    /// Put the decisions down in the audit log of the store, at the time they are made
+    /// Record the decisions in the audit log of the store, at the time they are made
     #[arg(long, conflicts_with = "now")]
     pub(crate) record: bool,
 

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use toolwarden_canon::Source;
-use toolwarden_model::{Family, Format};
+use toolwarden_canon::FormatChoice;
+use toolwarden_model::{Format, FormatFamily};
 
 use crate::error::CliError;
 
@@ -57,7 +57,7 @@ Examples:
   toolwarden probe run --old deepseek --new qwen --from-fixtures")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 
     /// Colour the output
     #[arg(
@@ -85,8 +85,8 @@ pub(crate) enum Color {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Show the gateway at work: a call allowed, a call denied, a drift caught and approved
+pub(crate) enum CliCommand {
+    /// Run a demo: calls allowed and denied, drift caught and approved
     #[command(after_help = "\
 Everything happens in this process and on loopback: a shop as the server, the gateway before it, and
 an agent. The store is a temporary file.
@@ -97,7 +97,7 @@ Examples:
   toolwarden demo --keep")]
     Demo(DemoArgs),
 
-    /// Run the gateway: every call of every agent is decided, watched and recorded
+    /// Run the gateway: authorize, watch and record the calls of all agents
     #[command(after_help = "\
 Agents reach it at /mcp (streamable HTTP), /mcp/g/GROUP,… and /sse. Settings and policy are
 read again when they change and on SIGHUP; a file with a mistake leaves what is in force as it
@@ -126,7 +126,7 @@ Examples:
   toolwarden wrap --config toolwarden.yaml --name files")]
     Wrap(WrapArgs),
 
-    /// Say why a principal sees a tool or does not, gate by gate
+    /// Explain gate by gate why a principal sees a tool or does not
     #[command(after_help = "\
 Asks a gateway that runs, or looks at the policy and the store of the settings. What besides tools
 servers offer, only a gateway that runs knows.
@@ -138,7 +138,7 @@ Examples:
   toolwarden explain --url http://127.0.0.1:8700 --resource file:///handbook/plan
   toolwarden explain --principal ada --tool shop__refund_order
   toolwarden explain --principal ada --tool shop__refund_order --group money --format json")]
-    Explain(WhyArgs),
+    Explain(GatewayExplainArgs),
 
     /// Write settings with the servers of a desktop client
     #[command(after_help = "\
@@ -149,7 +149,7 @@ Examples:
   toolwarden import claude
   toolwarden import cursor ~/.cursor/mcp.json --output team.yaml
   toolwarden import vscode - --output - < .vscode/mcp.json")]
-    Import(TakeOverArgs),
+    Import(ImportClientArgs),
 
     /// Check, describe and show the settings of the gateway
     #[command(
@@ -162,11 +162,11 @@ Examples:
     )]
     Config(ConfigCommand),
 
-    /// Try out where alerts go, and show what became of them
+    /// Send test alerts, and show the delivery of alerts
     #[command(
         subcommand,
         after_help = "\
-What was found is shown by `toolwarden watch alerts`.
+To see the drift itself, run `toolwarden watch alerts`.
 
 Examples:
   toolwarden alerts test
@@ -174,7 +174,7 @@ Examples:
     )]
     Alerts(AlertsCommand),
 
-    /// Make keys for callers of the gateway
+    /// Create keys for callers of the gateway
     #[command(
         subcommand,
         after_help = "\
@@ -183,7 +183,7 @@ Examples:
     )]
     Key(KeyCommand),
 
-    /// Read tool definitions in any format, write them in any other, say what was lost
+    /// Convert tool definitions between formats, and report what was lost
     #[command(
         subcommand,
         after_help = "\
@@ -195,7 +195,7 @@ Examples:
     )]
     Canon(CanonCommand),
 
-    /// Pin tools, watch them, say what a change means, and prove it
+    /// Pin tools, detect changes, and prove what each change means
     #[command(
         subcommand,
         after_help = "\
@@ -208,7 +208,7 @@ Examples:
     )]
     Watch(Box<WatchCommand>),
 
-    /// Decide calls by a policy: groups, workflow states, permissions, rates, arguments
+    /// Authorize calls by groups, states, permissions, rates and arguments
     #[command(
         subcommand,
         after_help = "\
@@ -223,7 +223,7 @@ Examples:
     )]
     Guard(Box<GuardCommand>),
 
-    /// Read, verify, export and shorten the log of what was decided
+    /// Read, verify, export and prune the audit log
     #[command(
         subcommand,
         after_help = "\
@@ -247,7 +247,7 @@ Examples:
     )]
     Store(StoreCommand),
 
-    /// Put the same tools to several models, and show how their calls differ
+    /// Send the same tools to several models, and compare their calls
     #[command(
         subcommand,
         after_help = "\
@@ -272,7 +272,7 @@ Examples:
         shell: clap_complete::Shell,
     },
 
-    /// Link the names of the programs this one replaces to it
+    /// Create links named after the programs this one replaces
     ///
     /// Makes links called `toolwatch`, `toolcanon`, `tooldrift`, `aumai-toolwatch` and
     /// `aumai-toolcanon` in a directory. Called by one of these names, toolwarden takes the
@@ -314,12 +314,12 @@ pub(crate) struct InputArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) input: Vec<PathBuf>,
 
-    /// Take definitions for this format instead of detecting it
+    /// Read definitions as this format instead of detecting it
     ///
     /// A provider (openai, anthropic, mcp, langchain, gemini, bedrock, …) or one of its formats
     /// (openai-chat, openai-responses, …), or raw.
     #[arg(long, value_name = "FORMAT", value_parser = source, default_value = "auto", hide_default_value = true)]
-    pub(crate) source_format: Source,
+    pub(crate) source_format: FormatChoice,
 
     /// Only the tool of this name; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
@@ -333,7 +333,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: DocumentFormat,
 }
@@ -343,7 +343,7 @@ pub(crate) enum DocumentFormat {
     /// The definitions themselves, as JSON
     #[default]
     Text,
-    /// One document with the definitions and everything there is to say about them
+    /// One document with the definitions and all notes about them
     Json,
     /// The definitions, one per line
     Jsonl,
@@ -383,7 +383,7 @@ fn since(word: &str) -> Result<Since, String> {
     if let Ok(time) = word.parse().or_else(|_| day()) {
         return Ok(Since::Time(time));
     }
-    let age = toolwarden_guard::duration(word).ok();
+    let age = toolwarden_guard::parse_duration(word).ok();
     let age = age.filter(|age| !age.is_zero());
     age.and_then(|age| jiff::SignedDuration::try_from(age).ok())
         .map(Since::Ago)
@@ -403,13 +403,13 @@ impl Since {
     }
 }
 
-fn source(word: &str) -> Result<Source, toolwarden_model::UnknownFormat> {
+fn source(word: &str) -> Result<FormatChoice, toolwarden_model::UnknownFormat> {
     if word == "auto" {
-        return Ok(Source::Detect);
+        return Ok(FormatChoice::Detect);
     }
-    word.parse::<Family>()
-        .map(Source::Family)
-        .or_else(|_| word.parse::<Format>().map(Source::Format))
+    word.parse::<FormatFamily>()
+        .map(FormatChoice::Family)
+        .or_else(|_| word.parse::<Format>().map(FormatChoice::Format))
 }
 
 impl Color {

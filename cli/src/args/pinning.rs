@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use toolwarden_canon::Source;
+use toolwarden_canon::FormatChoice;
 
 use super::{CallerPolicy, FailOn, PlainFormat, ReportFormat, source};
 
@@ -24,7 +24,7 @@ pub(crate) struct CompareArgs {
     pub(crate) assert_formats: bool,
 }
 
-/// Where pinned tools are kept, and whose they are.
+/// Where pins are stored, and for which server and scope.
 #[derive(Debug, Args)]
 pub(crate) struct PinnedArgs {
     /// What the server is called here; never what it calls itself
@@ -42,7 +42,7 @@ pub(crate) struct PinnedArgs {
     pub(crate) kept: StoreArgs,
 }
 
-/// Where what is pinned is kept.
+/// Where pins are stored.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArgs {
     /// The store to use instead of the one in the user's data directory
@@ -52,7 +52,7 @@ pub(crate) struct StoreArgs {
     pub(crate) store: Option<PathBuf>,
 }
 
-/// Where tools are looked at.
+/// Where tools are read from.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SourceArgs {
     /// Files, directories or globs to read; `-` is standard input
@@ -87,11 +87,11 @@ pub(crate) struct SourceArgs {
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
 
-    /// Take definitions for this format instead of detecting it
+    /// Read definitions as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = source, default_value = "auto", hide_default_value = true)]
-    pub(crate) source_format: Source,
+    pub(crate) source_format: FormatChoice,
 
-    /// The label of the version that is looked at
+    /// The version label of the tools that are read
     #[arg(long, value_name = "VERSION", default_value = toolwarden_warden::UNKNOWN_VERSION)]
     pub(crate) version: String,
 
@@ -102,7 +102,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) responses: Vec<PathBuf>,
 
-    /// Calls to make of the live server, one JSON object per line; their results are looked at too
+    /// Calls to make to the live server, one JSON object per line; their results are compared too
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
 
@@ -114,11 +114,11 @@ pub(crate) struct SourceArgs {
 /// Who approves, and why.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ApprovalArgs {
-    /// Why, for whoever reads the history
+    /// The reason, recorded in the history
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
 
-    /// Who, instead of the user of this process
+    /// Who approves, instead of the user of this process
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
 }
@@ -136,7 +136,7 @@ pub(crate) struct BaselineArgs {
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
@@ -154,11 +154,11 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) compare: CompareArgs,
 
-    /// Hold tools to this lock file instead of the store; nothing is kept
+    /// Compare tools with this lock file instead of the store; store nothing
     #[arg(long, value_name = "FILE", conflicts_with = "store")]
     pub(crate) lock: Option<PathBuf>,
 
-    /// What was never pinned is an error instead of being pinned
+    /// Report an error for what was never pinned, instead of pinning it
     #[arg(long)]
     pub(crate) frozen: bool,
 
@@ -179,7 +179,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
     pub(crate) allow: Vec<FailOn>,
 
-    /// The shape of the report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 
@@ -198,7 +198,7 @@ pub(crate) struct ApproveArgs {
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
 
-    /// Everything that waits
+    /// Everything that is pending
     #[arg(long, conflicts_with_all = ["ids", "tools"])]
     pub(crate) all: bool,
 
@@ -220,7 +220,7 @@ pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) approval: ApprovalArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -233,7 +233,7 @@ pub(crate) struct AlertsArgs {
 
     /// Of this severity; several with commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SEVERITY")]
-    pub(crate) severity: Vec<SeverityWord>,
+    pub(crate) severity: Vec<SeverityArg>,
 
     /// Of this tool; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
@@ -245,12 +245,12 @@ pub(crate) struct AlertsArgs {
 
     /// In this status
     #[arg(long, value_enum, value_name = "STATUS")]
-    pub(crate) status: Option<StatusWord>,
+    pub(crate) status: Option<AlertStatusArg>,
 
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
@@ -260,19 +260,19 @@ pub(crate) struct AlertsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SeverityWord {
+pub(crate) enum SeverityArg {
     Low,
     Medium,
     High,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatusWord {
-    /// The tool is still not as it was pinned
+pub(crate) enum AlertStatusArg {
+    /// The tool still does not match its pin
     Open,
-    /// Somebody approved it
+    /// An operator approved it
     Approved,
-    /// The tool is as pinned again, or drifted further
+    /// The tool matches its pin again, or drifted further
     Closed,
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -307,7 +307,7 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -321,11 +321,11 @@ pub(crate) struct LockArgs {
     #[command(flatten)]
     pub(crate) approval: ApprovalArgs,
 
-    /// Take what the store holds instead of looking at tools
+    /// Use the pins in the store instead of reading tools
     #[arg(long, conflicts_with_all = ["files", "schema", "mcp_command", "mcp_url", "config"])]
     pub(crate) from_store: bool,
 
-    /// Leave servers open: further tools are no drift
+    /// Leave servers open: further tools are not drift
     #[arg(long)]
     pub(crate) open: bool,
 
@@ -345,7 +345,7 @@ pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -359,7 +359,7 @@ pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// Check every server once and end
+    /// Check every server once and exit
     #[arg(long)]
     pub(crate) once: bool,
 

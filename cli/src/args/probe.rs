@@ -7,7 +7,7 @@ use super::{PlainFormat, ReportFormat};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProbeCommand {
-    /// Put a suite to one provider, and keep how its model called the tools
+    /// Run a suite with one provider, and save how its model called the tools
     #[command(after_help = "\
 Without keys, --from-fixtures shows a recorded-style answer of deepseek, qwen, kimi, glm or minimax.
 
@@ -27,7 +27,7 @@ Examples:
   toolwarden probe diff --fail-on breaking --format markdown old.json new.json")]
     Diff(ProbeDiffArgs),
 
-    /// Put a suite to several providers and compare them: the gate for CI
+    /// Run a suite with several providers and compare them: the gate for CI
     #[command(after_help = "\
 Exit codes: 0 equal, 1 a difference, 2 a mistake in the command or a file, 3 could not be measured or
 cannot be told from chance.
@@ -48,7 +48,7 @@ Examples:
     /// List the providers that are known, and which of their keys are set
     Providers(ProvidersArgs),
 
-    /// Serve recorded answers over HTTP, so that a run can be repeated without a provider
+    /// Serve recorded answers over HTTP to repeat a run without a provider
     #[command(after_help = "\
 Prints the address it listens on; give that as --base-url. Goes on until SIGINT or SIGTERM.
 
@@ -57,7 +57,7 @@ Examples:
   toolwarden probe replay --listen 127.0.0.1:8080 raw/")]
     Replay(ReplayArgs),
 
-    /// Ask a provider which keywords of JSON Schema it accepts, rejects or ignores
+    /// Test which JSON Schema keywords a provider accepts, rejects or ignores
     #[command(after_help = "\
 Examples:
   toolwarden probe dialect --provider kimi
@@ -72,13 +72,13 @@ pub(crate) struct AskArgs {
     #[arg(long, short, value_name = "PATH")]
     pub(crate) suite: Option<PathBuf>,
 
-    /// Ask every case so often, instead of what the suite says
+    /// Run every case this many times, instead of what the suite says
     #[arg(long, value_name = "N")]
     pub(crate) repeat: Option<NonZeroU32>,
 
     /// Ask for whole replies, streams or both, instead of what the suite says
     #[arg(long, value_enum, value_name = "MODE")]
-    pub(crate) mode: Vec<ModeWord>,
+    pub(crate) mode: Vec<ModeArg>,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -91,19 +91,19 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub(crate) timeout: std::time::Duration,
 
-    /// Ask nothing more after this time
+    /// Send no more requests after this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) deadline: Option<std::time::Duration>,
 
-    /// Ask again so often where a provider is busy or does not answer
+    /// Retry this many times if a provider is busy or does not answer
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) retries: u32,
 
-    /// So many requests to one provider at a time
+    /// Send at most this many requests to one provider at a time
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrency: u16,
 
-    /// Ask nothing more of a provider that has used so many tokens
+    /// Send no more requests to a provider after this many tokens
     #[arg(long, value_name = "N")]
     pub(crate) max_cost_tokens: Option<u64>,
 
@@ -156,7 +156,7 @@ pub(crate) struct SnapshotArgs {
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) compat: Option<Compat>,
 
-    /// The shape of what is shown
+    /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
@@ -165,17 +165,17 @@ pub(crate) struct SnapshotArgs {
 pub(crate) struct JudgeArgs {
     /// What makes the command fail: breaking unless said otherwise
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) fail_on: Option<FailsFor>,
+    pub(crate) fail_on: Option<FailThreshold>,
 
     /// By how much a rate may drop, from 0 to 1
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
     pub(crate) allowed_drop: f64,
 
-    /// Compare and tell as the program of this name does
+    /// Compare and report as the program of this name does
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) compat: Option<Compat>,
 
-    /// The shape of the report
+    /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 }
@@ -193,7 +193,7 @@ pub(crate) struct ProbeDiffArgs {
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,
 
-    /// Accepted as by the other commands; comparing files asks nobody
+    /// Accepted as by the other commands; comparing files sends no requests
     #[arg(long, hide = true)]
     pub(crate) from_fixtures: bool,
 }
@@ -269,18 +269,18 @@ pub(crate) struct CompareTableArgs {
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The shape of the table
+    /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ProvidersArgs {
-    /// The shape of the result
+    /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// Accepted as by the other commands; a list asks nobody
+    /// Accepted as by the other commands; listing sends no requests
     #[arg(long, hide = true)]
     pub(crate) from_fixtures: bool,
 }
@@ -312,13 +312,13 @@ pub(crate) struct DialectArgs {
     #[arg(long, short, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The shape of what is shown
+    /// The output format
     #[arg(long, short, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModeWord {
+pub(crate) enum ModeArg {
     /// One JSON document
     Nonstream,
     /// Server-sent events
@@ -332,7 +332,7 @@ pub(crate) enum Compat {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailsFor {
+pub(crate) enum FailThreshold {
     /// What breaks callers
     Breaking,
     /// Also what only warns
@@ -348,7 +348,8 @@ pub(crate) enum TableFormat {
 }
 
 fn time(word: &str) -> Result<std::time::Duration, String> {
-    let time = toolwarden_model::document::duration(word).map_err(|error| error.to_string())?;
+    let time =
+        toolwarden_model::document::parse_duration(word).map_err(|error| error.to_string())?;
     if time.is_zero() {
         return Err("give a time longer than none".to_owned());
     }

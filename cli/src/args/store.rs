@@ -9,8 +9,8 @@ pub(crate) enum StoreCommand {
     /// Copy the store while a gateway and others use it
     ///
     /// The copy holds everything that was written before the command started. It is verified as `audit
-    /// verify` does, gets its name when it is complete, and only the user can read it. To copy the file
-    /// by other means is no backup: the newest records are in the file beside it.
+    /// verify` does, gets its name when it is complete, and only the user can read it. A plain copy of
+    /// the file is not a backup: the newest records are in the file beside it.
     #[command(after_help = "\
 Exit codes:
   0  the copy is there
@@ -41,7 +41,7 @@ pub(crate) struct BackupArgs {
     #[arg(long, short, value_name = "FILE", conflicts_with = "store")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Replace DEST if it is there
+    /// Replace DEST if it exists
     #[arg(long)]
     pub(crate) force: bool,
 
@@ -49,7 +49,7 @@ pub(crate) struct BackupArgs {
     #[arg(long)]
     pub(crate) unverified: bool,
 
-    /// The shape of the result
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 }

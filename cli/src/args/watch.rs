@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolwarden_canon::Source;
+use toolwarden_canon::FormatChoice;
 
 use super::{
     AlertsArgs, ApproveArgs, BaselineArgs, CheckArgs, CompareArgs, DaemonArgs, ImportArgs,
@@ -13,8 +13,8 @@ pub(crate) enum WatchCommand {
     /// Pin tools as they are now
     ///
     /// Reads tools from files, from standard input or from live MCP servers, and keeps their
-    /// definitions, with --responses the shape of their results too, as what they are held to.
-    /// Earlier pins stay in the history. Pinning a list, from files or from a live server, seals it:
+    /// definitions as pins, with --responses the shape of their results too. Earlier pins stay in the
+    /// history. Pinning a list, from files or from a live server, seals it:
     /// adding or removing a tool is drift from then on, unless you pass --open.
     #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ Examples:
   toolwarden watch baseline tools.json --responses results/")]
     Baseline(BaselineArgs),
 
-    /// Compare tools with what is pinned
+    /// Compare tools with their pins
     ///
     /// The first check of a server pins its tools, unless --frozen or --lock say that everything must
     /// have been pinned. Later an added tool is drift, a removed one breaking, and so is every change
@@ -42,9 +42,9 @@ Examples:
   toolwarden watch check tools.json --responses fixtures/ --fixtures")]
     Check(CheckArgs),
 
-    /// Approve drift: what was seen last is what tools are held to from now on
+    /// Approve drift: pin what was last observed
     ///
-    /// Without anything to approve, shows what waits. A single change is approved by its id; it
+    /// Without anything to approve, lists what is pending. Approve a single change by its id; it
     /// stays approved only while the tool means the same.
     #[command(after_help = "\
 Examples:
@@ -70,21 +70,21 @@ Examples:
   toolwarden watch list --server browser --format json")]
     List(ListArgs),
 
-    /// Show what a tool is held to
+    /// Show the pin of a tool
     #[command(after_help = "\
 Examples:
   toolwarden watch show browser_click
   toolwarden watch show get_weather --format json")]
     Show(ShowArgs),
 
-    /// Show everything a tool was ever held to, and who approved it
+    /// Show every pin a tool ever had, and who approved it
     #[command(after_help = "\
 Examples:
   toolwarden watch history browser_click
   toolwarden watch history get_weather --format json")]
     History(ShowArgs),
 
-    /// Write what tools are held to into a file for git
+    /// Write the pins of tools to a file for git
     ///
     /// Reads tools as `baseline` does, or takes what the store holds, and writes toolwarden.lock:
     /// sorted, one member per line, to be reviewed and merged like code. `watch check --lock` needs
@@ -96,7 +96,7 @@ Examples:
   toolwarden watch lock --from-store --output toolwarden.lock")]
     Lock(LockArgs),
 
-    /// Take over the files of the toolwatch program
+    /// Import the files of the toolwatch program
     ///
     /// Reads baselines.json and alerts.json. The first check of each tool adopts its definition if
     /// the old hash fits it, and alerts if not; nothing has to be approved again.
@@ -106,10 +106,10 @@ Examples:
   toolwarden watch import ~/.aumai/toolwatch --store watch.db")]
     Import(ImportArgs),
 
-    /// Check servers again and again
+    /// Check servers repeatedly
     ///
     /// Reads servers, `tools`, `check_interval_seconds` and `alert_on` from a file, and checks each
-    /// server at its own time, later and later while it does not answer. Ends at SIGINT or SIGTERM.
+    /// server on its own schedule, with backoff while it does not answer. Stops on SIGINT or SIGTERM.
     #[command(after_help = "\
 Examples:
   toolwarden watch daemon --config watch.toml
@@ -137,7 +137,7 @@ A configuration:
     /// Compare two versions of tools
     ///
     /// Reads one tool or a list of tools from each file, in any format `canon` reads. Tools are
-    /// matched by name; what was renamed is found. Each change is told with its place and what it
+    /// matched by name; renames are detected. Each change is reported with its place and what it
     /// means: `breaking` with a call that worked and fails now, `ignored` with a call that loses a
     /// value, `trust` (less caution is asked for, or added words bring an address, an instruction, a
     /// secret or another tool's name, or lift a restriction), `text`, `behavioural` (a call may have
@@ -153,7 +153,7 @@ Examples:
   curl -s localhost:8000/tools | toolwarden watch diff pinned.json -")]
     Diff(DiffArgs),
 
-    /// Find what hides in the text of tools
+    /// Find hidden text and prompt injection in tool definitions
     ///
     /// Looks at every string of every definition, names of properties included: invisible and
     /// reordering characters, terminal escapes, names that pass for others, references to tools of
@@ -171,8 +171,8 @@ Examples:
 pub(crate) struct DiffArgs {
     /// The tools as they were: a file, `-`, a lock file, or `@` for what is pinned
     ///
-    /// `@` and `@pinned` are what the tools of --server are held to, `@seen` what was last seen of
-    /// them, `@1.0.0` what was pinned under that version.
+    /// `@` and `@pinned` are the pins of the tools of --server, `@seen` their last observation, `@1.0.0`
+    /// the pins of that version.
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
 
@@ -187,28 +187,24 @@ pub(crate) struct DiffArgs {
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
 
-    /// Take definitions for this format instead of detecting it
+    /// Read definitions as this format instead of detecting it
     #[arg(long, value_name = "FORMAT", value_parser = source, default_value = "auto", hide_default_value = true)]
-    pub(crate) source_format: Source,
+    pub(crate) source_format: FormatChoice,
 
     #[command(flatten)]
     pub(crate) compare: CompareArgs,
 
     /// Exit with 1 on drift of this class; several with commas or by repeating
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        value_name = "CLASS",
-        default_values_t = [FailOn::Breaking, FailOn::Trust, FailOn::Unknown, FailOn::Ignored, FailOn::Default]
-    )]
+    ///
+    /// [default: breaking, trust, unknown, ignored, default]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
     pub(crate) fail_on: Vec<FailOn>,
 
     /// Do not fail on drift of this class; several with commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CLASS")]
     pub(crate) allow: Vec<FailOn>,
 
-    /// The shape of the report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 }
@@ -262,15 +258,15 @@ pub(crate) struct ScanArgs {
 
     /// Report findings of at least this weight
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) weight: LeastWeight,
+    pub(crate) weight: MinWeight,
 
-    /// The shape of the report
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LeastWeight {
+pub(crate) enum MinWeight {
     /// Everything; honest tools look like this too
     Low,
     /// What is rare in honest tools

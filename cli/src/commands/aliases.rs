@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 
 use crate::args::{ALIASES, InstallAliasesArgs};
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
-/// Makes the links. What has one of the names and is no link to this program is replaced only with
-/// `--force`.
-pub(super) fn install(args: &InstallAliasesArgs) -> Result<Verdict, CliError> {
+/// Creates the links. A file of one of the names that is not a link to this program is replaced only
+/// with `--force`.
+pub(super) fn install(args: &InstallAliasesArgs) -> Result<CommandOutcome, CliError> {
     let failed = |place: &Path| {
         let place = place.to_owned();
         move |source| CliError::Write { place, source }
@@ -27,34 +27,34 @@ pub(super) fn install(args: &InstallAliasesArgs) -> Result<Verdict, CliError> {
         .collect();
     // All of them are looked at before any is made.
     for link in links.iter().filter(|_| !args.force) {
-        if link.symlink_metadata().is_ok() && !leads_to(link, &program) {
+        if link.symlink_metadata().is_ok() && !links_to(link, &program) {
             return Err(CliError::AliasTaken { path: link.clone() });
         }
     }
     let mut report = String::new();
     for link in &links {
-        if leads_to(link, &program) {
+        if links_to(link, &program) {
             report.push_str(&format!("known  {}\n", link.display()));
             continue;
         }
         if link.symlink_metadata().is_ok() {
             std::fs::remove_file(link).map_err(failed(link))?;
         }
-        make(&program, link).map_err(failed(link))?;
+        make_link(&program, link).map_err(failed(link))?;
         report.push_str(&format!("linked {}\n", link.display()));
     }
-    print(&report)?;
+    print_text(&report)?;
     if !is_in_path(&args.folder) {
-        say(&format!(
+        print_status(&format!(
             "{} is not in PATH, so a shell does not find these names",
             args.folder.display()
         ));
     }
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 /// Whether a link leads to this program already.
-fn leads_to(link: &Path, program: &Path) -> bool {
+fn links_to(link: &Path, program: &Path) -> bool {
     link.canonicalize().is_ok_and(|target| target == *program) && link != program
 }
 
@@ -67,11 +67,11 @@ fn is_in_path(folder: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn make(program: &Path, link: &Path) -> io::Result<()> {
+fn make_link(program: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(program, link)
 }
 
 #[cfg(not(unix))]
-fn make(program: &Path, link: &Path) -> io::Result<()> {
+fn make_link(program: &Path, link: &Path) -> io::Result<()> {
     std::fs::hard_link(program, link).or_else(|_| std::fs::copy(program, link).map(|_| ()))
 }

@@ -4,8 +4,8 @@ mod canon;
 mod gateway;
 mod guard;
 mod probe;
+pub(crate) mod progress;
 mod store;
-pub(crate) mod talk;
 mod watch;
 
 pub(crate) use audit::AuditCommandError;
@@ -13,41 +13,41 @@ pub(crate) use canon::BrokenRewrite;
 pub(crate) use gateway::GatewayCommandError;
 pub(crate) use guard::GuardError;
 pub(crate) use probe::ProbeError;
-pub(crate) use watch::Source;
+pub(crate) use watch::WatchSource;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, CliCommand};
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
 /// Runs a command.
-pub(crate) fn run(cli: Cli) -> Result<Verdict, CliError> {
+pub(crate) fn run(cli: Cli) -> Result<CommandOutcome, CliError> {
     match cli.command {
-        Command::Canon(command) => canon::run(command),
-        Command::Watch(command) => watch::run(&command),
-        Command::Guard(command) => guard::run(&command),
-        Command::Audit(command) => audit::run(&command),
-        Command::Store(command) => store::run(&command),
-        Command::Probe(command) => probe::run(&command),
-        Command::Demo(args) => gateway::demo(&args),
-        Command::Serve(args) => gateway::serve(&args),
-        Command::Wrap(args) => gateway::wrap(&args),
-        Command::Explain(args) => gateway::explain(&args),
-        Command::Import(args) => gateway::import(&args),
-        Command::Config(command) => gateway::config(&command),
-        Command::Alerts(command) => gateway::alerts(&command),
-        Command::Key(command) => gateway::key(&command),
-        Command::InstallAliases(args) => aliases::install(&args),
-        Command::Reaper => Ok(gateway::reaper()),
-        Command::DemoServer(args) => gateway::demo_server(&args),
-        Command::Completions { shell } => {
+        CliCommand::Canon(command) => canon::run(command),
+        CliCommand::Watch(command) => watch::run(&command),
+        CliCommand::Guard(command) => guard::run(&command),
+        CliCommand::Audit(command) => audit::run(&command),
+        CliCommand::Store(command) => store::run(&command),
+        CliCommand::Probe(command) => probe::run(&command),
+        CliCommand::Demo(args) => gateway::demo(&args),
+        CliCommand::Serve(args) => gateway::serve(&args),
+        CliCommand::Wrap(args) => gateway::wrap(&args),
+        CliCommand::Explain(args) => gateway::explain(&args),
+        CliCommand::Import(args) => gateway::import(&args),
+        CliCommand::Config(command) => gateway::config(&command),
+        CliCommand::Alerts(command) => gateway::alerts(&command),
+        CliCommand::Key(command) => gateway::key(&command),
+        CliCommand::InstallAliases(args) => aliases::install(&args),
+        CliCommand::Reaper => Ok(gateway::run_reaper()),
+        CliCommand::DemoServer(args) => gateway::demo_server(&args),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolwarden", &mut script);
-            let mut out = crate::output::Output::open(None)?;
+            let mut out = crate::output::OutputFile::open(None)?;
             out.write(&String::from_utf8_lossy(&script))?;
             out.finish()?;
-            Ok(Verdict::Fine)
+            Ok(CommandOutcome::Pass)
         }
     }
 }

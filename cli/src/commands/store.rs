@@ -6,29 +6,29 @@ use std::path::Path;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use toolwarden_store::Store;
-use toolwarden_warden::guard::audit::{Verification, fault_meaning};
-use toolwarden_warden::{BackedUp, BackupError, BackupOptions, BackupStage, backup};
+use toolwarden_warden::guard::audit::{Verification, describe_fault};
+use toolwarden_warden::{BackupError, BackupOptions, BackupReport, BackupStage, backup};
 
 use super::audit::AuditCommandError;
-use super::gateway::settings;
-use super::watch::keep;
+use super::gateway::load_settings;
+use super::watch::store_path;
 use crate::args::{BackupArgs, PlainFormat, StoreCommand};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
 const SCHEMA: &str = "toolwarden/store/backup/v1";
 
-pub(super) fn run(command: &StoreCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: &StoreCommand) -> Result<CommandOutcome, CliError> {
     match command {
         StoreCommand::Backup(args) => run_backup(args),
     }
 }
 
-fn run_backup(args: &BackupArgs) -> Result<Verdict, CliError> {
+fn run_backup(args: &BackupArgs) -> Result<CommandOutcome, CliError> {
     let path = match &args.config {
-        Some(config) => settings(config)?.settings.store,
-        None => keep::store_path(args.store.as_ref())?,
+        Some(config) => load_settings(config)?.settings.store,
+        None => store_path::store_path(args.store.as_ref())?,
     };
     let store = Store::open_existing(&path)?;
     let store = store.ok_or_else(|| AuditCommandError::NoStore { path: path.clone() })?;
@@ -37,16 +37,18 @@ fn run_backup(args: &BackupArgs) -> Result<Verdict, CliError> {
         verify: !args.unverified,
     };
     let bar = progress_bar();
-    let done = backup(&store, &args.target, options, |stage| show(&bar, stage));
+    let done = backup(&store, &args.target, options, |stage| {
+        show_progress(&bar, stage)
+    });
     bar.finish_and_clear();
     let done = match done {
         Err(BackupError::Unverified { found }) => {
-            print(&refused(&found, args.format))?;
-            return Ok(Verdict::Finding);
+            print_text(&damage_text(&found, args.format))?;
+            return Ok(CommandOutcome::Finding);
         }
         done => done?,
     };
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text => text(&done, &path, &args.target),
         PlainFormat::Json => {
             let log = done.log;
@@ -63,12 +65,12 @@ fn run_backup(args: &BackupArgs) -> Result<Verdict, CliError> {
             format!("{document:#}\n")
         }
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
-fn text(done: &BackedUp, store: &Path, target: &Path) -> String {
-    let good = style::GOOD;
-    let shown = |path: &Path| visible(&path.display().to_string());
+fn text(done: &BackupReport, store: &Path, target: &Path) -> String {
+    let good = style::SUCCESS;
+    let shown = |path: &Path| escape_controls(&path.display().to_string());
     let mut out = format!(
         "{good}copied{good:#} {} to {}, {} bytes\n",
         shown(store),
@@ -87,7 +89,7 @@ fn text(done: &BackedUp, store: &Path, target: &Path) -> String {
 }
 
 /// What is wrong with the copy, and so with the store.
-fn refused(found: &Verification, format: PlainFormat) -> String {
+fn damage_text(found: &Verification, format: PlainFormat) -> String {
     if format == PlainFormat::Json {
         let document = json!({
             "schema": SCHEMA,
@@ -101,12 +103,12 @@ fn refused(found: &Verification, format: PlainFormat) -> String {
     let mut out = match &found.chain {
         Err(fault) => format!(
             "{error}refused{error:#}: {fault}\n  {}\n",
-            fault_meaning(fault)
+            describe_fault(fault)
         ),
         Ok(_) => format!("{error}refused{error:#}: the file is damaged\n"),
     };
     for line in &found.damage {
-        out.push_str(&format!("  {}\n", visible(line)));
+        out.push_str(&format!("  {}\n", escape_controls(line)));
     }
     out.push_str(&format!(
         "  {dim}help:{dim:#} no copy was kept; --unverified makes one as it is\n"
@@ -124,7 +126,7 @@ fn progress_bar() -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, stage: BackupStage) {
+fn show_progress(bar: &ProgressBar, stage: BackupStage) {
     match stage {
         BackupStage::Copying(progress) => {
             bar.set_length(progress.total);

@@ -7,13 +7,13 @@ use toolwarden_model::json::JsonErrorKind;
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::StoreError;
 use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::{ApproveError, BackupError, ConfigError, LockError, PinsError};
+use toolwarden_warden::{ApproveError, BackupError, LockError, PinsError, WatchConfigError};
 
 use super::CliError;
 use crate::commands::{GuardError, ProbeError};
 
 impl CliError {
-    /// What whoever sees the error can do.
+    /// What the user can do about the error.
     pub(super) fn help(&self) -> Option<&'static str> {
         match self {
             Self::Guard(GuardError::Policy(PolicyFileError::File(FileError::Document {
@@ -46,7 +46,7 @@ impl CliError {
                 }
             }),
             Self::Config { source, .. } => Some(match **source {
-                ConfigError::Unset { .. } => "set it, or write the value into the file",
+                WatchConfigError::Unset { .. } => "set it, or write the value into the file",
                 _ => "`toolwarden watch daemon --help` shows a configuration",
             }),
             Self::Live { source, .. } => match **source {
@@ -80,29 +80,36 @@ impl CliError {
             }
             Self::SeveralServers { .. } => Some("say which with --server and --scope"),
             Self::HashOnly { .. } => Some("run `toolwarden watch check` once, which adopts it"),
-            Self::Unnamed { .. } => Some(
+            Self::UnnamedTool { .. } => Some(
                 "write `{\"tool\": \"name\", …}` per entry, give --tool, or name the file after the tool",
             ),
-            Self::OldFile { .. } | Self::NothingToImport { .. } => {
+            Self::ToolwatchFile { .. } | Self::NothingToImport { .. } => {
                 Some("give the directory in which toolwatch keeps baselines.json and alerts.json")
             }
             Self::Approve(ApproveError::SeveralServers { .. }) => {
                 Some("say which with --server and --scope")
             }
-            Self::DoubledTool { .. } => Some(
+            Self::DuplicateTool { .. } => Some(
                 "calls of that name reach either of them: have the server mended before it is pinned",
             ),
             Self::HeaderForMany => Some(
                 "what one server may read is not for others: write them into a file for --config",
             ),
             Self::AliasTaken { .. } => Some("--force replaces it"),
+            Self::DoubledKey { .. } => Some(
+                "one reader takes the first value, another the last: have the definition keep one of them",
+            ),
+            Self::Contradiction { .. } => Some("give one of them"),
+            Self::AllowsNoClass { .. } => Some(
+                "name the classes to allow, such as `--allow text`; `--fail-on none` fails on no drift at all",
+            ),
             Self::NoFixtures => Some("give --responses or --calls too"),
-            Self::NobodyToCall => Some("give --mcp-command, --mcp-url or --config too"),
-            Self::Approve(ApproveError::NotWaiting { .. }) => {
+            Self::NoLiveServer => Some("give --mcp-command, --mcp-url or --config too"),
+            Self::Approve(ApproveError::NotPending { .. }) => {
                 Some("`toolwarden watch approve` shows what waits")
             }
             Self::NoHome => Some("name the store with --store"),
-            Self::StrangeResults { .. } => {
+            Self::UnknownResultTool { .. } => {
                 Some("a check of nothing must not pass: name the tool as it is listed")
             }
             Self::Result { .. } => Some("results are JSON, or one JSON value per line"),
@@ -130,7 +137,7 @@ impl CliError {
             Self::NoTools { .. } => Some("a check of nothing must not pass: give it definitions"),
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
             Self::Call { .. } => Some("write one call per line, with the name of its tool"),
-            Self::TwiceStdin => Some("give a file for one of them"),
+            Self::DuplicateStdin => Some("give a file for one of them"),
             Self::Read { .. }
             | Self::BadGlob { .. }
             | Self::Pins(_)
@@ -138,8 +145,8 @@ impl CliError {
             | Self::Import(_)
             | Self::Endpoint(_)
             | Self::Header
-            | Self::Unasked { .. }
-            | Self::Kept { .. }
+            | Self::ServerNotAsked { .. }
+            | Self::StoredDefinition { .. }
             | Self::Shape { .. }
             | Self::Runtime(_)
             | Self::Interrupted { .. } => None,
@@ -147,7 +154,7 @@ impl CliError {
     }
 }
 
-/// What helps where a text is no document.
+/// What helps if a text is not a document.
 const fn document_help(kind: &DocumentErrorKind) -> Option<&'static str> {
     match kind {
         DocumentErrorKind::Syntax { .. } | DocumentErrorKind::UnknownTag { .. } => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use toolwarden_drift::InvalidCall;
 use toolwarden_drift::shape::InvalidShape;
-use toolwarden_drift::toolwatch::InvalidFile;
+use toolwarden_drift::toolwatch::InvalidToolwatchFile;
 use toolwarden_mcp::{InvalidEndpoint, McpError, Secrets};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonError, JsonErrorKind, Position};
@@ -14,11 +14,12 @@ use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_warden::guard::PolicyFileError;
 use toolwarden_warden::{
-    ApproveError, BackupError, ConfigError, ImportError, LockError, PinsError, UnreadableDefinition,
+    ApproveError, BackupError, ImportError, LockError, PinsError, UnreadableDefinition,
+    WatchConfigError,
 };
 
 use crate::commands::{
-    AuditCommandError, BrokenRewrite, GatewayCommandError, GuardError, ProbeError, Source,
+    AuditCommandError, BrokenRewrite, GatewayCommandError, GuardError, ProbeError, WatchSource,
 };
 use crate::style;
 
@@ -53,6 +54,16 @@ pub(crate) enum CliError {
     },
     #[error("no tool is called `{name}`{suggestion}")]
     NoSuchTool { name: String, suggestion: String },
+    #[error("{}: key `{pointer}` is written twice{}", place.display(), at(position.as_ref()))]
+    DoubledKey {
+        place: PathBuf,
+        pointer: toolwarden_model::json::Pointer,
+        position: Option<Position>,
+    },
+    #[error("`{one}` and `{other}` contradict each other")]
+    Contradiction { one: String, other: String },
+    #[error("`{word}` is not a class that --allow can take")]
+    AllowsNoClass { word: String },
     #[error("no tool definition found in {places}")]
     NoTools { places: String },
     #[error("{}:{line}: not a recorded call: {source}", place.display())]
@@ -68,7 +79,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Probe(#[from] ProbeError),
     #[error("standard input can be read only once")]
-    TwiceStdin,
+    DuplicateStdin,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{}: {source}", path.display())]
@@ -80,35 +91,35 @@ pub(crate) enum CliError {
     #[error("{}: {source}", path.display())]
     Config {
         path: PathBuf,
-        source: Box<ConfigError>,
+        source: Box<WatchConfigError>,
     },
     #[error("{0}")]
     Endpoint(#[from] InvalidEndpoint),
     #[error(
         "server `{server}` could not be asked: {}",
-        secrets.hidden(with_causes(source))
+        secrets.mask(with_causes(source))
     )]
     Live {
         server: String,
         source: Box<McpError>,
-        /// What a server may have sent back and nobody else may read.
+        /// Secrets that the server may have echoed; they must not be printed.
         secrets: Secrets,
     },
     #[error("server `{server}` has two tools called `{name}`")]
-    DoubledTool { name: String, server: String },
-    #[error("--calls are made of a live server")]
-    NobodyToCall,
+    DuplicateTool { name: String, server: String },
+    #[error("--calls requires a live server")]
+    NoLiveServer,
     #[error("{} is not a link to this program", path.display())]
     AliasTaken { path: PathBuf },
     #[error("--fixtures needs results to compare")]
     NoFixtures,
     #[error("server `{server}` was not asked")]
-    Unasked { server: String },
+    ServerNotAsked { server: String },
     #[error("a header is for one --mcp-url")]
     HeaderForMany,
     #[error("a header is written as `Name: value`")]
     Header,
-    #[error("no tools to look at")]
+    #[error("no tools to check")]
     NoSource,
     #[error("--schema is the definition of one tool")]
     OneTool,
@@ -143,17 +154,17 @@ pub(crate) enum CliError {
     },
     #[error("only a hash is known of the definition of `{tool}`")]
     HashOnly { tool: String },
-    #[error("what is kept of `{tool}` cannot be read: {source}")]
-    Kept {
+    #[error("the stored data of `{tool}` cannot be read: {source}")]
+    StoredDefinition {
         tool: String,
         source: UnreadableDefinition,
     },
-    #[error("a kept shape cannot be read: {source}")]
+    #[error("a stored shape cannot be read: {source}")]
     Shape { source: InvalidShape },
     #[error("{}: entry {index} names no tool", place.display())]
-    Unnamed { place: PathBuf, index: usize },
-    #[error("{}: none of its results is of a tool that was looked at; the first is of `{name}`{suggestion}", place.display())]
-    StrangeResults {
+    UnnamedTool { place: PathBuf, index: usize },
+    #[error("{}: none of its results is of a tool that was checked; the first is of `{name}`{suggestion}", place.display())]
+    UnknownResultTool {
         place: PathBuf,
         name: String,
         suggestion: String,
@@ -164,7 +175,10 @@ pub(crate) enum CliError {
         source: serde_json::Error,
     },
     #[error("{}: not a file of toolwatch: {source}", place.display())]
-    OldFile { place: PathBuf, source: InvalidFile },
+    ToolwatchFile {
+        place: PathBuf,
+        source: InvalidToolwatchFile,
+    },
     #[error("{} holds neither baselines.json nor alerts.json", folder.display())]
     NothingToImport { folder: PathBuf },
     #[error(transparent)]
@@ -173,9 +187,9 @@ pub(crate) enum CliError {
     Import(ImportError),
     #[error(transparent)]
     Audit(#[from] AuditCommandError),
-    #[error("there is no home directory to keep a store in")]
+    #[error("there is no home directory for the store")]
     NoHome,
-    #[error("the process cannot wait for others")]
+    #[error("the async runtime failed")]
     Runtime(#[source] io::Error),
     #[error("interrupted")]
     Interrupted { code: u8 },
@@ -194,7 +208,7 @@ impl CliError {
             | Self::Rewrite { .. }
             | Self::NoSuchTool { .. }
             | Self::Call { .. }
-            | Self::TwiceStdin
+            | Self::DuplicateStdin
             | Self::Lock { .. }
             | Self::Config { .. }
             | Self::Endpoint(_)
@@ -204,8 +218,8 @@ impl CliError {
             | Self::OneTool
             | Self::SameServer { .. }
             | Self::SameTool { .. }
-            | Self::DoubledTool { .. }
-            | Self::NobodyToCall
+            | Self::DuplicateTool { .. }
+            | Self::NoLiveServer
             | Self::NoFixtures
             | Self::AliasTaken { .. }
             | Self::NotPinned { .. }
@@ -213,16 +227,19 @@ impl CliError {
             | Self::NothingPinned { .. }
             | Self::NoSuchServer { .. }
             | Self::NoSuchVersion { .. }
+            | Self::DoubledKey { .. }
+            | Self::Contradiction { .. }
+            | Self::AllowsNoClass { .. }
             | Self::SeveralServers { .. }
             | Self::HashOnly { .. }
-            | Self::Unnamed { .. }
+            | Self::UnnamedTool { .. }
             | Self::Result { .. }
-            | Self::StrangeResults { .. }
-            | Self::OldFile { .. }
+            | Self::UnknownResultTool { .. }
+            | Self::ToolwatchFile { .. }
             | Self::NothingToImport { .. }
             | Self::Import(ImportError::Time { .. })
             | Self::Approve(
-                ApproveError::NotWaiting { .. } | ApproveError::SeveralServers { .. },
+                ApproveError::NotPending { .. } | ApproveError::SeveralServers { .. },
             )
             | Self::Backup(
                 BackupError::Exists { .. }
@@ -241,8 +258,8 @@ impl CliError {
             | Self::Import(_)
             | Self::Backup(_)
             | Self::Live { .. }
-            | Self::Unasked { .. }
-            | Self::Kept { .. }
+            | Self::ServerNotAsked { .. }
+            | Self::StoredDefinition { .. }
             | Self::Shape { .. }
             | Self::Runtime(_) => 3,
             Self::Gateway(error) => error.exit_code(),
@@ -256,11 +273,11 @@ impl CliError {
     /// Prints the error with its place, its cause and a remedy.
     pub(crate) fn print(&self) {
         use anstream::eprintln;
-        let (error, place, dim) = (style::ERROR, style::PLACE, style::DIM);
+        let (error, place, dim) = (style::ERROR, style::LOCATION, style::DIM);
         // What a server printed before it died has lines of its own.
         let message = self.to_string();
-        let message = toolwarden_mcp::masked(&message);
-        let lines: Vec<String> = message.lines().map(style::visible).collect();
+        let message = toolwarden_mcp::mask_secrets(&message);
+        let lines: Vec<String> = message.lines().map(style::escape_controls).collect();
         eprintln!("{error}error{error:#}: {}", lines.join("\n    "));
         if let Self::Json {
             place: file,
@@ -275,10 +292,10 @@ impl CliError {
                 position.column
             );
         }
-        if let Some(cause) = std::error::Error::source(self).filter(|_| !self.tells_its_cause()) {
+        if let Some(cause) = std::error::Error::source(self).filter(|_| !self.includes_cause()) {
             eprintln!(
                 "  {dim}cause:{dim:#} {}",
-                style::visible(&toolwarden_mcp::masked(&cause.to_string()))
+                style::escape_controls(&toolwarden_mcp::mask_secrets(&cause.to_string()))
             );
         }
         if let Some(help) = self.help() {
@@ -287,28 +304,28 @@ impl CliError {
     }
 
     /// Whether the cause is part of the message already.
-    const fn tells_its_cause(&self) -> bool {
+    const fn includes_cause(&self) -> bool {
         match self {
-            Self::Gateway(error) => error.tells_its_cause(),
+            Self::Gateway(error) => error.includes_cause(),
             Self::Guard(GuardError::Policy(PolicyFileError::File(error)))
-            | Self::Probe(ProbeError::File(ProbeFileError::File(error))) => error.tells_its_cause(),
+            | Self::Probe(ProbeError::File(ProbeFileError::File(error))) => error.includes_cause(),
             Self::Canonical { .. }
             | Self::Rewrite { .. }
             | Self::Call { .. }
             | Self::Config { .. }
             | Self::Endpoint(_)
             | Self::Live { .. }
-            | Self::Kept { .. }
+            | Self::StoredDefinition { .. }
             | Self::Shape { .. }
             | Self::Result { .. }
-            | Self::OldFile { .. }
+            | Self::ToolwatchFile { .. }
             | Self::Lock { .. }
             | Self::Probe(ProbeError::Capture(_)) => true,
             _ => false,
         }
     }
 
-    pub(crate) fn live(source: &Source, error: McpError) -> Self {
+    pub(crate) fn live_server(source: &WatchSource, error: McpError) -> Self {
         if let McpError::Endpoint(error) = error {
             return Self::Endpoint(error);
         }
@@ -360,6 +377,13 @@ fn unpinned(lock: Option<&Path>) -> String {
         Some(path) => format!("not in {}", path.display()),
         None => "not pinned".to_owned(),
     }
+}
+
+/// A position for a person.
+fn at(position: Option<&Position>) -> String {
+    position.map_or_else(String::new, |position| {
+        format!(" at line {}, column {}", position.line, position.column)
+    })
 }
 
 /// An error with everything behind it in one line.

@@ -1,11 +1,11 @@
-use super::{FindingOrigin, Level, Report};
+use super::{FindingLevel, FindingOrigin, FindingReport};
 
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &FindingReport) -> String {
     let mut text = String::new();
     for finding in &report.findings {
         let command = match finding.level {
-            Level::Note => "notice",
-            level => level.word(),
+            FindingLevel::Note => "notice",
+            level => level.as_str(),
         };
         // Without a file an annotation belongs to the run.
         let place = match finding.detail.origin {
@@ -31,7 +31,7 @@ pub(super) fn render(report: &Report) -> String {
 
 /// Text that cannot end a command or start another, nor act on a terminal that shows the log.
 fn data(text: &str) -> String {
-    let lines = text.split('\n').map(crate::style::visible);
+    let lines = text.split('\n').map(crate::style::escape_controls);
     let lines: Vec<String> = lines.map(|line| line.replace('%', "%25")).collect();
     lines.join("%0A")
 }

@@ -1,7 +1,7 @@
-use super::Report;
-use crate::style::visible;
+use super::FindingReport;
+use crate::style::escape_controls;
 
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &FindingReport) -> String {
     let mut text = String::from("| check | rejected | tools | checked |\n|---|---|---|---|\n");
     for check in &report.checks {
         let since = check.basis.as_ref().map_or("", |basis| &basis.verified_on);
@@ -17,13 +17,13 @@ pub(super) fn render(report: &Report) -> String {
     for finding in &report.findings {
         text.push_str(&format!(
             "| {} | {} | {} {} | {} | {} (at {}) | {} |\n",
-            cell(&finding.place()),
-            finding.level.word(),
+            escape_cell(&finding.place()),
+            finding.level.as_str(),
             finding.check,
             finding.rule,
-            cell(&finding.tool),
-            cell(&finding.message),
-            cell(&finding.pointer),
+            escape_cell(&finding.tool),
+            escape_cell(&finding.message),
+            escape_cell(&finding.pointer),
             if finding.fixable { "yes" } else { "no" },
         ));
     }
@@ -31,9 +31,9 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 /// Text that stays in its cell and is not taken for markup.
-pub(crate) fn cell(text: &str) -> String {
+pub(crate) fn escape_cell(text: &str) -> String {
     let mut cell = String::with_capacity(text.len());
-    for c in visible(text).chars() {
+    for c in escape_controls(text).chars() {
         if matches!(
             c,
             '|' | '\\' | '<' | '>' | '[' | ']' | '*' | '_' | '`' | '#' | '&'

@@ -17,24 +17,43 @@ pub(crate) const NOT_MEASURED: &str = "not-measured";
 
 /// What a check has found.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct FindingReport {
     /// The versioned name of the JSON form.
     pub(crate) schema: &'static str,
-    /// What each check was held to, and since when that is known.
-    pub(crate) checks: Vec<Check>,
-    /// Every tool that was looked at.
-    pub(crate) subjects: Vec<String>,
-    pub(crate) findings: Vec<Finding>,
+    /// The checks, with the basis of each and its date.
+    pub(crate) checks: Vec<ReportCheck>,
+    /// Every tool that was checked.
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) findings: Vec<ReportFinding>,
+}
+
+/// A tool that was checked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    /// The server it belongs to, where a report is about several.
+    #[serde(skip)]
+    pub(crate) group: Option<String>,
+}
+
+impl Subject {
+    /// A subject that belongs to no group.
+    pub(crate) fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            group: None,
+        }
+    }
 }
 
 /// One thing tools were checked for.
 #[derive(Debug, Serialize)]
-pub(crate) struct Check {
+pub(crate) struct ReportCheck {
     pub(crate) name: String,
-    /// Since when what it is held to is known, and from where; nothing for a check that rests on
-    /// nobody's word.
+    /// The date and source of what it compares with; none for a check that needs no source.
     #[serde(flatten)]
-    pub(crate) basis: Option<Basis>,
+    pub(crate) basis: Option<CheckBasis>,
     /// How many tools it rejects.
     pub(crate) rejected: usize,
     /// The word for that, for a person.
@@ -44,22 +63,22 @@ pub(crate) struct Check {
     pub(crate) tools: usize,
     /// The levels that make the command fail.
     #[serde(skip)]
-    pub(crate) failing: &'static [Level],
+    pub(crate) failing: &'static [FindingLevel],
 }
 
 /// Where the knowledge behind a check comes from.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Basis {
+pub(crate) struct CheckBasis {
     pub(crate) verified_on: String,
     pub(crate) source: String,
 }
 
 /// One finding and its place.
 #[derive(Debug, Serialize)]
-pub(crate) struct Finding {
+pub(crate) struct ReportFinding {
     pub(crate) check: String,
     pub(crate) rule: &'static str,
-    pub(crate) level: Level,
+    pub(crate) level: FindingLevel,
     pub(crate) tool: String,
     pub(crate) message: String,
     pub(crate) file: String,
@@ -68,20 +87,22 @@ pub(crate) struct Finding {
     pub(crate) pointer: String,
     pub(crate) fixable: bool,
     #[serde(skip)]
-    pub(crate) detail: Detail,
+    pub(crate) detail: FindingDetail,
 }
 
 /// What only some formats say of a finding.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Detail {
+pub(crate) struct FindingDetail {
     pub(crate) origin: FindingOrigin,
     /// What the rule is about.
-    pub(crate) about: Option<About>,
+    pub(crate) rule_info: Option<RuleInfo>,
     /// What stays the same when the finding is made again, though lines have moved.
     pub(crate) fingerprint: Option<String>,
+    /// The server of the tool, where a report is about several.
+    pub(crate) group: Option<String>,
 }
 
-/// What the `file` of a finding is.
+/// What the `write_file` of a finding is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FindingOrigin {
     /// A file, with a line that can be shown.
@@ -93,7 +114,7 @@ pub(crate) enum FindingOrigin {
 
 /// What a rule means and what to do about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct About {
+pub(crate) struct RuleInfo {
     /// The rule's name in SARIF, after the name of the check.
     pub(crate) id: &'static str,
     /// What it finds, in one sentence.
@@ -102,7 +123,7 @@ pub(crate) struct About {
     pub(crate) help: &'static str,
 }
 
-impl Finding {
+impl ReportFinding {
     /// The place for a person.
     fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.line, self.column)
@@ -112,7 +133,7 @@ impl Finding {
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
+pub(crate) enum FindingLevel {
     Error,
     Warning,
     /// Nothing to do; said for completeness.
@@ -124,8 +145,8 @@ pub(crate) fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p str>) -> Strin
     Fingerprint::tagged("toolwarden/finding/v1", parts).to_string()
 }
 
-impl Level {
-    const fn word(self) -> &'static str {
+impl FindingLevel {
+    const fn as_str(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",
@@ -134,7 +155,7 @@ impl Level {
     }
 }
 
-impl Report {
+impl FindingReport {
     pub(crate) fn render(&self, format: ReportFormat) -> String {
         match format {
             ReportFormat::Text => text::render(self),

@@ -2,15 +2,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{About, Finding, FindingOrigin, Level, Report, fingerprint};
-use crate::ci_escape::in_json;
+use super::{FindingLevel, FindingOrigin, FindingReport, ReportFinding, RuleInfo, fingerprint};
+use crate::ci_escape::escape_json;
 
-pub(super) fn render(report: &Report) -> String {
-    let mut rules: BTreeMap<String, (Option<About>, Level)> = BTreeMap::new();
+pub(super) fn render(report: &FindingReport) -> String {
+    let mut rules: BTreeMap<String, (Option<RuleInfo>, FindingLevel)> = BTreeMap::new();
     for finding in &report.findings {
         let known = rules.entry(rule_id(finding));
-        let known = known.or_insert((finding.detail.about, finding.level));
-        known.1 = graver(known.1, finding.level);
+        let known = known.or_insert((finding.detail.rule_info, finding.level));
+        known.1 = max_level(known.1, finding.level);
     }
     let ids: Vec<&String> = rules.keys().collect();
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -28,13 +28,13 @@ pub(super) fn render(report: &Report) -> String {
                     &finding.pointer,
                 ])
             });
-            // Two findings of one rule about one thing are told apart by their order.
+            // Two findings of one rule about one thing are distinguished by their order.
             let nth = seen.entry(digest.clone()).or_default();
             *nth += 1;
             json!({
                 "ruleId": id,
                 "ruleIndex": ids.binary_search(&&id).unwrap_or_default(),
-                "level": finding.level.word(),
+                "level": finding.level.as_str(),
                 "message": { "text": format!("{}: {}", finding.tool, finding.message) },
                 "locations": [location(finding)],
                 "partialFingerprints": { "toolwarden/v1": format!("{digest}:{nth}") },
@@ -54,16 +54,19 @@ pub(super) fn render(report: &Report) -> String {
             "results": results,
         }],
     });
-    in_json(serde_json::to_string_pretty(&sarif).unwrap_or_default()) + "\n"
+    escape_json(serde_json::to_string_pretty(&sarif).unwrap_or_default()) + "\n"
 }
 
-fn rule_id(finding: &Finding) -> String {
-    let id = finding.detail.about.map_or(finding.rule, |about| about.id);
+fn rule_id(finding: &ReportFinding) -> String {
+    let id = finding
+        .detail
+        .rule_info
+        .map_or(finding.rule, |about| about.id);
     format!("{}/{id}", finding.check)
 }
 
 /// The rule as a reader of its first finding needs it.
-fn rule(id: &str, about: Option<About>, level: Level) -> Value {
+fn rule(id: &str, about: Option<RuleInfo>, level: FindingLevel) -> Value {
     let (finds, help) = about.map_or(
         (
             "Something that the check does not accept.",
@@ -76,20 +79,20 @@ fn rule(id: &str, about: Option<About>, level: Level) -> Value {
         "shortDescription": { "text": finds },
         "fullDescription": { "text": format!("{finds} {help}") },
         "help": { "text": help, "markdown": help },
-        "defaultConfiguration": { "level": level.word() },
+        "defaultConfiguration": { "level": level.as_str() },
     })
 }
 
 /// The gravest finding of a rule is its level.
-const fn graver(one: Level, other: Level) -> Level {
+const fn max_level(one: FindingLevel, other: FindingLevel) -> FindingLevel {
     match (one, other) {
-        (Level::Error, _) | (_, Level::Error) => Level::Error,
-        (Level::Warning, _) | (_, Level::Warning) => Level::Warning,
-        (Level::Note, Level::Note) => Level::Note,
+        (FindingLevel::Error, _) | (_, FindingLevel::Error) => FindingLevel::Error,
+        (FindingLevel::Warning, _) | (_, FindingLevel::Warning) => FindingLevel::Warning,
+        (FindingLevel::Note, FindingLevel::Note) => FindingLevel::Note,
     }
 }
 
-fn location(finding: &Finding) -> Value {
+fn location(finding: &ReportFinding) -> Value {
     let logical = json!([{ "name": finding.tool, "fullyQualifiedName": finding.pointer }]);
     match finding.detail.origin {
         FindingOrigin::File => json!({

@@ -1,22 +1,22 @@
-use super::{Level, Report};
-use crate::style::{self, visible};
+use super::{FindingLevel, FindingReport};
+use crate::style::{self, escape_controls};
 
-pub(super) fn render(report: &Report) -> String {
-    let (place, dim) = (style::PLACE, style::DIM);
+pub(super) fn render(report: &FindingReport) -> String {
+    let (place, dim) = (style::LOCATION, style::DIM);
     let mut text = String::new();
     for finding in &report.findings {
-        let level = if finding.level == Level::Error {
+        let level = if finding.level == FindingLevel::Error {
             style::ERROR
         } else {
             style::WARNING
         };
         text.push_str(&format!(
             "{place}{}{place:#}: {level}{}[{}]{level:#} {}: {} {dim}({}){dim:#}\n",
-            visible(&finding.place()),
-            finding.level.word(),
+            escape_controls(&finding.place()),
+            finding.level.as_str(),
             finding.rule,
-            visible(&finding.tool),
-            visible(&finding.message),
+            escape_controls(&finding.tool),
+            escape_controls(&finding.message),
             finding.check,
         ));
         let fix = if finding.fixable {
@@ -26,7 +26,7 @@ pub(super) fn render(report: &Report) -> String {
         };
         text.push_str(&format!(
             "  {dim}at {}{fix}{dim:#}\n",
-            visible(&finding.pointer)
+            escape_controls(&finding.pointer)
         ));
     }
     if !report.findings.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn render(report: &Report) -> String {
     }
     for check in &report.checks {
         let style = if check.rejected == 0 {
-            style::GOOD
+            style::SUCCESS
         } else {
             style::ERROR
         };

@@ -25,21 +25,21 @@ impl Random {
 }
 
 /// One process: what it was asked, and whether it will be killed.
-struct Running {
+struct RunningProcess {
     tool: String,
-    kind: Kind,
+    kind: ProcessKind,
     child: Child,
     killed_after: Option<Duration>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProcessKind {
     Baseline,
     Check,
     Lock,
 }
 
-fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) -> Running {
+fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) -> RunningProcess {
     let tool = format!("tool-{round}-{number}");
     let file = format!("{tool}.json");
     let description = "x".repeat(usize::try_from(random.below(4000)).unwrap());
@@ -50,16 +50,16 @@ fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) ->
         ),
     );
     let kind = match number % 5 {
-        0 => Kind::Lock,
-        1 | 2 => Kind::Check,
-        _ => Kind::Baseline,
+        0 => ProcessKind::Lock,
+        1 | 2 => ProcessKind::Check,
+        _ => ProcessKind::Baseline,
     };
     let mut command = sandbox.command();
     command.args(match kind {
-        Kind::Baseline => vec!["watch", "baseline", "--open", &file],
+        ProcessKind::Baseline => vec!["watch", "baseline", "--open", &file],
         // The first check of a server pins what it has.
-        Kind::Check => vec!["watch", "check", "--server", &tool, &file],
-        Kind::Lock => vec!["watch", "lock", &file, "--server", "s", "--tool", &tool],
+        ProcessKind::Check => vec!["watch", "check", "--server", &tool, &file],
+        ProcessKind::Lock => vec!["watch", "lock", &file, "--server", "s", "--tool", &tool],
     });
     let child = command
         .stdout(Stdio::null())
@@ -67,7 +67,7 @@ fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) ->
         .spawn()
         .unwrap();
     let killed = number % 5 < 4 && (number * 2) % 5 < 2;
-    Running {
+    RunningProcess {
         tool,
         kind,
         child,
@@ -79,10 +79,10 @@ fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) ->
 fn nothing_acknowledged_is_lost_and_nothing_is_torn() {
     let sandbox = Sandbox::new();
     let mut random = Random(20_261_116);
-    let mut acknowledged: BTreeMap<String, Kind> = BTreeMap::new();
+    let mut acknowledged: BTreeMap<String, ProcessKind> = BTreeMap::new();
     let mut kills = 0;
     for round in 0..ROUNDS {
-        let mut running: Vec<Running> = (0..PROCESSES)
+        let mut running: Vec<RunningProcess> = (0..PROCESSES)
             .map(|number| start(&sandbox, round, number, &mut random))
             .collect();
         let killers: Vec<_> = running
@@ -131,15 +131,15 @@ fn nothing_acknowledged_is_lost_and_nothing_is_torn() {
             .collect();
         for (tool, kind) in &acknowledged {
             let kept = match kind {
-                Kind::Lock => locked.contains(&tool),
-                Kind::Baseline | Kind::Check => kept.contains(&tool.as_str()),
+                ProcessKind::Lock => locked.contains(&tool),
+                ProcessKind::Baseline | ProcessKind::Check => kept.contains(&tool.as_str()),
             };
             assert!(kept, "round {round}: {tool} is missing");
         }
     }
     let pinned = acknowledged
         .values()
-        .filter(|it| **it != Kind::Lock)
+        .filter(|it| **it != ProcessKind::Lock)
         .count();
     assert!(
         kills > ROUNDS && pinned > ROUNDS * 10,

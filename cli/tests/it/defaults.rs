@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::{Said, Sandbox};
+use super::sandbox::{CommandOutput, Sandbox};
 
 const V1: &str = r#"[
   {"name": "read", "description": "Read a file", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}},
@@ -21,11 +21,11 @@ fn sandbox() -> Sandbox {
     sandbox
 }
 
-fn parsed(said: &Said) -> Value {
+fn parsed(said: &CommandOutput) -> Value {
     serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("not JSON: {said:?}"))
 }
 
-fn classes(said: &Said) -> Vec<(String, String)> {
+fn classes(said: &CommandOutput) -> Vec<(String, String)> {
     let document = parsed(said);
     let tools = document["servers"][0]["tools"].as_array().unwrap().clone();
     let word = |it: &Value, key: &str| it[key].as_str().unwrap().to_owned();
@@ -34,7 +34,7 @@ fn classes(said: &Said) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_list_from_files_is_held_to_as_a_whole() {
+fn list_from_files_is_pinned_as_a_whole() {
     let sandbox = sandbox();
     let said = sandbox.watch_to(0, &["baseline", "v1.json"]);
     assert!(said.out.contains("`local`, sealed"), "{}", said.out);
@@ -63,7 +63,7 @@ fn a_list_from_files_is_held_to_as_a_whole() {
 }
 
 #[test]
-fn every_format_tells_what_came_and_went() {
+fn every_format_reports_added_and_removed_tools() {
     let sandbox = sandbox();
     sandbox.watch_to(0, &["baseline", "v1.json"]);
     for format in ["text", "json", "junit", "sarif", "github", "markdown"] {
@@ -247,7 +247,7 @@ fn text_fails_until_it_is_approved_and_a_server_is_approved_at_once() {
 }
 
 #[test]
-fn without_pins_only_text_that_deserves_a_look_fails() {
+fn without_pins_only_suspicious_text_fails() {
     let sandbox = sandbox();
     sandbox.write("reworded.json", &V1.replace("Read a file", "Read one file"));
     let said = sandbox.watch_to(0, &["diff", "v1.json", "reworded.json"]);
@@ -349,7 +349,7 @@ const MUTATIONS: &[(&str, &str, i32)] = &[
 
 #[test]
 fn every_mutation_that_matters_fails_by_default() {
-    let Some(vectors) = toolwarden_testkit::vectors("mutations.json") else {
+    let Some(vectors) = toolwarden_testkit::read_vectors("mutations.json") else {
         return;
     };
     let sandbox = Sandbox::new();
@@ -386,7 +386,7 @@ fn a_lock_file_is_known_by_what_it_holds() {
 }
 
 #[test]
-fn what_is_lost_of_the_only_tool_of_a_list_is_told() {
+fn loss_of_the_only_tool_is_reported() {
     let sandbox = sandbox();
     let schema = r#"{"type": "object", "properties": {"n": {"type": "integer", "enum": [1, 2]}}}"#;
     let tool = format!(r#"{{"name": "one", "description": "d", "inputSchema": {schema}}}"#);
@@ -395,7 +395,7 @@ fn what_is_lost_of_the_only_tool_of_a_list_is_told() {
     for file in ["alone.json", "list.json"] {
         let mut command = sandbox.command();
         let output = command.args(["canon", "emit", "--target", "gemini", file]);
-        let said = crate::sandbox::said(output.output().unwrap());
+        let said = crate::sandbox::command_output(output.output().unwrap());
         assert!(said.err.contains("lost"), "{file}: {}", said.err);
     }
 }

@@ -3,31 +3,33 @@
 use std::path::Path;
 
 use snapbox::cmd::{Command, cargo_bin};
-use toolwarden_canon::{DialectTable, Level, lint_by};
-use toolwarden_model::reply::Wire;
+use toolwarden_canon::{DialectLevel, DialectTable, lint_with_facts};
+use toolwarden_model::reply::WireApi;
 use toolwarden_model::{Format, Tool};
-use toolwarden_probe::{DialectReport, Family, FamilyOutcome, FamilyReport, families};
+use toolwarden_probe::{
+    DialectReport, KeywordFamily, KeywordFamilyOutcome, KeywordFamilyReport, families,
+};
 
 /// A table in which one family has an outcome of its own.
-fn document(odd: &str, outcome: FamilyOutcome) -> String {
-    let report = |family: &Family| FamilyReport {
+fn document(odd: &str, outcome: KeywordFamilyOutcome) -> String {
+    let report = |family: &KeywordFamily| KeywordFamilyReport {
         id: family.id.to_owned(),
         what: family.what.to_owned(),
         outcome: if family.id == odd {
             outcome
         } else {
-            FamilyOutcome::Accepted
+            KeywordFamilyOutcome::Accepted
         },
         called: true,
         status: Some(200),
         message: None,
         schema: family.schema.clone(),
     };
-    let families: Vec<FamilyReport> = families().iter().map(report).collect();
+    let families: Vec<KeywordFamilyReport> = families().iter().map(report).collect();
     let report = DialectReport {
         provider: "kimi".to_owned(),
         model_id: "k2".to_owned(),
-        wire: Wire::OpenaiChat,
+        wire: WireApi::OpenaiChat,
         at: Some("2026-11-14T12:00:00.000Z".to_owned()),
         tool_choice: "required".to_owned(),
         plain: families[0].clone(),
@@ -37,15 +39,15 @@ fn document(odd: &str, outcome: FamilyOutcome) -> String {
 }
 
 /// The tool that a family sends.
-fn tool(family: &Family) -> Tool {
+fn tool(family: &KeywordFamily) -> Tool {
     let mut tool = Tool::new(Format::OpenaiChat);
     family.name.clone_into(&mut tool.name);
     tool.inputs = family.schema.as_object().unwrap().clone();
     tool
 }
 
-fn levels(table: &DialectTable, family: &Family) -> Vec<Level> {
-    let findings = lint_by(&tool(family), &table.facts);
+fn levels(table: &DialectTable, family: &KeywordFamily) -> Vec<DialectLevel> {
+    let findings = lint_with_facts(&tool(family), &table.facts);
     findings.into_iter().map(|it| it.level).collect()
 }
 
@@ -58,12 +60,12 @@ fn canon_knows_the_families_that_probe_asks_about() {
 
 #[test]
 fn what_a_provider_does_with_a_schema_is_found_in_that_schema() {
-    let takes_all = DialectTable::read(&document("", FamilyOutcome::Accepted)).unwrap();
+    let takes_all = DialectTable::read(&document("", KeywordFamilyOutcome::Accepted)).unwrap();
     for family in families() {
         assert_eq!(levels(&takes_all, &family), [], "{}", family.id);
         for (outcome, level) in [
-            (FamilyOutcome::Rejected, Level::Rejected),
-            (FamilyOutcome::Ignored, Level::Ignored),
+            (KeywordFamilyOutcome::Rejected, DialectLevel::Rejected),
+            (KeywordFamilyOutcome::Ignored, DialectLevel::Ignored),
         ] {
             let table = DialectTable::read(&document(family.id, outcome)).unwrap();
             let found = levels(&table, &family);
@@ -91,9 +93,15 @@ fn lint_reads_a_table_from_a_file() {
         "tool.json",
         r#"{"name":"pick","description":"Pick one","inputSchema":{"type":"object","properties":{"it":{"oneOf":[{"type":"string"},{"type":"integer"}]}}}}"#,
     );
-    put("kimi.json", &document("oneOf", FamilyOutcome::Rejected));
-    put("table", &document("oneOf", FamilyOutcome::Ignored));
-    put("gaps.json", &document("oneOf", FamilyOutcome::NotMeasured));
+    put(
+        "kimi.json",
+        &document("oneOf", KeywordFamilyOutcome::Rejected),
+    );
+    put("table", &document("oneOf", KeywordFamilyOutcome::Ignored));
+    put(
+        "gaps.json",
+        &document("oneOf", KeywordFamilyOutcome::NotMeasured),
+    );
     // A known word wins over a file of that name.
     put("bedrock", "no table");
 
@@ -118,7 +126,7 @@ kimi/k2: 1 of 1 tool rejected (checked 2026-11-14)
         .assert()
         .code(0)
         .stdout_eq(
-            "tool.json:1:92: warning[keyword] pick: `oneOf` is taken and not honoured (kimi/k2)
+            "tool.json:1:92: warning[keyword] pick: `oneOf` is accepted but not honoured (kimi/k2)
   at /inputSchema/properties/it/oneOf
 
 json-schema: 0 of 1 tool invalid

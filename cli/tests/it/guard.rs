@@ -15,9 +15,9 @@ tools:
   secret: {required_permissions: [top]}
 ";
 
-struct Place(TempDir);
+struct PolicyFolder(TempDir);
 
-impl Place {
+impl PolicyFolder {
     fn new(policy: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("toolwarden.yaml"), policy).unwrap();
@@ -56,11 +56,11 @@ impl Place {
 
 #[test]
 fn what_can_be_read_in_two_ways_is_not_decided() {
-    let place = Place::new(POLICY);
+    let place = PolicyFolder::new(POLICY);
     for (call, told) in [
         (
             r#"{"tool":"secret","kind":"x","seq":1}"#,
-            "a record of the log is no call to decide",
+            "a record of the log is not a call to decide",
         ),
         (
             r#"{"tool":"pay","arguments":"{\"amount\":999,\"amount\":5}"}"#,
@@ -80,7 +80,7 @@ fn what_can_be_read_in_two_ways_is_not_decided() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"name":"search"}}"#,
-            "the method \"resources/read\" is no call of a tool",
+            "the method \"resources/read\" is not a tool call",
         ),
         (
             r#"{"tool":"search","name":"secret"}"#,
@@ -137,7 +137,7 @@ fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
         ),
         ("tools: .inf", "1:8: a number must be finite", ""),
     ] {
-        let (code, out, err) = Place::new(policy).check("");
+        let (code, out, err) = PolicyFolder::new(policy).check("");
         assert_eq!((code, out.as_str()), (2, ""), "{policy}");
         assert_eq!(err, format!("error: toolwarden.yaml:{told}\n{help}"));
     }
@@ -145,7 +145,7 @@ fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
 
 #[test]
 fn calls_of_protocols_and_providers_are_understood() {
-    let place = Place::new(POLICY);
+    let place = PolicyFolder::new(POLICY);
     for call in [
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pay","arguments":{"amount":5}}}"#,
         r#"{"type":"function_call","call_id":"c","name":"pay","arguments":"{\"amount\":5}","status":"completed"}"#,
@@ -162,7 +162,7 @@ fn calls_of_protocols_and_providers_are_understood() {
 
 #[test]
 fn decisions_come_line_by_line_with_their_place() {
-    let place = Place::new(POLICY);
+    let place = PolicyFolder::new(POLICY);
     let calls = "{\"tool\":\"search\"}\n\n{\"tool\":\n\"pay\",\"arguments\":{\"amount\":500}}\n{\"tool\":\"secret\"}";
     let (code, out, _) = place.run(
         &["guard", "check", "--call", "-", "--format", "jsonl"],
@@ -186,21 +186,22 @@ fn decisions_come_line_by_line_with_their_place() {
 }
 
 #[test]
-fn mistakes_in_a_policy_are_told_with_their_place() {
-    let place = Place::new("tools:\n  t:\n    rate_limit: unlimted\n    required_permissions:\n");
+fn policy_mistakes_are_reported_with_their_position() {
+    let place =
+        PolicyFolder::new("tools:\n  t:\n    rate_limit: unlimted\n    required_permissions:\n");
     let (code, _, err) = place.check(r#"{"tool":"t"}"#);
     assert_eq!(code, 2);
     assert!(err.contains("toolwarden.yaml:3:5: /tools/t/rate_limit: unknown word `unlimted`, did you mean `unlimited`?"), "{err}");
     assert!(err.contains("toolwarden.yaml:4:5: /tools/t/required_permissions: `required_permissions` has no value"), "{err}");
-    let place = Place::new("tools: [\n");
+    let place = PolicyFolder::new("tools: [\n");
     let (code, _, err) = place.check(r#"{"tool":"t"}"#);
     assert_eq!(code, 2);
-    assert!(!err.contains("cause"), "the cause is told once: {err}");
+    assert!(!err.contains("cause"), "the cause is reported once: {err}");
 }
 
 #[test]
 fn a_drawing_is_what_its_name_says() {
-    let place = Place::new("tools: {t: {state: end, available_in_states: [undefined]}}");
+    let place = PolicyFolder::new("tools: {t: {state: end, available_in_states: [undefined]}}");
     let draw = |name: &str| place.run(&["guard", "graph", "--output", name], "");
     for (name, begins) in [
         ("a.svg", "<svg "),
@@ -223,7 +224,7 @@ fn a_lint_that_fails_fails_in_every_format() {
     let warned = "tools: {a: {input_schema: {properites: {}}}}\nprincipals: {'*': {}}\n";
     let broken = "tools: {a: {grup: [x]}}\n";
     for (policy, status, failures) in [(nobody, 1, 1), (warned, 1, 1), (broken, 2, 1)] {
-        let place = Place::new(policy);
+        let place = PolicyFolder::new(policy);
         let lint = |format| place.run(&["guard", "lint", "--format", format], "");
         let (code, junit, _) = lint("junit");
         let told = junit.matches("<failure ").count();
@@ -245,7 +246,7 @@ fn a_lint_that_fails_fails_in_every_format() {
 
 #[test]
 fn a_state_that_is_spelled_out_means_the_same_everywhere() {
-    let place = Place::new("tools: {send: {available_in_states: [approved]}}");
+    let place = PolicyFolder::new("tools: {send: {available_in_states: [approved]}}");
     for (state, code) in [("approved", 0), ("", 1), ("other", 1)] {
         for command in ["check", "explain"] {
             let args = [
@@ -271,13 +272,13 @@ fn a_state_that_is_spelled_out_means_the_same_everywhere() {
 }
 
 #[test]
-fn a_log_that_is_taken_away_is_told() {
-    let place = Place::new(POLICY);
+fn removed_log_is_reported() {
+    let place = PolicyFolder::new(POLICY);
     let record = ["guard", "check", "--call", "-", "--record"];
     assert_eq!(place.run(&record, r#"{"tool":"search"}"#).0, 0);
     std::fs::write(place.path().join("store.db"), "").unwrap();
     for name in ["store.db-wal", "store.db-shm"] {
-        // They are there only while somebody uses the store.
+        // They exist only while a process uses the store.
         drop(std::fs::remove_file(place.path().join(name)));
     }
     let (code, _, err) = place.run(&["audit", "verify"], "");
@@ -294,7 +295,7 @@ fn a_log_that_is_taken_away_is_told() {
 
 #[test]
 fn what_was_recorded_is_decided_again_as_it_was() {
-    let place = Place::new(
+    let place = PolicyFolder::new(
         "
 tools:
   look: {state: seen, available_in_states: [undefined]}

@@ -97,7 +97,7 @@ fn a_diff_of_hostile_schemas_ends_with_the_answer_it_has() {
 }
 
 #[test]
-fn what_is_pinned_for_the_first_time_is_read_aloud() {
+fn findings_in_new_pins_are_printed() {
     for command in ["baseline", "check"] {
         let folder = tempfile::tempdir().unwrap();
         let poisoned = json!({"name": "add", "inputSchema": {"type": "object"},

@@ -66,7 +66,7 @@ fn frozen_pins_nothing() {
         &ONE.replace("\"name\": \"", "\"name\": \"other_"),
     );
     sandbox.watch_to(0, &["baseline", "other.json"]);
-    // A list with pins is held to them as a whole, and a check never pins what it does not know.
+    // A list with pins is compared with them as a whole, and a check never pins what it does not know.
     for _ in 0..2 {
         let said = sandbox.watch_to(1, &["check", "--frozen", "one.json"]);
         assert!(
@@ -157,7 +157,7 @@ fn alerts_are_found_by_what_they_are() {
     assert_eq!(
         count(&["--status", "closed"]),
         1,
-        "the first one is over: the tool is as pinned"
+        "the first one is closed: the tool matches its pin"
     );
     assert_eq!(count(&["--since", "1h"]), 2);
     assert_eq!(count(&["--since", "2999-01-01"]), 0);
@@ -323,7 +323,7 @@ fn responses_are_read_in_every_shape() {
             .unwrap()
             .contains("may still be in")
     );
-    sandbox.watch_to(0, &["check", "one.json", "--responses", "text.jsonl"]);
+    sandbox.watch_to(1, &["check", "one.json", "--responses", "text.jsonl"]);
     let said = sandbox.watch_to(
         1,
         &[

@@ -1,6 +1,6 @@
 //! Results of tools: few of them, and fixtures.
 
-use super::sandbox::{Said, Sandbox};
+use super::sandbox::{CommandOutput, Sandbox};
 
 const ORDER: &str = r#"{"id": 7, "status": "open", "owner": {"login": "ada"}}"#;
 
@@ -16,7 +16,7 @@ fn pinned(results: &[&str]) -> Sandbox {
     sandbox
 }
 
-fn check(sandbox: &Sandbox, code: i32, results: &[&str], more: &[&str]) -> Said {
+fn check(sandbox: &Sandbox, code: i32, results: &[&str], more: &[&str]) -> CommandOutput {
     sandbox.write("now.jsonl", &results.join("\n"));
     let args = ["check", "order.json", "--responses", "now.jsonl"];
     sandbox.watch_to(code, &[&args[..], more].concat())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::sandbox::{Sandbox, said};
+use super::sandbox::{Sandbox, command_output};
 
 /// Names and texts by which a definition would give a runner orders.
 const HOSTILE: [&str; 5] = [
@@ -68,7 +68,7 @@ fn no_report_gives_a_runner_orders() {
         for command in commands {
             let mut process = sandbox.command();
             let process = process.args(command).args(["--format", format]);
-            let said = said(process.output().unwrap());
+            let said = command_output(process.output().unwrap());
             let mut found = orders(&said.err);
             found.extend(orders(&said.out).into_iter().filter(|line| {
                 // In the runner's own format every line is a command of ours.

@@ -12,7 +12,7 @@ pub(crate) struct Sandbox {
 
 /// What a command said.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -51,20 +51,20 @@ impl Sandbox {
         command
     }
 
-    pub(crate) fn watch(&self, args: &[&str]) -> Said {
-        said(self.command().arg("watch").args(args).output().unwrap())
+    pub(crate) fn watch(&self, args: &[&str]) -> CommandOutput {
+        command_output(self.command().arg("watch").args(args).output().unwrap())
     }
 
     /// Runs a `watch` command that must end with this code.
-    pub(crate) fn watch_to(&self, code: i32, args: &[&str]) -> Said {
+    pub(crate) fn watch_to(&self, code: i32, args: &[&str]) -> CommandOutput {
         let said = self.watch(args);
         assert_eq!(said.code, code, "{args:?}: {said:#?}");
         said
     }
 }
 
-pub(crate) fn said(output: Output) -> Said {
-    Said {
+pub(crate) fn command_output(output: Output) -> CommandOutput {
+    CommandOutput {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
         err: String::from_utf8(output.stderr).unwrap(),

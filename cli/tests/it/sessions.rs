@@ -12,6 +12,7 @@ fn the_sessions_tell_the_truth() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for document in [
         "README.md",
+        "docs/tour.md",
         "docs/watch.md",
         "docs/guard.md",
         "docs/audit.md",
@@ -45,7 +46,7 @@ fn play(document: &str, examples: &Path) -> String {
         }
         match line.strip_prefix("$ ").filter(|_| inside) {
             Some(command) => out.push_str(&run(command, folder.path())),
-            // The old output goes; what is no command in a block is output.
+            // Drops the old output: every line of a block that is not a command.
             None if inside && line != "```console" => {}
             None => writeln!(out, "{line}").unwrap(),
         }
@@ -147,7 +148,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn times_are_told_from_other_text() {
+fn times_are_recognized() {
     assert_eq!(
         timeless("seen 2026-11-16T05:41:59Z by a-b, at 2026-11-16T05:41:59.123+00:00; 2026-11-16"),
         "seen <time> by a-b, at <time>; 2026-11-16"

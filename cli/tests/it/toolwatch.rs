@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::sandbox::{Sandbox, data, said};
+use super::sandbox::{Sandbox, command_output, data};
 
 const WEATHER: &str = "fde995a920cf95ef65673772140802aa113e37d18d31410cb4c6d6180c41ad07";
 const NO_RESULTS: &str = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
@@ -31,7 +31,7 @@ fn the_words_and_the_json_are_those_of_the_document() {
             .current_dir(sandbox.path(""))
             .env("HOME", sandbox.path(""))
             .env("XDG_DATA_HOME", sandbox.path("data"));
-        said(command.args(args).output().unwrap())
+        command_output(command.args(args).output().unwrap())
     };
     let none = toolwatch(&["alerts"]);
     assert_eq!((none.code, none.out.as_str()), (0, "No alerts recorded.\n"));
@@ -132,7 +132,7 @@ fn a_key_order_is_no_mutation_and_any_text_is() {
 }
 
 #[test]
-fn results_are_held_to_keys_and_types_as_the_document_says() {
+fn results_are_compared_by_keys_and_types() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "t.json",
@@ -253,7 +253,7 @@ fn an_imported_hash_that_does_not_fit_alerts() {
         &["check", "--tool", "search_tool", "--schema", "search.json"],
     );
     assert!(
-        drifted.out.contains("is not the one that was imported"),
+        drifted.out.contains("differs from the imported one"),
         "{}",
         drifted.out
     );
@@ -283,7 +283,7 @@ fn an_imported_hash_that_does_not_fit_alerts() {
         ],
     );
     assert!(
-        other.out.contains("are not those that were imported"),
+        other.out.contains("differ from the imported ones"),
         "{}",
         other.out
     );
@@ -308,7 +308,7 @@ fn broken_files_of_the_original_are_refused_and_nothing_is_taken() {
 }
 
 /// The command under one of the old names, in a home of its own.
-fn called(sandbox: &Sandbox, name: &str, args: &[&str]) -> super::sandbox::Said {
+fn called(sandbox: &Sandbox, name: &str, args: &[&str]) -> super::sandbox::CommandOutput {
     let link = sandbox.path(name);
     if !link.exists() {
         std::os::unix::fs::symlink(snapbox::cmd::cargo_bin!("toolwarden"), &link).unwrap();
@@ -319,7 +319,7 @@ fn called(sandbox: &Sandbox, name: &str, args: &[&str]) -> super::sandbox::Said 
         .env("HOME", sandbox.path(""))
         .env("XDG_DATA_HOME", sandbox.path("data"))
         .env_remove("TOOLWARDEN_STORE");
-    said(command.args(args).output().unwrap())
+    command_output(command.args(args).output().unwrap())
 }
 
 fn with_old_files() -> Sandbox {
@@ -393,7 +393,7 @@ fn damaged_files_of_the_original_are_not_passed_over() {
 }
 
 #[test]
-fn the_old_names_speak_of_themselves() {
+fn aliases_use_their_own_name_in_help() {
     let sandbox = Sandbox::new();
     let version = env!("CARGO_PKG_VERSION");
     for (name, word) in [
@@ -443,7 +443,7 @@ fn aliases_are_installed_and_nothing_else_is_replaced() {
     let install = |more: &[&str]| {
         let mut command = sandbox.command();
         command.arg("install-aliases").args(more).arg("bin");
-        said(command.output().unwrap())
+        command_output(command.output().unwrap())
     };
     assert_eq!(install(&[]).code, 3, "there is no such directory");
     std::fs::create_dir(sandbox.path("bin")).unwrap();

@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use toolwarden_canon::{
-    CanonicalizedTool, Claim, Item, Originals, SchemaSlot, Source, Target, Unaccounted,
-    canonicalize_item, emit,
+    CanonicalizedTool, EditMismatch, EmitTarget, EquivalenceClaim, FormatChoice, OriginalSchemas,
+    SchemaSlot, TextItem, canonicalize_item, emit,
 };
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Fingerprint, Tool};
-use toolwarden_schema::{Budget, Domain, Sameness, sameness};
-use toolwarden_testkit::definitions;
+use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
+use toolwarden_testkit::corpus_definitions;
 
 const ROUNDS: usize = 15;
 
@@ -51,7 +51,7 @@ const STAGES: &[Stage] = &[
         for text in texts {
             for found in read(text) {
                 black_box(fingerprint(&found, &mut buffer));
-                black_box(emit(found.tool, Target::OpenaiChat).ok());
+                black_box(emit(found.tool, EmitTarget::OpenaiChat).ok());
             }
         }
     }),
@@ -60,7 +60,7 @@ const STAGES: &[Stage] = &[
         for text in texts {
             for found in read(text) {
                 black_box(fingerprint(&found, &mut buffer));
-                if let Ok(emission) = emit(found.tool, Target::OpenaiChat) {
+                if let Ok(emission) = emit(found.tool, EmitTarget::OpenaiChat) {
                     black_box(emission.value.to_string());
                 }
             }
@@ -71,7 +71,7 @@ const STAGES: &[Stage] = &[
         for text in texts {
             for found in read(text) {
                 black_box(fingerprint(&found, &mut buffer));
-                black_box(checked(found.tool, Target::OpenaiChat));
+                black_box(checked(found.tool, EmitTarget::OpenaiChat));
             }
         }
     }),
@@ -79,40 +79,40 @@ const STAGES: &[Stage] = &[
 
 /// Emits and writes a tool, and has the schema engine compare what went in with what came out, as
 /// `toolwarden canon emit` does.
-fn checked(tool: Tool, target: Target) -> Option<String> {
-    let originals = (!tool.format.is_hosted()).then(|| Originals::of(&tool));
+fn checked(tool: Tool, target: EmitTarget) -> Option<String> {
+    let originals = (!tool.format.is_hosted()).then(|| OriginalSchemas::of(&tool));
     let emission = emit(tool, target).ok()?;
     if let Some(originals) = originals {
         let format = target.format();
         let checked = originals.check(&emission.edits, &emission.value, format, |claim| {
             black_box(meaning(&claim));
-            Ok::<(), Unaccounted>(())
+            Ok::<(), EditMismatch>(())
         });
         checked.expect("an account that fits");
     }
     Some(emission.value.to_string())
 }
 
-fn meaning(claim: &Claim) -> Sameness {
-    let budget = Budget::default();
+fn meaning(claim: &EquivalenceClaim) -> SchemaEquivalence {
+    let budget = SearchBudget::default();
     if let Some((before, after)) = &claim.inner
-        && sameness(before, after, Domain::Values, budget) == Sameness::Same
+        && check_equivalence(before, after, ValueDomain::Values, budget) == SchemaEquivalence::Same
     {
-        return Sameness::Same;
+        return SchemaEquivalence::Same;
     }
     let domain = match claim.slot {
-        SchemaSlot::Inputs => Domain::Objects,
-        SchemaSlot::Outputs => Domain::Values,
+        SchemaSlot::Inputs => ValueDomain::Objects,
+        SchemaSlot::Outputs => ValueDomain::Values,
     };
-    sameness(&claim.before, &claim.after, domain, budget)
+    check_equivalence(&claim.before, &claim.after, domain, budget)
 }
 
 fn read(text: &str) -> Vec<CanonicalizedTool> {
-    let item = Item {
+    let item = TextItem {
         pointer: Pointer::root(),
         text,
     };
-    canonicalize_item(&item, Source::Detect)
+    canonicalize_item(&item, FormatChoice::Detect)
         .expect("JSON")
         .tools
 }
@@ -124,7 +124,9 @@ fn fingerprint(found: &CanonicalizedTool, buffer: &mut String) -> Fingerprint {
 }
 
 fn main() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let texts: Vec<String> = samples.into_iter().map(|sample| sample.text).collect();
     throughput(&texts);
     strictness(&texts);
@@ -137,7 +139,7 @@ fn strictness(texts: &[String]) {
     let plain = || {
         for tool in tools() {
             black_box(
-                emit(tool, Target::OpenaiStrict)
+                emit(tool, EmitTarget::OpenaiStrict)
                     .ok()
                     .map(|it| it.value.to_string()),
             );
@@ -145,7 +147,7 @@ fn strictness(texts: &[String]) {
     };
     let with_check = || {
         for tool in tools() {
-            black_box(checked(tool, Target::OpenaiStrict));
+            black_box(checked(tool, EmitTarget::OpenaiStrict));
         }
     };
     println!("\n| openai-strict | µs each |\n|---|---|");

@@ -3,51 +3,69 @@ use std::fmt;
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{
-    DuplicateKey, JsonError, MAX_DEPTH, Object, Pointer, depth_within, dismantle, type_name,
+    DuplicateKey, JsonError, MAX_DEPTH, Object, Pointer, depth_within, drop_iteratively, type_name,
 };
-use toolwarden_model::{Absent, Definition, Family, Format, InvalidTool, Tool, closest};
+use toolwarden_model::{
+    AbsentParts, Definition, Format, FormatFamily, InvalidTool, SharedText, Tool, did_you_mean,
+};
 
-use crate::container::{Container, Found, Item, lone_operation, unwrap};
+use crate::container::{
+    ContainedDefinition, Container, TextItem, find_definitions, standalone_operation,
+};
 use crate::detect::{Detection, detect, detect_object};
+use crate::format_keys::{Key, Keys};
 use crate::formats::{self, ParseError};
 use crate::hints;
-use crate::keys::{Key, Keys};
+use crate::unread::{SchemaProblem, UnreadSchema, unread_schemas};
 
-/// What a document's definitions became.
+/// The tools of a document in canonical form.
 #[derive(Clone, Debug)]
-pub struct Canonicalized {
-    /// What the document turned out to be.
+pub struct CanonicalizedDocument {
+    /// The kind of the document.
     pub container: Container,
     /// Its tools, in document order.
     pub tools: Vec<CanonicalizedTool>,
+    /// Keys that the text writes twice; the first tool has a warning for each.
+    pub duplicates: Vec<DuplicateKey>,
+}
+
+impl CanonicalizedTool {
+    /// A key that the text of the definition writes twice.
+    #[must_use]
+    pub fn doubled_key(&self) -> Option<&Pointer> {
+        self.warnings.iter().find_map(|warning| match warning {
+            Warning::DuplicateKey(duplicate) => Some(&duplicate.pointer),
+            _ => None,
+        })
+    }
 }
 
 /// One definition in canonical form.
 #[derive(Clone, Debug)]
 pub struct CanonicalizedTool {
-    /// Where the definition stands in its document.
+    /// The place of the definition in its document.
     pub pointer: Pointer,
     /// The tool.
     pub tool: Tool,
     /// The format its structure suggests.
     pub detection: Detection,
-    /// What is worth a second look.
+    /// The warnings about the definition.
     pub warnings: Vec<Warning>,
 }
 
-/// How the format of definitions is found.
+/// How the format of a definition is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum FormatChoice {
     /// By structure.
     #[default]
     Detect,
     /// It is given; detection is skipped.
     Format(Format),
-    /// One of a provider's formats, told apart by structure.
-    Family(Family),
+    /// One of a provider's formats, detected by structure.
+    Family(FormatFamily),
 }
 
-/// Something about a definition that deserves attention and stops nothing.
+/// A problem of a definition that does not stop processing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// No rule of detection holds.
@@ -75,7 +93,7 @@ pub enum Warning {
         /// The nearest field, as a phrase.
         suggestion: String,
     },
-    /// The definition is no object.
+    /// The definition is not an object.
     NotAnObject {
         /// What it is.
         found: &'static str,
@@ -89,46 +107,78 @@ pub enum Warning {
     },
     /// A key is written twice; the last value counts.
     DuplicateKey(DuplicateKey),
-    /// There is no name.
+    /// A value that looks like the schema of the arguments is under a key that is not read.
+    UnreadSchema(UnreadSchema),
+    /// The definition has no name.
     NoName,
-    /// There is no description.
+    /// The definition has no description.
     NoDescription,
 }
 
-/// A value is nested more deeply than is read.
+/// A value is nested too deeply to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("nesting deeper than {MAX_DEPTH} levels")]
 pub struct TooDeep;
 
-/// Brings every definition of a document into canonical form.
+/// Converts every definition of a document to canonical form.
 ///
 /// A definition that fits no format becomes a raw tool with warnings; none is an error.
 ///
 /// # Errors
 /// Refuses a value nested deeper than text may be.
-pub fn canonicalize(document: Value, source: Source) -> Result<Canonicalized, TooDeep> {
+pub fn canonicalize(
+    document: Value,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, TooDeep> {
     if !depth_within(&document) {
-        dismantle(document);
+        drop_iteratively(document);
         return Err(TooDeep);
     }
-    let (container, found) = unwrap(document);
+    let (container, found) = find_definitions(document);
     let tools = found
         .into_iter()
         .map(|found| {
             let definition = Definition::from(&found.definition);
-            canonicalize_found(found, source, definition)
+            canonicalize_definition(found, source, definition)
         })
         .collect();
-    Ok(Canonicalized { container, tools })
+    Ok(CanonicalizedDocument {
+        container,
+        tools,
+        duplicates: Vec::new(),
+    })
 }
 
-/// Brings one item of a split text into canonical form, its text kept byte for byte.
+/// Converts one item of a split text to canonical form and keeps its text byte for byte.
 ///
 /// # Errors
 /// Says where in the item and why it is not JSON.
-pub fn canonicalize_item(item: &Item<'_>, source: Source) -> Result<Canonicalized, JsonError> {
-    let (definition, parsed) = Definition::parse(item.text)?;
-    let (container, found) = unwrap(parsed.value);
+pub fn canonicalize_item(
+    item: &TextItem<'_>,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, JsonError> {
+    canonicalize_text(item, item.text.into(), source)
+}
+
+/// As [`canonicalize_item`], with definitions that share the text the item was split from.
+///
+/// # Errors
+/// Says where in the item and why it is not JSON.
+pub fn canonicalize_shared(
+    item: &TextItem<'_>,
+    whole: &SharedText,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, JsonError> {
+    canonicalize_text(item, whole.part(item.text), source)
+}
+
+fn canonicalize_text(
+    item: &TextItem<'_>,
+    text: SharedText,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, JsonError> {
+    let (definition, parsed) = Definition::parse_shared(text)?;
+    let (container, found) = find_definitions(parsed.value);
     let mut tools: Vec<CanonicalizedTool> = Vec::with_capacity(found.len());
     for mut found in found {
         let definition = match container {
@@ -136,17 +186,25 @@ pub fn canonicalize_item(item: &Item<'_>, source: Source) -> Result<Canonicalize
             _ => Definition::from(&found.definition),
         };
         found.pointer = item.pointer.join(&found.pointer);
-        tools.push(canonicalize_found(found, source, definition));
+        tools.push(canonicalize_definition(found, source, definition));
     }
     if let Some(first) = tools.first_mut() {
-        let duplicates = parsed.duplicates.into_iter().map(Warning::DuplicateKey);
-        first.warnings.extend(duplicates);
+        let duplicates = parsed.duplicates.iter().cloned();
+        first.warnings.extend(duplicates.map(Warning::DuplicateKey));
     }
-    Ok(Canonicalized { container, tools })
+    Ok(CanonicalizedDocument {
+        container,
+        tools,
+        duplicates: parsed.duplicates,
+    })
 }
 
-fn canonicalize_found(found: Found, source: Source, definition: Definition) -> CanonicalizedTool {
-    let Found {
+fn canonicalize_definition(
+    found: ContainedDefinition,
+    source: FormatChoice,
+    definition: Definition,
+) -> CanonicalizedTool {
+    let ContainedDefinition {
         pointer,
         definition: value,
         name,
@@ -155,7 +213,7 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
         tool,
     } = found;
     let mut warnings = Vec::new();
-    let detection = detect_found(&value, keys, name.is_some(), implied);
+    let detection = detect_in_container(&value, keys, name.is_some(), implied);
     let mut tool = match tool {
         Some(tool) => *tool,
         None => read(
@@ -165,13 +223,13 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
             &mut warnings,
         ),
     };
-    if warnings.contains(&Warning::Heuristic) && source == Source::Detect {
+    if warnings.contains(&Warning::Heuristic) && source == FormatChoice::Detect {
         warnings.insert(0, Warning::Undetected);
     }
     if let Some(name) = name.filter(|_| tool.absent.name) {
         tool.name = name;
     }
-    if source == Source::Detect && !detection.ambiguous_with.is_empty() {
+    if source == FormatChoice::Detect && !detection.ambiguous_with.is_empty() {
         let others = detection.ambiguous_with.clone();
         warnings.push(Warning::Ambiguous {
             taken: detection.format,
@@ -189,6 +247,10 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
             warnings.push(Warning::NoDescription);
         }
     }
+    // What is not a schema at all is a parser error already.
+    let misplaced = |it: &UnreadSchema| matches!(it.problem, SchemaProblem::Misplaced { .. });
+    let unread = unread_schemas(&tool).into_iter().filter(misplaced);
+    warnings.extend(unread.map(Warning::UnreadSchema));
     hints::infer(&mut tool);
     tool.definition.get_or_insert(definition);
     CanonicalizedTool {
@@ -200,7 +262,7 @@ fn canonicalize_found(found: Found, source: Source, definition: Definition) -> C
 }
 
 /// Detects with what the container knows: a name outside the definition, a format it implies.
-fn detect_found(
+fn detect_in_container(
     value: &Value,
     keys: Option<Keys>,
     named: bool,
@@ -216,7 +278,7 @@ fn detect_found(
         return detection;
     };
     let same_family = detection.format.family() == implied.family();
-    // A declaration without capital types is still Gemini's when it stands among declarations.
+    // A declaration without capital types is still Gemini's if it is in a list of declarations.
     if detection.format == Format::Raw
         || implied.is_hosted()
         || (implied == Format::Gemini && !same_family)
@@ -229,11 +291,11 @@ fn detect_found(
     detection
 }
 
-fn format_of(detection: &Detection, source: Source) -> Format {
+fn format_of(detection: &Detection, source: FormatChoice) -> Format {
     match source {
-        Source::Detect => detection.format,
-        Source::Format(format) => format,
-        Source::Family(family) => {
+        FormatChoice::Detect => detection.format,
+        FormatChoice::Format(format) => format,
+        FormatChoice::Family(family) => {
             let mut candidates = detection.scores.iter().map(|(format, _)| *format);
             candidates
                 .find(|format| format.family() == family)
@@ -254,7 +316,7 @@ fn read(
             found: type_name(&value),
         });
         return Tool {
-            absent: Absent {
+            absent: AbsentParts {
                 name: true,
                 description: true,
                 inputs: true,
@@ -264,7 +326,7 @@ fn read(
     };
     let read = match format {
         Format::Canonical => read_canonical(members, warnings),
-        Format::Openapi => Ok(lone_operation(&members)),
+        Format::Openapi => Ok(standalone_operation(&members)),
         format => {
             formats::read(format, members).map_err(|error| Warning::ParserError { format, error })
         }
@@ -287,8 +349,8 @@ fn read(
     }
 }
 
-/// Reads a canonical tool. Others write that form too: what it may leave out or add is a warning, and
-/// what is added is kept.
+/// Reads a canonical tool. Other programs write that form too: omitted or added fields are warnings,
+/// and added fields are kept.
 fn read_canonical(mut members: Object, warnings: &mut Vec<Warning>) -> Result<Tool, Warning> {
     let mut extra = Object::new();
     let names: Vec<String> = members.keys().cloned().collect();
@@ -297,7 +359,7 @@ fn read_canonical(mut members: Object, warnings: &mut Vec<Warning>) -> Result<To
             continue;
         }
         if let Some(value) = members.shift_remove(&name) {
-            let suggestion = closest(&name, Tool::DOCUMENT_FIELDS.iter().copied());
+            let suggestion = did_you_mean(&name, Tool::DOCUMENT_FIELDS.iter().copied());
             extra.insert(name.clone(), value);
             warnings.push(Warning::ExtraField { name, suggestion });
         }
@@ -320,7 +382,7 @@ fn read_canonical(mut members: Object, warnings: &mut Vec<Warning>) -> Result<To
     Ok(tool)
 }
 
-/// What to call a tool of a provider's own that has no name: its type, or the key it stands under.
+/// The name of a provider's own tool without a name: its type, or the key that holds it.
 fn hosted_name(tool: &Tool) -> String {
     let keys = tool.extensions.get(&tool.format);
     let type_word = keys.and_then(|keys| keys.get("type")?.as_str().map(str::to_owned));
@@ -339,13 +401,13 @@ fn hosted_name(tool: &Tool) -> String {
 }
 
 impl Warning {
-    /// Whether the definition claims to be ours and is not: that is no matter of taste.
+    /// Whether the warning is an error: the definition claims the canonical form and violates it.
     #[must_use]
     pub const fn is_error(&self) -> bool {
         matches!(self, Self::InvalidCanonical { .. })
     }
 
-    /// A stable word for the kind of warning.
+    /// The stable code of the kind of warning.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -358,6 +420,7 @@ impl Warning {
             Self::NotAnObject { .. } => "not-an-object",
             Self::Ambiguous { .. } => "ambiguous",
             Self::DuplicateKey(_) => "duplicate-key",
+            Self::UnreadSchema(_) => "unread-schema",
             Self::NoName => "no-name",
             Self::NoDescription => "no-description",
         }
@@ -399,6 +462,9 @@ impl fmt::Display for Warning {
                     "Key `{}` is written twice; the last value counts.",
                     duplicate.pointer
                 )
+            }
+            Self::UnreadSchema(UnreadSchema { pointer, problem }) => {
+                write!(f, "`{pointer}`: {}; {}.", problem.describe(), problem.fix())
             }
             Self::NoName => f.write_str("Tool has no name — consider adding one."),
             Self::NoDescription => f.write_str("Tool has no description — consider adding one."),

@@ -1,27 +1,27 @@
 use serde_json::Value;
 use toolwarden_model::json::Object;
-use toolwarden_model::{Family, Format};
+use toolwarden_model::{Format, FormatFamily};
 
-use crate::keys::{Key, Keys};
+use crate::format_keys::{Key, Keys};
 
-/// What format a definition is in, and how sure that is.
+/// The detected format of a definition, with scores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detection {
     /// The answer: the first rule of the decision list that holds.
     pub format: Format,
-    /// Every format whose marks are there, in decision order, and how far they tell.
+    /// Every format whose marks are present, in decision order, with its score.
     pub scores: Vec<(Format, Score)>,
-    /// Other families whose marks are just as telling.
+    /// Other families whose marks are equally strong.
     pub ambiguous_with: Vec<Format>,
 }
 
-/// How telling the marks of a format are, from 0 to 1.
+/// How strongly the marks indicate a format, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Score(u8);
 
 impl Score {
     /// From this score on a format is a serious candidate.
-    pub const TELLING: Self = Self(70);
+    pub const LIKELY: Self = Self(70);
 
     /// The score in per cent.
     #[must_use]
@@ -36,7 +36,7 @@ impl Score {
     }
 }
 
-/// Tells the format of one definition by its structure.
+/// Detects the format of one definition by its structure.
 #[must_use]
 pub fn detect(definition: &Value) -> Detection {
     match definition {
@@ -49,9 +49,9 @@ pub fn detect(definition: &Value) -> Detection {
     }
 }
 
-/// As [`detect`], with the keys already looked at.
+/// As [`detect`], with the keys already collected.
 pub(crate) fn detect_object(members: &Object, keys: Keys) -> Detection {
-    let definition = Marks { members, keys };
+    let definition = DefinitionKeys { members, keys };
     let mut scores: Vec<(Format, Score)> = Vec::with_capacity(4);
     for rule in RULES {
         if scores.iter().all(|(format, _)| *format != rule.format) && (rule.holds)(&definition) {
@@ -59,7 +59,7 @@ pub(crate) fn detect_object(members: &Object, keys: Keys) -> Detection {
         }
     }
     let format = scores.first().map_or(Format::Raw, |(format, _)| *format);
-    let ambiguous_with = rivals(format, &scores);
+    let ambiguous_with = ambiguous_formats(format, &scores);
     Detection {
         format,
         scores,
@@ -70,7 +70,7 @@ pub(crate) fn detect_object(members: &Object, keys: Keys) -> Detection {
 impl Detection {
     /// The best score of a family's formats.
     #[must_use]
-    pub fn family_score(&self, family: Family) -> Score {
+    pub fn family_score(&self, family: FormatFamily) -> Score {
         let scores = self
             .scores
             .iter()
@@ -79,21 +79,21 @@ impl Detection {
     }
 }
 
-/// The formats of other families that are telling too: two such families cannot both be right.
-fn rivals(chosen: Format, scores: &[(Format, Score)]) -> Vec<Format> {
+/// The formats of other families that also score highly: two such families cannot both be right.
+fn ambiguous_formats(chosen: Format, scores: &[(Format, Score)]) -> Vec<Format> {
     scores
         .iter()
-        .filter(|(format, score)| format.family() != chosen.family() && *score >= Score::TELLING)
+        .filter(|(format, score)| format.family() != chosen.family() && *score >= Score::LIKELY)
         .map(|(format, _)| *format)
         .collect()
 }
 
-struct Marks<'d> {
+struct DefinitionKeys<'d> {
     members: &'d Object,
     keys: Keys,
 }
 
-impl Marks<'_> {
+impl DefinitionKeys<'_> {
     fn has(&self, key: Key) -> bool {
         self.keys.has(key)
     }
@@ -118,7 +118,7 @@ impl Marks<'_> {
         self.get("type").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether `type: function` stands beside a name, and no schema under another provider's key.
+    /// Whether `type: function` is beside a name, without a schema under another provider's key.
     fn is_flat_function(&self) -> bool {
         self.has(Key::Name)
             && self.type_is("function")
@@ -180,10 +180,10 @@ fn any_type(schema: &Value, test: fn(&str) -> bool, depth: usize) -> bool {
 struct Rule {
     format: Format,
     percent: u8,
-    holds: fn(&Marks<'_>) -> bool,
+    holds: fn(&DefinitionKeys<'_>) -> bool,
 }
 
-const fn rule(format: Format, percent: u8, holds: fn(&Marks<'_>) -> bool) -> Rule {
+const fn rule(format: Format, percent: u8, holds: fn(&DefinitionKeys<'_>) -> bool) -> Rule {
     Rule {
         format,
         percent,
@@ -191,8 +191,8 @@ const fn rule(format: Format, percent: u8, holds: fn(&Marks<'_>) -> bool) -> Rul
     }
 }
 
-/// The ordered decision list: the first rule that holds decides. A rule looks at what it needs and
-/// not at what rules before it have excluded, so that every score stands for itself.
+/// The ordered decision list: the first rule that holds decides. A rule checks what it needs
+/// and does not rely on what earlier rules have excluded, so that every score is independent.
 const RULES: &[Rule] = &[
     rule(Format::Canonical, 100, |d| {
         d.has(Key::Capabilities)

@@ -1,12 +1,12 @@
-//! Every wire shape of a tool definition: what it is, what it means, how to say it in another
-//! shape, and exactly what is lost on the way.
+//! Reads every wire format of a tool definition, converts it to other formats, and reports exactly
+//! what each conversion loses.
 //!
 //! ```
 //! use serde_json::json;
-//! use toolwarden_canon::{Source, canonicalize};
+//! use toolwarden_canon::{FormatChoice, canonicalize};
 //!
 //! let document = json!({"name": "read_file", "description": "Read a file", "input_schema": {"type": "object"}});
-//! let read = canonicalize(document, Source::Detect)?;
+//! let read = canonicalize(document, FormatChoice::Detect)?;
 //! assert_eq!(read.tools[0].tool.hints.action, "read");
 //! # Ok::<(), toolwarden_canon::TooDeep>(())
 //! ```
@@ -19,26 +19,30 @@ mod container;
 mod detect;
 mod dialect;
 mod emit;
+mod format_keys;
 mod formats;
 mod hints;
-mod keys;
 mod schema;
+mod unread;
 
 pub use canonicalize::{
-    Canonicalized, CanonicalizedTool, Source, TooDeep, Warning, canonicalize, canonicalize_item,
+    CanonicalizedDocument, CanonicalizedTool, FormatChoice, TooDeep, Warning, canonicalize,
+    canonicalize_item, canonicalize_shared,
 };
-pub use container::{Container, Item, split};
+pub use container::{Container, TextItem, split};
 pub use detect::{Detection, Score, detect};
 pub use dialect::{
-    Demand, Dialect, DialectTable, Facts, Finding, InvalidTable, Level, RequestLimits,
-    UnknownDialect, conform, conform_by, lint, lint_by,
+    Dialect, DialectFacts, DialectFinding, DialectLevel, DialectTable, InvalidTable, RequestLimits,
+    RewriteMode, UnknownDialect, conform, conform_to_facts, lint, lint_with_facts,
 };
 pub use emit::{
-    Claim, Edit, Emission, Emitter, Kind, NameRule, Names, NotPortable, Originals, RenamedTool,
-    SchemaSlot, Severity, Target, Unaccounted, UnknownTarget, emit, native,
+    Edit, EditKind, EditMismatch, Emission, EmitTarget, Emitter, EquivalenceClaim, LossKind,
+    NameAllocator, NameRule, NotPortable, OriginalSchemas, RenamedTool, SchemaSlot, UnknownTarget,
+    emit, emit_native,
 };
 pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;
+pub use unread::{SchemaProblem, UnreadSchema, unread_schemas};
 
 /// The examples of the documentation, run as tests.
 #[cfg(doctest)]

@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use serde_json::Value;
-use toolwarden_drift::{Layout, Observed, Options, compare};
-use toolwarden_schema::{Budget, Policy};
+use toolwarden_drift::{FacetLayout, ObservedDefinition, Options, compare};
+use toolwarden_schema::{ComparisonPolicy, SearchBudget};
 use toolwarden_testkit::{Release, consecutive_releases};
 
 const ROUNDS: usize = 15;
@@ -61,8 +61,8 @@ fn schemas(changed: &[ToolPair<'_>]) {
             black_box(toolwarden_schema::compare(
                 old,
                 new,
-                Policy::STRICT,
-                Budget::default(),
+                ComparisonPolicy::STRICT,
+                SearchBudget::default(),
             ));
             times.push(start.elapsed().as_secs_f64() * 1e6);
         }
@@ -144,8 +144,8 @@ fn growth(changed: &[ToolPair<'_>]) {
         black_box(toolwarden_schema::compare(
             old,
             new,
-            Policy::STRICT,
-            Budget::default(),
+            ComparisonPolicy::STRICT,
+            SearchBudget::default(),
         ));
         let micros = start.elapsed().as_secs_f64() * 1e6;
         buckets
@@ -165,9 +165,9 @@ fn growth(changed: &[ToolPair<'_>]) {
     }
 }
 
-fn observed(definition: &Value) -> Observed<'_> {
-    static LAYOUT: LazyLock<Layout> = LazyLock::new(Layout::mcp);
-    Observed {
+fn observed(definition: &Value) -> ObservedDefinition<'_> {
+    static LAYOUT: LazyLock<FacetLayout> = LazyLock::new(FacetLayout::mcp);
+    ObservedDefinition {
         name: definition["name"].as_str().unwrap_or_default(),
         definition,
         layout: &LAYOUT,

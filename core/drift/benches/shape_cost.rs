@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolwarden_drift::shape::{Confidence, Shape, ValueKey, compare};
+use toolwarden_drift::shape::{Shape, Significance, ValueKey, compare};
 
 const ROUNDS: usize = 9;
 
@@ -62,7 +62,7 @@ fn cost(what: &str, make: impl Fn(u64) -> String) {
         shape.to_json().to_string().len()
     );
     let start = Instant::now();
-    let drift = compare(&shape, &shape, &Confidence::default());
+    let drift = compare(&shape, &shape, &Significance::default());
     println!(
         "{what}: compare {:.2} ms, {} changes",
         start.elapsed().as_secs_f64() * 1e3,

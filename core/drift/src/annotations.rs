@@ -1,16 +1,16 @@
 use serde_json::Value;
-use toolwarden_model::json::Object;
+use toolwarden_model::json::{Object, Pointer};
 
-use crate::change::{Change, Class};
-use crate::compare::Maker;
+use crate::change::{Change, ChangeClass};
+use crate::compare::ChangeBuilder;
 use crate::difference::{Difference, differences};
-use crate::layout::{Facet, Observed};
+use crate::facet::{Facet, ObservedDefinition};
 
-/// A hint of MCP, its value where nobody says, and the value that asks for less caution.
+/// An MCP hint, its default when the definition omits it, and the value that asks for less caution.
 struct Hint {
     name: &'static str,
     default: bool,
-    careless: bool,
+    unsafe_value: bool,
     meaning: &'static str,
 }
 
@@ -18,31 +18,30 @@ const HINTS: [Hint; 4] = [
     Hint {
         name: "readOnlyHint",
         default: false,
-        careless: true,
+        unsafe_value: true,
         meaning: "the tool now claims to change nothing",
     },
     Hint {
         name: "destructiveHint",
         default: true,
-        careless: false,
+        unsafe_value: false,
         meaning: "the tool no longer warns that it may destroy",
     },
     Hint {
         name: "idempotentHint",
         default: false,
-        careless: true,
+        unsafe_value: true,
         meaning: "the tool now claims that repeating a call does nothing more",
     },
     Hint {
         name: "openWorldHint",
         default: true,
-        careless: false,
+        unsafe_value: false,
         meaning: "the tool no longer says that it reaches the outside world",
     },
 ];
 
-/// Annotations with every hint written out, so that leaving one out and saying its default are the
-/// same.
+/// Annotations with every hint written out, so that an omitted hint equals one that states its default.
 pub(crate) fn with_defaults(annotations: Option<&Value>) -> Object {
     let mut written = match annotations {
         Some(Value::Object(written)) => written.clone(),
@@ -56,28 +55,28 @@ pub(crate) fn with_defaults(annotations: Option<&Value>) -> Object {
     written
 }
 
-/// What it means when a hint turns toward less caution; nothing for any other change.
+/// The consequence of a hint that turns toward less caution; `None` for any other change.
 fn less_caution(name: &str, after: Option<&Value>) -> Option<&'static str> {
     let hint = HINTS.iter().find(|hint| hint.name == name)?;
-    (after == Some(&Value::Bool(hint.careless))).then_some(hint.meaning)
+    (after == Some(&Value::Bool(hint.unsafe_value))).then_some(hint.meaning)
 }
 
 /// Whether a definition says that the tool changes nothing.
-pub(crate) fn is_read_only(observed: &Observed<'_>) -> bool {
+pub(crate) fn is_read_only(observed: &ObservedDefinition<'_>) -> bool {
     let written = observed.facet(Facet::Annotations);
     written.and_then(|written| written.get("readOnlyHint")) == Some(&Value::Bool(true))
 }
 
-/// What changed in the hints and the title.
+/// Compares the hints and the title.
 ///
-/// A tool that published no hint before and begins to is told in one line: nearly all of what servers
-/// begin to publish says less caution than the defaults, which fit the worst tool there could be. A hint
-/// of a tool that published hints before is another matter, and so is one that its name contradicts,
-/// which the text findings tell.
-pub(crate) fn annotations(
-    old: &Observed<'_>,
-    new: &Observed<'_>,
-    maker: &Maker<'_>,
+/// When a tool that published no hints starts to publish them, one line reports them all. Nearly all
+/// hints that servers start to publish ask for less caution than the defaults, which assume the worst
+/// possible tool. A changed hint of a tool that already published hints is reported separately. The
+/// text findings report a hint that contradicts the tool's name.
+pub(crate) fn compare_annotations(
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
+    maker: &ChangeBuilder<'_>,
 ) -> Vec<Change> {
     let place = new.layout.place(Facet::Annotations);
     let Some(place) = place.or(old.layout.place(Facet::Annotations)) else {
@@ -92,35 +91,46 @@ pub(crate) fn annotations(
     for mut difference in differences(&before, &after) {
         let name = difference.pointer.segments().next().unwrap_or_default();
         let is_hint = HINTS.iter().any(|hint| hint.name == name);
-        if let (true, true, Some(value)) = (begins, is_hint, difference.after) {
+        let unreadable = is_hint && difference.after.is_some_and(|it| !it.is_boolean());
+        if let (true, true, false, Some(value)) = (begins, is_hint, unreadable, difference.after) {
             published.push(format!("`{name}` {value}"));
             continue;
         }
-        let said = |observed: &Observed<'_>| {
+        let said = |observed: &ObservedDefinition<'_>| {
             let written = observed.facet(facet);
             written.and_then(|written| written.get(&name)).is_some()
         };
-        // What nobody wrote is shown as nothing, however it is read.
+        // A hint that the definition omits is shown as absent, although it has a default.
         let unsaid = (!said(old), !said(new));
         difference.pointer = place.join(&difference.pointer);
         let meant = difference
             .before
             .filter(|_| unsaid.0)
-            .map(|value| format!(" (nothing said meant {value})"));
+            .map(|value| format!(" (omitting it meant {value})"));
         let meant = meant.unwrap_or_default();
         let careless = less_caution(&name, difference.after);
         difference.before = difference.before.filter(|_| !unsaid.0);
         difference.after = difference.after.filter(|_| !unsaid.1);
         let (rule, class, message) = match careless {
-            Some(meaning) => ("less-caution", Class::Trust, format!("{meaning}{meant}")),
+            _ if unreadable => (
+                "unreadable-hint",
+                ChangeClass::Trust,
+                format!("`{name}` is not true or false: clients cannot tell what it says"),
+            ),
+            Some(meaning) => (
+                "less-caution",
+                ChangeClass::Trust,
+                format!("{meaning}{meant}"),
+            ),
             None => (
                 "annotations",
-                Class::Behavioural,
+                ChangeClass::Behavioural,
                 format!("`{name}` was changed"),
             ),
         };
         changes.push(maker.change(rule, facet, class, &difference, message));
     }
+    changes.extend(unreadable(old, new, place, maker));
     if !published.is_empty() {
         let difference = Difference {
             pointer: place.clone(),
@@ -129,12 +139,40 @@ pub(crate) fn annotations(
         };
         let message = format!("annotations are published now: {}", published.join(", "));
         let rule = "annotations-published";
-        changes.push(maker.change(rule, facet, Class::Info, &difference, message));
+        changes.push(maker.change(rule, facet, ChangeClass::Info, &difference, message));
     }
     changes
 }
 
-fn publishes_hints(observed: &Observed<'_>) -> bool {
+/// The change for annotations that are not an object, so that no hint can be read from them.
+fn unreadable(
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
+    place: &Pointer,
+    maker: &ChangeBuilder<'_>,
+) -> Option<Change> {
+    let (before, after) = (old.facet(Facet::Annotations), new.facet(Facet::Annotations));
+    let is_readable = |value: &Value| value.is_object() || value.is_null();
+    if before == after || after.is_none_or(is_readable) {
+        return None;
+    }
+    let difference = Difference {
+        pointer: place.clone(),
+        before,
+        after,
+    };
+    let message = "annotations are not an object: clients cannot tell what they say".to_owned();
+    let facet = Facet::Annotations;
+    Some(maker.change(
+        "unreadable-hint",
+        facet,
+        ChangeClass::Trust,
+        &difference,
+        message,
+    ))
+}
+
+fn publishes_hints(observed: &ObservedDefinition<'_>) -> bool {
     let written = observed.facet(Facet::Annotations);
     let is_written = |hint: &Hint| written.and_then(|it| it.get(hint.name)).is_some();
     HINTS.iter().any(is_written)

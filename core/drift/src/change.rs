@@ -3,56 +3,56 @@ use std::fmt;
 use serde_json::Value;
 use toolwarden_model::Fingerprint;
 use toolwarden_model::json::{Pointer, to_canonical_string};
-use toolwarden_schema::{Unknown, Verdict, Witness};
+use toolwarden_schema::{SchemaVerdict, Unknown, Witness};
 
-use crate::layout::Facet;
+use crate::facet::Facet;
 use crate::rename::Rename;
-use crate::text::{Finding, is_suspicious};
-use crate::wording;
+use crate::text::{TextFinding, is_suspicious};
+use crate::text_changes;
 
 /// One difference between two observations, and what it means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The same for the same change of the same tool, whenever it is seen.
+    /// Identifies the same change of the same tool across observations.
     pub id: ChangeId,
-    /// The rule that named it.
+    /// The rule that reported it.
     pub rule: &'static str,
-    /// Where it stands in the definition.
+    /// Its place in the definition.
     pub pointer: Pointer,
     /// The part of the definition it belongs to.
     pub facet: Facet,
     /// What happened there.
-    pub kind: Kind,
+    pub kind: ChangeKind,
     /// What it means.
-    pub class: Class,
-    /// What the change of the schema means by itself.
+    pub class: ChangeClass,
+    /// What the schema change means on its own, apart from the other changes.
     pub judgement: Option<Judgement>,
     /// The value before.
     pub before: Option<Value>,
     /// The value after.
     pub after: Option<Value>,
-    /// Text findings that came with it.
-    pub reasons: Vec<Finding>,
-    /// The property or tool that goes by another name now.
+    /// Text findings that this change introduced.
+    pub reasons: Vec<TextFinding>,
+    /// The property or tool that was renamed.
     pub rename: Option<Rename>,
-    /// What becomes of a call that is still accepted.
-    pub effect: Option<Effect>,
-    /// What a reader should know, in a sentence.
+    /// The effect on a call that is still accepted.
+    pub effect: Option<CallEffect>,
+    /// One sentence for the reader.
     pub message: String,
 }
 
 impl Change {
-    /// Whether it is of a class, or carries text that is.
+    /// Whether the change, or text that it introduces, is of this class.
     #[must_use]
-    pub fn is(&self, class: Class) -> bool {
+    pub fn has_class(&self, class: ChangeClass) -> bool {
         let suspicious = || self.reasons.iter().any(is_suspicious);
-        self.class == class || (class == Class::Trust && suspicious())
+        self.class == class || (class == ChangeClass::Trust && suspicious())
     }
 
-    /// The text before and after, if it is a change of text that a model reads.
+    /// The text before and after, if the change is of text that a model reads.
     #[must_use]
     pub fn texts(&self) -> Option<(String, String)> {
-        wording::texts(self)
+        text_changes::texts(self)
     }
 
     /// Whether a call that leaves out an optional argument now does something that should be approved
@@ -61,7 +61,7 @@ impl Change {
     pub const fn is_unsafe_default(&self) -> bool {
         matches!(
             self.effect,
-            Some(Effect::Default {
+            Some(CallEffect::Default {
                 replaced: true,
                 switch,
                 writes,
@@ -71,19 +71,19 @@ impl Change {
     }
 }
 
-/// What becomes of a call that is still accepted.
+/// The effect on a call that is still accepted.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum CallEffect {
     /// The tool no longer reads a part of the call.
     Ignored {
-        /// A call that both versions accept, and that loses its meaning.
+        /// A call that both versions accept and that loses part of its meaning.
         call: Value,
         /// The part of the call that is ignored.
         pointer: Pointer,
     },
     /// A call that leaves the argument out is completed differently.
     Default {
-        /// Such a call as it was completed before and as it is now, where one was found.
+        /// Such a call, completed with the old and with the new default, if one was found.
         calls: Option<(Value, Value)>,
         /// Whether there was a default before that no longer holds.
         replaced: bool,
@@ -94,20 +94,20 @@ pub enum Effect {
     },
 }
 
-/// What happened at a place.
+/// What happened at a place in the definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ChangeKind {
     /// There was nothing before.
     Added,
     /// There is nothing now.
     Removed,
     /// There is something else now.
     Changed,
-    /// It goes by another name now.
+    /// It was renamed.
     Renamed,
 }
 
-impl Kind {
+impl ChangeKind {
     /// The word used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -120,35 +120,35 @@ impl Kind {
     }
 }
 
-/// What a change means, the gravest last.
+/// What a change means, ordered from least to most severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Nothing: the same contract in other words.
+pub enum ChangeClass {
+    /// No effect: the same contract in other words.
     Equivalent,
-    /// Something is said that changes nothing: annotations that appear, generated titles, spacing.
+    /// A statement without effect: new annotations, generated titles, spacing.
     Info,
     /// More is accepted than before.
     Widened,
-    /// A promise about results appeared.
+    /// The tool now promises a schema for its results.
     Structural,
     /// The same contract, but a call may have another effect: defaults, the order of values.
     Behavioural,
     /// Text that a model reads changed.
     Text,
-    /// A tool that the pinned list did not have.
+    /// A tool that is not in the pinned list.
     Added,
-    /// An argument is still accepted and no longer read.
+    /// An argument is still accepted but no longer read.
     Ignored,
-    /// It was not established what it means; it may break.
+    /// The effect could not be determined; the change may break callers.
     Unknown,
-    /// Less caution is asked for, or the text turned against its reader.
+    /// A hint asks for less caution, or the text now works against its reader.
     Trust,
-    /// Something that worked is rejected now.
+    /// Something that worked is now rejected.
     Breaking,
 }
 
-impl Class {
-    /// Every class, the least grave first.
+impl ChangeClass {
+    /// Every class, from least to most severe.
     pub const ALL: [Self; 11] = [
         Self::Equivalent,
         Self::Info,
@@ -181,29 +181,29 @@ impl Class {
         }
     }
 
-    /// How grave drift of this class is, in the words of the toolwatch document.
+    /// The severity of this class, in the terms of the toolwatch document.
     #[must_use]
-    pub const fn severity(self) -> Severity {
+    pub const fn severity(self) -> ToolwatchSeverity {
         match self {
-            Self::Equivalent | Self::Info => Severity::Low,
+            Self::Equivalent | Self::Info => ToolwatchSeverity::Low,
             Self::Structural | Self::Widened | Self::Behavioural | Self::Text | Self::Added => {
-                Severity::Medium
+                ToolwatchSeverity::Medium
             }
-            Self::Ignored | Self::Unknown | Self::Trust | Self::Breaking => Severity::High,
+            Self::Ignored | Self::Unknown | Self::Trust | Self::Breaking => ToolwatchSeverity::High,
         }
     }
 }
 
-/// What the change of a schema means by itself.
+/// What a schema change means on its own.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
     /// The same values are accepted.
     Equivalent,
-    /// Everything is still accepted; with a value that is new, where one was found.
+    /// Everything is still accepted. Holds a newly accepted value, if one was found.
     Compatible(Option<Value>),
-    /// This value was accepted and is rejected now.
+    /// This value was accepted and is now rejected.
     Breaking(Witness),
-    /// Nothing was established.
+    /// The comparison could not decide.
     Unknown(Unknown),
 }
 
@@ -220,20 +220,20 @@ impl Judgement {
     }
 }
 
-impl From<Verdict> for Judgement {
-    fn from(verdict: Verdict) -> Self {
+impl From<SchemaVerdict> for Judgement {
+    fn from(verdict: SchemaVerdict) -> Self {
         match verdict {
-            Verdict::Equivalent(_) => Self::Equivalent,
-            Verdict::Compatible { gained, .. } => Self::Compatible(gained),
-            Verdict::Breaking(witness) => Self::Breaking(witness),
-            Verdict::Unknown(unknown) => Self::Unknown(unknown),
+            SchemaVerdict::Equivalent(_) => Self::Equivalent,
+            SchemaVerdict::Compatible { gained, .. } => Self::Compatible(gained),
+            SchemaVerdict::Breaking(witness) => Self::Breaking(witness),
+            SchemaVerdict::Unknown(unknown) => Self::Unknown(unknown),
         }
     }
 }
 
-/// What kind of drift the toolwatch document knows.
+/// The kinds of drift in the toolwatch document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeType {
+pub enum ToolwatchChangeType {
     /// The definition changed.
     Schema,
     /// What the tool returns changed.
@@ -242,7 +242,7 @@ pub enum ChangeType {
     Behavior,
 }
 
-impl ChangeType {
+impl ToolwatchChangeType {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::Schema, Self::Response, Self::Behavior];
 
@@ -257,18 +257,18 @@ impl ChangeType {
     }
 }
 
-/// How grave drift is, in the words of the toolwatch document.
+/// The severity of drift, in the terms of the toolwatch document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Nothing to do.
+pub enum ToolwatchSeverity {
+    /// No action needed.
     Low,
-    /// Worth a look.
+    /// Review it.
     Medium,
-    /// Act.
+    /// Act on it.
     High,
 }
 
-impl Severity {
+impl ToolwatchSeverity {
     /// The word of the toolwatch document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -280,8 +280,8 @@ impl Severity {
     }
 }
 
-/// Names one change of one tool. It depends on the tool, the place and both values, on nothing
-/// else, so that an approval of a change holds for as long as the change is the same.
+/// Identifies one change of one tool. It depends only on the tool, the place and both values, so an
+/// approval stays valid as long as the change stays the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChangeId([u8; 6]);
 

@@ -2,44 +2,47 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
-use toolwarden_schema::{Budget, Callers, Formats};
+use toolwarden_schema::{Callers, FormatMode, SearchBudget};
 
-use crate::annotations::{annotations, is_read_only};
-use crate::change::{Change, ChangeId, ChangeType, Class, Effect, Kind, Severity};
+use crate::annotations::{compare_annotations, is_read_only};
+use crate::change::{
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, ToolwatchChangeType, ToolwatchSeverity,
+};
 use crate::difference::{Difference, differences, is_identical};
-use crate::layout::{Facet, Observed};
-use crate::schema::{self, Direction, SchemaDrift};
+use crate::facet::{Facet, ObservedDefinition};
+use crate::routes::route_change;
+use crate::schema::{self, SchemaDirection, SchemaDrift};
 use crate::shape::ShapeDrift;
-use crate::text::{self, Detector, Finding, is_suspicious};
-use crate::wording;
+use crate::text::{self, Detector, TextFinding, is_suspicious};
+use crate::text_changes;
 
 /// How definitions are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// What callers may send.
     pub callers: Callers,
-    /// Whether `format` decides about a value.
-    pub formats: Formats,
-    /// What one comparison of schemas may cost.
-    pub budget: Budget,
+    /// Whether the keyword `format` rejects values.
+    pub formats: FormatMode,
+    /// The budget of one schema comparison.
+    pub budget: SearchBudget,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             callers: Callers::Declared,
-            formats: Formats::Annotate,
-            budget: Budget::default(),
+            formats: FormatMode::Annotate,
+            budget: SearchBudget::default(),
         }
     }
 }
 
 impl Options {
-    /// The options of a comparison of two tools that starts now: its time limit counts from here.
-    fn started(&self) -> Self {
-        let time = self.budget.time.started();
+    /// The options for a comparison of two tools that starts now; its time limit counts from this call.
+    fn start(&self) -> Self {
+        let time = self.budget.time.start();
         Self {
-            budget: Budget {
+            budget: SearchBudget {
                 time,
                 ..self.budget
             },
@@ -53,67 +56,67 @@ impl Options {
 pub struct Drift {
     /// The name of the tool.
     pub tool: String,
-    /// Every change, the gravest first; none means that nothing drifted.
+    /// Every change, the most severe first; empty if nothing drifted.
     pub changes: Vec<Change>,
-    /// What the change of the arguments means as a whole.
+    /// The combined effect of all changes to the arguments.
     pub input: Option<SchemaDrift>,
-    /// What the change of the result means as a whole.
+    /// The combined effect of all changes to the result.
     pub output: Option<SchemaDrift>,
-    /// How the shape of the results changed, where they were seen.
+    /// How the shape of the results changed, if results were observed.
     pub results: Option<ShapeDrift>,
 }
 
 impl Drift {
-    /// The gravest class among the changes.
+    /// The most severe class among the changes.
     #[must_use]
-    pub fn class(&self) -> Option<Class> {
+    pub fn class(&self) -> Option<ChangeClass> {
         self.changes.iter().map(|change| change.class).max()
     }
 
-    /// Whether any change is of a class, or carries text that is.
+    /// Whether any change, or text that it introduces, is of this class.
     #[must_use]
-    pub fn is(&self, class: Class) -> bool {
-        self.changes.iter().any(|change| change.is(class))
+    pub fn has_class(&self, class: ChangeClass) -> bool {
+        self.changes.iter().any(|change| change.has_class(class))
     }
 
-    /// The kind of drift, in the words of the toolwatch document.
+    /// The kind of drift, in the terms of the toolwatch document.
     #[must_use]
-    pub fn change_type(&self) -> Option<ChangeType> {
+    pub fn change_type(&self) -> Option<ToolwatchChangeType> {
         let of_results = |change: &Change| change.facet == Facet::Result;
         let results = self.changes.iter().any(of_results);
         let definition = self.changes.iter().any(|change| !of_results(change));
         match (definition, results) {
-            (true, true) => Some(ChangeType::Behavior),
-            (true, false) => Some(ChangeType::Schema),
-            (false, true) => Some(ChangeType::Response),
+            (true, true) => Some(ToolwatchChangeType::Behavior),
+            (true, false) => Some(ToolwatchChangeType::Schema),
+            (false, true) => Some(ToolwatchChangeType::Response),
             (false, false) => None,
         }
     }
 
-    /// How grave it is, in the words of the toolwatch document.
+    /// The severity, in the terms of the toolwatch document.
     #[must_use]
-    pub fn severity(&self) -> Option<Severity> {
-        self.class().map(Class::severity)
+    pub fn severity(&self) -> Option<ToolwatchSeverity> {
+        self.class().map(ChangeClass::severity)
     }
 }
 
-/// Compares two observations of one tool. Recorded calls are replayed against its arguments.
+/// Compares two observations of one tool and replays recorded calls against its arguments.
 #[must_use]
 pub fn compare(
-    old: &Observed<'_>,
-    new: &Observed<'_>,
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
     options: &Options,
     calls: &[Value],
 ) -> Drift {
-    compare_among(old, new, options, calls, &BTreeSet::new())
+    compare_in_server(old, new, options, calls, &BTreeSet::new())
 }
 
-/// Compares two observations of one tool beside other tools of its server, of which only the names
-/// matter: text that begins to name one of them is a matter of trust.
+/// Compares two observations of one tool, given the names of the server's other tools. Text that starts
+/// to name one of them is a change of trust.
 #[must_use]
-pub fn compare_among(
-    old: &Observed<'_>,
-    new: &Observed<'_>,
+pub fn compare_in_server(
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
     options: &Options,
     calls: &[Value],
     tools: &BTreeSet<&str>,
@@ -130,27 +133,28 @@ pub fn compare_among(
     if same && old.layout == new.layout && calls.is_empty() {
         return drift;
     }
-    let options = &options.started();
-    let maker = Maker { tool: new.name };
+    let options = &options.start();
+    let maker = ChangeBuilder { tool: new.name };
     let (before, changes) = schema_facet(old, new, Facet::Input, options, calls, &maker);
     drift.input = before;
     drift.changes.extend(changes);
     let (before, changes) = schema_facet(old, new, Facet::Output, options, &[], &maker);
     drift.output = before;
     drift.changes.extend(changes);
-    drift.changes.extend(annotations(old, new, &maker));
+    drift.changes.extend(compare_annotations(old, new, &maker));
     drift.changes.extend(other_facets(old, new, &maker));
     let writes = !(is_read_only(old) && is_read_only(new));
     for change in &mut drift.changes {
-        if let Some(Effect::Default { writes: known, .. }) = &mut change.effect {
+        if let Some(CallEffect::Default { writes: known, .. }) = &mut change.effect {
             *known = writes;
         }
     }
-    wording::classify(&mut drift, (old, new), &maker, tools);
+    text_changes::classify(&mut drift, (old, new), &maker, tools);
     attach_findings(&mut drift, old, new, &maker);
     for change in &mut drift.changes {
-        // What a text carries says more than what it adds.
-        let rank = |it: &Finding| it.detector == Detector::Introduced;
+        // Findings about the text itself matter more than findings about added words, so they come
+        // first.
+        let rank = |it: &TextFinding| it.detector == Detector::Introduced;
         change.reasons.sort_by_key(rank);
     }
     drift.changes.sort_by(|a, b| {
@@ -161,24 +165,24 @@ pub fn compare_among(
     drift
 }
 
-/// Makes changes of one tool.
-pub(crate) struct Maker<'t> {
+/// Builds the changes of one tool.
+pub(crate) struct ChangeBuilder<'t> {
     pub(crate) tool: &'t str,
 }
 
-impl Maker<'_> {
+impl ChangeBuilder<'_> {
     pub(crate) fn change(
         &self,
         rule: &'static str,
         facet: Facet,
-        class: Class,
+        class: ChangeClass,
         difference: &Difference<'_>,
         message: String,
     ) -> Change {
         let kind = match (difference.before, difference.after) {
-            (None, _) => Kind::Added,
-            (_, None) => Kind::Removed,
-            _ => Kind::Changed,
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Changed,
         };
         Change {
             id: ChangeId::of(
@@ -205,12 +209,12 @@ impl Maker<'_> {
 }
 
 fn schema_facet(
-    old: &Observed<'_>,
-    new: &Observed<'_>,
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
     facet: Facet,
     options: &Options,
     calls: &[Value],
-    maker: &Maker<'_>,
+    maker: &ChangeBuilder<'_>,
 ) -> (Option<SchemaDrift>, Vec<Change>) {
     let place = new.layout.place(facet).or(old.layout.place(facet));
     let place = place.cloned().unwrap_or_default();
@@ -219,9 +223,9 @@ fn schema_facet(
         return (None, Vec::new());
     }
     let direction = if facet == Facet::Input {
-        Direction::Input
+        SchemaDirection::Input
     } else {
-        Direction::Output
+        SchemaDirection::Output
     };
     let anything = Value::Bool(true);
     let (drift, changes) = schema::compare(
@@ -240,24 +244,24 @@ fn schema_facet(
             before,
             after,
         };
-        let message = "the tool promises a shape for its results now".to_owned();
+        let message = "the tool now declares a schema for its results".to_owned();
         let change = maker.change(
             "contract-appeared",
             facet,
-            Class::Structural,
+            ChangeClass::Structural,
             &difference,
             message,
         );
         return (Some(drift), vec![change]);
     }
     let changes = changes.into_iter().map(|mut change| {
-        // Where there is no schema, everything is accepted, but nothing is written.
+        // A missing schema accepts everything, but the definition contains no value to show.
         if change.pointer == Pointer::root() {
             change.before = before.cloned();
             change.after = after.cloned();
             change.kind = match (before, after) {
-                (None, _) => Kind::Added,
-                (_, None) => Kind::Removed,
+                (None, _) => ChangeKind::Added,
+                (_, None) => ChangeKind::Removed,
                 _ => change.kind,
             };
         }
@@ -287,20 +291,34 @@ fn schema_facet(
     (Some(drift), changes.collect())
 }
 
-fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Vec<Change> {
+/// The member that a change is about; indexes into lists are skipped.
+fn last_name(pointer: &Pointer) -> String {
+    let names = pointer.segments();
+    let names = names.filter(|name| !name.bytes().all(|it| it.is_ascii_digit()));
+    names.last().unwrap_or_default()
+}
+
+fn other_facets(
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
+    maker: &ChangeBuilder<'_>,
+) -> Vec<Change> {
     let mut changes = Vec::new();
     for difference in differences(old.definition, new.definition) {
         let facet = new.layout.facet(&difference.pointer);
         let (rule, class) = match facet {
             Facet::Input | Facet::Output | Facet::Annotations | Facet::Result => continue,
-            // Whoever calls it by the name it had is refused.
-            Facet::Name => ("name", Class::Breaking),
-            Facet::Title => ("title", Class::Behavioural),
-            Facet::Description => ("description", Class::Behavioural),
-            Facet::Meta => ("meta", Class::Behavioural),
-            Facet::Icons => ("icons", Class::Behavioural),
-            // A facet's place may lie inside what differs as a whole.
-            Facet::Other => ("member", Class::Behavioural),
+            // A caller that uses the old name is refused.
+            Facet::Name => ("name", ChangeClass::Breaking),
+            Facet::Title => ("title", ChangeClass::Behavioural),
+            Facet::Description => ("description", ChangeClass::Behavioural),
+            Facet::Meta => ("meta", ChangeClass::Behavioural),
+            Facet::Icons => ("icons", ChangeClass::Behavioural),
+            // A facet's place may be inside a member that differs as a whole.
+            Facet::Other if route_change(&difference.pointer).is_some() => {
+                ("route", ChangeClass::Trust)
+            }
+            Facet::Other => ("member", ChangeClass::Behavioural),
         };
         let inside = |outer: &Pointer, inner: &Pointer| {
             let rest = inner.as_str().strip_prefix(outer.as_str());
@@ -323,16 +341,25 @@ fn other_facets(old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) -> Ve
             (_, None) => "was removed",
             _ => "was changed",
         };
-        changes.push(maker.change(rule, facet, class, &difference, format!("`{what}` {did}")));
+        let message = match route_change(&difference.pointer).filter(|_| facet == Facet::Other) {
+            Some(means) => format!("{means}: `{}` {did}", last_name(&difference.pointer)),
+            None => format!("`{what}` {did}"),
+        };
+        changes.push(maker.change(rule, facet, class, &difference, message));
     }
     changes
 }
 
-/// Text findings the old definition did not have become reasons of the change that brought them.
-/// What is rare in honest tools makes the change one of trust.
-fn attach_findings(drift: &mut Drift, old: &Observed<'_>, new: &Observed<'_>, maker: &Maker<'_>) {
+/// Attaches text findings that the old definition did not have to the change that introduced them. A
+/// finding that is rare in honest tools turns the change into one of trust.
+fn attach_findings(
+    drift: &mut Drift,
+    old: &ObservedDefinition<'_>,
+    new: &ObservedDefinition<'_>,
+    maker: &ChangeBuilder<'_>,
+) {
     let (before, after) = (text::scan(old.definition), text::scan(new.definition));
-    for finding in text::fresh(&before, &after) {
+    for finding in text::new_findings(&before, &after) {
         let at = finding.pointer.as_str();
         let drifted = !drift.changes.is_empty();
         let host = drift.changes.iter_mut().filter(|change| {
@@ -346,8 +373,8 @@ fn attach_findings(drift: &mut Drift, old: &Observed<'_>, new: &Observed<'_>, ma
         let host = host.max_by_key(|change| change.pointer.as_str().len());
         match host {
             Some(host) => {
-                if is_suspicious(finding) && host.class < Class::Trust {
-                    host.class = Class::Trust;
+                if is_suspicious(finding) && host.class < ChangeClass::Trust {
+                    host.class = ChangeClass::Trust;
                 }
                 host.reasons.push(finding.clone());
             }
@@ -359,9 +386,9 @@ fn attach_findings(drift: &mut Drift, old: &Observed<'_>, new: &Observed<'_>, ma
                 };
                 let facet = new.layout.facet(&finding.pointer);
                 let class = if is_suspicious(finding) {
-                    Class::Trust
+                    ChangeClass::Trust
                 } else {
-                    Class::Info
+                    ChangeClass::Info
                 };
                 let mut change =
                     maker.change("text", facet, class, &difference, finding.message.clone());

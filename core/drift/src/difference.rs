@@ -9,8 +9,8 @@ pub(crate) struct Difference<'v> {
     pub(crate) after: Option<&'v Value>,
 }
 
-/// The places where two values differ, each as deep as it can be told. Key order and the spelling
-/// of numbers are no difference.
+/// The places where two values differ, each as deep as possible. Key order and the spelling of numbers
+/// do not count as differences.
 pub(crate) fn differences<'v>(old: &'v Value, new: &'v Value) -> Vec<Difference<'v>> {
     let mut found = Vec::new();
     visit(old, new, &mut Pointer::root(), &mut found);
@@ -65,13 +65,13 @@ fn members<'v>(
     }
 }
 
-/// Lists of objects of one length are compared item by item; other lists are one value.
+/// Compares lists of objects of the same length item by item, and any other lists as one value.
 fn comparable(old: &[Value], new: &[Value]) -> bool {
     old.len() == new.len() && old.iter().chain(new).all(Value::is_object)
 }
 
-/// Whether two values are equal down to key order, without looking keys up: most tools of a list did
-/// not change at all.
+/// Whether two values are equal including key order. It looks up no keys, because most tools of a list
+/// did not change at all.
 pub(crate) fn is_identical(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -88,8 +88,8 @@ pub(crate) fn is_identical(old: &Value, new: &Value) -> bool {
     }
 }
 
-/// A copy of a value with what one difference says.
-pub(crate) fn applied(old: &Value, differences: &[&Difference<'_>]) -> Value {
+/// A copy of a value with one difference applied.
+pub(crate) fn apply(old: &Value, differences: &[&Difference<'_>]) -> Value {
     let mut changed = old.clone();
     for difference in differences {
         let mut parent = difference.pointer.clone();
@@ -135,6 +135,6 @@ mod tests {
         let places: Vec<&str> = found.iter().map(|it| it.pointer.as_str()).collect();
         assert_eq!(places, ["/a/c", "/d/1/e", "/gone", "/come"]);
         let all: Vec<&Difference<'_>> = found.iter().collect();
-        assert!(differences(&applied(&old, &all), &new).is_empty());
+        assert!(differences(&apply(&old, &all), &new).is_empty());
     }
 }

@@ -4,7 +4,7 @@ use toolwarden_model::json::{Pointer, to_canonical_string};
 use toolwarden_schema::{CANONICAL_VERSION, canonical_text};
 
 use crate::annotations::with_defaults;
-use crate::layout::{Facet, Observed};
+use crate::facet::{Facet, ObservedDefinition};
 
 /// The fingerprints of a definition, facet by facet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct FacetFingerprints {
     pub whole: Fingerprint,
     /// Every string with its place.
     pub text: Fingerprint,
-    /// Each facet; one that is absent has the fingerprint of its absence.
+    /// Each facet; an absent facet has the fingerprint of its absence.
     pub facets: [(Facet, Fingerprint); 9],
     /// What the input schema means.
     pub input: Option<SemanticFingerprint>,
@@ -21,13 +21,13 @@ pub struct FacetFingerprints {
     pub output: Option<SemanticFingerprint>,
 }
 
-/// The fingerprint of what a schema means, in whatever words.
+/// The fingerprint of a schema's meaning, independent of its wording.
 ///
-/// It depends on how schemas are brought to one form. Where versions differ, both definitions are
-/// fingerprinted again by the newer one instead of being compared.
+/// It depends on how schemas are normalized. If the versions differ, the newer version fingerprints
+/// both definitions again instead of comparing the stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SemanticFingerprint {
-    /// The version of the form.
+    /// The version of the normal form.
     pub version: u32,
     /// The fingerprint.
     pub fingerprint: Fingerprint,
@@ -36,7 +36,7 @@ pub struct SemanticFingerprint {
 impl FacetFingerprints {
     /// The fingerprints of a definition.
     #[must_use]
-    pub fn of(observed: &Observed<'_>) -> Self {
+    pub fn of(observed: &ObservedDefinition<'_>) -> Self {
         let whole = to_canonical_string(observed.definition);
         let facets = Facet::ALL.map(|facet| {
             let text = facet_text(observed, facet);
@@ -72,7 +72,7 @@ impl SemanticFingerprint {
     }
 }
 
-fn facet_text(observed: &Observed<'_>, facet: Facet) -> String {
+fn facet_text(observed: &ObservedDefinition<'_>, facet: Facet) -> String {
     match facet {
         Facet::Annotations => {
             to_canonical_string(&Value::Object(with_defaults(observed.facet(facet))))
@@ -84,8 +84,8 @@ fn facet_text(observed: &Observed<'_>, facet: Facet) -> String {
     }
 }
 
-/// The definition without what has a facet of its own.
-fn rest(observed: &Observed<'_>) -> Value {
+/// The definition without the members that have their own facet.
+fn rest(observed: &ObservedDefinition<'_>) -> Value {
     let mut rest = observed.definition.clone();
     for facet in Facet::ALL {
         let Some(place) = observed.layout.place(facet) else {

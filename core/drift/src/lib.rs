@@ -1,33 +1,39 @@
-//! What changed between two observations of a tool, what each change means, and what the text of a
-//! definition carries besides its meaning.
+//! Detects what changed between two observations of a tool, what each change means, and which hidden or
+//! manipulative text a definition contains.
 //!
-//! Values in, changes out: nothing here reads a clock, a file or the environment.
+//! Values in, changes out: this crate never reads a clock, a file or the environment.
 
 pub mod contract;
-pub mod document;
+pub mod drift_json;
 pub mod shape;
 pub mod text;
 pub mod toolwatch;
 
 mod annotations;
-mod call;
 mod change;
 mod compare;
 mod difference;
+mod facet;
 mod fingerprints;
-mod layout;
-mod list;
+mod list_drift;
+mod recorded_call;
 mod rename;
-mod results;
+mod result_drift;
+mod routes;
 mod schema;
-mod wording;
+mod text_changes;
 
-pub use call::{InvalidCall, RecordedCall};
-pub use change::{Change, ChangeId, ChangeType, Class, Effect, Judgement, Kind, Severity};
-pub use compare::{Drift, Options, compare, compare_among};
+pub use change::{
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, Judgement, ToolwatchChangeType,
+    ToolwatchSeverity,
+};
+pub use compare::{Drift, Options, compare, compare_in_server};
+pub use facet::{Facet, FacetLayout, ObservedDefinition};
 pub use fingerprints::{FacetFingerprints, SemanticFingerprint};
-pub use layout::{Facet, Layout, Observed};
-pub use list::{ListDrift, ToolDrift, compare_lists, compare_lists_among, shadowing};
+pub use list_drift::{
+    ListDrift, ToolDrift, compare_lists, compare_lists_in_server, shadowing_finding,
+};
+pub use recorded_call::{InvalidCall, RecordedCall};
 pub use rename::Rename;
-pub use results::{broken_promise, reformatted, unlike_import};
-pub use schema::{LostValue, Replayed, SchemaDrift};
+pub use result_drift::{format_change, output_schema_violation, toolwatch_hash_mismatch};
+pub use schema::{LostValue, ReplaySummary, SchemaDrift};

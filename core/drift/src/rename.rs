@@ -3,31 +3,31 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use toolwarden_schema::canonical_text;
 
-/// Pairs less alike than this are two different things.
+/// Pairs with a lower similarity are two different things.
 const THRESHOLD: f64 = 0.55;
-/// The most names on either side that are matched.
+/// The maximum number of names matched on either side.
 const MAX_NAMES: usize = 64;
 
-/// Something that goes by another name now.
+/// A renamed property or tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rename {
     /// The name before.
     pub from: String,
     /// The name after.
     pub to: String,
-    /// How alike the two are, from 0 to 1.
-    pub likeness: f64,
-    /// The member a caller that still knows the old name has to send instead, for an argument.
+    /// The similarity of the two, from 0 to 1.
+    pub similarity: f64,
+    /// For an argument: the member that a caller of the old name must send instead.
     pub adapter: Option<String>,
 }
 
 impl Rename {
-    /// An argument that is called differently now.
-    pub(crate) fn of_argument(matched: &Matched<'_>) -> Self {
+    /// A renamed argument.
+    pub(crate) fn for_argument(matched: &RenameMatch<'_>) -> Self {
         Self {
             from: matched.from.to_owned(),
             to: matched.to.to_owned(),
-            likeness: matched.likeness,
+            similarity: matched.similarity,
             adapter: Some(format!(
                 "{{{}: args[{}]}}",
                 Value::from(matched.to),
@@ -36,42 +36,47 @@ impl Rename {
         }
     }
 
-    /// A tool that is called differently now.
-    pub(crate) fn of_tool(matched: &Matched<'_>) -> Self {
+    /// A renamed tool.
+    pub(crate) fn for_tool(matched: &RenameMatch<'_>) -> Self {
         Self {
             from: matched.from.to_owned(),
             to: matched.to.to_owned(),
-            likeness: matched.likeness,
+            similarity: matched.similarity,
             adapter: None,
         }
     }
 }
 
-/// Something with a name that may have been another's.
+/// A name that may have been renamed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'v> {
+pub(crate) struct RenameCandidate<'v> {
     pub(crate) name: &'v str,
     pub(crate) schema: Option<&'v Value>,
     pub(crate) description: &'v str,
 }
 
-/// Two names for what is likely one thing.
+/// Two names that are probably a rename.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Matched<'v> {
+pub(crate) struct RenameMatch<'v> {
     pub(crate) from: &'v str,
     pub(crate) to: &'v str,
-    pub(crate) likeness: f64,
+    pub(crate) similarity: f64,
 }
 
-/// Which of the names that went came back as which of the names that came, the likest first; each
-/// name once.
-pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec<Matched<'v>> {
+/// Matches removed names with added names, the most similar pairs first. Each name is used once.
+pub(crate) fn match_renames<'v>(
+    gone: &[RenameCandidate<'v>],
+    come: &[RenameCandidate<'v>],
+) -> Vec<RenameMatch<'v>> {
     let mut pairs = Vec::new();
-    let read = |all: &[Candidate<'v>]| -> Vec<Traits<'v>> {
+    let read = |all: &[RenameCandidate<'v>]| -> Vec<CandidateTraits<'v>> {
         if gone.is_empty() || come.is_empty() {
             return Vec::new();
         }
-        all.iter().take(MAX_NAMES).map(Traits::of).collect()
+        all.iter()
+            .take(MAX_NAMES)
+            .map(CandidateTraits::of)
+            .collect()
     };
     let (gone_traits, come_traits) = (read(gone), read(come));
     for from in &gone_traits {
@@ -79,18 +84,18 @@ pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec
             if are_opposed(from.name, to.name) {
                 continue;
             }
-            let likeness = likeness(from, to);
+            let likeness = similarity(from, to);
             if likeness >= THRESHOLD {
-                pairs.push(Matched {
+                pairs.push(RenameMatch {
                     from: from.name,
                     to: to.name,
-                    likeness,
+                    similarity: likeness,
                 });
             }
         }
     }
     pairs.sort_by(|a, b| {
-        let by_likeness = b.likeness.total_cmp(&a.likeness);
+        let by_likeness = b.similarity.total_cmp(&a.similarity);
         by_likeness.then_with(|| (a.from, a.to).cmp(&(b.from, b.to)))
     });
     let mut taken = BTreeSet::new();
@@ -105,8 +110,8 @@ pub(crate) fn matches<'v>(gone: &[Candidate<'v>], come: &[Candidate<'v>]) -> Vec
     pairs
 }
 
-/// What two candidates are compared by, read once for all pairs.
-struct Traits<'v> {
+/// The features of a candidate, read once for all pairs.
+struct CandidateTraits<'v> {
     name: &'v str,
     schema: Option<&'v Value>,
     meaning: Option<String>,
@@ -114,9 +119,9 @@ struct Traits<'v> {
     words: BTreeSet<String>,
 }
 
-impl<'v> Traits<'v> {
-    fn of(candidate: &Candidate<'v>) -> Self {
-        let Candidate {
+impl<'v> CandidateTraits<'v> {
+    fn of(candidate: &RenameCandidate<'v>) -> Self {
+        let RenameCandidate {
             name,
             schema,
             description,
@@ -139,7 +144,7 @@ impl<'v> Traits<'v> {
     }
 }
 
-fn likeness(from: &Traits<'_>, to: &Traits<'_>) -> f64 {
+fn similarity(from: &CandidateTraits<'_>, to: &CandidateTraits<'_>) -> f64 {
     let same = |from: &Option<String>, to: &Option<String>| from.is_some() && from == to;
     let schema = match (from.schema, to.schema) {
         (Some(_), Some(_)) if same(&from.meaning, &to.meaning) => 1.0,
@@ -148,7 +153,7 @@ fn likeness(from: &Traits<'_>, to: &Traits<'_>) -> f64 {
         (None, None) => 0.4,
         _ => 0.0,
     };
-    let name = name_likeness(from.name, to.name);
+    let name = name_similarity(from.name, to.name);
     let (old, new) = (&from.words, &to.words);
     if old.is_empty() && new.is_empty() {
         return 0.5 * schema + 0.5 * name;
@@ -163,7 +168,7 @@ fn likeness(from: &Traits<'_>, to: &Traits<'_>) -> f64 {
     0.4 * schema + 0.4 * text + 0.2 * name
 }
 
-/// A schema without the branch for null beside its only other one.
+/// A schema without the null branch, if there is only one other branch.
 fn without_null(schema: &Value) -> &Value {
     let branches = schema.get("anyOf").and_then(Value::as_array);
     let is_null = |branch: &&Value| branch.get("type").is_some_and(|word| word == "null");
@@ -180,7 +185,7 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Verbs that mean about the same, a group per line: what a tool does does not change by a rename.
+/// Verbs with about the same meaning, one group per line: a rename does not change what a tool does.
 const VERBS: &[&[&str]] = &[
     &[
         "get", "list", "read", "fetch", "search", "find", "query", "show", "describe", "view",
@@ -208,7 +213,7 @@ const VERBS: &[&[&str]] = &[
     &["download", "import", "load"],
 ];
 
-/// Words that turn a meaning into its opposite.
+/// Words that reverse a meaning.
 const OPPOSITES: &[(&str, &str)] = &[
     ("include", "exclude"),
     ("included", "excluded"),
@@ -237,7 +242,7 @@ const OPPOSITES: &[(&str, &str)] = &[
     ("lower", "upper"),
 ];
 
-/// Whether two names differ in a word that makes them do different things.
+/// Whether two names differ in a word that gives them different meanings.
 fn are_opposed(from: &str, to: &str) -> bool {
     let (from, to) = (name_words(from), name_words(to));
     let only = |these: &[String], those: &[String]| -> Vec<String> {
@@ -263,7 +268,7 @@ fn are_opposed(from: &str, to: &str) -> bool {
     other_verb || gone.iter().any(|a| come.iter().any(|b| is_pair(a, b)))
 }
 
-/// The words of a name, in lower case, however they are put together.
+/// The words of a name, in lower case, whatever the naming convention.
 pub(crate) fn name_words(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
@@ -283,8 +288,9 @@ pub(crate) fn name_words(name: &str) -> Vec<String> {
     parts
 }
 
-/// How many pairs of neighbouring letters two names share; one inside the other is half alike.
-fn name_likeness(from: &str, to: &str) -> f64 {
+/// The share of neighbouring letter pairs that two names have in common; a name contained in the other
+/// is half similar.
+fn name_similarity(from: &str, to: &str) -> f64 {
     let (from, to) = (from.to_lowercase(), to.to_lowercase());
     let pairs = |name: &str| -> BTreeSet<(char, char)> {
         let letters: Vec<char> = name.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -343,7 +349,7 @@ mod tests {
         let text = json!({"type": "string", "description": "Exact target element reference from the page snapshot"});
         let longer = json!({"type": "string", "description": "Exact target element reference from the page snapshot, or a selector"});
         let count = json!({"type": "integer", "description": "How many clicks"});
-        let of = |name: &'static str, schema: &'static Value| Candidate {
+        let of = |name: &'static str, schema: &'static Value| RenameCandidate {
             name,
             schema: Some(schema),
             description: schema["description"].as_str().unwrap(),
@@ -353,17 +359,20 @@ mod tests {
             Box::leak(Box::new(longer)),
             Box::leak(Box::new(count)),
         );
-        let found = matches(
+        let found = match_renames(
             &[of("ref", text), of("old", count)],
             &[of("target", longer), of("x", text)],
         );
         let names: Vec<(&str, &str)> = found.iter().map(|it| (it.from, it.to)).collect();
         assert_eq!(names, [("ref", "x")]);
-        let found = matches(&[of("ref", text)], &[of("target", longer)]);
+        let found = match_renames(&[of("ref", text)], &[of("target", longer)]);
         assert_eq!(
-            Rename::of_argument(&found[0]).adapter.as_deref(),
+            Rename::for_argument(&found[0]).adapter.as_deref(),
             Some(r#"{"target": args["ref"]}"#)
         );
-        assert_eq!(matches(&[of("ref", text)], &[of("clicks", count)]), []);
+        assert_eq!(
+            match_renames(&[of("ref", text)], &[of("clicks", count)]),
+            []
+        );
     }
 }

@@ -6,20 +6,20 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-/// A step of the guard, in the order in which they are taken.
+/// A step of the guard, in the order of evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gate {
-    /// The tool is known.
+    /// The tool exists.
     Known,
     /// The tool is not quarantined.
     Quarantine,
-    /// The tool is in a group that is requested, granted and on.
+    /// The tool is in a group that is requested, granted and active.
     Group,
     /// The tool is available in the session's state.
     State,
-    /// The principal holds what the tool requires.
+    /// The principal holds the permissions that the tool requires.
     Permission,
-    /// The principal has not called it too often.
+    /// The principal has not exceeded the rate limit.
     Rate,
     /// The arguments satisfy the schema.
     Input,
@@ -27,12 +27,12 @@ pub enum Gate {
     Audit,
 }
 
-/// Why a call is decided as it is. The words are stable.
+/// The reason code of a decision. The words are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Code {
-    /// Every gate let it pass.
+pub enum ReasonCode {
+    /// The call passed every gate.
     Allowed,
-    /// No such tool.
+    /// The tool does not exist.
     UnknownTool,
     /// No server offers the resource, prompt, skill or method, or the policy hides it.
     NotOffered,
@@ -40,13 +40,13 @@ pub enum Code {
     MalformedName,
     /// The tool is quarantined.
     Quarantined,
-    /// Groups are requested that are not granted.
+    /// The request names groups that are not granted.
     GroupsNotGranted,
-    /// Groups are requested that the session was not opened with.
+    /// The request names groups that the session was not opened with.
     GroupsBeyondSession,
-    /// A group is requested that no tool is in, and the policy is strict.
+    /// The request names a group that has no tools, and the policy is strict.
     UnknownGroup,
-    /// The tool is in no requested group.
+    /// The tool is not in any requested group.
     FilteredByGroup,
     /// The tool's groups are off under the present circumstances.
     GroupOff,
@@ -54,13 +54,13 @@ pub enum Code {
     DeniedByRule,
     /// The tool is not available in the session's state.
     FilteredByState,
-    /// The session's state allows one call, and that one was permitted before.
+    /// The session's state permits a single call, and one was already permitted.
     StateUsed,
     /// The principal lacks permissions.
     MissingPermissions,
-    /// Too many calls.
+    /// The rate limit is reached.
     RateLimited,
-    /// No room to count the calls of one more principal.
+    /// There is no room to count the calls of another principal.
     RateCapacity,
     /// The arguments do not satisfy the schema.
     InvalidInput,
@@ -72,7 +72,7 @@ pub enum Code {
     ApprovalMismatch,
     /// The tool's schema cannot be used.
     BrokenSchema,
-    /// There are too many sessions to hold one more.
+    /// There are too many sessions to open another one.
     TooManySessions,
     /// The decision cannot be recorded.
     AuditUnavailable,
@@ -107,7 +107,7 @@ impl Gate {
     }
 }
 
-impl Code {
+impl ReasonCode {
     /// Every code.
     pub const ALL: &[Self] = &[
         Self::Allowed,
@@ -165,7 +165,7 @@ impl Code {
         }
     }
 
-    /// The gate that decides with this code; none where all let pass.
+    /// The gate that decides with this code; `None` for a call that passed all gates.
     #[must_use]
     pub const fn gate(self) -> Option<Gate> {
         Some(match self {
@@ -194,56 +194,56 @@ impl Code {
 /// The reason of a call that passed every gate.
 pub const ALL_PASSED: &str = "all checks passed";
 
-/// A call that is refused, and why.
+/// A denied call, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a denial has to be recorded"]
 pub struct Denial {
-    /// Why, as a word.
-    pub code: Code,
-    /// Why, as a sentence for whoever made the call.
+    /// The reason code.
+    pub code: ReasonCode,
+    /// The reason as a sentence for the caller.
     pub reason: String,
-    /// What is wrong with the arguments, the first being the one in the reason.
-    pub faults: Vec<Fault>,
-    /// When to try again.
+    /// The faults in the arguments; the reason quotes the first one.
+    pub faults: Vec<ValueFault>,
+    /// How long to wait before the next attempt.
     pub retry_after: Option<Duration>,
-    /// Tools that lead to a state in which the tool is available, of those the caller may call now.
-    pub leads: Vec<Arc<str>>,
+    /// Tools that lead to a state in which the tool is available and that the caller may call now.
+    pub next_tools: Vec<Arc<str>>,
 }
 
-/// One thing that is wrong with a value.
+/// One fault in a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The part that is wrong.
+pub struct ValueFault {
+    /// The invalid part.
     pub pointer: Pointer,
-    /// What is wrong, in the validator's words; they may quote the value.
+    /// The validator's message; it may quote the value.
     pub message: String,
-    /// The same without any value.
+    /// The message without any value.
     pub masked: String,
 }
 
-/// What was decided on a call, as it is told.
+/// The decision on a call, as it is reported to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Whether the call may be made.
     pub allowed: bool,
-    /// Why, as a word.
-    pub code: Code,
-    /// The gate that refused it.
+    /// The reason code.
+    pub code: ReasonCode,
+    /// The gate that denied the call.
     pub step: Option<Gate>,
-    /// Why, as a sentence.
+    /// The reason as a sentence.
     pub reason: Cow<'static, str>,
-    /// The parts of the arguments that are wrong.
+    /// The invalid parts of the arguments.
     pub pointers: Vec<Pointer>,
-    /// When to try again.
+    /// How long to wait before the next attempt.
     pub retry_after: Option<Duration>,
     /// How long the decision took.
     pub latency: Duration,
 }
 
-impl Fault {
-    /// Something wrong with a value as a whole, told without quoting it.
+impl ValueFault {
+    /// A fault of a whole value, with a message that does not quote it.
     #[must_use]
-    pub fn of_whole(message: String) -> Self {
+    pub fn for_whole_value(message: String) -> Self {
         Self {
             pointer: Pointer::root(),
             masked: message.clone(),
@@ -253,45 +253,45 @@ impl Fault {
 }
 
 impl Denial {
-    pub(crate) fn new(code: Code, reason: String) -> Self {
+    pub(crate) fn new(code: ReasonCode, reason: String) -> Self {
         Self {
             code,
             reason,
             faults: Vec::new(),
             retry_after: None,
-            leads: Vec::new(),
+            next_tools: Vec::new(),
         }
     }
 
     /// The denial of a call whose decision cannot be recorded.
-    pub fn unrecorded(cause: &dyn fmt::Display) -> Self {
+    pub fn audit_unavailable(cause: &dyn fmt::Display) -> Self {
         let reason = format!("the decision cannot be recorded: {cause}");
-        Self::new(Code::AuditUnavailable, reason)
+        Self::new(ReasonCode::AuditUnavailable, reason)
     }
 
-    /// The denial of arguments that are none.
-    pub fn of_input(message: String) -> Self {
-        let mut denial = Self::new(Code::InvalidInput, format!("{INPUT_FAILED}{message}"));
-        denial.faults.push(Fault::of_whole(message));
+    /// The denial of arguments that could not be read.
+    pub fn invalid_input(message: String) -> Self {
+        let mut denial = Self::new(ReasonCode::InvalidInput, format!("{INPUT_FAILED}{message}"));
+        denial.faults.push(ValueFault::for_whole_value(message));
         denial
     }
 
     /// The denial of groups that a session was not opened with.
-    pub fn beyond_session(groups: &[&str]) -> Self {
+    pub fn groups_beyond_session(groups: &[&str]) -> Self {
         let reason = format!(
             "the session was not opened with the requested tool groups: {}",
             groups.join(", ")
         );
-        Self::new(Code::GroupsBeyondSession, reason)
+        Self::new(ReasonCode::GroupsBeyondSession, reason)
     }
 
-    /// The denial of one session too many.
+    /// The denial of a session beyond the maximum.
     pub fn too_many_sessions() -> Self {
         let reason = "there are too many sessions to open one more".to_owned();
-        Self::new(Code::TooManySessions, reason)
+        Self::new(ReasonCode::TooManySessions, reason)
     }
 
-    /// The reason without values of the arguments.
+    /// The reason without values from the arguments.
     #[must_use]
     pub fn masked_reason(&self) -> String {
         match self.faults.first() {
@@ -300,14 +300,14 @@ impl Denial {
         }
     }
 
-    /// The gate that refused.
+    /// The gate that denied the call.
     #[must_use]
     pub const fn gate(&self) -> Option<Gate> {
         self.code.gate()
     }
 }
 
-/// How the reason of invalid input begins.
+/// The prefix of the reason for invalid input.
 pub(crate) const INPUT_FAILED: &str = "input validation failed: ";
 
 impl Decision {
@@ -316,7 +316,7 @@ impl Decision {
     pub fn allow(latency: Duration) -> Self {
         Self {
             allowed: true,
-            code: Code::Allowed,
+            code: ReasonCode::Allowed,
             step: None,
             reason: Cow::Borrowed(ALL_PASSED),
             pointers: Vec::new(),
@@ -325,7 +325,7 @@ impl Decision {
         }
     }
 
-    /// The decision on a call that was refused.
+    /// The decision on a denied call.
     #[must_use]
     pub fn deny(denial: &Denial, latency: Duration) -> Self {
         Self {
@@ -341,7 +341,7 @@ impl Decision {
 
     /// The decision as JSON.
     #[must_use]
-    pub fn document(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         json!({
             "allowed": self.allowed,
             "code": self.code.as_str(),
@@ -374,7 +374,7 @@ impl fmt::Display for Gate {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ReasonCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

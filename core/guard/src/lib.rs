@@ -1,12 +1,12 @@
 //! Decides calls: which tools a principal sees, which calls it may make, and what is recorded.
 //!
-//! Everything here is a value. Time, counters and circumstances are arguments; whoever calls owns the
+//! Everything here is a value. Time, counters and circumstances are arguments; the calling crate owns the
 //! clock, the windows and the log.
 
 pub mod audit;
 
 mod advice;
-mod bind;
+mod bind_arguments;
 mod condition;
 mod decision;
 mod graph;
@@ -14,30 +14,32 @@ mod guard;
 mod input;
 mod lint;
 mod policy;
-mod redact;
-mod suggest;
+mod redaction;
+mod suggest_grants;
 mod window;
 
-pub use bind::{Unbindable, bind};
+pub use bind_arguments::{BindError, bind_arguments};
 pub use condition::{
-    Circumstances, Condition, InvalidCondition, Prepared, Unevaluable, UnknownZone, zone,
+    Circumstances, Condition, ConditionContext, ConditionError, InvalidCondition, UnknownTimeZone,
+    parse_time_zone,
 };
-pub use decision::{ALL_PASSED, Code, Decision, Denial, Fault, Gate, milliseconds};
-pub use graph::{Graph, GraphEdge, GraphState, Origin, Target, dot, mermaid, svg};
+pub use decision::{ALL_PASSED, Decision, Denial, Gate, ReasonCode, ValueFault, milliseconds};
+pub use graph::{EdgeOrigin, EdgeTarget, Graph, GraphEdge, GraphState, dot, mermaid, svg};
 pub use guard::{
-    Admitted, Amendment, Availability, BoundValues, Discovered, Feature, GroupSummary, Guard,
-    LeftOut, Metered, NameRef, Overrun, Permit, ReachableFeatures, Request, RequestedGroups,
-    SchemaFault, Step, ToolFacts, ToolIdentity, VariantTool,
+    AdmittedCall, Amendment, Availability, BoundValues, DiscoveredTools, Feature, GateResult,
+    GroupSummary, Guard, LimitExceeded, MeteredCall, NameRef, Permit, ReachableFeatures, Request,
+    RequestedGroups, ToolFacts, ToolIdentity, UnavailableTool, UnusableSchema, VariantTool,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{
-    Arguments, AuditRules, DEFAULT_GROUP, DefinitionRef, Denies, Durability, EVERY, Excess,
-    FeatureKind, Grants, GroupPolicy, INITIAL_STATE, InvalidPermission, Limits, OnFailure,
-    OutputMode, Permission, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
-    PrincipalPolicy, Problem, ReadPolicy, RequestRules, SessionRules, StatePolicy, States,
-    ToolPolicy, Unlisted, group_and_parents, is_ambiguous_address, normalized_address,
+    ArgumentRecording, AuditFailureMode, AuditRules, DEFAULT_GROUP, DefinitionRef, DenyRules,
+    Durability, EVERY, ExcessGroups, FeatureKind, Grants, GroupPolicy, INITIAL_STATE,
+    InvalidPermission, OutputMode, Permission, PermissionPattern, Policy, PolicyError,
+    PolicyProblem, PolicyWarning, PolicyWithWarnings, PrincipalKind, PrincipalPolicy, RequestRules,
+    SessionRules, StatePolicy, StateSet, ToolLimits, ToolPolicy, UnlistedTools, group_and_parents,
+    is_ambiguous_address, normalize_address,
 };
-pub use redact::{REDACTED, Redaction};
-pub use suggest::{Suggestion, Usage, suggest};
-pub use toolwarden_model::document::{Document, InvalidDuration, duration};
+pub use redaction::{REDACTED, Redaction};
+pub use suggest_grants::{GrantSuggestion, ToolUsage, suggest_grants};
+pub use toolwarden_model::document::{Document, InvalidDuration, parse_duration};
 pub use window::{Limit, RetryAfter, Window};

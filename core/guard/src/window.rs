@@ -1,8 +1,8 @@
 //! Counts the calls of one key in a sliding window, exactly.
 //!
-//! Times are nanoseconds on a clock that the caller owns. A call that is exactly as old as the window
-//! still counts. Where the clock goes back, a key's time stands still at its last call, so that nothing
-//! counts for longer than it would have.
+//! Times are nanoseconds on a clock that the caller owns. A call that is exactly as old as the window still
+//! counts. If the clock goes back, a key's time stands still at its last call, so that no call counts for
+//! longer than it would have.
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,12 +11,12 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// How many calls may be made in any stretch of time that is as long as the window.
+/// How many calls are allowed in any period that is as long as the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// The most calls that may count at once.
     pub max: NonZeroU32,
-    /// For how long a call counts; beyond 584 years it counts for ever.
+    /// How long a call counts; more than 584 years means forever.
     pub window: Duration,
 }
 
@@ -39,7 +39,7 @@ enum Calls {
 
 #[derive(Debug)]
 struct Ring {
-    /// The longest window asked about: what is older than that is of no use to anybody.
+    /// The longest window queried: older calls are never needed again.
     horizon: u64,
     /// INVARIANT: ascending and not empty.
     calls: VecDeque<u64>,
@@ -52,7 +52,7 @@ impl Window {
         Self(Calls::Many(None))
     }
 
-    /// Records a call if the limit allows it, and gives the time it is recorded at.
+    /// Records a call if the limit allows it, and returns the time it is recorded at.
     pub fn check(&mut self, now: u64, limit: Limit) -> Result<u64, RetryAfter> {
         self.admits(now, limit)?;
         Ok(self.push(now, nanoseconds(limit.window)))
@@ -60,7 +60,7 @@ impl Window {
 
     /// Whether the limit allows a call, without recording it.
     ///
-    /// From here on all calls are kept that count in this window.
+    /// From now on, the window keeps all calls that count in a window of this length.
     pub fn admits(&mut self, now: u64, limit: Limit) -> Result<(), RetryAfter> {
         let window = nanoseconds(limit.window);
         self.keep(window);
@@ -76,7 +76,7 @@ impl Window {
         Err(RetryAfter(Duration::from_nanos(wait)))
     }
 
-    /// Records a call whatever the limits say, kept for at least `window`, and gives its time.
+    /// Records a call regardless of limits, keeps it for at least `window`, and returns its time.
     pub fn record(&mut self, now: u64, window: Duration) -> u64 {
         let window = nanoseconds(window);
         self.keep(window);
@@ -111,7 +111,7 @@ impl Window {
         at
     }
 
-    /// How many calls count in a window of this length, as far as they had to be kept.
+    /// How many calls count in a window of this length, as far as the window had to keep them.
     #[must_use]
     pub fn count(&self, now: u64, window: Duration) -> usize {
         let (now, window) = (self.time(now), nanoseconds(window));
@@ -125,7 +125,7 @@ impl Window {
         }
     }
 
-    /// Takes back one call that was recorded at exactly this time, and says whether it was there.
+    /// Removes one call that was recorded at exactly this time, and returns whether it existed.
     pub fn refund(&mut self, at: u64) -> bool {
         match &mut self.0 {
             Calls::One { at: only, .. } if only.get() == at => *self = Self::new(),
@@ -143,7 +143,7 @@ impl Window {
         true
     }
 
-    /// From when on no call counts in any window asked about, so that the key can be forgotten.
+    /// The time from which no call counts in any window queried, so that the key can be dropped.
     #[must_use]
     pub fn idle_at(&self) -> u64 {
         let Some(last) = self.last() else {
@@ -158,7 +158,7 @@ impl Window {
         matches!(self.0, Calls::Many(None))
     }
 
-    /// The clock may go back; the time of a key does not go behind its last call.
+    /// The clock may go back; a key's time never goes back before its last call.
     fn time(&self, now: u64) -> u64 {
         self.last().map_or(now, |last| now.max(last))
     }
@@ -205,16 +205,16 @@ impl Default for Window {
 
 impl Ring {
     fn new(horizon: u64, first: u64, second: u64) -> Self {
-        // What allocators give at least holds three, and most keys have few calls.
+        // The smallest allocation holds three, and most keys have few calls.
         let mut calls = VecDeque::with_capacity(3);
         calls.extend([first, second]);
         Self { horizon, calls }
     }
 
-    /// Drops what no window can count at `now`, and with it memory that a burst left behind.
+    /// Drops calls that no window counts at `now`, and frees memory that a burst left behind.
     ///
-    /// Each call is dropped once, and memory moves only after half of it was emptied or filled, so a
-    /// call costs O(1) on average.
+    /// Each call is dropped once, and memory moves only after half of it was emptied or filled, so a call
+    /// costs O(1) amortized.
     fn evict(&mut self, now: u64) {
         let horizon = self.horizon;
         let is_over = |at: &u64| at.saturating_add(horizon) < now;
@@ -228,12 +228,12 @@ impl Ring {
     }
 }
 
-/// A time in a form that is never zero, which lets [`Calls`] do without a tag of its own.
+/// A time that is never zero, so that [`Calls`] needs no separate tag.
 #[derive(Clone, Copy, Debug)]
 struct Stamp(NonZeroU64);
 
 impl Stamp {
-    /// The last time there is a form for.
+    /// The latest time that can be represented.
     const MAX: u64 = u64::MAX - 1;
 
     fn new(at: u64) -> Self {

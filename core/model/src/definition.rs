@@ -1,19 +1,27 @@
-use std::sync::Arc;
-
+use crate::SharedText;
 use crate::json::{JsonError, Parsed, Value, parse};
 
-/// The JSON somebody published to describe a tool, byte for byte.
+/// The published JSON that describes a tool, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition(Arc<str>);
+pub struct Definition(SharedText);
 
 impl Definition {
-    /// Reads a definition and keeps its text.
+    /// Parses a definition and keeps its text.
     ///
     /// # Errors
     /// Says where and why the text is not JSON.
     pub fn parse(text: &str) -> Result<(Self, Parsed), JsonError> {
         let parsed = parse(text)?;
         Ok((Self(text.into()), parsed))
+    }
+
+    /// Reads a definition and shares its text.
+    ///
+    /// # Errors
+    /// Says where and why the text is not JSON.
+    pub fn parse_shared(text: SharedText) -> Result<(Self, Parsed), JsonError> {
+        let parsed = parse(&text)?;
+        Ok((Self(text), parsed))
     }
 
     /// The text as received.
@@ -24,8 +32,8 @@ impl Definition {
 
     /// The text, shared with this definition.
     #[must_use]
-    pub fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.0)
+    pub fn shared(&self) -> SharedText {
+        self.0.clone()
     }
 
     /// The text as a value.

@@ -7,55 +7,55 @@ use thiserror::Error;
 
 /// One event with data or an id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct ServerSentEvent {
     /// The event's type; empty means `message`.
     pub name: String,
     /// Its data lines, joined by line feeds.
     pub data: Vec<u8>,
-    /// The id seen last, to resume after.
+    /// The last id seen, for resuming.
     pub id: Option<String>,
-    /// The pause before reconnecting that the server asks for.
+    /// The reconnection delay that the server requests.
     pub retry: Option<Duration>,
 }
 
 /// An event or line is larger than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an event is larger than what is read")]
+#[error("an event is larger than the limit")]
 pub struct EventTooLarge;
 
-/// A reader of server-sent events that holds at most one unfinished event.
+/// A reader of server-sent events that buffers at most one unfinished event.
 #[derive(Debug)]
 pub struct EventReader {
     limit: usize,
     line: Vec<u8>,
-    event: Event,
+    event: ServerSentEvent,
     has_data: bool,
     after_return: bool,
     at_start: bool,
 }
 
 impl EventReader {
-    /// A reader that has seen nothing yet and holds at most so many bytes.
+    /// A new reader that buffers at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             limit,
             line: Vec::new(),
-            event: Event::default(),
+            event: ServerSentEvent::default(),
             has_data: false,
             after_return: false,
             at_start: true,
         }
     }
 
-    /// Takes the next bytes and returns the events they complete.
+    /// Reads the next bytes and returns the events they complete.
     ///
     /// # Errors
-    /// Refuses an event beyond the limit.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<Event>, EventTooLarge> {
+    /// An event exceeds the limit.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerSentEvent>, EventTooLarge> {
         let mut events = Vec::new();
         let mut rest = bytes;
-        // CR LF is one line end, even when a chunk ends between the two.
+        // CR LF is one line ending, even when a chunk ends between the two.
         if mem::take(&mut self.after_return) {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             self.after_return = bytes.is_empty();
@@ -87,7 +87,7 @@ impl EventReader {
         Ok(())
     }
 
-    fn finish_line(&mut self, line: &[u8]) -> Option<Event> {
+    fn finish_line(&mut self, line: &[u8]) -> Option<ServerSentEvent> {
         let mut line = line;
         if mem::take(&mut self.at_start) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
@@ -122,8 +122,8 @@ impl EventReader {
         None
     }
 
-    /// Ends the event at an empty line. An event without data still tells its id and retry.
-    fn dispatch(&mut self) -> Option<Event> {
+    /// Ends the event at an empty line. An event without data still carries its id and retry delay.
+    fn dispatch(&mut self) -> Option<ServerSentEvent> {
         let event = mem::take(&mut self.event);
         let has_data = mem::take(&mut self.has_data);
         (has_data || event.id.is_some() || event.retry.is_some()).then_some(event)
@@ -136,21 +136,21 @@ mod tests {
 
     const STREAM: &[u8] = b"\xef\xbb\xbf: hello\r\n\r\nevent: message\r\nid: 4\r\ndata: {\"a\":\r\ndata:  1}\r\n\r\nretry: 250\rdata\r\r:keep-alive\n\ndata:x\nbogus: y\n\ndata: unfinished";
 
-    fn events() -> Vec<Event> {
+    fn events() -> Vec<ServerSentEvent> {
         vec![
-            Event {
+            ServerSentEvent {
                 name: "message".to_owned(),
                 data: b"{\"a\":\n 1}".to_vec(),
                 id: Some("4".to_owned()),
                 retry: None,
             },
-            Event {
+            ServerSentEvent {
                 retry: Some(Duration::from_millis(250)),
-                ..Event::default()
+                ..ServerSentEvent::default()
             },
-            Event {
+            ServerSentEvent {
                 data: b"x".to_vec(),
-                ..Event::default()
+                ..ServerSentEvent::default()
             },
         ]
     }

@@ -18,21 +18,20 @@ impl Fingerprint {
         Self::of_canonical(&text)
     }
 
-    /// The fingerprint of a text that is canonical JSON already.
+    /// The fingerprint of a text that is already canonical JSON.
     #[must_use]
     pub fn of_canonical(text: &str) -> Self {
         Self::of_bytes(text.as_bytes())
     }
 
-    /// The plain SHA-256 of any bytes, as other programs tell it.
+    /// The plain SHA-256 of any bytes, as other programs compute it.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The fingerprint of parts that mean something only together, told apart from every other use
-    /// of the same bytes by a tag. Lengths are part of it, so that no two lists of parts run into
-    /// each other.
+    /// The fingerprint of a list of parts. The tag separates it from every other use of the same
+    /// bytes. Lengths are included, so that no two lists of parts have the same input.
     #[must_use]
     pub fn tagged<'p>(tag: &'p str, parts: impl IntoIterator<Item = &'p str>) -> Self {
         let mut digest = Sha256::new();
@@ -43,10 +42,10 @@ impl Fingerprint {
         Self(digest.finalize().into())
     }
 
-    /// The fingerprint of a JSON text as it was received, but for white space between its tokens.
+    /// The fingerprint of a JSON text as received, ignoring white space between tokens.
     ///
-    /// Unlike [`Self::of`] it needs no value, so it is the cheapest way to tell that nothing changed;
-    /// texts that differ may still mean the same.
+    /// Unlike [`Self::of`] it needs no parsed value, so it is the cheapest way to detect that
+    /// nothing changed; texts that differ may still have the same meaning.
     #[must_use]
     pub fn of_wire(text: &str) -> Self {
         let mut pieces = tokens(text);
@@ -54,7 +53,7 @@ impl Fingerprint {
         let Some(second) = pieces.next() else {
             return Self::of_canonical(first);
         };
-        // One long piece is digested faster than many short ones.
+        // One long piece is hashed faster than many short ones.
         let mut compact = String::with_capacity(text.len());
         compact.push_str(first);
         compact.push_str(second);
@@ -62,7 +61,7 @@ impl Fingerprint {
         Self::of_canonical(&compact)
     }
 
-    /// A digest that was kept as bytes.
+    /// A digest that was stored as bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -87,7 +86,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// A text that is no fingerprint.
+/// A text that is not a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidFingerprint(String);
 
@@ -139,7 +138,7 @@ mod tests {
         assert_eq!(of("{\"a b\": [1,\n 2]}\n"), of("{\"a b\":[1,2]}"));
         assert_ne!(of(r#"{"a b":1}"#), of(r#"{"ab":1}"#));
         assert_ne!(of(r#"{"a":1.0}"#), of(r#"{"a":1}"#));
-        assert_ne!(of("[1 2]"), of("[12]"), "no JSON passes for what it is not");
+        assert_ne!(of("[1 2]"), of("[12]"), "invalid JSON equals valid JSON");
         assert_eq!(of(r#"["\\" , "x"]"#), of(r#"["\\","x"]"#));
         assert_ne!(of(r#"["\"  ,"]"#), of(r#"["\",""]"#));
     }

@@ -3,9 +3,9 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::suggest::closest;
+use crate::did_you_mean::did_you_mean;
 
-/// A wire shape of tool definitions, told apart by structure alone.
+/// A wire shape of tool definitions, recognized by structure alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Format {
     /// Our own canonical form.
@@ -22,7 +22,7 @@ pub enum Format {
     OpenaiHosted,
     /// `{"name":…,"parameters":…}` without a type.
     OpenaiLegacy,
-    /// An object of the OpenAI Agents SDK, told by `params_json_schema`.
+    /// An object of the OpenAI Agents SDK, recognized by `params_json_schema`.
     OpenaiAgents,
     /// `{"name":…,"input_schema":…}`.
     Anthropic,
@@ -58,7 +58,7 @@ pub enum Format {
     VercelProvider,
     /// [`Format::OpenaiChat`] with `function.return`.
     HfTransformers,
-    /// LlamaIndex tool metadata, told by `fn_schema`.
+    /// LlamaIndex tool metadata, recognized by `fn_schema`.
     LlamaIndex,
     /// Semantic Kernel function metadata with a list of parameters.
     SemanticKernel,
@@ -76,19 +76,19 @@ pub enum Format {
     Raw,
 }
 
-/// The provider word of a format, as `source_format` in the canonical form.
+/// The provider name of a format, as `source_format` in the canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Family(&'static str);
+pub struct FormatFamily(&'static str);
 
-/// A word that names no format.
+/// A word that does not name a format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown format `{word}`{} (known: {})", closest(word, known_words()), known_words().collect::<Vec<_>>().join(", "))]
+#[error("unknown format `{word}`{} (known: {})", did_you_mean(word, known_words()), known_words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownFormat {
     word: String,
 }
 
 impl Format {
-    /// Every format, in the order documents list them.
+    /// Every format, in documentation order.
     pub const ALL: &'static [Self] = &[
         Self::Canonical,
         Self::OpenaiChat,
@@ -131,13 +131,13 @@ impl Format {
         self.words().0
     }
 
-    /// The provider word of the format.
+    /// The provider name of the format.
     #[must_use]
-    pub const fn family(self) -> Family {
-        Family(self.words().1)
+    pub const fn family(self) -> FormatFamily {
+        FormatFamily(self.words().1)
     }
 
-    /// Whether the provider runs the tool itself, so that no schema of it exists to convert.
+    /// Whether the provider runs the tool itself, so that there is no schema to convert.
     #[must_use]
     pub const fn is_hosted(self) -> bool {
         matches!(
@@ -189,14 +189,14 @@ impl Format {
     }
 }
 
-impl Family {
+impl FormatFamily {
     /// The word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// The format that stands for the family where nothing says which one it is.
+    /// The default format of the family.
     #[must_use]
     pub fn default_format(self) -> Format {
         Format::ALL
@@ -213,13 +213,13 @@ impl fmt::Display for Format {
     }
 }
 
-impl fmt::Display for Family {
+impl fmt::Display for FormatFamily {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-/// The words for providers and formats, each once.
+/// The names of providers and formats, without duplicates.
 fn known_words() -> impl Iterator<Item = &'static str> {
     let mut words = Vec::new();
     for format in Format::ALL {
@@ -246,7 +246,7 @@ impl FromStr for Format {
     }
 }
 
-impl FromStr for Family {
+impl FromStr for FormatFamily {
     type Err = UnknownFormat;
 
     fn from_str(word: &str) -> Result<Self, UnknownFormat> {
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_family_stands_for_its_common_format() {
-        let of = |word: &str| word.parse::<Family>().unwrap().default_format();
+        let of = |word: &str| word.parse::<FormatFamily>().unwrap().default_format();
         assert_eq!(of("openai"), Format::OpenaiChat);
         assert_eq!(of("gemini"), Format::Gemini);
         assert_eq!(of("raw"), Format::Raw);

@@ -1,18 +1,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// What a tool does, as far as somebody said it or its words tell it.
+/// What a tool does, as far as it is declared or can be inferred from its texts.
 ///
-/// Hints inform people. Nothing is ever enforced on them.
+/// Hints inform people. They are never enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hints {
-    /// The primary verb: read, search, delete, …; empty when nobody says.
+    /// The primary verb: read, search, delete, …; empty if unknown.
     pub action: Cow<'static, str>,
     /// What the tool works on.
     pub domain: Domain,
-    /// Whether a call changes something outside.
+    /// Whether a call changes anything outside the tool.
     pub side_effects: bool,
-    /// Whether repeating a call changes nothing more.
+    /// Whether repeating a call has no further effect.
     pub idempotent: bool,
     /// What a call costs.
     pub cost_estimate: CostEstimate,
@@ -46,7 +46,7 @@ impl Default for Hints {
 }
 
 impl HintsEvidence {
-    /// Whether somebody stated any of the hints.
+    /// Whether any of the hints is explicit.
     #[must_use]
     pub fn states_any(&self) -> bool {
         let Self {
@@ -72,7 +72,7 @@ impl HintsEvidence {
     }
 }
 
-/// Defines a closed vocabulary: an enum, its words, and reading that refuses any other word.
+/// Defines a closed vocabulary: an enum, its words, and a parser that refuses any other word.
 macro_rules! vocabulary {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -93,7 +93,7 @@ macro_rules! vocabulary {
                 }
             }
 
-            /// The value of a word, if the vocabulary has it.
+            /// The value of a word, if it is in the vocabulary.
             #[must_use]
             pub fn from_word(word: &str) -> Option<Self> {
                 match word {
@@ -115,7 +115,7 @@ pub(crate) use vocabulary;
 vocabulary! {
     /// What a tool works on.
     Domain {
-        /// Nobody said.
+        /// Not stated.
         Unstated = "",
         /// Files and folders.
         Filesystem = "filesystem",
@@ -137,13 +137,13 @@ vocabulary! {
     CostEstimate {
         /// Nothing.
         Free = "free",
-        /// Little.
+        /// A small amount.
         Low = "low",
-        /// Noticeably much.
+        /// A noticeable amount.
         Medium = "medium",
-        /// Much.
+        /// A large amount.
         High = "high",
-        /// Nobody said.
+        /// Not stated.
         Unknown = "unknown",
     }
 }
@@ -151,13 +151,13 @@ vocabulary! {
 vocabulary! {
     /// Where a hint comes from, strongest first.
     Evidence {
-        /// Somebody wrote the value down.
+        /// The definition states the value.
         Explicit = "explicit",
         /// The server's MCP annotations say so.
         Annotation = "annotation",
         /// The words of the name or description suggest it.
         Inferred = "inferred",
-        /// Nothing says so: the value is the documented default, and means unknown.
+        /// No source: the value is the documented default and means unknown.
         Default = "default",
     }
 }

@@ -1,10 +1,10 @@
-//! Where the schemas are inside a schema: by the position of a keyword, never by the name of a key.
+//! Finds the schemas inside a schema: by keyword position, never by the name of a key.
 
 use crate::json::{Object, Pointer, Value};
 
-/// How a keyword holds schemas.
+/// How a keyword contains schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum SubschemaForm {
     /// One schema.
     One,
     /// A list of schemas.
@@ -15,9 +15,9 @@ pub enum Position {
     OneOrList,
 }
 
-/// How the keyword holds schemas, if it holds any.
+/// How the keyword contains schemas, if it does.
 #[must_use]
-pub fn position(keyword: &str) -> Option<Position> {
+pub fn subschema_form(keyword: &str) -> Option<SubschemaForm> {
     match keyword {
         "additionalProperties"
         | "unevaluatedProperties"
@@ -29,26 +29,27 @@ pub fn position(keyword: &str) -> Option<Position> {
         | "if"
         | "then"
         | "else"
-        | "contentSchema" => Some(Position::One),
-        "items" => Some(Position::OneOrList),
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(Position::List),
+        | "contentSchema" => Some(SubschemaForm::One),
+        "items" => Some(SubschemaForm::OneOrList),
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Some(SubschemaForm::List),
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
-        | "dependencies" => Some(Position::Map),
+        | "dependencies" => Some(SubschemaForm::Map),
         _ => None,
     }
 }
 
-/// The schemas directly inside a schema, where their places do not matter.
+/// The schemas directly inside a schema, without their pointers.
 pub fn children(schema: &Object) -> impl Iterator<Item = &Value> {
     schema.iter().flat_map(|(keyword, value)| {
-        let (map, list, one) = match (position(keyword), value) {
-            (Some(Position::Map), Value::Object(map)) => (Some(map), None, None),
-            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+        let (map, list, one) = match (subschema_form(keyword), value) {
+            (Some(SubschemaForm::Map), Value::Object(map)) => (Some(map), None, None),
+            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(items)) => {
                 (None, Some(items), None)
             }
-            (Some(Position::One | Position::OneOrList), Value::Object(_) | Value::Bool(_)) => {
-                (None, None, Some(value))
-            }
+            (
+                Some(SubschemaForm::One | SubschemaForm::OneOrList),
+                Value::Object(_) | Value::Bool(_),
+            ) => (None, None, Some(value)),
             _ => (None, None, None),
         };
         let map = map.into_iter().flat_map(Object::values);
@@ -62,23 +63,23 @@ pub fn children(schema: &Object) -> impl Iterator<Item = &Value> {
 pub fn subschemas<'s>(schema: &'s Object, at: &Pointer) -> Vec<(Pointer, &'s Value)> {
     let mut found = Vec::new();
     for (keyword, value) in schema {
-        let Some(position) = position(keyword) else {
+        let Some(position) = subschema_form(keyword) else {
             continue;
         };
         match (position, value) {
-            (Position::Map, Value::Object(map)) => {
+            (SubschemaForm::Map, Value::Object(map)) => {
                 // A dependency may be a list of names instead of a schema.
                 let schemas = map.iter().filter(|(_, value)| !value.is_array());
                 found.extend(schemas.map(|(name, value)| (at.child(keyword).child(name), value)));
             }
-            (Position::List | Position::OneOrList, Value::Array(items)) => {
+            (SubschemaForm::List | SubschemaForm::OneOrList, Value::Array(items)) => {
                 let items = items.iter().enumerate();
                 found.extend(items.map(|(index, value)| (at.child(keyword).index(index), value)));
             }
-            // A boolean that says whether there may be more is a switch rather than a schema.
+            // A boolean that allows or forbids further members is a switch, not a schema.
             (_, Value::Bool(_))
                 if keyword.starts_with("additional") || keyword.starts_with("unevaluated") => {}
-            (Position::One | Position::OneOrList, Value::Object(_) | Value::Bool(_)) => {
+            (SubschemaForm::One | SubschemaForm::OneOrList, Value::Object(_) | Value::Bool(_)) => {
                 found.push((at.child(keyword), value));
             }
             _ => {}

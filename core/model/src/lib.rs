@@ -1,7 +1,7 @@
-//! The words of Toolwarden as types.
+//! The shared types of Toolwarden.
 //!
 //! Everything here is a value: nothing reads a file, a clock or the environment. The other crates
-//! speak to each other in these types, and only in these.
+//! exchange data in these types only.
 
 pub mod document;
 pub mod event_stream;
@@ -10,23 +10,25 @@ pub mod keywords;
 pub mod reply;
 
 mod definition;
+mod did_you_mean;
 mod draft;
 mod fingerprint;
 mod format;
 mod hints;
 mod security;
+mod shared_text;
 mod small_map;
-mod suggest;
 mod tool;
 mod tool_document;
 
 pub use definition::Definition;
+pub use did_you_mean::did_you_mean;
 pub use draft::Draft;
 pub use fingerprint::{Fingerprint, InvalidFingerprint};
-pub use format::{Family, Format, UnknownFormat};
+pub use format::{Format, FormatFamily, UnknownFormat};
 pub use hints::{CostEstimate, Domain, Evidence, Hints, HintsEvidence};
 pub use security::{DataClassification, PiiHandling, Security};
+pub use shared_text::SharedText;
 pub use small_map::SmallMap;
-pub use suggest::closest;
-pub use tool::{Absent, Extensions, Layout, Tool};
-pub use tool_document::{InvalidTool, Problem};
+pub use tool::{AbsentParts, Extensions, KeyOrder, Tool};
+pub use tool_document::{InvalidTool, ToolProblem};

@@ -2,14 +2,14 @@ use std::fmt;
 
 use crate::hints::vocabulary;
 
-/// What using a tool demands and touches.
+/// What a tool requires and which data it touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
     /// Permissions a caller needs.
     pub required_permissions: Vec<String>,
     /// How sensitive the data is.
     pub data_classification: DataClassification,
-    /// What happens to personal data.
+    /// How the tool handles personal data.
     pub pii_handling: PiiHandling,
 }
 
@@ -26,11 +26,11 @@ impl Default for Security {
 vocabulary! {
     /// How sensitive the data of a tool is.
     DataClassification {
-        /// For everybody.
+        /// For everyone.
         Public = "public",
         /// For the organization.
         Internal = "internal",
-        /// For those who need it.
+        /// For people who need it.
         Confidential = "confidential",
         /// For named people.
         Restricted = "restricted",
@@ -38,15 +38,15 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What a tool does with personal data.
+    /// How a tool handles personal data.
     PiiHandling {
-        /// It sees none.
+        /// It processes none.
         None = "none",
-        /// It sees some and keeps none.
+        /// It processes personal data and stores none.
         Processes = "processes",
-        /// It keeps some.
+        /// It stores personal data.
         Stores = "stores",
-        /// It removes what identifies people.
+        /// It removes identifying data.
         Anonymizes = "anonymizes",
     }
 }

@@ -1,4 +1,4 @@
-/// A sorted map for a handful of entries: one allocation, and none while it is empty.
+/// A sorted map for a few entries: one allocation, and none while it is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmallMap<K, V>(Vec<(K, V)>);
 
@@ -15,13 +15,13 @@ impl<K, V> SmallMap<K, V> {
         Self(Vec::new())
     }
 
-    /// Whether there is no entry.
+    /// Whether the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The entries in the order of their keys.
+    /// The entries in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.0.iter().map(|(key, value)| (key, value))
     }
@@ -38,7 +38,7 @@ impl<K: Ord, V> SmallMap<K, V> {
         self.0.get(at).map(|(_, value)| value)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutable.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: std::borrow::Borrow<Q>,
@@ -59,7 +59,7 @@ impl<K: Ord, V> SmallMap<K, V> {
         }
     }
 
-    /// Takes a key and its value out.
+    /// Removes a key and returns its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,

@@ -14,9 +14,9 @@ pub struct Tool {
     pub name: String,
     /// The version, `1.0.0` when the definition has none.
     pub version: Cow<'static, str>,
-    /// What the tool is for, in the words a model reads.
+    /// The tool's purpose, in the words a model reads.
     pub description: String,
-    /// The name people read.
+    /// The display name.
     pub title: Option<String>,
     /// What the tool does, as far as known.
     pub hints: Hints,
@@ -24,31 +24,31 @@ pub struct Tool {
     pub evidence: HintsEvidence,
     /// The JSON Schema of the arguments.
     pub inputs: Object,
-    /// The JSON Schema of the result; empty when nobody says.
+    /// The JSON Schema of the result; empty if not stated.
     pub outputs: Object,
-    /// What using the tool demands.
+    /// What using the tool requires.
     pub security: Option<Security>,
     /// MCP annotations, as published.
     pub annotations: Option<Object>,
-    /// Whether the provider shall hold the model to the schema.
+    /// Whether the provider must force the model to follow the schema.
     pub strict: Option<bool>,
     /// Example arguments.
     pub examples: Vec<Value>,
-    /// Which of name, description and inputs the definition leaves out.
-    pub absent: Absent,
-    /// Keys of a format that have no canonical home, in the places they had.
+    /// Which of name, description and inputs the definition omits.
+    pub absent: AbsentParts,
+    /// Keys of a format without a canonical field, in their original places.
     pub extensions: Extensions,
-    /// The key order of the definition where it is not the usual one.
-    pub layout: Layout,
+    /// The key order of the definition if it is not the usual one.
+    pub layout: KeyOrder,
     /// The wire shape of the definition.
     pub format: Format,
     /// The definition as received.
     pub definition: Option<Definition>,
 }
 
-/// The parts every tool has in canonical form although the definition left them out.
+/// The parts that every tool has in canonical form even if the definition omits them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Absent {
+pub struct AbsentParts {
     /// The definition has no name.
     pub name: bool,
     /// The definition has no description.
@@ -57,17 +57,17 @@ pub struct Absent {
     pub inputs: bool,
 }
 
-/// Keys without a canonical home, by format.
+/// Keys without a canonical field, by format.
 pub type Extensions = SmallMap<Format, Object>;
 
 /// The keys of a definition's objects in written order, by JSON pointer.
-pub type Layout = SmallMap<String, Vec<String>>;
+pub type KeyOrder = SmallMap<String, Vec<String>>;
 
 impl Tool {
     /// The version of a tool whose definition states none.
     pub const DEFAULT_VERSION: &'static str = "1.0.0";
 
-    /// A tool of the given format of which nothing is known yet.
+    /// An empty tool of the given format.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self {
@@ -83,15 +83,15 @@ impl Tool {
             annotations: None,
             strict: None,
             examples: Vec::new(),
-            absent: Absent::default(),
+            absent: AbsentParts::default(),
             extensions: Extensions::new(),
-            layout: Layout::new(),
+            layout: KeyOrder::new(),
             format,
             definition: None,
         }
     }
 
-    /// The JSON Schema dialect the input schema claims by `$schema`.
+    /// The JSON Schema dialect that the input schema names in `$schema`.
     #[must_use]
     pub fn dialect(&self) -> Option<&str> {
         self.inputs.get("$schema").and_then(Value::as_str)

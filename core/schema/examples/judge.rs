@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Policy, TimeLimit, Verdict, compare};
+use toolwarden_schema::{ComparisonPolicy, SchemaVerdict, SearchBudget, TimeLimit, compare};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let limit = std::env::args()
@@ -21,28 +21,30 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .map(|word| word.parse())
         .transpose()?;
     let limit = limit.map(|it| TimeLimit::new(now, Duration::from_millis(it)));
-    let budget = Budget {
+    let budget = SearchBudget {
         time: limit.unwrap_or(TimeLimit::NONE),
-        ..Budget::default()
+        ..SearchBudget::default()
     };
     for line in io::stdin().lock().lines() {
         let pair: Value = serde_json::from_str(&line?)?;
         let side = |key: &str| pair.get(key).cloned().unwrap_or(Value::Bool(true));
         let (old, new) = (side("old"), side("new"));
         let policy = match pair.get("open") {
-            Some(Value::Bool(false)) => Policy::ARGUMENTS,
-            _ => Policy::STRICT,
+            Some(Value::Bool(false)) => ComparisonPolicy::ARGUMENTS,
+            _ => ComparisonPolicy::STRICT,
         };
         let start = Instant::now();
         let verdict = compare(&old, &new, policy, budget);
         let micros = start.elapsed().as_micros();
         let told = match verdict {
-            Verdict::Equivalent(_) => json!({"verdict": "equivalent"}),
-            Verdict::Compatible { .. } => json!({"verdict": "compatible"}),
-            Verdict::Breaking(witness) => {
+            SchemaVerdict::Equivalent(_) => json!({"verdict": "equivalent"}),
+            SchemaVerdict::Compatible { .. } => json!({"verdict": "compatible"}),
+            SchemaVerdict::Breaking(witness) => {
                 json!({"verdict": "breaking", "witness": witness.value, "keyword": witness.keyword})
             }
-            Verdict::Unknown(why) => json!({"verdict": "unknown", "reason": why.reason.text()}),
+            SchemaVerdict::Unknown(why) => {
+                json!({"verdict": "unknown", "reason": why.reason.text()})
+            }
         };
         let mut told = told;
         if let Value::Object(members) = &mut told {

@@ -5,37 +5,37 @@ use serde_json::Value;
 use toolwarden_model::json::Object;
 use toolwarden_model::keywords::children;
 
-use crate::policy::{Budget, Formats};
+use crate::comparison_policy::{FormatMode, SearchBudget};
 
-/// The most schemas a document may hold before the algebra is not asked.
+/// The most schemas a document may hold for the algebra to be asked.
 const MAX_SCHEMAS: f64 = 4_000.0;
-/// The most schemas, branches, cost of patterns and dependent schemas that are quick for certain.
+/// The most schemas, branches, pattern cost and dependent schemas that are certainly quick.
 const QUICK_SCHEMAS: f64 = 200.0;
 const QUICK_BRANCHES: f64 = 64.0;
 const QUICK_PATTERNS: usize = 200;
-const QUICK_DEMANDS: usize = 4;
-/// A repetition or a class of characters may stand for hundreds of states.
+const QUICK_DEPENDENT_SCHEMAS: usize = 4;
+/// A repetition or a character class may need hundreds of states.
 const REPEAT_COST: usize = 40;
 
-/// A second opinion on inclusion from somebody else's rules.
+/// A second opinion on inclusion, from an independent implementation.
 pub(crate) trait Algebra {
-    /// Whether every value of the old lifted schema is one of the new; nothing where it cannot
-    /// tell.
+    /// Whether the new lifted schema accepts every value of the old one; `None` where it cannot
+    /// decide.
     fn includes(&self, old: &Value, new: &Value) -> Option<bool>;
 
-    /// A schema of the values of the old that the new does not accept.
+    /// A schema of the values that the old schema accepts and the new one does not.
     fn difference(&self, old: &Value, new: &Value) -> Option<Value>;
 }
 
-/// The set algebra of the `jsonschema` crate. It has no budget of its own: what would multiply out
-/// to more branches than allowed is not given to it.
+/// The set algebra of the `jsonschema` crate. It has no budget of its own, so it is not given
+/// schemas that would multiply out to more branches than allowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Canonical {
-    pub(crate) budget: Budget,
-    pub(crate) formats: Formats,
+pub(crate) struct JsonSchemaAlgebra {
+    pub(crate) budget: SearchBudget,
+    pub(crate) formats: FormatMode,
 }
 
-impl Canonical {
+impl JsonSchemaAlgebra {
     fn pair(
         self,
         old: &Value,
@@ -49,7 +49,7 @@ impl Canonical {
         if !small(old) || !small(new) {
             return None;
         }
-        // Once asked, the algebra cannot be stopped.
+        // A running query of the algebra cannot be cancelled.
         if self.budget.time.is_set() && !(is_quick(old) && is_quick(new)) {
             return None;
         }
@@ -57,7 +57,7 @@ impl Canonical {
             canonical::options()
                 .offline()
                 .with_draft(jsonschema::Draft::Draft202012)
-                .should_validate_formats(self.formats == Formats::Assert)
+                .should_validate_formats(self.formats == FormatMode::Assert)
                 .canonicalize(schema)
                 .ok()
         };
@@ -65,7 +65,7 @@ impl Canonical {
     }
 }
 
-impl Algebra for Canonical {
+impl Algebra for JsonSchemaAlgebra {
     fn includes(&self, old: &Value, new: &Value) -> Option<bool> {
         let (old, new) = self.pair(old, new)?;
         match new.covers(&old).ok()? {
@@ -81,7 +81,7 @@ impl Algebra for Canonical {
     }
 }
 
-/// Whether the algebra answers within a small part of a second, whatever the schema says.
+/// Whether the algebra is certain to answer within a fraction of a second.
 fn is_quick(schema: &Value) -> bool {
     let estimate = Estimate::of(schema);
     if estimate.schemas > QUICK_SCHEMAS || estimate.holding.max(estimate.failing) > QUICK_BRANCHES {
@@ -103,7 +103,7 @@ fn is_quick(schema: &Value) -> bool {
             .sum::<usize>();
         // Each one is another reason for the value to hold or not.
         demands += map("dependentSchemas").map_or(0, Object::len);
-        if texts > QUICK_PATTERNS || demands > QUICK_DEMANDS {
+        if texts > QUICK_PATTERNS || demands > QUICK_DEPENDENT_SCHEMAS {
             return false;
         }
         open.extend(children(members));
@@ -117,8 +117,7 @@ fn pattern_cost(pattern: &str) -> usize {
     pattern.len() + repeats * REPEAT_COST
 }
 
-/// How many branches a schema multiplies out to, held and denied, and how many schemas it unfolds
-/// to.
+/// How many branches a schema and its negation multiply out to, and how many schemas it expands to.
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
     schemas: f64,
@@ -127,7 +126,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// What says one thing or nothing.
+    /// The estimate of a schema with at most one constraint.
     const PLAIN: Self = Self {
         schemas: 1.0,
         holding: 1.0,
@@ -143,7 +142,7 @@ impl Estimate {
         estimator.schema(schema)
     }
 
-    fn denied(self) -> Self {
+    fn negated(self) -> Self {
         Self {
             holding: self.failing,
             failing: self.holding,
@@ -151,7 +150,7 @@ impl Estimate {
         }
     }
 
-    fn every(parts: &[Self]) -> Self {
+    fn conjunction(parts: &[Self]) -> Self {
         Self {
             schemas: parts.iter().map(|part| part.schemas).sum(),
             holding: parts.iter().map(|part| part.holding).product(),
@@ -159,7 +158,7 @@ impl Estimate {
         }
     }
 
-    fn some(parts: &[Self]) -> Self {
+    fn disjunction(parts: &[Self]) -> Self {
         Self {
             schemas: parts.iter().map(|part| part.schemas).sum(),
             holding: parts.iter().map(|part| part.holding).sum(),
@@ -168,7 +167,7 @@ impl Estimate {
     }
 
     /// Schemas about different values do not multiply each other; the worst of them counts.
-    fn beside(parts: &[Self]) -> Self {
+    fn independent(parts: &[Self]) -> Self {
         let worst = |of: fn(&Self) -> f64| parts.iter().map(of).fold(1.0, f64::max);
         Self {
             schemas: parts.iter().map(|part| part.schemas).sum(),
@@ -192,24 +191,26 @@ impl<'s> Estimator<'s> {
         for (keyword, value) in members {
             parts.push(match (keyword.as_str(), value) {
                 ("$ref", Value::String(reference)) => self.reference(reference),
-                ("allOf", Value::Array(branches)) => Estimate::every(&self.list(branches)),
-                ("anyOf" | "oneOf", Value::Array(branches)) => Estimate::some(&self.list(branches)),
-                ("not", inner) => self.schema(inner).denied(),
+                ("allOf", Value::Array(branches)) => Estimate::conjunction(&self.list(branches)),
+                ("anyOf" | "oneOf", Value::Array(branches)) => {
+                    Estimate::disjunction(&self.list(branches))
+                }
+                ("not", inner) => self.schema(inner).negated(),
                 ("if", inner) => {
                     let inner = self.schema(inner);
-                    Estimate::some(&[inner, inner.denied()])
+                    Estimate::disjunction(&[inner, inner.negated()])
                 }
                 ("properties" | "patternProperties" | "dependentSchemas", Value::Object(map)) => {
                     let parts: Vec<_> = map.values().map(|value| self.schema(value)).collect();
-                    Estimate::beside(&parts)
+                    Estimate::independent(&parts)
                 }
-                ("prefixItems", Value::Array(items)) => Estimate::beside(&self.list(items)),
+                ("prefixItems", Value::Array(items)) => Estimate::independent(&self.list(items)),
                 ("$defs", _) => continue,
-                (_, Value::Object(_)) => Estimate::beside(&[self.schema(value)]),
+                (_, Value::Object(_)) => Estimate::independent(&[self.schema(value)]),
                 _ => continue,
             });
         }
-        Estimate::every(&parts)
+        Estimate::conjunction(&parts)
     }
 
     fn list(&mut self, schemas: &'s [Value]) -> Vec<Estimate> {
@@ -221,7 +222,7 @@ impl<'s> Estimator<'s> {
         if let Some(known) = self.known.get(name) {
             return *known;
         }
-        // Who refers to itself is counted once.
+        // A schema that refers to itself is counted once.
         self.known.insert(name, Estimate::PLAIN);
         let target = self
             .definitions
@@ -237,10 +238,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn canonical() -> Canonical {
-        Canonical {
-            budget: Budget::default(),
-            formats: Formats::Annotate,
+    fn canonical() -> JsonSchemaAlgebra {
+        JsonSchemaAlgebra {
+            budget: SearchBudget::default(),
+            formats: FormatMode::Annotate,
         }
     }
 

@@ -1,44 +1,58 @@
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
-use crate::document::Document;
-use crate::obstacle::Side;
-use crate::policy::{Budget, Callers, Domain, Formats, Policy};
+use crate::comparison_policy::{Callers, ComparisonPolicy, FormatMode, SearchBudget, ValueDomain};
+use crate::inclusion::{Inclusion, InclusionQuery};
+use crate::obstacle::SchemaSide;
 use crate::prepare::lift;
-use crate::question::{Inclusion, Question};
-use crate::set::{Arena, Id, Node, TypeSet, compile};
-use crate::text::Texts;
-use crate::verdict::{Engine, Proof, Reason, Sameness, Unknown, Verdict, Witness};
+use crate::prepared_schema::PreparedSchema;
+use crate::set::{Arena, Fact, NodeId, TypeSet, compile};
+use crate::text::PatternCache;
+use crate::verdict::{
+    Engine, Proof, SchemaEquivalence, SchemaVerdict, Unknown, UnknownReason, Witness,
+};
 
 /// What a change from one schema to another means under a policy.
 #[must_use]
-pub fn compare(old: &Value, new: &Value, policy: Policy, budget: Budget) -> Verdict {
-    let budget = Budget {
-        time: budget.time.started(),
+pub fn compare(
+    old: &Value,
+    new: &Value,
+    policy: ComparisonPolicy,
+    budget: SearchBudget,
+) -> SchemaVerdict {
+    let budget = SearchBudget {
+        time: budget.time.start(),
         ..budget
     };
-    match Pair::new(old, new, policy.domain, policy.formats, budget) {
+    match SchemaPair::new(old, new, policy.domain, policy.formats, budget) {
         Ok(mut pair) => pair.verdict(policy.callers),
-        Err(unknown) => Verdict::Unknown(unknown),
+        Err(unknown) => SchemaVerdict::Unknown(unknown),
     }
 }
 
 /// Whether two schemas accept the same values of a domain, undeclared keys included.
 #[must_use]
-pub fn sameness(before: &Value, after: &Value, domain: Domain, budget: Budget) -> Sameness {
-    let policy = Policy {
+pub fn check_equivalence(
+    before: &Value,
+    after: &Value,
+    domain: ValueDomain,
+    budget: SearchBudget,
+) -> SchemaEquivalence {
+    let policy = ComparisonPolicy {
         callers: Callers::Open,
         domain,
-        formats: Formats::Annotate,
+        formats: FormatMode::Annotate,
     };
     match compare(before, after, policy, budget) {
-        Verdict::Equivalent(_) => Sameness::Same,
-        Verdict::Breaking(witness) => Sameness::Narrower(witness.value),
-        Verdict::Compatible {
+        SchemaVerdict::Equivalent(_) => SchemaEquivalence::Same,
+        SchemaVerdict::Breaking(witness) => SchemaEquivalence::Narrower(witness.value),
+        SchemaVerdict::Compatible {
             gained: Some(value),
             ..
-        } => Sameness::Wider(value),
-        Verdict::Compatible { gained: None, .. } | Verdict::Unknown(_) => Sameness::Undecided,
+        } => SchemaEquivalence::Wider(value),
+        SchemaVerdict::Compatible { gained: None, .. } | SchemaVerdict::Unknown(_) => {
+            SchemaEquivalence::Undecided
+        }
     }
 }
 
@@ -46,31 +60,31 @@ pub fn sameness(before: &Value, after: &Value, domain: Domain, budget: Budget) -
 /// each other.
 pub const CANONICAL_VERSION: u32 = 1;
 
-/// A text that is equal for schemas that mean the same up to order, names of definitions, drafts,
-/// annotations and common spellings; nothing where a schema cannot be read.
+/// A text that is equal for schemas that differ only in order, names of definitions, drafts,
+/// annotations and common spellings; `None` if the schema cannot be read.
 #[must_use]
 pub fn canonical_text(schema: &Value) -> Option<String> {
-    let lifted = lift(schema, Formats::Annotate).ok()?;
+    let lifted = lift(schema, FormatMode::Annotate).ok()?;
     let mut arena = Arena::default();
     let id = compile(&mut arena, &lifted).ok()?;
     arena.canonical_text(id)
 }
 
-/// Two schemas made ready once, to be compared under several policies.
+/// Two schemas prepared once, to be compared under several policies.
 #[derive(Debug)]
-pub struct Pair<'s> {
-    old: Document<'s>,
-    new: Document<'s>,
+pub struct SchemaPair<'s> {
+    old: PreparedSchema<'s>,
+    new: PreparedSchema<'s>,
     arena: Arena,
-    texts: Texts,
-    domain: Domain,
-    formats: Formats,
-    budget: Budget,
+    texts: PatternCache,
+    domain: ValueDomain,
+    formats: FormatMode,
+    budget: SearchBudget,
 }
 
 /// What replaying recorded calls showed.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Replay<'c> {
+pub struct CallReplay<'c> {
     /// Calls the old schema accepts.
     pub accepted: usize,
     /// Those of them the new schema rejects.
@@ -85,26 +99,26 @@ enum Direction {
     Backward,
 }
 
-impl<'s> Pair<'s> {
+impl<'s> SchemaPair<'s> {
     /// Reads both schemas.
     ///
     /// # Errors
-    /// One of them is no schema, or uses something no rule can read.
+    /// One of them is not a valid schema, or uses something no rule can read.
     pub fn new(
         old: &'s Value,
         new: &'s Value,
-        domain: Domain,
-        formats: Formats,
-        budget: Budget,
+        domain: ValueDomain,
+        formats: FormatMode,
+        budget: SearchBudget,
     ) -> Result<Self, Unknown> {
         let mut arena = Arena::default();
-        let old = Document::new(old, Side::Old, formats, &mut arena)?;
-        let new = Document::new(new, Side::New, formats, &mut arena)?;
+        let old = PreparedSchema::new(old, SchemaSide::Old, formats, &mut arena)?;
+        let new = PreparedSchema::new(new, SchemaSide::New, formats, &mut arena)?;
         Ok(Self {
             old,
             new,
             arena,
-            texts: Texts::new(budget),
+            texts: PatternCache::new(budget),
             domain,
             formats,
             budget,
@@ -112,9 +126,9 @@ impl<'s> Pair<'s> {
     }
 
     /// What the change means for these callers.
-    pub fn verdict(&mut self, callers: Callers) -> Verdict {
+    pub fn verdict(&mut self, callers: Callers) -> SchemaVerdict {
         if self.old.open_id == self.new.open_id || self.old.lifted == self.new.lifted {
-            return Verdict::Equivalent(Proof {
+            return SchemaVerdict::Equivalent(Proof {
                 engine: Engine::Equality,
                 steps: 0,
             });
@@ -122,26 +136,26 @@ impl<'s> Pair<'s> {
         if callers == Callers::Declared
             && let Err(unknown) = self.close()
         {
-            return Verdict::Unknown(unknown);
+            return SchemaVerdict::Unknown(unknown);
         }
         let proof = match self.inclusion(Direction::Forward, callers) {
             Inclusion::Included(proof) => proof,
-            Inclusion::Not(witness) => return Verdict::Breaking(witness),
-            Inclusion::Unknown(unknown) => return Verdict::Unknown(unknown),
+            Inclusion::NotIncluded(witness) => return SchemaVerdict::Breaking(witness),
+            Inclusion::Unknown(unknown) => return SchemaVerdict::Unknown(unknown),
         };
         match self.inclusion(Direction::Backward, callers) {
             Inclusion::Included(_) if callers == Callers::Open || self.are_equal() => {
-                Verdict::Equivalent(proof)
+                SchemaVerdict::Equivalent(proof)
             }
-            // Without the time to look, it is not known whether more is accepted now.
-            Inclusion::Unknown(unknown) if unknown.reason == Reason::Time => {
-                Verdict::Unknown(unknown)
+            // Without time for the search, it is unknown whether the new schema accepts more.
+            Inclusion::Unknown(unknown) if unknown.reason == UnknownReason::Time => {
+                SchemaVerdict::Unknown(unknown)
             }
-            Inclusion::Included(_) | Inclusion::Unknown(_) => Verdict::Compatible {
+            Inclusion::Included(_) | Inclusion::Unknown(_) => SchemaVerdict::Compatible {
                 proof,
                 gained: None,
             },
-            Inclusion::Not(witness) => Verdict::Compatible {
+            Inclusion::NotIncluded(witness) => SchemaVerdict::Compatible {
                 proof,
                 gained: Some(witness.value),
             },
@@ -150,12 +164,12 @@ impl<'s> Pair<'s> {
 
     /// The recorded calls the old schema accepts and the new one rejects, in order, and how many
     /// the old one accepts.
-    pub fn replay<'c>(&mut self, calls: &'c [Value]) -> Replay<'c> {
+    pub fn replay<'c>(&mut self, calls: &'c [Value]) -> CallReplay<'c> {
         let formats = self.formats;
         let (Ok(old), Ok(new)) = (self.old.validator(formats), self.new.validator(formats)) else {
-            return Replay::default();
+            return CallReplay::default();
         };
-        let mut replay = Replay::default();
+        let mut replay = CallReplay::default();
         for call in calls.iter().filter(|call| old.accepts(call)) {
             replay.accepted += 1;
             if !new.accepts(call) {
@@ -166,13 +180,13 @@ impl<'s> Pair<'s> {
     }
 
     /// Whether the old schema accepts a value.
-    pub fn accepted_before(&mut self, value: &Value) -> bool {
+    pub fn old_accepts(&mut self, value: &Value) -> bool {
         let old = self.old.validator(self.formats);
         old.is_ok_and(|old| old.accepts(value))
     }
 
-    /// The witness a value is, if the new schema rejects it; of several reasons the one nearest to a
-    /// place of the schema is told.
+    /// The witness for a value that the new schema rejects. Of several reasons, it carries the one
+    /// nearest to the given place in the schema.
     pub fn witness_of(&mut self, value: &Value, near: &Pointer) -> Option<Witness> {
         let new = self.new.validator(self.formats).ok()?;
         let rejection = new.rejection_near(value, near)?;
@@ -180,18 +194,18 @@ impl<'s> Pair<'s> {
     }
 
     /// Whether the old schema promised something and the new one accepts every value of the domain.
-    pub fn contract_vanished(&mut self) -> bool {
-        self.is_trivial(self.new.open_id) && promises(&self.old.lifted)
+    pub fn became_unconstrained(&mut self) -> bool {
+        self.is_trivial(self.new.open_id) && is_constraining(&self.old.lifted)
     }
 
     /// Whether the old schema accepts every value of the domain and the new one promises something.
-    pub fn contract_appeared(&mut self) -> bool {
-        self.is_trivial(self.old.open_id) && promises(&self.new.lifted)
+    pub fn became_constrained(&mut self) -> bool {
+        self.is_trivial(self.old.open_id) && is_constraining(&self.new.lifted)
     }
 
-    fn is_trivial(&mut self, id: Id) -> bool {
-        let object = self.arena.add(Node::Type(TypeSet::OBJECT));
-        id == self.arena.always() || (self.domain == Domain::Objects && id == object)
+    fn is_trivial(&mut self, id: NodeId) -> bool {
+        let object = self.arena.add(Fact::Type(TypeSet::OBJECT));
+        id == self.arena.always() || (self.domain == ValueDomain::Objects && id == object)
     }
 
     fn close(&mut self) -> Result<(), Unknown> {
@@ -199,7 +213,7 @@ impl<'s> Pair<'s> {
         self.new.close(self.domain, &mut self.arena)
     }
 
-    /// Whether both accept the same values, whoever sends them.
+    /// Whether both accept the same values, undeclared keys included.
     fn are_equal(&mut self) -> bool {
         [Direction::Forward, Direction::Backward]
             .into_iter()
@@ -214,11 +228,11 @@ impl<'s> Pair<'s> {
             Direction::Forward => (&mut self.old, &mut self.new),
             Direction::Backward => (&mut self.new, &mut self.old),
         };
-        let question = Question {
+        let question = InclusionQuery {
             from,
             to,
             callers,
-            // Growing means that callers may send what they could not declare before.
+            // The schema grew if callers may now send keys that the old one did not declare.
             receivers: match direction {
                 Direction::Forward => Callers::Open,
                 Direction::Backward => callers,
@@ -227,12 +241,12 @@ impl<'s> Pair<'s> {
             formats: self.formats,
             budget: self.budget,
         };
-        question.answer(&mut self.arena, &mut self.texts)
+        question.solve(&mut self.arena, &mut self.texts)
     }
 }
 
-/// Whether a lifted schema says more than that there is an object without further keys.
-fn promises(lifted: &Value) -> bool {
+/// Whether a lifted schema constrains more than that the value is an object without further keys.
+fn is_constraining(lifted: &Value) -> bool {
     let Value::Object(members) = lifted else {
         return lifted == &Value::Bool(false);
     };

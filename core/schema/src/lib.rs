@@ -1,16 +1,16 @@
 //! JSON Schema as a set: is every value of one schema a value of another?
 //!
-//! The answer is a proof, a witness, or the admission that neither was found. Nothing here knows
-//! of tools.
+//! The answer is a proof, a witness, or "unknown" if neither was found. This crate does not know
+//! about tools.
 
 mod algebra;
 mod compare;
-mod document;
+mod comparison_policy;
 mod faults;
+mod inclusion;
 mod obstacle;
-mod policy;
 mod prepare;
-mod question;
+mod prepared_schema;
 mod set;
 mod solve;
 mod text;
@@ -18,11 +18,15 @@ mod time_limit;
 mod verdict;
 mod witness;
 
-pub use compare::{CANONICAL_VERSION, Pair, Replay, canonical_text, compare, sameness};
-pub use faults::{Fault, FaultRule, faults};
-pub use obstacle::{Obstacle, Side};
-pub use policy::{Budget, Callers, Domain, Formats, Policy};
-pub use prepare::with_plain_references;
+pub use compare::{
+    CANONICAL_VERSION, CallReplay, SchemaPair, canonical_text, check_equivalence, compare,
+};
+pub use comparison_policy::{Callers, ComparisonPolicy, FormatMode, SearchBudget, ValueDomain};
+pub use faults::{SchemaFault, SchemaFaultRule, find_faults};
+pub use obstacle::{Obstacle, SchemaSide};
+pub use prepare::with_local_references;
 pub use time_limit::TimeLimit;
-pub use verdict::{Engine, Proof, Reason, Sameness, Unknown, Verdict, Witness};
+pub use verdict::{
+    Engine, Proof, SchemaEquivalence, SchemaVerdict, Unknown, UnknownReason, Witness,
+};
 pub use witness::{InvalidSchema, Rejection, Validator};

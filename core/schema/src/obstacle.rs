@@ -7,26 +7,26 @@ const MAX_PLACES: usize = 5;
 
 /// Which of the two schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// The one before.
+pub enum SchemaSide {
+    /// The old schema.
     Old,
-    /// The one after.
+    /// The new schema.
     New,
 }
 
-/// A keyword that kept a comparison from an answer.
+/// A keyword that prevented an answer to a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// The schema it stands in.
-    pub side: Side,
-    /// Where it stands.
+    /// The schema that contains it.
+    pub side: SchemaSide,
+    /// Its place in the schema.
     pub pointer: Pointer,
     /// The keyword.
     pub keyword: String,
 }
 
-/// Where keywords stand in a schema.
-pub(crate) fn places(schema: &Value, side: Side, keywords: &[&str]) -> Vec<Obstacle> {
+/// The places of keywords in a schema.
+pub(crate) fn find_obstacles(schema: &Value, side: SchemaSide, keywords: &[&str]) -> Vec<Obstacle> {
     let mut found: Vec<Obstacle> = Vec::new();
     let mut open = vec![(Pointer::root(), schema)];
     while let Some((at, schema)) = open.pop() {

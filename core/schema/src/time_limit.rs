@@ -3,7 +3,7 @@ use std::time::Duration;
 /// How long a comparison may take. The caller supplies the clock, because this crate reads none.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLimit {
-    /// The time since any fixed moment; none means that time does not count.
+    /// The time since any fixed moment; `None` disables the limit.
     clock: Option<fn() -> Duration>,
     /// The most time for one comparison.
     each: Duration,
@@ -12,7 +12,7 @@ pub struct TimeLimit {
 }
 
 impl TimeLimit {
-    /// No limit: the other budgets decide alone, and answers do not depend on the machine.
+    /// No time limit: only the other budgets apply, and answers do not depend on the machine.
     pub const NONE: Self = Self {
         clock: None,
         each: Duration::MAX,
@@ -29,7 +29,7 @@ impl TimeLimit {
         }
     }
 
-    /// The same limit, with a limit for all comparisons from now on together.
+    /// The same limit, with an additional limit for all comparisons from now on together.
     #[must_use]
     pub fn within(self, total: Duration) -> Self {
         self.ending_after(total)
@@ -37,7 +37,7 @@ impl TimeLimit {
 
     /// The limit of a comparison that starts now.
     #[must_use]
-    pub fn started(self) -> Self {
+    pub fn start(self) -> Self {
         self.ending_after(self.each)
     }
 
@@ -84,14 +84,14 @@ mod tests {
     fn the_nearer_deadline_counts() {
         let limit = TimeLimit::new(clock, Duration::from_secs(1));
         assert!(!limit.is_over());
-        assert!(!limit.started().is_over());
+        assert!(!limit.start().is_over());
         assert!(limit.within(Duration::ZERO).is_over());
-        assert!(limit.within(Duration::ZERO).started().is_over());
-        assert!(!limit.within(Duration::from_secs(9)).started().is_over());
+        assert!(limit.within(Duration::ZERO).start().is_over());
+        assert!(!limit.within(Duration::from_secs(9)).start().is_over());
     }
 
     #[test]
     fn no_limit_never_ends() {
-        assert!(!TimeLimit::NONE.within(Duration::ZERO).started().is_over());
+        assert!(!TimeLimit::NONE.within(Duration::ZERO).start().is_over());
     }
 }

@@ -6,7 +6,7 @@ use crate::witness::Rejection;
 
 /// What a change from one schema to another means.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum SchemaVerdict {
     /// Both accept the same values.
     Equivalent(Proof),
     /// Everything callers may send is still accepted.
@@ -24,8 +24,8 @@ pub enum Verdict {
 
 /// Whether two schemas accept the same values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sameness {
-    /// They do: it is proven.
+pub enum SchemaEquivalence {
+    /// A proof shows that they do.
     Same,
     /// The second rejects this value, which the first accepts.
     Narrower(Value),
@@ -38,13 +38,13 @@ pub enum Sameness {
 /// How inclusion was established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// Who established it.
+    /// The method that established it.
     pub engine: Engine,
-    /// Conjunctions examined on the way.
+    /// Conjunctions examined during the search.
     pub steps: u32,
 }
 
-/// Who established an inclusion.
+/// The method that established an inclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// Both schemas reduce to the same facts.
@@ -67,18 +67,18 @@ impl Engine {
     }
 }
 
-/// A value the old schema accepts and the new one rejects. The validator agreed to both.
+/// A value the old schema accepts and the new one rejects. The validator confirmed both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Witness {
     /// The value.
     pub value: Value,
     /// The keyword of the new schema that rejects it.
     pub keyword: String,
-    /// Where that keyword stands in the new schema.
+    /// The place of that keyword in the new schema.
     pub schema_pointer: Pointer,
     /// The part of the value that is rejected.
     pub value_pointer: Pointer,
-    /// What the validator says.
+    /// The validator's message.
     pub message: String,
 }
 
@@ -104,26 +104,26 @@ impl Witness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The kind of reason.
-    pub reason: Reason,
-    /// The keywords that stood in the way.
+    pub reason: UnknownReason,
+    /// The keywords that prevented an answer.
     pub obstacles: Vec<Obstacle>,
 }
 
 /// The kind of reason why nothing was established.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnknownReason {
     /// A schema cannot be read; what is wrong with it.
     Invalid(String),
-    /// The comparison would cost more than it may.
+    /// The comparison would exceed its budget.
     Budget,
-    /// The comparison took longer than it may.
+    /// The comparison exceeded its time limit.
     Time,
-    /// The schemas say something no rule decides.
+    /// The schemas use something that no rule decides.
     Undecided,
 }
 
-impl Reason {
-    /// The reason as a sentence without its end.
+impl UnknownReason {
+    /// The reason as a sentence without a full stop.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {

@@ -6,51 +6,51 @@ use thiserror::Error;
 use toolwarden_model::document::DocumentError;
 use toolwarden_model::json::JsonError;
 
-/// Why a file says nothing.
+/// Why a file cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is too large.
+    /// The file is too large.
     #[error("{} is larger than {} MiB", path.display(), most >> 20)]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// How many bytes it may have.
+        /// The maximum size in bytes.
         most: u64,
     },
-    /// It is no UTF-8 text.
+    /// The file is not UTF-8 text.
     #[error("{}: {source}", path.display())]
     NotText {
         /// The file.
         path: PathBuf,
-        /// What does not fit, and where.
+        /// What is invalid, and where.
         source: JsonError,
     },
-    /// It is no YAML and no JSON.
+    /// The file is neither YAML nor JSON.
     #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
     Document {
         /// The file.
         path: PathBuf,
-        /// What does not fit, and where.
+        /// What is invalid, and where.
         source: DocumentError,
     },
 }
 
 impl FileError {
-    /// Whether the cause is part of the message already.
+    /// Whether the message already includes the cause.
     #[must_use]
-    pub const fn tells_its_cause(&self) -> bool {
+    pub const fn includes_cause(&self) -> bool {
         !matches!(self, Self::Read { .. })
     }
 
-    /// Whether there is no such file.
+    /// Whether the file does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
@@ -58,9 +58,9 @@ impl FileError {
 
     /// The message with its cause.
     #[must_use]
-    pub fn whole(&self) -> String {
+    pub fn full_message(&self) -> String {
         match self.source() {
-            Some(cause) if !self.tells_its_cause() => format!("{self}: {cause}"),
+            Some(cause) if !self.includes_cause() => format!("{self}: {cause}"),
             _ => self.to_string(),
         }
     }

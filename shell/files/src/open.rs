@@ -4,27 +4,27 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long a FIFO may stay without a writer.
-const WAIT: Duration = Duration::from_secs(5);
-/// The most bytes that are read from a device. A file ends by itself; a device may not.
-const MOST_OF_A_DEVICE: u64 = 64 << 20;
+/// How long to wait for a writer of a FIFO.
+const FIFO_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes that are read from a device. A file has an end; a device may not.
+const MAX_DEVICE_BYTES: u64 = 64 << 20;
 
 /// A file, FIFO or device opened for reading.
 #[derive(Debug)]
-pub struct Opened {
+pub struct InputFile {
     file: File,
-    /// How many bytes may still be read, where that is limited.
-    left: Option<u64>,
+    /// How many bytes may still be read; `None` means no limit.
+    remaining: Option<u64>,
 }
 
-impl Read for Opened {
+impl Read for InputFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        if let Some(left) = &mut self.left {
+        if let Some(left) = &mut self.remaining {
             *left = left.checked_sub(read as u64).ok_or_else(|| {
                 io::Error::other(format!(
                     "the device gave more than {} MiB and did not end",
-                    MOST_OF_A_DEVICE >> 20
+                    MAX_DEVICE_BYTES >> 20
                 ))
             })?;
         }
@@ -32,54 +32,60 @@ impl Read for Opened {
     }
 }
 
-/// Opens a path for reading. What may never come or never end, does so by a limit: a FIFO gets a few
-/// seconds to find a writer, and a device has a largest size.
+/// Opens a path for reading. Reading always ends: a FIFO has a few seconds to get a writer, and a
+/// device has a maximum size.
 ///
 /// # Errors
-/// It cannot be opened, or no program writes to it.
-pub fn open(path: &Path) -> io::Result<Opened> {
+/// The path cannot be opened, or no program writes to it.
+pub fn open(path: &Path) -> io::Result<InputFile> {
     let kind = std::fs::metadata(path)?.file_type();
     let file = if is_fifo(kind) {
-        open_in_time(path)?
+        open_with_timeout(path)?
     } else {
         File::open(path)?
     };
-    let left = is_device(kind).then_some(MOST_OF_A_DEVICE);
-    Ok(Opened { file, left })
+    let left = is_device(kind).then_some(MAX_DEVICE_BYTES);
+    Ok(InputFile {
+        file,
+        remaining: left,
+    })
 }
 
-/// The text of a file, as [`open`] reads it.
+/// Reads a file as text through [`open`].
 ///
 /// # Errors
-/// It cannot be read, or is not UTF-8.
+/// The file cannot be read, or is not UTF-8.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     io::read_to_string(open(path)?)
 }
 
-/// The bytes of a file, as [`open`] reads it.
+/// Reads the bytes of a file through [`open`].
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Opening a FIFO waits for a writer, and nothing can end the wait but the end of the process: it is
-/// left to a thread of its own.
-fn open_in_time(path: &Path) -> io::Result<File> {
+/// Opening a FIFO blocks until a writer appears, and only the end of the process can interrupt it,
+/// so a separate thread does it.
+fn open_with_timeout(path: &Path) -> io::Result<File> {
     let (sender, opened) = mpsc::channel();
     let path = path.to_owned();
     std::thread::Builder::new()
         .name("open-fifo".to_owned())
         .spawn(move || {
             let result = File::open(path);
-            // Without a receiver the wait is over, and the file closes again.
+            // Without a receiver the wait timed out, and the file is closed again.
             drop(sender.send(result));
         })?;
-    opened.recv_timeout(WAIT).unwrap_or_else(|_| {
-        let message = format!("no program wrote to it within {} seconds", WAIT.as_secs());
+    opened.recv_timeout(FIFO_TIMEOUT).unwrap_or_else(|_| {
+        let message = format!(
+            "no program wrote to it within {} seconds",
+            FIFO_TIMEOUT.as_secs()
+        );
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     })
 }

@@ -6,10 +6,10 @@ use toolwarden_model::json::decode_utf8;
 
 use crate::{FileError, open};
 
-/// The text of a file of at most so many bytes; no more is read of a longer one.
+/// Reads the text of a file of at most `most` bytes; reads no more than that from a longer file.
 ///
 /// # Errors
-/// It cannot be read, is too large, or no text.
+/// The file cannot be read, is too large, or is not UTF-8 text.
 pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
     let failed = |source| FileError::Read {
         path: path.to_owned(),
@@ -23,25 +23,25 @@ pub fn read_text(path: &Path, most: u64) -> Result<String, FileError> {
         let path = path.to_owned();
         return Err(FileError::TooLarge { path, most });
     }
-    as_text(&bytes, path).map(str::to_owned)
+    decode_text(&bytes, path).map(str::to_owned)
 }
 
-/// Bytes as a text; errors name the path as that of the file.
+/// Decodes bytes as text; errors name the path.
 ///
 /// # Errors
-/// They are none.
-pub fn as_text<'b>(bytes: &'b [u8], path: &Path) -> Result<&'b str, FileError> {
+/// The bytes are not UTF-8.
+pub fn decode_text<'b>(bytes: &'b [u8], path: &Path) -> Result<&'b str, FileError> {
     decode_utf8(bytes).map_err(|source| FileError::NotText {
         path: path.to_owned(),
         source,
     })
 }
 
-/// What a text says, with its places; errors name the path as that of the file.
+/// Parses a text, keeping the positions of its values; errors name the path.
 ///
 /// # Errors
-/// It is no YAML and no JSON.
-pub fn as_document(text: &str, path: &Path) -> Result<Document, FileError> {
+/// The text is neither YAML nor JSON.
+pub fn parse_document(text: &str, path: &Path) -> Result<Document, FileError> {
     Document::read(text).map_err(|source| FileError::Document {
         path: path.to_owned(),
         source,
@@ -53,16 +53,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_told_with_the_file() {
+    fn errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("it.yaml");
         let shown = path.display().to_string();
-        let told = |most| read_text(&path, most).map_err(|error| error.whole());
+        let told = |most| read_text(&path, most).map_err(|error| error.full_message());
 
         let gone = read_text(&path, 9).unwrap_err();
         assert!(gone.is_not_found());
         assert_eq!(gone.to_string(), format!("cannot read {shown}"));
-        assert!(gone.whole().starts_with(&format!("cannot read {shown}: ")));
+        assert!(
+            gone.full_message()
+                .starts_with(&format!("cannot read {shown}: "))
+        );
 
         std::fs::write(&path, "a: 1\n").unwrap();
         assert_eq!(told(5), Ok("a: 1\n".to_owned()));
@@ -72,9 +75,13 @@ mod tests {
         let error = told(9).unwrap_err();
         assert!(error.starts_with(&format!("{shown}: ")), "{error}");
 
-        let error = as_document("a: [", &path).unwrap_err();
+        let error = parse_document("a: [", &path).unwrap_err();
         assert!(!error.is_not_found());
         let place = format!("{shown}:2:1: ");
-        assert!(error.whole().starts_with(&place), "{}", error.whole());
+        assert!(
+            error.full_message().starts_with(&place),
+            "{}",
+            error.full_message()
+        );
     }
 }

@@ -1,28 +1,28 @@
-//! An MCP gateway: every call of every agent is pinned, decided and recorded on its way.
+//! An MCP gateway: it checks every tool against its pin, and authorizes and records every call before it forwards it.
 
 pub mod api;
 pub mod demo;
 pub mod identity;
-mod in_flight;
 pub mod listener;
 pub mod metrics;
+mod request_bytes;
 pub mod upstream;
 
-pub mod catalogue;
+pub mod catalog;
 pub mod conversation;
 pub mod http;
-pub mod relay;
+pub mod router;
 pub mod runtime;
 pub mod traces;
 
-mod agent;
+mod agent_info;
 mod blocking;
-mod counting;
 mod gateway;
-mod outlet;
+mod metrics_recorder;
+mod response_stream;
 pub mod stdio;
 mod uri_template;
 
-pub use agent::Agent;
+pub use agent_info::Agent;
 pub use gateway::Gateway;
-pub use outlet::Outlet;
+pub use response_stream::AgentSender;

@@ -1,4 +1,4 @@
-//! An agent on standard streams: one message a line.
+//! Serves one agent over standard input and output, one message per line.
 
 use std::io;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
+use toolwarden_mcp::error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::PROTOCOL_VERSION;
-use toolwarden_mcp::serve::answer::{self, on_one_line};
-use toolwarden_mcp::serve::ladder::check_without_headers;
-use toolwarden_mcp::{InvalidMessage, Message, RpcError};
+use toolwarden_mcp::serve::encode::{self, on_one_line};
+use toolwarden_mcp::serve::request_checks::check_stdio_request;
+use toolwarden_mcp::{InvalidMessage, RpcError, RpcMessage};
 
-use crate::agent::Agent;
+use crate::agent_info::Agent;
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
-use crate::outlet::Outlet;
-use crate::relay::{Asked, NoHeaders};
+use crate::response_stream::AgentSender;
+use crate::router::{NoHeaders, RequestContext};
 
 /// The most lines that wait to be written.
-const WAITING: usize = 1_024;
+const MAX_QUEUED_LINES: usize = 1_024;
 
 /// Serves one agent until its input ends.
 ///
@@ -33,39 +33,39 @@ pub async fn serve(
     input: impl AsyncRead + Unpin + Send,
     output: impl AsyncWrite + Unpin + Send + 'static,
 ) -> io::Result<()> {
-    let (lines, waiting) = mpsc::channel(WAITING);
-    let writer = tokio::spawn(write(output, waiting));
-    let serving = Serving {
+    let (lines, waiting) = mpsc::channel(MAX_QUEUED_LINES);
+    let writer = tokio::spawn(write_lines(output, waiting));
+    let serving = StdioSession {
         gateway: gateway.clone(),
         principal: Arc::clone(principal),
         conversation: None,
         lines,
-        under_way: JoinSet::new(),
-        staying: JoinSet::new(),
+        in_flight: JoinSet::new(),
+        open_streams: JoinSet::new(),
         stateless: None,
     };
-    let read = serving.read(input).await;
+    let read = serving.read_lines(input).await;
     writer
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
     read
 }
 
-struct Serving {
+struct StdioSession {
     gateway: Gateway,
     principal: Arc<str>,
     conversation: Option<Arc<Conversation>>,
     lines: mpsc::Sender<String>,
-    /// Requests whose answers are still to be written.
-    under_way: JoinSet<()>,
-    /// Streams that stay open until the end.
-    staying: JoinSet<()>,
-    /// How the agent spoke last in the stateless era: its notifications need not say so again.
+    /// Requests whose responses are still to be written.
+    in_flight: JoinSet<()>,
+    /// Streams that stay open until the connection ends.
+    open_streams: JoinSet<()>,
+    /// The agent's last description of itself in the stateless era: its notifications need not repeat it.
     stateless: Option<(Arc<Conversation>, Arc<Agent>)>,
 }
 
-impl Serving {
-    async fn read(mut self, input: impl AsyncRead + Unpin + Send) -> io::Result<()> {
+impl StdioSession {
+    async fn read_lines(mut self, input: impl AsyncRead + Unpin + Send) -> io::Result<()> {
         let limit = self.gateway.settings().listen.body_bytes;
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
@@ -82,7 +82,7 @@ impl Serving {
                 )));
             }
             if !line.trim_ascii().is_empty() {
-                self.take(&line).await;
+                self.handle_line(&line).await;
             }
         }
         self.finish().await;
@@ -92,15 +92,15 @@ impl Serving {
         Ok(())
     }
 
-    /// Lets requests under way be answered: an agent that says no more may still read.
+    /// Lets requests in flight finish: an agent that closed its input may still read responses.
     async fn finish(&mut self) {
         let drain = self.gateway.settings().drain;
-        let answered = async { while self.under_way.join_next().await.is_some() {} };
-        // What takes longer is given up.
+        let answered = async { while self.in_flight.join_next().await.is_some() {} };
+        // Requests that take longer are dropped.
         drop(tokio::time::timeout(drain, answered).await);
     }
 
-    async fn take(&mut self, line: &[u8]) {
+    async fn handle_line(&mut self, line: &[u8]) {
         let messages = match read_messages(line, &self.gateway.settings().listen) {
             Ok(messages) => messages,
             Err(invalid) => {
@@ -108,16 +108,16 @@ impl Serving {
                     InvalidMessage::TooMany { .. } => INVALID_REQUEST,
                     _ => PARSE_ERROR,
                 };
-                self.refuse(code, &invalid.to_string()).await;
+                self.send_error(code, &invalid.to_string()).await;
                 return;
             }
         };
         for message in messages {
             match message {
-                Message::Request { id, method, params } if method == "initialize" => {
+                RpcMessage::Request { id, method, params } if method == "initialize" => {
                     self.initialize(&id, params.as_deref()).await;
                 }
-                message => self.pass(message).await,
+                message => self.handle_message(message).await,
             }
         }
     }
@@ -129,21 +129,22 @@ impl Serving {
             .await;
         match begun {
             Ok(begun) => {
-                // Nothing goes out before the answer.
-                self.say(answer::answer_with(id, &begun.result)).await;
-                self.stand(&begun.conversation);
+                // The response is the first message the agent receives.
+                self.send_line(encode::result_response(id, &begun.result))
+                    .await;
+                self.forward_notifications(&begun.conversation);
                 self.conversation = Some(begun.conversation);
             }
-            Err(error) => self.say(answer::outcome(id, Err(&error))).await,
+            Err(error) => self.send_line(encode::response(id, Err(&error))).await,
         }
     }
 
-    /// Writes what is sent without having been asked for.
-    fn stand(&self, conversation: &Arc<Conversation>) {
+    /// Writes messages that do not belong to any request.
+    fn forward_notifications(&self, conversation: &Arc<Conversation>) {
         let (conversation, lines) = (Arc::clone(conversation), self.lines.downgrade());
         tokio::spawn(async move {
             let mut after = 0;
-            while let Some(event) = conversation.standing.after(after).await {
+            while let Some(event) = conversation.standalone_stream.next_after(after).await {
                 after = event.number;
                 let Some(lines) = lines.upgrade() else {
                     return;
@@ -155,38 +156,39 @@ impl Serving {
         });
     }
 
-    async fn pass(&mut self, message: Message) {
+    async fn handle_message(&mut self, message: RpcMessage) {
         let (id, params) = match &message {
-            Message::Request { id, params, .. } => (id.clone(), params.as_deref()),
-            Message::Notification { params, .. } => (RawValue::NULL.to_owned(), params.as_deref()),
-            Message::Response { .. } => (RawValue::NULL.to_owned(), None),
+            RpcMessage::Request { id, params, .. } => (id.clone(), params.as_deref()),
+            RpcMessage::Notification { params, .. } => {
+                (RawValue::NULL.to_owned(), params.as_deref())
+            }
+            RpcMessage::Response { .. } => (RawValue::NULL.to_owned(), None),
         };
         let found = match &self.conversation {
             Some(conversation) => Ok((Arc::clone(conversation), conversation.agent.load_full())),
             None => match (&message, self.stateless.clone()) {
-                (Message::Notification { .. }, Some(known)) => Ok(known),
-                _ => self.stateless(params),
+                (RpcMessage::Notification { .. }, Some(known)) => Ok(known),
+                _ => self.stateless_agent(params),
             },
         };
         let (conversation, agent) = match found {
             Ok(found) => found,
             Err(error) => {
-                if matches!(message, Message::Request { .. }) {
-                    self.say(answer::outcome(&id, Err(&error))).await;
+                if matches!(message, RpcMessage::Request { .. }) {
+                    self.send_line(encode::response(&id, Err(&error))).await;
                 }
                 return;
             }
         };
-        // A stream that stays open until the end is not waited for.
-        let stays =
-            matches!(&message, Message::Request { method, .. } if method == "subscriptions/listen");
-        let (outlet, mut interim) = Outlet::channel();
-        let asked = Arc::new(Asked {
+        // The gateway does not wait for a stream that stays open until the end.
+        let stays = matches!(&message, RpcMessage::Request { method, .. } if method == "subscriptions/listen");
+        let (outlet, mut interim) = AgentSender::channel();
+        let asked = Arc::new(RequestContext {
             conversation,
             agent,
             claims: None,
             groups: None,
-            outlet,
+            sender: outlet,
             id,
             headers: Arc::new(NoHeaders),
             trace: None,
@@ -210,20 +212,20 @@ impl Serving {
             }
         };
         let tasks = if stays {
-            &mut self.staying
+            &mut self.open_streams
         } else {
-            &mut self.under_way
+            &mut self.in_flight
         };
         while tasks.try_join_next().is_some() {}
         tasks.spawn(work);
     }
 
-    fn stateless(
+    fn stateless_agent(
         &mut self,
         params: Option<&RawValue>,
     ) -> Result<(Arc<Conversation>, Arc<Agent>), RpcError> {
         let says_version = params.is_some_and(|it| it.get().contains(PROTOCOL_VERSION));
-        let envelope = check_without_headers(params).map_err(|refusal| {
+        let envelope = check_stdio_request(params).map_err(|refusal| {
             if says_version {
                 return refusal.into();
             }
@@ -233,7 +235,7 @@ impl Serving {
                 data: None,
             }
         })?;
-        let agent = Agent::of_envelope(envelope);
+        let agent = Agent::from_envelope(envelope);
         let gateway = &self.gateway;
         let conversation = gateway.stateless_conversation(&self.principal, params, &agent)?;
         let found = (conversation, Arc::new(agent));
@@ -241,22 +243,23 @@ impl Serving {
         Ok(found)
     }
 
-    async fn refuse(&self, code: i64, words: &str) {
+    async fn send_error(&self, code: i64, words: &str) {
         let error = RpcError {
             code,
             message: words.to_owned(),
             data: None,
         };
-        self.say(answer::outcome(RawValue::NULL, Err(&error))).await;
+        self.send_line(encode::response(RawValue::NULL, Err(&error)))
+            .await;
     }
 
-    async fn say(&self, text: String) {
-        // Nobody reads when the agent is gone, which its input tells.
+    async fn send_line(&self, text: String) {
+        // If the agent is gone, the end of its input reports it.
         drop(self.lines.send(text).await);
     }
 }
 
-async fn write(
+async fn write_lines(
     mut output: impl AsyncWrite + Unpin + Send,
     mut waiting: mpsc::Receiver<String>,
 ) -> io::Result<()> {

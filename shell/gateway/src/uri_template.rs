@@ -1,6 +1,6 @@
-//! Whether an address fits a template of addresses.
+//! Matches a URI against a URI template.
 
-/// How much of an address a template says itself: the length of its literal parts.
+/// The total length of a template's literal parts: how specific it is.
 pub(crate) fn literal_length(template: &str) -> usize {
     let mut rest = template;
     let mut length = 0;
@@ -11,9 +11,9 @@ pub(crate) fn literal_length(template: &str) -> usize {
     length + rest.len()
 }
 
-/// Whether a URI may come from a URI template (RFC 6570): its literal parts stand in order, and simple
-/// expressions do not span a `/`. What stands between is left to the server to judge.
-pub(crate) fn fits(template: &str, uri: &str) -> bool {
+/// Whether a URI may come from a URI template (RFC 6570): it has the literal parts in order, and simple
+/// expressions do not span a `/`. The server judges the values of the expressions.
+pub(crate) fn matches_template(template: &str, uri: &str) -> bool {
     let Some((start, mut rest)) = template.split_once('{') else {
         return template == uri;
     };
@@ -27,7 +27,7 @@ pub(crate) fn fits(template: &str, uri: &str) -> bool {
         let last = after.split_once('{');
         let (literal, further) = last.map_or((after, None), |(it, rest)| (it, Some(rest)));
         let found = match further {
-            // The last literal ends the address.
+            // The last literal must end the URI.
             None => uri.strip_suffix(literal).map(|value| (value, "")),
             Some(_) => uri.split_once(literal),
         };
@@ -47,7 +47,7 @@ pub(crate) fn fits(template: &str, uri: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::fits;
+    use super::matches_template;
 
     #[test]
     fn addresses_fit_templates() {
@@ -61,7 +61,7 @@ mod tests {
             ("demo://fixed", "demo://fixed", true),
             ("demo://{a", "demo://x", false),
         ] {
-            assert_eq!(fits(template, uri), fit, "{template} {uri}");
+            assert_eq!(matches_template(template, uri), fit, "{template} {uri}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! One way to make HTTP clients, so that all of them trust, route and tell the same.
+//! Creates all HTTP clients, so that they share the same trust, proxy rules and error texts.
 
-mod exchange;
+mod http_client;
 mod tls;
 
 use std::error::Error;
@@ -10,41 +10,41 @@ use std::net::IpAddr;
 use reqwest::header::HeaderValue;
 use reqwest::{ClientBuilder, Url};
 
-pub use exchange::{Address, Answer, ExchangeError, Exchanger};
-pub use tls::NoCertificates;
+pub use http_client::{HttpAddress, HttpClient, HttpError, HttpResponse};
+pub use tls::CertificateError;
 
-/// What all clients call themselves.
+/// The user agent of all clients.
 const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!("toolwarden/", env!("CARGO_PKG_VERSION")));
 
-/// The beginning of a client for one address. The certificate store is read only where it is needed:
-/// some containers have none.
+/// A client builder for one address. The certificate store is read only if the address needs TLS,
+/// because some containers have none.
 ///
 /// # Errors
 /// The address needs TLS, and the system has no certificates.
-pub fn client(url: &Url) -> Result<ClientBuilder, NoCertificates> {
+pub fn client(url: &Url) -> Result<ClientBuilder, CertificateError> {
     let mut builder = ClientBuilder::new().user_agent(USER_AGENT);
     if is_loopback(url) {
-        // A proxy's loopback is not ours.
+        // A proxy would connect to its own loopback interface, not to ours.
         builder = builder.no_proxy();
     }
     let tls = if url.scheme() == "https" {
-        tls::trusting_the_platform()?
+        tls::platform_config()?
     } else {
-        tls::trusting_nobody()?
+        tls::empty_config()?
     };
     Ok(builder.tls_backend_preconfigured(tls))
 }
 
 /// Whether an error comes from TLS.
 #[must_use]
-pub fn is_tls(error: &(dyn Error + 'static)) -> bool {
+pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = cause {
         if current.is::<rustls::Error>() {
             return true;
         }
-        // An I/O error does not name what it wraps as its source.
+        // An I/O error does not return the wrapped error as its source.
         let wrapped = current
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -56,9 +56,9 @@ pub fn is_tls(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// The address without user, password and query, which may be secrets.
+/// The address without user, password and query, which may contain secrets.
 #[must_use]
-pub fn shown(url: &Url) -> String {
+pub fn display_url(url: &Url) -> String {
     let port = url
         .port()
         .map(|port| format!(":{port}"))
@@ -85,7 +85,7 @@ mod tests {
         let url: Url = "https://user:pass@example.com:8443/v1?key=sk-1"
             .parse()
             .unwrap();
-        assert_eq!(shown(&url), "https://example.com:8443/v1");
+        assert_eq!(display_url(&url), "https://example.com:8443/v1");
         for (address, ours) in [
             ("http://localhost:1", true),
             ("http://127.0.0.1", true),

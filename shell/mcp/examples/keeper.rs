@@ -1,12 +1,12 @@
-//! Starts a server with a reaper and waits to be killed: what the tests kill.
+//! A program that the tests kill: it starts a server with a reaper and waits.
 //!
-//! `keeper PROGRAM ARGS…` starts the server, `keeper --reap` is the reaper.
+//! `keeper PROGRAM ARGS…` starts the server, `keeper --reap` runs the reaper.
 
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use toolwarden_mcp::{Client, Command, Endpoint, Inherit, Limits, reaper};
+use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, McpClient, reaper};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         program,
         args: args.collect(),
         env: Vec::new(),
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: None,
         shows_errors: false,
     });
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 async fn keep(endpoint: &Endpoint) -> Result<(), Box<dyn Error>> {
-    let client = Client::connect(endpoint, &Limits::default()).await?;
+    let client = McpClient::connect(endpoint, &ConnectionLimits::default()).await?;
     writeln!(io::stdout(), "ready")?;
     tokio::time::sleep(Duration::from_secs(600)).await;
     client.close().await;

@@ -1,4 +1,4 @@
-//! Batches of messages, taken apart without building more than a bounded number of them.
+//! Splits batches of messages without building more than a bounded number of them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::message::InvalidMessage;
+use crate::rpc_message::InvalidMessage;
 
 /// The texts of the messages of a batch.
 pub(crate) fn split(text: &[u8], most: usize) -> Result<Vec<&RawValue>, InvalidMessage> {
     let is_full = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let split = Batch {
-        most,
+    let split = BatchVisitor {
+        max: most,
         is_full: &is_full,
     }
     .deserialize(&mut reader);
@@ -27,12 +27,12 @@ pub(crate) fn split(text: &[u8], most: usize) -> Result<Vec<&RawValue>, InvalidM
     })
 }
 
-struct Batch<'c> {
-    most: usize,
+struct BatchVisitor<'c> {
+    max: usize,
     is_full: &'c Cell<bool>,
 }
 
-impl<'de> DeserializeSeed<'de> for Batch<'_> {
+impl<'de> DeserializeSeed<'de> for BatchVisitor<'_> {
     type Value = Vec<&'de RawValue>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
@@ -40,7 +40,7 @@ impl<'de> DeserializeSeed<'de> for Batch<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Batch<'_> {
+impl<'de> Visitor<'de> for BatchVisitor<'_> {
     type Value = Vec<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for Batch<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut texts = Vec::new();
         while let Some(text) = items.next_element()? {
-            if texts.len() == self.most {
+            if texts.len() == self.max {
                 self.is_full.set(true);
                 return Err(A::Error::custom("too many"));
             }

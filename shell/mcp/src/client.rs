@@ -7,89 +7,90 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::audience::Ear;
+use crate::client_info::ClientInfo;
+use crate::connection::{ConnectionRequest, ServerConnection};
+use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::Endpoint;
-use crate::error::{Evidence, McpError, ProtocolFault};
-use crate::face::Face;
-use crate::limits::Limits;
-use crate::link::{Link, LinkAsking};
-use crate::listing::{self, Listing};
+use crate::error::{McpError, ProtocolFault, ServerDiagnostics};
+use crate::message_handler::MessageDispatcher;
 use crate::param_headers::ParamHeaders;
-use crate::protocol::{Era, EraPreference, stamped};
-use crate::server::ServerDescription;
+use crate::protocol::{Era, EraPreference, with_client_meta};
+use crate::server_description::ServerDescription;
+use crate::tool_list::{self, ToolList};
 
-/// A connection to one server that offers it nothing but an answer to `ping`. Requests may run
-/// concurrently.
+/// A connection to one server. The client offers the server nothing but an answer to `ping`.
+/// Requests may run concurrently.
 ///
-/// Dropping it kills a started program and its process group at once; [`Client::close`] lets it
-/// end in order. A program that leaves its process group (`setsid`) is out of reach of both.
+/// Dropping it kills a started program and its process group at once; [`McpClient::close`] lets the
+/// program exit cleanly. A program that leaves its process group (`setsid`) is out of reach of
+/// both.
 #[derive(Debug)]
-pub struct Client {
-    link: Link,
-    face: Face,
+pub struct McpClient {
+    connection: ServerConnection,
+    client_info: ClientInfo,
     param_headers: Mutex<BTreeMap<String, ParamHeaders>>,
 }
 
-impl Client {
-    /// Starts or reaches the server and agrees on a protocol version.
+impl McpClient {
+    /// Starts the program or connects to the address, and negotiates a protocol version.
     ///
     /// Needs a tokio runtime with time and I/O enabled.
-    pub async fn connect(endpoint: &Endpoint, limits: &Limits) -> Result<Self, McpError> {
-        let face = Face::default();
-        let link = Link::open_with(
+    pub async fn connect(endpoint: &Endpoint, limits: &ConnectionLimits) -> Result<Self, McpError> {
+        let face = ClientInfo::default();
+        let link = ServerConnection::open_with(
             endpoint,
             limits,
             &face,
-            Ear::default(),
+            MessageDispatcher::default(),
             EraPreference::Newest,
         )
         .await;
         Ok(Self {
-            link: link.map_err(told_plainly)?,
-            face,
+            connection: link.map_err(unwrap_session_expired)?,
+            client_info: face,
             param_headers: Mutex::default(),
         })
     }
 
     /// What the server said about itself when the connection was opened.
     pub fn server(&self) -> &ServerDescription {
-        self.link.server()
+        self.connection.server()
     }
 
-    /// What a started program wrote besides messages so far: its last error output and the
-    /// lines that were skipped. Empty for HTTP.
-    pub fn evidence(&self) -> Evidence {
-        self.link.evidence()
+    /// What a started program has written so far besides messages: the end of its error output and
+    /// the lines that were skipped. Empty for HTTP.
+    pub fn diagnostics(&self) -> ServerDiagnostics {
+        self.connection.diagnostics()
     }
 
     /// Sends any request and returns its result byte for byte.
     ///
     /// `params` is an object, or `null` for none.
     pub async fn request(&self, method: &str, params: Value) -> Result<Box<RawValue>, McpError> {
-        self.ask(method, params, Vec::new()).await
+        self.send_request(method, params, Vec::new()).await
     }
 
     /// All tools of the server, over all pages.
-    pub async fn list_tools(&self) -> Result<Listing, McpError> {
+    pub async fn list_tools(&self) -> Result<ToolList, McpError> {
         let limit = self.limits().total;
-        let tools = match timeout(limit, listing::list(self)).await {
+        let tools = match timeout(limit, tool_list::list_all_pages(self)).await {
             Ok(outcome) => outcome?,
-            Err(_elapsed) => return Err(self.link.timed_out("tools/list", limit)),
+            Err(_elapsed) => return Err(self.connection.timeout_error("tools/list", limit)),
         };
         *self.param_headers() = tools
             .iter()
-            .filter_map(|tool| ParamHeaders::named(tool))
+            .filter_map(|tool| ParamHeaders::from_definition_with_name(tool))
             .collect();
-        Ok(Listing {
+        Ok(ToolList {
             tools,
             server: self.server().clone(),
         })
     }
 
-    /// Calls a tool and returns its result byte for byte, an error of the tool included.
+    /// Calls a tool and returns its result byte for byte, including an error reported by the tool.
     ///
-    /// In the stateless era over HTTP, tools that want arguments repeated in headers can be
-    /// called only after [`Client::list_tools`].
+    /// In the stateless era over HTTP, tools that require arguments repeated in headers can be
+    /// called only after [`McpClient::list_tools`].
     pub async fn call_tool(
         &self,
         name: &str,
@@ -98,30 +99,31 @@ impl Client {
         let headers = self
             .param_headers()
             .get(name)
-            .map(|wanted| wanted.of_call(arguments))
+            .map(|wanted| wanted.for_arguments(arguments))
             .unwrap_or_default();
         let params = json!({"name": name, "arguments": arguments});
-        self.ask("tools/call", params, headers).await
+        self.send_request("tools/call", params, headers).await
     }
 
-    /// Ends the connection: a session is deleted, a program ended with all it started.
+    /// Closes the connection: deletes the session, or ends the program and every process it
+    /// started.
     pub async fn close(self) {
-        self.link.close().await;
+        self.connection.close().await;
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        self.link.limits()
+    pub(crate) fn limits(&self) -> &ConnectionLimits {
+        self.connection.limits()
     }
 
-    pub(crate) fn fault(&self, method: &str, fault: ProtocolFault) -> McpError {
+    pub(crate) fn protocol_error(&self, method: &str, fault: ProtocolFault) -> McpError {
         McpError::Protocol {
             method: method.to_owned(),
             fault,
-            evidence: Box::new(self.evidence()),
+            evidence: Box::new(self.diagnostics()),
         }
     }
 
-    async fn ask(
+    async fn send_request(
         &self,
         method: &str,
         params: Value,
@@ -138,17 +140,21 @@ impl Client {
         };
         let params = match self.server().era {
             Era::Handshake => params,
-            Era::Stateless => Some(stamped(params.as_deref(), &self.face)),
+            Era::Stateless => Some(with_client_meta(params.as_deref(), &self.client_info)),
         };
-        let asking = LinkAsking {
+        let asking = ConnectionRequest {
             method,
             params: params.as_deref(),
             headers,
-            limit: self.limits().request,
-            aside: None,
+            timeout: self.limits().request,
+            handler: None,
             sent: None,
         };
-        let outcome = self.link.ask(asking).await.map_err(told_plainly)?;
+        let outcome = self
+            .connection
+            .ask(asking)
+            .await
+            .map_err(unwrap_session_expired)?;
         outcome.map_err(|error| error.for_method(method))
     }
 
@@ -159,8 +165,8 @@ impl Client {
     }
 }
 
-/// The refusal of the server itself: whoever lists tools once has no session to renew.
-fn told_plainly(error: McpError) -> McpError {
+/// Unwraps the server's own refusal: a client that lists tools once has no session to renew.
+fn unwrap_session_expired(error: McpError) -> McpError {
     match error {
         McpError::SessionExpired { refusal } => *refusal,
         other => other,

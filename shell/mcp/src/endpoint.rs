@@ -1,19 +1,19 @@
-//! Where a server is: a program to start or an address to post to.
+//! The address of a server: a program to start or a URL to post to.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use reqwest::header::{HeaderName, HeaderValue};
 
-use crate::environment::Inherit;
+use crate::environment::EnvInheritance;
 
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A program started by the client, spoken to over its standard streams.
+    /// A program that the client starts and talks to over its standard streams.
     Command(Command),
     /// An address of the streamable HTTP transport, or of the older HTTP+SSE one.
-    Url(Url),
+    Url(ServerUrl),
 }
 
 /// A program that speaks MCP on its standard streams.
@@ -23,19 +23,20 @@ pub struct Command {
     pub program: String,
     /// Arguments, passed without a shell.
     pub args: Vec<String>,
-    /// Its own variables, which replace inherited ones of the same name.
+    /// Variables set for this program; they replace inherited ones of the same name.
     pub env: Vec<(String, String)>,
-    /// What it gets of the environment of this process.
-    pub inherit: Inherit,
+    /// Which variables of this process it inherits.
+    pub inherit: EnvInheritance,
     /// Working directory; the client's own when absent.
     pub directory: Option<PathBuf>,
-    /// Whether its error output is also the client's, as if it had been started by hand.
+    /// Whether its error output also goes to the client's error output, as if it had been started
+    /// by hand.
     pub shows_errors: bool,
 }
 
 /// An HTTP address with the headers every request to it carries.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Url {
+pub struct ServerUrl {
     /// The absolute `http` or `https` address.
     pub url: String,
     /// Extra headers, usually `Authorization`.
@@ -46,7 +47,7 @@ pub struct Url {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidEndpoint {
-    /// The command line has no word in it.
+    /// The command line is empty.
     #[error("the command line is empty")]
     EmptyCommandLine,
     /// A quote is not closed or the line ends in a backslash.
@@ -93,18 +94,19 @@ impl Endpoint {
             program,
             args: words.collect(),
             env: Vec::new(),
-            inherit: Inherit::default(),
+            inherit: EnvInheritance::default(),
             directory: None,
             shows_errors: false,
         }))
     }
 
-    /// The endpoint, a program with every variable of this process: for what a user starts for themself.
+    /// The endpoint; a program inherits every variable of this process. For programs that users
+    /// start for themselves.
     #[must_use]
     pub fn with_whole_environment(self) -> Self {
         match self {
             Self::Command(command) => Self::Command(Command {
-                inherit: Inherit::All,
+                inherit: EnvInheritance::All,
                 ..command
             }),
             Self::Url(url) => Self::Url(url),
@@ -113,32 +115,32 @@ impl Endpoint {
 
     /// An HTTP address without extra headers.
     pub fn url(url: &str) -> Result<Self, InvalidEndpoint> {
-        let endpoint = Url {
+        let endpoint = ServerUrl {
             url: url.to_owned(),
             headers: Vec::new(),
         };
-        endpoint.parsed()?;
+        endpoint.parse()?;
         Ok(Self::Url(endpoint))
     }
 }
 
 impl Endpoint {
-    /// Whether a client could use it at all.
+    /// Checks that a client could use the endpoint.
     ///
     /// # Errors
     /// Names what is wrong with the address or a header.
     pub fn validate(&self) -> Result<(), InvalidEndpoint> {
         if let Self::Url(url) = self {
-            url.parsed()?;
-            url.parsed_headers()?;
+            url.parse()?;
+            url.parse_headers()?;
         }
         Ok(())
     }
 }
 
-impl Url {
-    /// The address as the HTTP client wants it.
-    pub(crate) fn parsed(&self) -> Result<reqwest::Url, InvalidEndpoint> {
+impl ServerUrl {
+    /// The address as the HTTP client needs it.
+    pub(crate) fn parse(&self) -> Result<reqwest::Url, InvalidEndpoint> {
         let url = reqwest::Url::parse(&self.url).map_err(|_invalid| InvalidEndpoint::NotAUrl {
             url: self.url.clone(),
         })?;
@@ -151,8 +153,8 @@ impl Url {
         }
     }
 
-    /// The extra headers, checked, with values marked as secrets.
-    pub(crate) fn parsed_headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, InvalidEndpoint> {
+    /// The extra headers, validated, with values marked as sensitive.
+    pub(crate) fn parse_headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, InvalidEndpoint> {
         self.headers
             .iter()
             .map(|(name, value)| {
@@ -180,7 +182,7 @@ impl fmt::Debug for Command {
     }
 }
 
-impl fmt::Debug for Url {
+impl fmt::Debug for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Url")
             .field("url", &self.url)
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn debug_hides_secrets() {
-        let url = Url {
+        let url = ServerUrl {
             url: "https://h/mcp".to_owned(),
             headers: vec![("Authorization".to_owned(), "Bearer s3cret".to_owned())],
         };

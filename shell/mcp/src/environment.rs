@@ -2,24 +2,24 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// What a started program gets of the environment of this process, beside its own variables.
+/// Which environment variables a started program inherits from this process, beside its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Inherit {
-    /// Every variable: for a program that the user of this process starts for themself.
+pub enum EnvInheritance {
+    /// Every variable: for a program that users start for themselves.
     All,
-    /// What programs need to run at all, and these variables. The environment of a gateway holds the tokens of
-    /// all its servers, and none of them may read those of another.
+    /// The variables that programs need to run at all, plus the listed ones. The environment of a
+    /// gateway holds the tokens of all its servers, and no server may read the tokens of another.
     Minimal(Vec<String>),
 }
 
-impl Default for Inherit {
+impl Default for EnvInheritance {
     fn default() -> Self {
         Self::Minimal(Vec::new())
     }
 }
 
-/// Variables that say where things are and how texts are written. Official MCP clients pass the first six.
-const PLAIN: [&str; 32] = [
+/// Variables for paths and text encoding. Official MCP clients pass the first six.
+const DEFAULT_VARIABLES: [&str; 32] = [
     "HOME",
     "LOGNAME",
     "PATH",
@@ -38,7 +38,7 @@ const PLAIN: [&str; 32] = [
     "XDG_DATA_HOME",
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
-    // Which certificate authorities are trusted: without them downloads fail behind a company's proxy.
+    // The trusted certificate authorities: without them downloads fail behind a corporate proxy.
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NIX_SSL_CERT_FILE",
@@ -46,7 +46,7 @@ const PLAIN: [&str; 32] = [
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
     "PIP_CERT",
-    // Where `npx` and `uvx` keep what they download.
+    // Where `npx` and `uvx` store downloads.
     "NPM_CONFIG_CACHE",
     "npm_config_cache",
     "UV_CACHE_DIR",
@@ -56,9 +56,9 @@ const PLAIN: [&str; 32] = [
     "VOLTA_HOME",
 ];
 
-/// Variables with addresses, which `npx` and `uvx` need to download a server. An address with a password in it
-/// is not passed.
-const ADDRESSES: [&str; 13] = [
+/// Variables with addresses, which `npx` and `uvx` need to download a server. An address that
+/// contains a password is not passed.
+const ADDRESS_VARIABLES: [&str; 13] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -74,9 +74,9 @@ const ADDRESSES: [&str; 13] = [
     "PIP_INDEX_URL",
 ];
 
-impl Inherit {
-    /// The variables of an environment that a program gets; none where it gets the environment as it is.
-    pub(crate) fn chosen(
+impl EnvInheritance {
+    /// The variables that a program gets; `None` when it inherits the whole environment.
+    pub(crate) fn select(
         &self,
         environment: impl Iterator<Item = (OsString, OsString)>,
     ) -> Option<Vec<(OsString, OsString)>> {
@@ -88,9 +88,9 @@ impl Inherit {
                 return false;
             };
             let has_password = || value.to_str().is_none_or(|value| value.contains('@'));
-            PLAIN.contains(&name)
+            DEFAULT_VARIABLES.contains(&name)
                 || name.starts_with("LC_")
-                || ADDRESSES.contains(&name) && !has_password()
+                || ADDRESS_VARIABLES.contains(&name) && !has_password()
                 || named.iter().any(|it| it == name)
         };
         Some(
@@ -105,7 +105,7 @@ impl Inherit {
 mod tests {
     use super::*;
 
-    fn chosen(inherit: &Inherit) -> Vec<String> {
+    fn chosen(inherit: &EnvInheritance) -> Vec<String> {
         let environment = [
             ("PATH", "/bin"),
             ("LC_ALL", "C"),
@@ -116,7 +116,7 @@ mod tests {
             ("DB_PASSWORD", "secret"),
         ];
         let environment = environment.map(|(name, value)| (name.into(), value.into()));
-        let chosen = inherit.chosen(environment.into_iter()).unwrap();
+        let chosen = inherit.select(environment.into_iter()).unwrap();
         let names = chosen.into_iter().map(|(name, _)| name.into_string());
         names.map(Result::unwrap).collect()
     }
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn secrets_are_passed_only_by_name() {
         assert_eq!(
-            chosen(&Inherit::default()),
+            chosen(&EnvInheritance::default()),
             ["PATH", "LC_ALL", "HTTPS_PROXY"]
         );
-        let named = Inherit::Minimal(vec!["DB_PASSWORD".to_owned()]);
+        let named = EnvInheritance::Minimal(vec!["DB_PASSWORD".to_owned()]);
         assert_eq!(
             chosen(&named),
             ["PATH", "LC_ALL", "HTTPS_PROXY", "DB_PASSWORD"]
         );
-        assert_eq!(Inherit::All.chosen(std::iter::empty()), None);
+        assert_eq!(EnvInheritance::All.select(std::iter::empty()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What goes wrong between client and server.
+//! Errors between client and server.
 
 use std::fmt;
 use std::io;
@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::endpoint::InvalidEndpoint;
-use crate::message::InvalidMessage;
+use crate::rpc_message::InvalidMessage;
 
-/// Why a server could not be reached or did not answer as the protocol demands.
+/// Why a server could not be reached or did not answer as the protocol requires.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -38,25 +38,25 @@ pub enum McpError {
         #[source]
         source: io::Error,
     },
-    /// The program ended before it answered.
+    /// The program exited before it answered.
     #[error("the server exited{} before answering `{method}`{evidence}", status_text(*.status))]
     Exited {
         /// The request left unanswered.
         method: String,
-        /// How it ended; absent if it closed its output but still runs.
+        /// Its exit status; absent if it closed its output but is still running.
         status: Option<ExitStatus>,
-        /// What it wrote before.
-        evidence: Box<Evidence>,
+        /// What it wrote before it exited.
+        evidence: Box<ServerDiagnostics>,
     },
-    /// A time-out passed.
+    /// A timeout expired.
     #[error("no answer to `{method}` within {after:?}{evidence}")]
     Timeout {
-        /// The request or step that was waited for.
+        /// The request or step that timed out.
         method: String,
-        /// The limit that passed.
+        /// The timeout that expired.
         after: Duration,
-        /// What the server wrote meanwhile.
-        evidence: Box<Evidence>,
+        /// What the server wrote while the client waited.
+        evidence: Box<ServerDiagnostics>,
     },
     /// A message is larger than the limit.
     #[error("the server sent a message of more than {limit} bytes")]
@@ -64,11 +64,11 @@ pub enum McpError {
         /// The limit.
         limit: usize,
     },
-    /// There is more of something than the limit allows.
+    /// The server sent more items than the limit allows.
     #[error("the server sent more than {limit} {what}")]
     TooMany {
         /// What was counted.
-        what: Counted,
+        what: LimitedItem,
         /// The limit.
         limit: usize,
     },
@@ -80,10 +80,10 @@ pub enum McpError {
         /// What is wrong.
         #[source]
         fault: ProtocolFault,
-        /// What the server wrote meanwhile.
-        evidence: Box<Evidence>,
+        /// What the server wrote while the client waited.
+        evidence: Box<ServerDiagnostics>,
     },
-    /// No protocol version is spoken by both sides.
+    /// Client and server have no protocol version in common.
     #[error("the server speaks only protocol versions unknown to this client: {}", .offered.join(", "))]
     NoCommonVersion {
         /// The versions the server offered.
@@ -99,14 +99,14 @@ pub enum McpError {
         /// The start of the body.
         excerpt: String,
     },
-    /// The server has forgotten the session; a new connection may work.
+    /// The server no longer knows the session; a new connection may work.
     #[error("the session has ended: {refusal}")]
     SessionExpired {
         /// How the server refused the request.
         #[source]
         refusal: Box<Self>,
     },
-    /// The server redirects to where the client does not follow.
+    /// The server redirects to an address that the client does not follow.
     #[error(
         "HTTP status {status} redirects to `{location}`, which is not followed; use that address if it is the intended server"
     )]
@@ -116,30 +116,30 @@ pub enum McpError {
         /// The `Location` header.
         location: String,
     },
-    /// No connection could be opened.
+    /// The client could not open a connection.
     #[error("no connection to `{url}`: {}", root_cause(.source))]
     Connect {
         /// The address.
         url: String,
         /// The HTTP client's reason.
         #[source]
-        source: toolwarden_http::ExchangeError,
+        source: toolwarden_http::HttpError,
     },
-    /// The server's certificate or TLS handshake was not accepted.
+    /// The client did not accept the server's certificate or TLS handshake.
     #[error("no secure connection to `{url}`: {}", root_cause(.source))]
     Tls {
         /// The address.
         url: String,
         /// The HTTP client's reason.
         #[source]
-        source: toolwarden_http::ExchangeError,
+        source: toolwarden_http::HttpError,
     },
     /// The machine's certificate store could not be read.
     #[error("the certificate store of this machine could not be read")]
     CertificateStore {
         /// The TLS library's reason.
         #[source]
-        source: toolwarden_http::NoCertificates,
+        source: toolwarden_http::CertificateError,
     },
     /// A connection broke in the middle of an exchange.
     #[error("the connection broke during `{method}`: {}", root_cause(.source))]
@@ -148,7 +148,7 @@ pub enum McpError {
         method: String,
         /// The HTTP client's reason.
         #[source]
-        source: toolwarden_http::ExchangeError,
+        source: toolwarden_http::HttpError,
     },
     /// The server answered with a JSON-RPC error.
     #[error("the server refused `{method}` with error {code}: {message}")]
@@ -168,13 +168,13 @@ pub enum McpError {
         /// The request that was not sent.
         method: String,
     },
-    /// The connection was closed by this side.
+    /// This side closed the connection.
     #[error("the connection is closed")]
     Closed,
 }
 
 impl McpError {
-    /// Whether trying again without a change of the settings is of no use. All else may pass.
+    /// Whether a retry with the same settings cannot succeed. All other errors may be transient.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
@@ -209,7 +209,7 @@ pub enum ProtocolFault {
     /// A message is not JSON-RPC.
     #[error(transparent)]
     Message(#[from] InvalidMessage),
-    /// The answer has the id of no open request.
+    /// The answer's id belongs to no open request.
     #[error("it has the id {got}, expected {expected}")]
     WrongId {
         /// The id that was sent.
@@ -247,7 +247,7 @@ pub enum ProtocolFault {
         /// The cursor.
         cursor: String,
     },
-    /// The address for messages leads to another origin.
+    /// The address for messages is on another origin.
     #[error("the message address `{address}` is not on the server's origin")]
     ForeignAddress {
         /// The address as sent.
@@ -258,7 +258,7 @@ pub enum ProtocolFault {
 /// Things that are counted against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Counted {
+pub enum LimitedItem {
     /// Pages of a listing.
     Pages,
     /// Tools of a listing.
@@ -267,11 +267,11 @@ pub enum Counted {
     NoiseBytes,
     /// Bytes of a listing.
     ListBytes,
-    /// Notifications and requests of the server in a minute, or bytes of them.
+    /// Notifications and requests that the server sent in one minute, or their total bytes.
     Messages,
 }
 
-impl fmt::Display for Counted {
+impl fmt::Display for LimitedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Pages => "pages",
@@ -285,16 +285,16 @@ impl fmt::Display for Counted {
 
 /// What a program wrote besides JSON-RPC: usually the reason why it failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Evidence {
+pub struct ServerDiagnostics {
     /// The last part of its error output.
     pub stderr: String,
-    /// How many lines of its output were skipped because they are not JSON-RPC.
+    /// The number of output lines skipped because they are not JSON-RPC.
     pub skipped_lines: u64,
     /// The last skipped line, shortened.
     pub last_skipped: String,
 }
 
-impl fmt::Display for Evidence {
+impl fmt::Display for ServerDiagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.skipped_lines > 0 {
             write!(
@@ -318,7 +318,7 @@ fn status_text(status: Option<ExitStatus>) -> String {
     )
 }
 
-/// What a user can do about a status.
+/// What the user can do about an HTTP status.
 fn remedy(status: u16) -> &'static str {
     match status {
         400 => "the server rejects the request",
@@ -348,7 +348,7 @@ fn excerpt_text(excerpt: &str) -> String {
 }
 
 /// The innermost reason: the HTTP client's own texts say only which step failed.
-fn root_cause(error: &toolwarden_http::ExchangeError) -> String {
+fn root_cause(error: &toolwarden_http::HttpError) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_pass_is_told_from_what_stays() {
+    fn transient_and_permanent_errors_are_distinguished() {
         let http = |status| McpError::Http {
             method: "m".to_owned(),
             status,

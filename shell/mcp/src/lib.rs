@@ -1,58 +1,59 @@
-//! Raw JSON-RPC for MCP: a client that keeps every key of what servers send, and the parts of a
+//! A raw JSON-RPC client for MCP that keeps every key a server sends, and the building blocks of a
 //! server.
 //!
-//! Results are returned as the text the server wrote: key order, number text and members that
-//! no SDK knows survive byte for byte. Both protocol eras are spoken (the `initialize`
-//! handshake up to 2025-11-25 and the stateless requests of 2026-07-28), over stdio and over
-//! HTTP. [`Client`] asks for itself; [`Link`] asks for others and passes on what the server sends
-//! by itself. The crate decides nothing about tools and prints nothing.
+//! Results are returned as the text the server wrote: key order, number text and members that no
+//! SDK knows survive byte for byte. The crate speaks both protocol eras (the `initialize` handshake
+//! up to 2025-11-25 and the stateless requests of 2026-07-28), over stdio and over HTTP. [`McpClient`]
+//! makes requests on its own behalf. [`ServerConnection`] makes requests on behalf of agents and passes on the
+//! notifications and requests that the server sends. The crate makes no decisions about tools and
+//! prints nothing.
 
+mod connection_limits;
 mod endpoint;
 mod environment;
 mod error;
-mod limits;
 
 mod batch;
-pub mod codes;
-mod members;
-mod message;
+pub mod error_codes;
 pub mod protocol;
+mod raw_object;
+mod rpc_message;
 
-mod face;
+mod client_info;
 mod param_headers;
 pub mod serve;
 
-mod audience;
-mod correlate;
-mod ending;
-mod flood;
-pub mod orphans;
+mod close_signal;
+mod message_handler;
+mod message_rate;
+pub mod orphan_processes;
+mod pending_requests;
 pub mod reaper;
-mod secrets;
+mod secret_mask;
 mod transport;
 
-mod negotiate;
-mod server;
-mod wire;
+mod negotiation;
+mod rpc_channel;
+mod server_description;
 
 mod client;
-mod link;
-mod listing;
+mod connection;
+mod tool_list;
 
-pub use audience::{Audience, FromServer};
-pub use client::Client;
-pub use endpoint::{Command, Endpoint, InvalidEndpoint, Url};
-pub use environment::Inherit;
-pub use error::{Counted, Evidence, McpError, ProtocolFault};
-pub use face::Face;
-pub use limits::Limits;
-pub use link::{Link, LinkAsking};
-pub use listing::Listing;
-pub use members::Members;
-pub use message::{InvalidMessage, Message, RpcError};
+pub use client::McpClient;
+pub use client_info::ClientInfo;
+pub use connection::{ConnectionRequest, ServerConnection};
+pub use connection_limits::ConnectionLimits;
+pub use endpoint::{Command, Endpoint, InvalidEndpoint, ServerUrl};
+pub use environment::EnvInheritance;
+pub use error::{LimitedItem, McpError, ProtocolFault, ServerDiagnostics};
+pub use message_handler::{MessageHandler, ServerMessage};
 pub use param_headers::ParamHeaders;
 pub use protocol::{Era, EraPreference};
-pub use secrets::{
-    Secrets, masked, remember_secrets, secret_arguments, secret_parts, suggests_secret,
+pub use raw_object::RawObject;
+pub use rpc_message::{InvalidMessage, RpcError, RpcMessage};
+pub use secret_mask::{
+    Secrets, is_secret_name, mask_secrets, register_secrets, secret_arguments, secret_url_parts,
 };
-pub use server::ServerDescription;
+pub use server_description::ServerDescription;
+pub use tool_list::ToolList;

@@ -1,4 +1,4 @@
-//! Names and versions fixed by the MCP specification.
+//! Names and versions defined by the MCP specification.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use crate::face::Face;
-use crate::members::Members;
+use crate::client_info::ClientInfo;
+use crate::raw_object::RawObject;
 
 /// The two ways the protocol opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Era {
     Stateless,
 }
 
-/// In which era a connection is opened.
+/// Which era to use for a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EraPreference {
     /// The stateless era where the server speaks it, else the handshake era.
@@ -30,7 +30,8 @@ pub enum EraPreference {
     Only(Era),
 }
 
-/// Versions reached by `initialize`, oldest first. The first is a draft that early servers speak.
+/// Versions negotiated by `initialize`, oldest first. The first is a draft that early servers
+/// speak.
 pub(crate) const HANDSHAKE_VERSIONS: [&str; 5] = [
     "2024-10-07",
     "2024-11-05",
@@ -49,7 +50,7 @@ pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The member of `_meta` with the client's capabilities.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// The member of `_meta` that asks for log messages from a level on.
+/// The member of `_meta` that requests log messages from a minimum level.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
 /// The header that names a session of the handshake era.
@@ -63,11 +64,11 @@ pub const NAME_HEADER: &str = "mcp-name";
 /// Start of the headers that repeat single arguments.
 pub const PARAM_HEADER_PREFIX: &str = "mcp-param-";
 
-/// The parameters with what every stateless request says about the client in their `_meta`.
+/// The parameters, with the client's description that every stateless request carries in `_meta`.
 #[must_use]
-pub fn stamped(params: Option<&RawValue>, face: &Face) -> Box<RawValue> {
-    let mut members = Members::of_optional(params);
-    // A `_meta` that is no object would be refused by every server, so it is replaced.
+pub fn with_client_meta(params: Option<&RawValue>, face: &ClientInfo) -> Box<RawValue> {
+    let mut members = RawObject::parse_optional(params);
+    // Every server would refuse a `_meta` that is not an object, so it is replaced.
     let mut meta = members.object("_meta").unwrap_or_default();
     meta.set(PROTOCOL_VERSION, format!("\"{STATELESS_VERSION}\""));
     meta.set(CLIENT_INFO, face.info.get());
@@ -77,11 +78,11 @@ pub fn stamped(params: Option<&RawValue>, face: &Face) -> Box<RawValue> {
     members.to_raw()
 }
 
-/// The parameters without what a stateless request says about its client. The rest, and parameters
-/// without any of it, stay byte for byte.
+/// The parameters without the client's description of a stateless request. All other text stays
+/// byte for byte.
 #[must_use]
-pub fn unstamped(params: &RawValue) -> Cow<'_, RawValue> {
-    let Ok(mut members) = Members::of(params) else {
+pub fn without_client_meta(params: &RawValue) -> Cow<'_, RawValue> {
+    let Ok(mut members) = RawObject::parse(params) else {
         return Cow::Borrowed(params);
     };
     let Some(mut meta) = members.object("_meta") else {
@@ -117,29 +118,29 @@ pub fn name_member(method: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as a header value: itself if it survives there, else wrapped in base64.
+/// A text as a header value: unchanged if the header can carry it, else wrapped in base64.
 #[must_use]
-pub fn header_value(text: &str) -> Cow<'_, str> {
+pub fn encode_header(text: &str) -> Cow<'_, str> {
     let printable = text.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
-    if printable && text.trim() == text && wrapped(text).is_none() {
+    if printable && text.trim() == text && base64_payload(text).is_none() {
         Cow::Borrowed(text)
     } else {
         Cow::Owned(format!("=?base64?{}?=", STANDARD.encode(text)))
     }
 }
 
-/// The text of a header value; nothing if it is wrapped in base64 that cannot be read.
+/// The text of a header value; `None` if its base64 is invalid.
 #[must_use]
-pub fn decoded_header(value: &str) -> Option<Cow<'_, str>> {
-    let Some(payload) = wrapped(value) else {
+pub fn decode_header(value: &str) -> Option<Cow<'_, str>> {
+    let Some(payload) = base64_payload(value) else {
         return Some(Cow::Borrowed(value));
     };
-    // The decoder takes only the one way in which the encoder writes.
+    // The decoder accepts only the form that the encoder writes.
     let bytes = STANDARD.decode(payload).ok()?;
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-fn wrapped(value: &str) -> Option<&str> {
+fn base64_payload(value: &str) -> Option<&str> {
     value.strip_prefix("=?base64?")?.strip_suffix("?=")
 }
 
@@ -159,8 +160,8 @@ mod tests {
             (" a", "=?base64?IGE=?="),
             ("=?base64?eA==?=", "=?base64?PT9iYXNlNjQ/ZUE9PT89?="),
         ] {
-            assert_eq!(header_value(text), value);
-            assert_eq!(decoded_header(value).as_deref(), Some(text));
+            assert_eq!(encode_header(text), value);
+            assert_eq!(decode_header(value).as_deref(), Some(text));
         }
         for unreadable in [
             "=?base64?eB==?=",
@@ -168,21 +169,21 @@ mod tests {
             "=?base64?/w==?=",
             "=?base64?é?=",
         ] {
-            assert_eq!(decoded_header(unreadable), None, "{unreadable}");
+            assert_eq!(decode_header(unreadable), None, "{unreadable}");
         }
     }
 
     #[test]
-    fn stamps_come_and_go() {
-        let face = Face {
+    fn client_meta_is_added_and_removed() {
+        let face = ClientInfo {
             capabilities: raw(r#"{ "roots":{}}"#).into(),
             info: raw(r#"{"name":"a"}"#).into(),
         };
         let stamp = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"a"},"io.modelcontextprotocol/clientCapabilities":{ "roots":{}}"#;
         let check = |params: &str, stamped_text: String, back: &str| {
-            let stamped = stamped(Some(&raw(params)), &face);
+            let stamped = with_client_meta(Some(&raw(params)), &face);
             assert_eq!(stamped.get(), stamped_text);
-            assert_eq!(unstamped(&stamped).get(), back);
+            assert_eq!(without_client_meta(&stamped).get(), back);
         };
         check(
             r#"{"n":1.0,"_meta":{"progressToken": "x" }}"#,
@@ -196,15 +197,17 @@ mod tests {
             r#"{"a":[ ]}"#,
         );
         assert_eq!(
-            stamped(None, &face).get(),
+            with_client_meta(None, &face).get(),
             format!(r#"{{"_meta":{{{stamp}}}}}"#)
         );
-        // A stamp replaces another, and what was not stamped is not touched.
-        let twice = stamped(Some(&stamped(None, &Face::default())), &face);
-        assert_eq!(unstamped(&twice).get(), "{}");
+        // A new stamp replaces the old one, and unstamped parameters stay unchanged.
+        let twice = with_client_meta(Some(&with_client_meta(None, &ClientInfo::default())), &face);
+        assert_eq!(without_client_meta(&twice).get(), "{}");
         for untouched in [r#"{ "a" : 1 }"#, r#"{ "_meta" : { "x" : 1 } }"#, "[ 1 ]"] {
             let params = raw(untouched);
-            assert!(matches!(unstamped(&params), Cow::Borrowed(same) if same.get() == untouched));
+            assert!(
+                matches!(without_client_meta(&params), Cow::Borrowed(same) if same.get() == untouched)
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Started programs do not outlive this one, even when it is killed.
+//! Ends started programs when this process exits, even if it is killed.
 //!
-//! A killed program cannot end its children, so a second process does it: it is told of every
-//! process group, and when its input ends it ends the groups that are still there.
+//! A killed program cannot end its children, so a second process does it. This process reports
+//! every process group to the second one, which ends the remaining groups when its input ends.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 /// How long groups have between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_millis(300);
-/// How often is looked whether they have ended.
-const POLL: Duration = Duration::from_millis(10);
+const KILL_GRACE: Duration = Duration::from_millis(300);
+/// How often to check whether they have exited.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The second process; there is one for the whole program.
+/// The second process; there is one per program.
 static REAPER: Mutex<Option<Child>> = Mutex::new(None);
 
 /// Starts the second process: a program that calls [`run`], usually this one with an argument.
-/// Another call does nothing.
+/// Further calls do nothing.
 ///
 /// # Errors
 /// It could not be started.
@@ -36,7 +36,7 @@ pub fn install(program: &Path, args: &[&str]) -> io::Result<()> {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A Ctrl-C at the terminal must not end it.
+            // Ctrl-C at the terminal must not end it.
             .process_group(0)
             .spawn()?;
         *reaper = Some(child);
@@ -44,23 +44,23 @@ pub fn install(program: &Path, args: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// The work of the second process: reads until the end of its input, then ends what is left.
+/// The work of the second process: reads to the end of its input, then ends the remaining groups.
 pub fn run(input: impl BufRead) {
     let mut groups = BTreeMap::new();
     let mut adopted = BTreeMap::new();
     for line in input.lines() {
         let Ok(line) = line else { break };
-        match Told::read(&line) {
-            Some(Told::Started { group, at }) => {
+        match ReaperMessage::parse(&line) {
+            Some(ReaperMessage::Started { group, at }) => {
                 groups.insert(group.as_raw_nonzero(), at);
             }
-            Some(Told::Ended { group }) => {
+            Some(ReaperMessage::Ended { group }) => {
                 groups.remove(&group.as_raw_nonzero());
             }
-            Some(Told::Adopted { process, at }) => {
+            Some(ReaperMessage::Adopted { process, at }) => {
                 adopted.insert(process.as_raw_nonzero(), at);
             }
-            Some(Told::Disowned { process }) => {
+            Some(ReaperMessage::Disowned { process }) => {
                 adopted.remove(&process.as_raw_nonzero());
             }
             None => {}
@@ -69,7 +69,7 @@ pub fn run(input: impl BufRead) {
     let left: Vec<Pid> = groups
         .into_iter()
         .filter_map(|(group, at)| Some((Pid::from_raw(group.get())?, at)))
-        .filter(|(group, at)| is_same(*group, *at))
+        .filter(|(group, at)| is_same_group(*group, *at))
         .map(|(group, _)| group)
         .collect();
     let adopted = adopted
@@ -77,10 +77,10 @@ pub fn run(input: impl BufRead) {
         .filter_map(|(process, at)| Some((Pid::from_raw(process.get())?, at)))
         .filter(|(process, at)| started_at(*process) == Some(*at));
     for (process, _) in adopted {
-        // It fails only if the process has ended already, which is the aim.
+        // The signal fails only if the process has already exited, which is the goal.
         let _ended = kill_process(process, Signal::KILL);
     }
-    end(&left);
+    kill_groups(&left);
 }
 
 /// Whether a process is the second process.
@@ -90,40 +90,42 @@ pub(crate) fn is_reaper(process: Pid) -> bool {
     id == Some(process.as_raw_nonzero().get())
 }
 
-/// Tells of a process that was adopted.
-pub(crate) fn adopted(process: Pid, at: u64) {
-    tell(&Told::Adopted { process, at });
+/// Reports an adopted process.
+pub(crate) fn register_adopted(process: Pid, at: u64) {
+    send(&ReaperMessage::Adopted { process, at });
 }
 
-/// Tells that an adopted process has ended.
-pub(crate) fn disowned(process: Pid) {
-    tell(&Told::Disowned { process });
+/// Reports that an adopted process has exited.
+pub(crate) fn unregister_adopted(process: Pid) {
+    send(&ReaperMessage::Disowned { process });
 }
 
-/// Tells of a group that was started.
-pub(crate) fn entrust(group: Pid) {
-    // Where the start cannot be told apart from that of a later process, nothing is entrusted.
+/// Reports a group that was started.
+pub(crate) fn register_group(group: Pid) {
+    // A group is not reported if its start time is unknown, because a later process could not be
+    // distinguished from it.
     if let Some(at) = started_at(group) {
-        tell(&Told::Started { group, at });
+        send(&ReaperMessage::Started { group, at });
     }
 }
 
-/// Tells that a group has ended. Until its first process is reaped, no other can have its id.
-pub(crate) fn release(group: Pid) {
-    tell(&Told::Ended { group });
+/// Reports that a group has ended. Until its first process is reaped, no other process can get its
+/// id.
+pub(crate) fn unregister_group(group: Pid) {
+    send(&ReaperMessage::Ended { group });
 }
 
 /// One line of the second process's input.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum ReaperMessage {
     Started { group: Pid, at: u64 },
     Ended { group: Pid },
     Adopted { process: Pid, at: u64 },
     Disowned { process: Pid },
 }
 
-impl Told {
-    fn line(&self) -> String {
+impl ReaperMessage {
+    fn to_line(&self) -> String {
         match self {
             Self::Started { group, at } => format!("+{} {at}\n", group.as_raw_nonzero()),
             Self::Ended { group } => format!("-{}\n", group.as_raw_nonzero()),
@@ -132,8 +134,8 @@ impl Told {
         }
     }
 
-    fn read(line: &str) -> Option<Self> {
-        // Group 1 is everybody's ancestor; nothing that was started here has its id.
+    fn parse(line: &str) -> Option<Self> {
+        // Process 1 is the ancestor of every process; no group started here has its id.
         let group = |text: &str| Pid::from_raw(text.parse().ok().filter(|id| *id > 1)?);
         if let Some(started) = line.strip_prefix('+') {
             let (id, at) = started.split_once(' ')?;
@@ -158,32 +160,33 @@ impl Told {
     }
 }
 
-fn tell(told: &Told) {
+fn send(told: &ReaperMessage) {
     let mut reaper = REAPER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(input) = reaper.as_mut().and_then(|child| child.stdin.as_mut()) {
-        // A second process that is gone cannot help; programs still end with an orderly end.
-        let _gone = input.write_all(told.line().as_bytes());
+        // If the second process is gone it cannot help; programs still end when this process exits
+        // cleanly.
+        let _gone = input.write_all(told.to_line().as_bytes());
     }
 }
 
-/// Whether a group is still the one that was told of. Its id is free for others only when the last
-/// of its processes has ended, so a group whose first process is gone is the same.
-fn is_same(group: Pid, at: u64) -> bool {
+/// Whether a group is still the one that was reported. Its id becomes free only when the last of
+/// its processes has ended, so a group whose first process is gone is the same group.
+fn is_same_group(group: Pid, at: u64) -> bool {
     started_at(group).is_none_or(|now| now == at)
 }
 
-/// When a process started, in ticks since the machine did.
+/// When a process started, in clock ticks since boot.
 pub(crate) fn started_at(process: Pid) -> Option<u64> {
     let id = process.as_raw_nonzero();
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    // The name in parentheses may hold anything; the start is the 20th field after it.
+    // The name in parentheses may contain anything; the start time is the 20th field after it.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-fn end(groups: &[Pid]) {
+fn kill_groups(groups: &[Pid]) {
     signal(groups, Signal::TERM);
-    let deadline = Instant::now() + GRACE;
+    let deadline = Instant::now() + KILL_GRACE;
     while Instant::now() < deadline {
         if groups
             .iter()
@@ -191,14 +194,14 @@ fn end(groups: &[Pid]) {
         {
             return;
         }
-        sleep(POLL);
+        sleep(POLL_INTERVAL);
     }
     signal(groups, Signal::KILL);
 }
 
 fn signal(groups: &[Pid], signal: Signal) {
     for group in groups {
-        // It fails only if the group has ended already, which is the aim.
+        // The signal fails only if the group has already ended, which is the goal.
         let _ended = kill_process_group(*group, signal);
     }
 }
@@ -208,25 +211,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_say_what_was_told() {
+    fn messages_round_trip_as_lines() {
         let group = Pid::from_raw(4711).unwrap();
         for (told, line) in [
-            (Told::Started { group, at: 12 }, "+4711 12\n"),
-            (Told::Ended { group }, "-4711\n"),
+            (ReaperMessage::Started { group, at: 12 }, "+4711 12\n"),
+            (ReaperMessage::Ended { group }, "-4711\n"),
             (
-                Told::Adopted {
+                ReaperMessage::Adopted {
                     process: group,
                     at: 12,
                 },
                 "*4711 12\n",
             ),
-            (Told::Disowned { process: group }, "/4711\n"),
+            (ReaperMessage::Disowned { process: group }, "/4711\n"),
         ] {
-            assert_eq!(told.line(), line);
-            assert_eq!(Told::read(line.trim_end()), Some(told));
+            assert_eq!(told.to_line(), line);
+            assert_eq!(ReaperMessage::parse(line.trim_end()), Some(told));
         }
         for nothing in ["", "+1 5", "-0", "-1", "+-5 1", "+4711", "4711", "+x 1"] {
-            assert_eq!(Told::read(nothing), None, "{nothing}");
+            assert_eq!(ReaperMessage::parse(nothing), None, "{nothing}");
         }
     }
 
@@ -239,7 +242,7 @@ mod tests {
             .unwrap();
         let group = Pid::from_raw(child.id().cast_signed()).unwrap();
         let at = started_at(group).unwrap();
-        let told = |at: u64| Told::Started { group, at }.line();
+        let told = |at: u64| ReaperMessage::Started { group, at }.to_line();
         run(told(at + 1).as_bytes());
         assert_eq!(child.try_wait().unwrap(), None);
         run(format!("{}-{}\n", told(at), child.id()).as_bytes());

@@ -1,10 +1,10 @@
-//! What reading answers costs beside parsing them, what hostile answers cost, and how long a run over
-//! several providers takes beside the slowest of them.
+//! The cost of reading replies compared with parsing them, the cost of hostile replies, and the
+//! duration of a run over several providers compared with the slowest of them.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::cast_precision_loss,
-    reason = "a benchmark measures time, prints it, and ends where it cannot go on"
+    reason = "a benchmark measures time, prints it, and panics if it cannot continue"
 )]
 
 use std::hint::black_box;
@@ -12,10 +12,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use toolwarden_canon::reply;
-use toolwarden_drift::contract::{Origin, snapshot};
-use toolwarden_model::reply::{Mode, Wire};
-use toolwarden_probe::{Provider, Settings, Suite, Target, fixture, offline, run};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, good, streamed, whole};
+use toolwarden_drift::contract::{TrialOrigin, build_snapshot};
+use toolwarden_model::reply::{StreamMode, WireApi};
+use toolwarden_probe::{
+    ProbeSuite, ProbeTarget, Provider, RunSettings, fixture, run_fixture, run_suite,
+};
+use toolwarden_testkit::provider::{
+    FakeProvider, ProviderResponse, Script, chat_completion, good, streamed_completion,
+};
 
 const ROUNDS: usize = 9;
 const ANSWERS: usize = 10_000;
@@ -26,13 +30,17 @@ fn main() {
     }
     println!("| 10,000 answers | µs each | of parsing |\n|---|---:|---:|");
     let finish = json!("tool_calls");
-    let body = whole(&good(), &finish).to_string();
-    reading("whole", Mode::Nonstream, body.as_bytes());
-    reading("stream", Mode::Stream, streamed(&good(), &finish).body());
+    let body = chat_completion(&good(), &finish).to_string();
+    reading("whole", StreamMode::Nonstream, body.as_bytes());
+    reading(
+        "stream",
+        StreamMode::Stream,
+        streamed_completion(&good(), &finish).body(),
+    );
 
     println!("\n| hostile answer | MB | s | peak MB |\n|---|---:|---:|---:|");
     for which in ["argument", "keys", "calls"] {
-        // In a process of its own, so that nothing else is measured.
+        // In a separate process, so that nothing else is measured.
         let own = std::env::current_exe().unwrap();
         let status = std::process::Command::new(own)
             .args(["hostile", which])
@@ -47,20 +55,20 @@ fn main() {
     together();
 }
 
-/// From bytes to a snapshot, beside parsing the JSON in the same bytes.
-fn reading(name: &str, mode: Mode, body: &[u8]) {
+/// From bytes to a snapshot, compared with parsing the JSON in the same bytes.
+fn reading(name: &str, mode: StreamMode, body: &[u8]) {
     let (mut ours, mut parsing) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
         let began = Instant::now();
         for _ in 0..ANSWERS {
             let read = reply::read(
-                Wire::OpenaiChat,
+                WireApi::OpenaiChat,
                 mode,
                 black_box(body),
-                &reply::Limits::default(),
+                &reply::ReplyLimits::default(),
             );
             let read = read.unwrap();
-            let leaks = reply::leaks(&read);
+            let leaks = reply::find_leaks(&read);
             for call in &read.calls {
                 black_box(reply::arguments(call.arguments.as_ref(), None));
             }
@@ -70,8 +78,8 @@ fn reading(name: &str, mode: Mode, body: &[u8]) {
         let began = Instant::now();
         for _ in 0..ANSWERS {
             match mode {
-                Mode::Nonstream => drop(black_box(parsed(body))),
-                Mode::Stream => {
+                StreamMode::Nonstream => drop(black_box(parsed(body))),
+                StreamMode::Stream => {
                     let text = std::str::from_utf8(black_box(body)).unwrap();
                     let data = text.lines().filter_map(|it| it.strip_prefix("data: "));
                     for data in data.filter(|it| *it != "[DONE]") {
@@ -95,7 +103,7 @@ fn parsed(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap()
 }
 
-/// An answer larger than any model should give, from bytes to a snapshot.
+/// A reply larger than any model should send, from bytes to a snapshot.
 fn hostile(which: &str) {
     let call = |arguments: String| json!({"id": "call_12345678", "type": "function", "function": {"name": "get_weather", "arguments": arguments}});
     let calls: Vec<Value> = match which {
@@ -116,18 +124,18 @@ fn hostile(which: &str) {
         json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]});
     let body = body.to_string();
     drop(calls);
-    let suite = Suite::bundled().unwrap();
+    let suite = ProbeSuite::bundled().unwrap();
     let provider = Provider::find("deepseek").unwrap();
     let before = resident("VmRSS:");
     let began = Instant::now();
-    let run = offline(provider, &suite, body.as_bytes());
-    let origin = Origin {
+    let run = run_fixture(provider, &suite, body.as_bytes());
+    let origin = TrialOrigin {
         provider: "deepseek".to_owned(),
         model_id: "m".to_owned(),
-        wire: Wire::OpenaiChat,
+        wire: WireApi::OpenaiChat,
         at: None,
     };
-    let taken = snapshot(origin, &suite.facts(), &run.trials);
+    let taken = build_snapshot(origin, &suite.facts(), &run.trials);
     let text = taken.to_text();
     let time = began.elapsed().as_secs_f64();
     assert!(
@@ -143,7 +151,7 @@ fn hostile(which: &str) {
     );
 }
 
-/// Megabytes of this process, now or at the most.
+/// The memory of this process in megabytes, current or peak.
 fn resident(which: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(which)).unwrap();
@@ -151,33 +159,33 @@ fn resident(which: &str) -> f64 {
     kilobytes / 1000.0
 }
 
-/// Five providers that take 100 to 500 ms for an answer.
+/// Five providers that take 100 to 500 ms for a response.
 fn together() {
-    let suite = Suite::bundled().unwrap();
+    let suite = ProbeSuite::bundled().unwrap();
     let body = fixture("deepseek").unwrap();
     let pauses = [100, 200, 300, 400, 500];
     let servers: Vec<FakeProvider> = pauses
         .into_iter()
         .map(|pause| {
-            let answer =
-                Answer::new(200, "application/json", body).after(Duration::from_millis(pause));
+            let answer = ProviderResponse::new(200, "application/json", body)
+                .after_delay(Duration::from_millis(pause));
             FakeProvider::start(Script::always(answer))
         })
         .collect();
-    let target = |server: &FakeProvider| Target {
+    let target = |server: &FakeProvider| ProbeTarget {
         provider: Provider::custom("local", &server.url(), "m"),
         key: None,
-        headers: toolwarden_probe::Headers::default(),
+        headers: toolwarden_probe::ProviderHeaders::default(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let settings = Settings::default();
+    let settings = RunSettings::default();
     let time = |servers: &[FakeProvider]| {
         let targets = servers.iter().map(target).collect();
         let began = Instant::now();
-        let runs = runtime.block_on(run(targets, &suite, &settings, |_| {}));
+        let runs = runtime.block_on(run_suite(targets, &suite, &settings, |_| {}));
         assert!(
             runs.iter()
                 .all(|it| it.trials.iter().all(|it| it.outcome.is_ok()))

@@ -1,13 +1,13 @@
-//! What was sent and received, in files that can be read again.
+//! Captures of requests and responses, in files that can be replayed.
 
-mod line;
+mod lines;
 mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use toolwarden_model::reply::{UnknownWire, Wire};
+use toolwarden_model::reply::{UnknownWireApi, WireApi};
 
 use crate::exchange::Exchange;
 use crate::run::TrialKey;
@@ -20,15 +20,15 @@ pub const SCHEMA: &str = "toolwarden/probe/capture/v1";
 /// The largest capture that is read.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// What one provider was asked and answered.
+/// The requests to one provider and its responses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capture {
     /// The provider.
     pub provider: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model_id: String,
-    /// How the endpoint speaks.
-    pub wire: Wire,
+    /// The wire protocol of the endpoint.
+    pub wire: WireApi,
     /// The name of the suite.
     pub suite: String,
     /// Every request of every trial, in order.
@@ -41,31 +41,31 @@ pub enum CaptureError {
     /// The file or folder cannot be used.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A line is not what the format wants.
+    /// A line does not have the expected format.
     #[error("{}, line {line}: {source}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
-        /// The line, from one.
+        /// The line number, starting at 1.
         line: usize,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// A line names something that is unknown.
+    /// A line contains an unknown word.
     #[error("{}, line {line}: unknown {what} `{word}`", path.display())]
     Word {
         /// The file.
         path: PathBuf,
-        /// The line, from one.
+        /// The line number, starting at 1.
         line: usize,
-        /// What it should be.
+        /// What the word should be.
         what: &'static str,
-        /// What it is.
+        /// The word.
         word: String,
     },
     /// The wire is unknown.
@@ -73,16 +73,16 @@ pub enum CaptureError {
     Wire {
         /// The file.
         path: PathBuf,
-        /// Why.
-        source: UnknownWire,
+        /// The cause.
+        source: UnknownWireApi,
     },
-    /// The file is of another format, or of a version that is not known.
-    #[error("{} is no capture: its first line does not name `{SCHEMA}`", path.display())]
+    /// The file has another format, or an unknown version.
+    #[error("{} is not a capture: its first line does not name `{SCHEMA}`", path.display())]
     NoCapture {
         /// The file.
         path: PathBuf,
     },
-    /// The file is larger than what is read.
+    /// The file exceeds the maximum size.
     #[error("{} is larger than {MAX_BYTES} bytes", path.display())]
     TooLarge {
         /// The file.
@@ -90,22 +90,22 @@ pub enum CaptureError {
     },
 }
 
-/// Reads one capture, or all of a folder in the order of their names.
+/// Reads one capture, or all captures of a folder in the order of their names.
 ///
 /// # Errors
-/// A file cannot be read or is no capture.
+/// A file cannot be read or is not a capture.
 pub fn read(path: &Path) -> Result<Vec<Capture>, CaptureError> {
     let failed = |source| CaptureError::Io {
         path: path.to_owned(),
         source,
     };
     if !path.is_dir() {
-        return line::read_file(path).map(|it| vec![it]);
+        return lines::read_file(path).map(|it| vec![it]);
     }
     let entries = std::fs::read_dir(path).map_err(failed)?;
     let paths: io::Result<Vec<PathBuf>> = entries.map(|it| it.map(|it| it.path())).collect();
     let mut paths = paths.map_err(failed)?;
     paths.retain(|it| it.extension().is_some_and(|it| it == "jsonl"));
     paths.sort();
-    paths.iter().map(|it| line::read_file(it)).collect()
+    paths.iter().map(|it| lines::read_file(it)).collect()
 }

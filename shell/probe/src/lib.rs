@@ -1,10 +1,10 @@
-//! Puts the same tools and cases to several providers, and keeps what they answered byte for byte.
+//! Sends the same tools and cases to several providers, and captures their responses byte for byte.
 //!
-//! What an answer means is told by `toolwarden-canon`, what a run amounts to and how two differ by
-//! `toolwarden-drift`; here is what is asked, of whom, and how.
+//! This crate decides what to send, to which provider, and how. `toolwarden-canon` interprets the
+//! responses; `toolwarden-drift` evaluates and compares runs.
 
-mod contract;
-mod file;
+mod contract_file;
+mod probe_file;
 mod provider;
 mod secret;
 mod suite;
@@ -12,21 +12,25 @@ mod suite;
 pub mod capture;
 mod dialect;
 mod exchange;
-mod observe;
 pub mod replay;
+mod reply_observer;
 mod run;
 
-pub use contract::Contract;
+pub use contract_file::ContractFile;
 pub use dialect::{
-    DialectError, DialectReport, Family, FamilyOutcome, FamilyReport, dialect, families,
+    DialectError, DialectReport, KeywordFamily, KeywordFamilyOutcome, KeywordFamilyReport,
+    families, probe_dialect,
 };
 pub use exchange::{Exchange, SentRequest};
-pub use file::{ProbeFileError, Problem};
-pub use observe::Observer;
+pub use probe_file::{ProbeFileError, ProbeFileProblem};
 pub use provider::{
-    FIXTURES, Headers, InvalidBaseUrl, InvalidProvider, MissingKey, MissingVariable, Provider,
-    UnknownProvider, fixture, presets,
+    FIXTURES, InvalidBaseUrl, InvalidProvider, MissingKey, MissingVariable, Provider,
+    ProviderHeaders, UnknownProvider, fixture, presets,
 };
-pub use run::{MissingSecret, Progress, Run, Settings, Target, TrialKey, offline, run, run_until};
-pub use secret::{Key, Redactor};
-pub use suite::{Case, Sampling, Suite};
+pub use reply_observer::ReplyObserver;
+pub use run::{
+    MissingSecret, ProbeTarget, RunProgress, RunSettings, SuiteRun, TrialKey, run_fixture,
+    run_suite, run_suite_until,
+};
+pub use secret::{ApiKey, Redactor};
+pub use suite::{ProbeCase, ProbeSampling, ProbeSuite};

@@ -1,50 +1,50 @@
-//! Keys, and how they are kept out of everything that is written.
+//! Keys, and how they are kept out of all output.
 
-mod pieces;
-mod redact;
+mod redactor;
+mod split_secret;
 
 use std::fmt;
 
-pub use redact::Redactor;
+pub use redactor::Redactor;
 
 /// A secret text, such as the key of a provider.
 ///
 /// It cannot be printed or serialized, so that it gets into no file, log or error by accident.
 ///
 /// ```compile_fail
-/// println!("{}", toolwarden_probe::Key::new("secret").unwrap());
+/// println!("{}", toolwarden_probe::ApiKey::new("secret").unwrap());
 /// ```
 /// ```compile_fail
-/// serde_json::to_string(&toolwarden_probe::Key::new("secret").unwrap());
+/// serde_json::to_string(&toolwarden_probe::ApiKey::new("secret").unwrap());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
-impl Key {
-    /// The key of a text, without the white space around it. A blank text is none.
+impl ApiKey {
+    /// A key from a text, trimmed. `None` if the text is blank.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The text itself, for the header of a request and nothing else.
+    /// The text itself, only for the header of a request.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(***)")
     }
 }
 
-/// Whether a text looks like a key that somebody pasted.
+/// Whether a text looks like a pasted key.
 ///
-/// Known prefixes count, and long words of mixed letters and digits as generators make them.
-pub(crate) fn looks_secret(text: &str) -> bool {
+/// Known prefixes count, and long words of mixed letters and digits like those of key generators.
+pub(crate) fn looks_like_secret(text: &str) -> bool {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '"' | '\''));
     let mut after_scheme = false;
     for word in words {
@@ -57,7 +57,7 @@ pub(crate) fn looks_secret(text: &str) -> bool {
     false
 }
 
-/// How the keys of well-known providers begin.
+/// Prefixes of the keys of well-known providers.
 const PREFIXES: [&str; 9] = [
     "sk-", "sk_", "AIza", "gsk_", "xai-", "ark-", "hf_", "bce-v3/", "tp-",
 ];
@@ -82,14 +82,14 @@ mod tests {
 
     #[test]
     fn a_key_does_not_print_itself() {
-        let key = Key::new(" sk-secret-123\n").unwrap();
+        let key = ApiKey::new(" sk-secret-123\n").unwrap();
         assert_eq!(format!("{key:?} {key:#?}"), "Key(***) Key(***)");
         assert_eq!(key.expose(), "sk-secret-123");
-        assert_eq!(Key::new(" \n"), None);
+        assert_eq!(ApiKey::new(" \n"), None);
     }
 
     #[test]
-    fn keys_are_told_from_ordinary_header_values() {
+    fn keys_differ_from_ordinary_header_values() {
         for text in [
             "sk-proj-1234567890",
             "Bearer abc",
@@ -98,7 +98,7 @@ mod tests {
             "0123456789abcdef0123456789abcdef",
             "token: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
         ] {
-            assert!(looks_secret(text), "{text}");
+            assert!(looks_like_secret(text), "{text}");
         }
         for text in [
             "2023-06-01",
@@ -109,7 +109,7 @@ mod tests {
             "app-Mu12q6",
             "the bearer",
         ] {
-            assert!(!looks_secret(text), "{text}");
+            assert!(!looks_like_secret(text), "{text}");
         }
     }
 }

@@ -4,12 +4,12 @@ use thiserror::Error;
 
 use crate::error::StoreError;
 use crate::server::{ServerId, ServerKey};
-use crate::store::{Store, invalid, kept_time, time};
+use crate::store::{Store, invalid_column, time_column, time_text};
 
 /// A notice of drift. The same drift is one alert, however often it is seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    /// Names the drift: the same for the same baseline and the same sighting.
+    /// Identifies the drift: the same baseline and the same sighting give the same id.
     pub id: String,
     /// The server.
     pub server: ServerKey,
@@ -19,9 +19,9 @@ pub struct Alert {
     pub change_type: String,
     /// `low`, `medium` or `high`.
     pub severity: String,
-    /// The gravest class of its changes.
+    /// The most severe class of its changes.
     pub class: String,
-    /// What became of it.
+    /// Its status.
     pub status: AlertStatus,
     /// When it was seen first.
     pub first_seen: Timestamp,
@@ -29,25 +29,25 @@ pub struct Alert {
     pub last_seen: Timestamp,
     /// How often it was seen.
     pub times: u32,
-    /// Everything about it, as JSON.
+    /// All details, as JSON.
     pub document: String,
     /// The alert as the toolwatch program writes it, as JSON.
-    pub old_form: String,
+    pub toolwatch_document: String,
 }
 
-/// What became of an alert.
+/// The status of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlertStatus {
-    /// The tool is still not as it was pinned.
+    /// The tool still does not match its pin.
     Open,
-    /// Somebody approved it.
+    /// A user approved the drift.
     Approved,
-    /// The tool is as pinned again, or has drifted further.
+    /// The tool matches its pin again, or has drifted further.
     Closed,
 }
 
 impl AlertStatus {
-    /// The word it is kept and shown as.
+    /// The word for it in the store and in output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -58,10 +58,10 @@ impl AlertStatus {
     }
 }
 
-/// An alert to be raised.
+/// An alert to raise.
 #[derive(Clone, Debug)]
 pub struct NewAlert<'a> {
-    /// Names the drift.
+    /// Identifies the drift.
     pub id: &'a str,
     /// The tool.
     pub tool: &'a str,
@@ -69,26 +69,26 @@ pub struct NewAlert<'a> {
     pub change_type: &'a str,
     /// `low`, `medium` or `high`.
     pub severity: &'a str,
-    /// The gravest class of its changes.
+    /// The most severe class of its changes.
     pub class: &'a str,
-    /// When.
+    /// The time of the drift.
     pub at: Timestamp,
-    /// Everything about it, as JSON.
+    /// All details, as JSON.
     pub document: &'a str,
     /// The alert as the toolwatch program writes it, as JSON.
-    pub old_form: &'a str,
+    pub toolwatch_document: &'a str,
 }
 
-/// Whether an alert says something new.
+/// Whether an alert is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Raised {
-    /// Nobody was told yet.
-    First,
-    /// It was known.
-    Again,
+pub enum AlertNovelty {
+    /// The alert has not been reported yet.
+    New,
+    /// The alert is already known.
+    Known,
 }
 
-/// Which alerts are wanted; all that holds must hold.
+/// Selects alerts; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct AlertFilter {
     /// Seen at or after this time.
@@ -110,29 +110,33 @@ const SELECT: &str = "
 
 #[derive(Debug, Error)]
 #[error("unknown status `{0}`")]
-struct UnknownStatus(String);
+struct UnknownAlertStatus(String);
 
 impl Store {
-    /// Raises an alert, or counts one that is known. One that was closed is open again.
+    /// Raises an alert, or counts a known one. A closed alert is reopened.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn raise(&self, server: ServerId, alert: &NewAlert<'_>) -> Result<Raised, StoreError> {
+    pub fn raise_alert(
+        &self,
+        server: ServerId,
+        alert: &NewAlert<'_>,
+    ) -> Result<AlertNovelty, StoreError> {
         let known = "SELECT status FROM alert WHERE id = ?1";
         let status: Vec<String> = self.rows(known, [alert.id], |row| row.get(0))?;
         if let Some(status) = status.first() {
             let again = "
                 UPDATE alert SET last_seen = ?2, times = times + 1, status = 'open' WHERE id = ?1";
-            self.execute(again, (alert.id, kept_time(alert.at)))?;
-            // What somebody approved and then came back is news.
+            self.execute(again, (alert.id, time_text(alert.at)))?;
+            // Drift that was approved and then came back is reported again.
             return Ok(if status == "approved" {
-                Raised::First
+                AlertNovelty::New
             } else {
-                Raised::Again
+                AlertNovelty::Known
             });
         }
         self.add_alert(server, alert, AlertStatus::Open)?;
-        Ok(Raised::First)
+        Ok(AlertNovelty::New)
     }
 
     /// Adds an alert if its id is not known.
@@ -158,19 +162,19 @@ impl Store {
                 alert.severity,
                 alert.class,
                 status.as_str(),
-                kept_time(alert.at),
+                time_text(alert.at),
                 alert.document,
-                alert.old_form,
+                alert.toolwatch_document,
             ),
         )?;
         Ok(added > 0)
     }
 
-    /// Settles the open alerts of a tool and a change type, but for those that still hold.
+    /// Settles the open alerts of a tool and a change type, except for those that still apply.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn settle(
+    pub fn settle_alerts(
         &self,
         server: ServerId,
         tool: &str,
@@ -182,16 +186,16 @@ impl Store {
             UPDATE alert SET status = ?4
             WHERE server = ?1 AND tool = ?2 AND change_type = ?3 AND status = 'open'
                 AND instr(?5, id) = 0";
-        // Ids have one length, so none is found in another.
+        // All ids have the same length, so none is a substring of another.
         let (status, except) = (status.as_str(), except.join(" "));
         self.execute(statement, (server.0, tool, change_type, status, except))
     }
 
-    /// Forgets the oldest alerts of a server that were neither approved nor are open: only so many are kept.
+    /// Deletes the oldest closed alerts of a server; keeps the newest `most`.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn forget_old_alerts(&self, server: ServerId, most: usize) -> Result<usize, StoreError> {
+    pub fn prune_alerts(&self, server: ServerId, most: usize) -> Result<usize, StoreError> {
         let statement = "
             DELETE FROM alert WHERE id IN (
                 SELECT id FROM alert WHERE server = ?1 AND status = ?2
@@ -210,7 +214,7 @@ impl Store {
         self.rows(query, [server.0], |row| row.get(0))
     }
 
-    /// The alerts that are wanted, the oldest first.
+    /// The selected alerts, oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -219,9 +223,9 @@ impl Store {
             "{SELECT} WHERE last_seen >= ?1 AND (?2 IS NULL OR status = ?2)
              ORDER BY alert.first_seen, alert.rowid"
         );
-        let since = filter.since.map(kept_time).unwrap_or_default();
+        let since = filter.since.map(time_text).unwrap_or_default();
         let status = filter.status.map(AlertStatus::as_str);
-        let mut alerts = self.rows(&query, (since, status), alert)?;
+        let mut alerts = self.rows(&query, (since, status), alert_from_row)?;
         let wanted = |list: &[String], word: &String| list.is_empty() || list.contains(word);
         alerts.retain(|alert| {
             wanted(&filter.severities, &alert.severity)
@@ -231,18 +235,18 @@ impl Store {
         Ok(alerts)
     }
 
-    /// The alert of an id.
+    /// The alert with this id.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn alert(&self, id: &str) -> Result<Option<Alert>, StoreError> {
         let query = format!("{SELECT} WHERE alert.id = ?1");
-        let found = self.rows(&query, [id], alert)?;
+        let found = self.rows(&query, [id], alert_from_row)?;
         Ok(found.into_iter().next())
     }
 }
 
-fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
+fn alert_from_row(row: &Row<'_>) -> rusqlite::Result<Alert> {
     let word: String = row.get(7)?;
     let known = [
         AlertStatus::Open,
@@ -260,11 +264,11 @@ fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
         change_type: row.get(4)?,
         severity: row.get(5)?,
         class: row.get(6)?,
-        status: status.ok_or_else(|| invalid(7, UnknownStatus(word)))?,
-        first_seen: time(row, 8)?,
-        last_seen: time(row, 9)?,
+        status: status.ok_or_else(|| invalid_column(7, UnknownAlertStatus(word)))?,
+        first_seen: time_column(row, 8)?,
+        last_seen: time_column(row, 9)?,
         times: row.get(10)?,
         document: row.get(11)?,
-        old_form: row.get(12)?,
+        toolwatch_document: row.get(12)?,
     })
 }

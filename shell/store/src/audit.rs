@@ -7,79 +7,79 @@ use toolwarden_model::Fingerprint;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// One record of the audit log as it is kept. The store knows nothing of how it is hashed.
+/// One record of the audit log as stored. The store does not know how records are hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordRow<'r> {
-    /// Its number; the first is 1.
+    /// Its sequence number; the first is 1.
     pub seq: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What it is about.
+    /// The kind of record.
     pub kind: &'r str,
-    /// Whom it is about.
+    /// The principal it concerns.
     pub principal: Option<&'r str>,
-    /// The tool it is about.
+    /// The tool it concerns.
     pub tool: Option<&'r str>,
-    /// The session it is about.
+    /// The session it concerns.
     pub session: Option<&'r str>,
     /// The reason code.
     pub code: &'r str,
-    /// Whether something was allowed.
+    /// Whether the record allows or denies; `None` if it does neither.
     pub allowed: Option<bool>,
-    /// All the rest, as JSON.
+    /// All other fields, as JSON.
     pub body: &'r str,
     /// Its hash.
     pub hash: Fingerprint,
 }
 
-/// Where the audit log ends, and where it starts.
+/// The end and the start of the audit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditHead {
-    /// The last record; 0 if there never was one.
+    /// The last record; 0 if there was never a record.
     pub seq: u64,
     /// Its hash.
     pub hash: Fingerprint,
-    /// The last record that was removed; 0 if none was.
+    /// The last removed record; 0 if none was removed.
     pub removed_through: u64,
     /// Its hash.
     pub removed_hash: Fingerprint,
 }
 
-/// Which of the oldest records are removed.
+/// Which of the oldest records to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
-    /// Those before the first record of this time or later, in milliseconds since 1970.
+pub enum PruneRange {
+    /// Those before the first record at this time or later, in milliseconds since 1970.
     Before(i64),
     /// All but this many.
     Keep(u64),
 }
 
-/// What a removal did.
+/// The result of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Removal {
-    /// How many records were removed.
+pub struct PrunedRecords {
+    /// The number of removed records.
     pub records: u64,
-    /// The last of them.
+    /// The last removed record.
     pub through: u64,
     /// Its hash.
     pub hash: Fingerprint,
 }
 
 /// Appends to the log within a transaction.
-pub struct Appender<'s> {
+pub struct RecordAppender<'s> {
     store: &'s Store,
     insert: CachedStatement<'s>,
     head: AuditHead,
 }
 
-impl std::fmt::Debug for Appender<'_> {
+impl std::fmt::Debug for RecordAppender<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Appender({:?}, {:?})", self.store, self.head)
     }
 }
 
-impl Appender<'_> {
-    /// Where the log ends now.
+impl RecordAppender<'_> {
+    /// The current end of the log.
     #[must_use]
     pub const fn head(&self) -> AuditHead {
         self.head
@@ -88,13 +88,13 @@ impl Appender<'_> {
     /// Appends the record that follows the head.
     ///
     /// # Errors
-    /// The store cannot be written, or the record is not the next one.
+    /// The store cannot be written, or the record does not follow the head.
     pub fn append(&mut self, row: &RecordRow<'_>) -> Result<(), StoreError> {
         if row.seq != self.head.seq.saturating_add(1) {
-            return Err(self.store.damaged("a record is not the next one"));
+            return Err(self.store.damaged_error("a record is out of sequence"));
         }
         let inserted = self.insert.execute((
-            number(row.seq),
+            sql_integer(row.seq),
             row.at_ms,
             row.kind,
             row.principal,
@@ -105,9 +105,9 @@ impl Appender<'_> {
             row.body,
             row.hash.as_bytes().as_slice(),
         ));
-        let inserted = inserted.map_err(|error| self.store.failed(error))?;
+        let inserted = inserted.map_err(|error| self.store.sqlite_error(error))?;
         if inserted != 1 {
-            return Err(self.store.damaged("a record was not taken"));
+            return Err(self.store.damaged_error("a record was not inserted"));
         }
         (self.head.seq, self.head.hash) = (row.seq, row.hash);
         Ok(())
@@ -115,47 +115,47 @@ impl Appender<'_> {
 }
 
 impl Store {
-    /// Appends records, all together or not at all; when this returns, they survive a loss of power.
+    /// Appends records, all or none; when this returns, they survive a power loss.
     ///
     /// # Errors
-    /// Whatever went wrong; then nothing was appended.
+    /// The append failed, and nothing was appended.
     pub fn append_records<T, E: From<StoreError>>(
         &self,
-        append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
+        append: impl FnOnce(&mut RecordAppender<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.require_place()?;
-        self.write(|store| store.appended(append))
+        self.require_same_file()?;
+        self.write_transaction(|store| store.append_in_transaction(append))
     }
 
-    /// Appends records within a change that [`Self::write`] runs, so that the change and its records
-    /// happen together or not at all.
+    /// Appends records within a transaction of [`Self::write_transaction`], so that the change and its records
+    /// are committed together or not at all.
     ///
     /// # Errors
-    /// Whatever went wrong; then the change has to fail too.
+    /// The append failed; the caller must then fail the transaction.
     pub fn append_within_write<T, E: From<StoreError>>(
         &self,
-        append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
+        append: impl FnOnce(&mut RecordAppender<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.require_place()?;
-        self.appended(append)
+        self.require_same_file()?;
+        self.append_in_transaction(append)
     }
 
-    /// Removes the oldest records. First, a record that says so is appended by `seal`.
+    /// Removes the oldest records. Before that, `seal` appends a record of the removal.
     ///
     /// # Errors
-    /// Whatever went wrong; then nothing has happened.
-    pub fn remove_records(
+    /// The removal failed, and nothing was changed.
+    pub fn prune_records(
         &self,
-        cut: Cut,
-        seal: impl FnOnce(&mut Appender<'_>, Removal) -> Result<(), StoreError>,
-    ) -> Result<Option<Removal>, StoreError> {
-        self.require_place()?;
-        self.write(|store| {
-            let Some(removal) = store.removal(cut)? else {
+        cut: PruneRange,
+        seal: impl FnOnce(&mut RecordAppender<'_>, PrunedRecords) -> Result<(), StoreError>,
+    ) -> Result<Option<PrunedRecords>, StoreError> {
+        self.require_same_file()?;
+        self.write_transaction(|store| {
+            let Some(removal) = store.prunable_records(cut)? else {
                 return Ok(None);
             };
-            store.appended(|appender| seal(appender, removal))?;
-            let through = number(removal.through);
+            store.append_in_transaction(|appender| seal(appender, removal))?;
+            let through = sql_integer(removal.through);
             let moved = "UPDATE audit_head SET removed_through = ?1, removed_hash = ?2";
             store.execute(moved, (through, removal.hash.as_bytes().as_slice()))?;
             store.execute("DELETE FROM audit_record WHERE seq <= ?1", [through])?;
@@ -163,26 +163,26 @@ impl Store {
         })
     }
 
-    /// What [`Self::remove_records`] would remove now; none if nothing.
+    /// What [`Self::prune_records`] would remove now; `None` if nothing.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn removal(&self, cut: Cut) -> Result<Option<Removal>, StoreError> {
+    pub fn prunable_records(&self, cut: PruneRange) -> Result<Option<PrunedRecords>, StoreError> {
         let head = self.audit_head()?;
         let through = self.last_to_remove(cut, head)?;
         if through <= head.removed_through {
             return Ok(None);
         }
         let query = "SELECT hash FROM audit_record WHERE seq = ?1";
-        let hash = self.sql(|it| it.query_row(query, [number(through)], |row| row.get(0)))?;
-        Ok(Some(Removal {
+        let hash = self.sql(|it| it.query_row(query, [sql_integer(through)], |row| row.get(0)))?;
+        Ok(Some(PrunedRecords {
             records: through - head.removed_through,
             through,
             hash: Fingerprint::from_bytes(hash),
         }))
     }
 
-    /// Where the audit log ends, and where it starts.
+    /// The end and the start of the audit log.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -194,24 +194,24 @@ impl Store {
             .and_then(|mut statement| {
                 statement.query_row([], |row| {
                     Ok(AuditHead {
-                        seq: count(row, 0)?,
+                        seq: unsigned_column(row, 0)?,
                         hash: Fingerprint::from_bytes(row.get(1)?),
-                        removed_through: count(row, 2)?,
+                        removed_through: unsigned_column(row, 2)?,
                         removed_hash: Fingerprint::from_bytes(row.get(3)?),
                     })
                 })
             });
         found.map_err(|error| match error.sqlite_error_code() {
-            // The file can be read, and what it holds is no head.
+            // The file can be read, but it contains no valid head.
             None | Some(rusqlite::ErrorCode::Unknown) => StoreError::NoAuditHead {
                 path: self.path().to_owned(),
             },
-            Some(_) => self.failed(error),
+            Some(_) => self.sqlite_error(error),
         })
     }
 
-    /// Every record in order, and the head at the same time. A record that cannot be read has only a
-    /// number.
+    /// Every record in order, and the head of the same snapshot. For an unreadable record only its
+    /// number is passed.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -220,18 +220,18 @@ impl Store {
         begin: impl FnOnce(AuditHead) -> T,
         mut each: impl FnMut(&mut T, i64, Option<&RecordRow<'_>>) -> ControlFlow<()>,
     ) -> Result<T, StoreError> {
-        self.read(|store| {
+        self.read_consistent(|store| {
             let mut state = begin(store.audit_head()?);
             let query = format!("SELECT {COLUMNS} FROM audit_record ORDER BY seq");
             store.each_row(&query, &[], |row| {
-                let record = record(row);
+                let record = record_from_row(row);
                 Ok(each(&mut state, row.get(0)?, record.as_ref()))
             })?;
             Ok(state)
         })
     }
 
-    /// What SQLite finds wrong with the file; empty if nothing.
+    /// Problems that SQLite finds in the file; empty if there are none.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -241,37 +241,41 @@ impl Store {
         Ok(lines)
     }
 
-    /// Appends within a transaction that has begun.
-    fn appended<T, E: From<StoreError>>(
+    /// Appends within an open transaction.
+    fn append_in_transaction<T, E: From<StoreError>>(
         &self,
-        append: impl FnOnce(&mut Appender<'_>) -> Result<T, E>,
+        append: impl FnOnce(&mut RecordAppender<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let head = self.audit_head()?;
         let insert = "INSERT INTO audit_record VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         let insert = self.connection().prepare_cached(insert);
-        let insert = insert.map_err(|error| self.failed(error))?;
-        let mut appender = Appender {
+        let insert = insert.map_err(|error| self.sqlite_error(error))?;
+        let mut appender = RecordAppender {
             store: self,
             insert,
             head,
         };
         let done = append(&mut appender)?;
         let head = appender.head;
-        // FAIL, which SQLite needs no journal of the statement for: the transaction is undone anyway.
+        // With FAIL, SQLite needs no statement journal: the whole transaction is rolled back
+        // anyway.
         let moved = "UPDATE OR FAIL audit_head SET seq = ?1, hash = ?2";
-        let moved = self.execute(moved, (number(head.seq), head.hash.as_bytes().as_slice()))?;
+        let moved = self.execute(
+            moved,
+            (sql_integer(head.seq), head.hash.as_bytes().as_slice()),
+        )?;
         if moved != 1 {
             return Err(self
-                .damaged("the head of the audit log was not moved")
+                .damaged_error("the head of the audit log was not updated")
                 .into());
         }
         Ok(done)
     }
 
-    fn last_to_remove(&self, cut: Cut, head: AuditHead) -> Result<u64, StoreError> {
+    fn last_to_remove(&self, cut: PruneRange, head: AuditHead) -> Result<u64, StoreError> {
         let before = match cut {
-            Cut::Keep(count) => return Ok(head.seq.saturating_sub(count)),
-            Cut::Before(before) => before,
+            PruneRange::Keep(count) => return Ok(head.seq.saturating_sub(count)),
+            PruneRange::Before(before) => before,
         };
         let query = "SELECT min(seq) FROM audit_record WHERE at >= ?1";
         let kept: Option<i64> = self.sql(|it| it.query_row(query, [before], |row| row.get(0)))?;
@@ -279,7 +283,7 @@ impl Store {
         Ok(kept.map_or(head.seq, before))
     }
 
-    /// Runs over the rows of a query until it is told to stop.
+    /// Passes the rows of a query to a callback until it breaks.
     pub(crate) fn each_row(
         &self,
         query: &str,
@@ -299,12 +303,12 @@ impl Store {
     }
 }
 
-/// The columns that [`record`] reads.
+/// The columns that [`record_from_row`] reads.
 pub(crate) const COLUMNS: &str =
     "seq, at, kind, principal, tool, session, code, allowed, body, hash";
 
-/// A row as a record, unless somebody put into it what the store never does.
-pub(crate) fn record<'r>(row: &'r Row<'_>) -> Option<RecordRow<'r>> {
+/// A row as a record; `None` if another program wrote values into it that the store never writes.
+pub(crate) fn record_from_row<'r>(row: &'r Row<'_>) -> Option<RecordRow<'r>> {
     let text = |column| row.get_ref(column).ok()?.as_str().ok();
     let text_or_none = |column| row.get_ref(column).ok()?.as_str_or_null().ok();
     let allowed = match row.get_ref(7).ok()? {
@@ -314,7 +318,7 @@ pub(crate) fn record<'r>(row: &'r Row<'_>) -> Option<RecordRow<'r>> {
         _ => return None,
     };
     Some(RecordRow {
-        seq: count(row, 0).ok()?,
+        seq: unsigned_column(row, 0).ok()?,
         at_ms: row.get(1).ok()?,
         kind: text(2)?,
         principal: text_or_none(3)?,
@@ -327,13 +331,13 @@ pub(crate) fn record<'r>(row: &'r Row<'_>) -> Option<RecordRow<'r>> {
     })
 }
 
-/// A number as SQLite keeps it.
-pub(crate) fn number(seq: u64) -> i64 {
+/// A sequence number as SQLite stores it.
+pub(crate) fn sql_integer(seq: u64) -> i64 {
     i64::try_from(seq).unwrap_or(i64::MAX)
 }
 
-/// A number of a row that is never negative.
-pub(crate) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+/// A non-negative number of a row.
+pub(crate) fn unsigned_column(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     let outside = |_| rusqlite::Error::IntegralValueOutOfRange(column, number);
     u64::try_from(number).map_err(outside)

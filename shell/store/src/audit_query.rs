@@ -3,16 +3,16 @@ use std::ops::ControlFlow;
 use rusqlite::params_from_iter;
 use rusqlite::types::Value;
 
-use crate::audit::{COLUMNS, RecordRow, count, number, record};
+use crate::audit::{COLUMNS, RecordRow, record_from_row, sql_integer, unsigned_column};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Which records are wanted; all that is given must hold.
+/// Selects records; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct RecordFilter {
-    /// Of this time or later, in milliseconds since 1970.
+    /// At this time or later, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Of an earlier time than this.
+    /// Before this time.
     pub until_ms: Option<i64>,
     /// Of this tool.
     pub tool: Option<String>,
@@ -24,7 +24,7 @@ pub struct RecordFilter {
     pub code: Option<String>,
     /// Of this kind.
     pub kind: Option<String>,
-    /// Only what was not allowed.
+    /// Only denied calls.
     pub denied: bool,
     /// After this record.
     pub after_seq: Option<u64>,
@@ -36,7 +36,7 @@ pub struct RecordFilter {
     pub newest_first: bool,
 }
 
-/// What records are counted by.
+/// The field by which records are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CountBy {
     /// The reason code.
@@ -63,21 +63,21 @@ impl CountBy {
     }
 }
 
-/// How many records have something in common.
+/// The number of records with the same value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordCount {
-    /// What they have in common; none for records without it.
+    /// The common value; `None` for records without one.
     pub key: Option<String>,
-    /// How many.
+    /// The number of records.
     pub records: u64,
-    /// How many of them say that something was allowed.
+    /// How many of them allowed a call.
     pub allowed: u64,
-    /// How many of them say that something was not.
+    /// How many of them denied a call.
     pub denied: u64,
 }
 
 impl Store {
-    /// The records that are wanted, one by one in the order of the log, until told to stop.
+    /// Passes the selected records to `each`, one at a time in log order, until it breaks.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -94,19 +94,19 @@ impl Store {
         );
         let mut unreadable = None;
         self.each_row(&query, &parameters, |row| {
-            let Some(record) = record(row) else {
+            let Some(record) = record_from_row(row) else {
                 unreadable = Some(row.get::<_, i64>(0)?);
                 return Ok(ControlFlow::Break(()));
             };
             Ok(each(&record))
         })?;
         unreadable.map_or(Ok(()), |seq| {
-            Err(self.damaged(format!("record {seq} cannot be read")))
+            Err(self.damaged_error(format!("record {seq} cannot be read")))
         })
     }
 
-    /// How many of the wanted records there are, by what they have in common; hours in order,
-    /// everything else with the most frequent first. The limit is one of groups.
+    /// Counts the selected records, grouped by a field. Hours are in time order, all other groups
+    /// by descending count. The limit applies to groups.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -130,18 +130,18 @@ impl Store {
         self.rows(&query, params_from_iter(parameters), |row| {
             Ok(RecordCount {
                 key: row.get(0)?,
-                records: count(row, 1)?,
-                allowed: count(row, 2)?,
-                denied: count(row, 3)?,
+                records: unsigned_column(row, 1)?,
+                allowed: unsigned_column(row, 2)?,
+                denied: unsigned_column(row, 3)?,
             })
         })
     }
 }
 
-/// The condition of a filter, and what stands for its question marks.
+/// The SQL condition of a filter, and its parameters.
 ///
-/// Times are turned into numbers of records by the index, so that rows come in the order of the log
-/// without being sorted; the plus keeps SQLite from using the index for anything else.
+/// Times are converted to record numbers by the index, so that rows come in log order without
+/// sorting; the plus keeps SQLite from using the index for anything else.
 fn conditions(filter: &RecordFilter) -> (String, Vec<Value>) {
     let mut conditions = vec!["true"];
     let mut parameters: Vec<Value> = Vec::new();
@@ -171,16 +171,16 @@ fn conditions(filter: &RecordFilter) -> (String, Vec<Value>) {
     }
     if let Some(after) = filter.after_seq {
         conditions.push("seq > ?");
-        parameters.push(Value::from(number(after)));
+        parameters.push(Value::from(sql_integer(after)));
     }
     if let Some(before) = filter.before_seq {
         conditions.push("seq < ?");
-        parameters.push(Value::from(number(before)));
+        parameters.push(Value::from(sql_integer(before)));
     }
     (conditions.join(" AND "), parameters)
 }
 
-/// The limit as SQLite has it: a negative one is none.
+/// The limit for SQLite: a negative value means no limit.
 fn limit(filter: &RecordFilter) -> Value {
-    Value::from(filter.limit.map_or(-1, number))
+    Value::from(filter.limit.map_or(-1, sql_integer))
 }

@@ -3,28 +3,28 @@ use std::path::Path;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use crate::create;
+use crate::create_file;
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// How many pages are copied between two reports of progress: 4 MiB.
-const PAGES: i32 = 1_024;
+/// How many pages to copy between two progress reports: 4 MiB.
+const PAGES_PER_STEP: i32 = 1_024;
 
-/// How far a copy is.
+/// The progress of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyProgress {
-    /// The pages that were copied.
+    /// The pages copied so far.
     pub done: u64,
     /// All pages.
     pub total: u64,
 }
 
 impl Store {
-    /// Copies the store, as it is now, into a new file that only the user can read, while others read
-    /// and write the store. When this returns, the copy is on the disk.
+    /// Copies the current content of the store into a new file that only the user can read. Other
+    /// processes can read and write the store meanwhile. When this returns, the copy is on disk.
     ///
     /// # Errors
-    /// The file exists already, or the copy failed. What was copied so far is left in place.
+    /// The target file already exists, or the copy failed. A partial copy is left in place.
     pub fn copy_to(
         &self,
         target: &Path,
@@ -34,7 +34,7 @@ impl Store {
             path: target.to_owned(),
             source,
         };
-        create::create_new(target).map_err(failed)?;
+        create_file::create_new(target).map_err(failed)?;
         let uncopied = |source| StoreError::Copy {
             path: self.path().to_owned(),
             target: target.to_owned(),
@@ -45,13 +45,13 @@ impl Store {
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )
         .map_err(uncopied)?;
-        self.read(|store| {
-            // This read fixes what the transaction sees. Without it every write of another process
-            // would make the copy start anew, and under load it would never end.
+        self.read_consistent(|store| {
+            // This read fixes the snapshot that the transaction sees. Without it every write of
+            // another process would restart the copy, which would never finish under load.
             store.audit_head()?;
             let backup = Backup::new(store.connection(), &mut copy).map_err(uncopied)?;
             loop {
-                let step = backup.step(PAGES).map_err(uncopied)?;
+                let step = backup.step(PAGES_PER_STEP).map_err(uncopied)?;
                 let pages = backup.progress();
                 let count = |pages: i32| u64::try_from(pages).unwrap_or_default();
                 let total = count(pages.pagecount);
@@ -69,7 +69,7 @@ impl Store {
             }
         })?;
         copy.close().map_err(|(_, source)| uncopied(source))?;
-        // No connection to the copy is open any more: see `create`.
+        // All connections to the copy are closed: see `create`.
         let written = std::fs::OpenOptions::new().write(true).open(target);
         written.and_then(|it| it.sync_all()).map_err(failed)
     }

@@ -5,48 +5,48 @@ use toolwarden_model::{Fingerprint, Format};
 
 use crate::error::StoreError;
 use crate::server::ServerId;
-use crate::store::{Store, invalid, kept_time, time};
+use crate::store::{Store, invalid_column, time_column, time_text};
 
-/// What a tool is held to, and who approved it.
+/// The approved state of a tool, and who approved it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// Its place in the store; later ones have greater numbers.
+    /// Its row id in the store; later baselines have greater ids.
     pub id: i64,
     /// The tool.
     pub tool: String,
-    /// How it came to be.
-    pub origin: Origin,
-    /// The definition; none for an imported hash or a tool that was let go.
-    pub definition: Option<Kept>,
+    /// How the baseline was created.
+    pub origin: BaselineOrigin,
+    /// The definition; `None` for an imported hash or a retired tool.
+    pub definition: Option<StoredDefinition>,
     /// The shape of its results, as JSON.
     pub shape: Option<String>,
     /// The hashes of the toolwatch program.
-    pub old: OldHashes,
-    /// The label its user gave it.
+    pub old: ToolwatchHashes,
+    /// The label that its user gave it.
     pub version: String,
     /// Who approved it.
     pub approval: Approval,
 }
 
-/// A definition that is kept.
+/// A reference to a stored definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Names its text.
+pub struct StoredDefinition {
+    /// The fingerprint of its text.
     pub fingerprint: Fingerprint,
-    /// How the text is read.
+    /// The format of the text.
     pub format: Format,
 }
 
 /// The hashes of the toolwatch program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OldHashes {
-    /// Of the definition.
+pub struct ToolwatchHashes {
+    /// The hash of the definition.
     pub schema: Option<String>,
-    /// Of the results.
+    /// The hash of the results.
     pub response: Option<String>,
 }
 
-/// Who approved something, when, and why.
+/// Who approved a baseline or change, when, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Approval {
     /// Who.
@@ -57,26 +57,26 @@ pub struct Approval {
     pub why: Option<String>,
 }
 
-/// How a baseline came to be.
+/// How a baseline was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// It was pinned by command.
+pub enum BaselineOrigin {
+    /// A user pinned it with a command.
     Pinned,
     /// A check saw the tool for the first time.
     Registered,
-    /// Drift was approved.
+    /// A user approved drift.
     Approved,
-    /// A hash of the toolwatch program.
+    /// Imported as a hash of the toolwatch program.
     Imported,
     /// The definition behind an imported hash was seen.
     Adopted,
     /// Results were seen for the first time.
     Learned,
-    /// The tool was let go.
+    /// The tool was retired.
     Retired,
 }
 
-impl Origin {
+impl BaselineOrigin {
     const ALL: [Self; 7] = [
         Self::Pinned,
         Self::Registered,
@@ -87,7 +87,7 @@ impl Origin {
         Self::Retired,
     ];
 
-    /// The word it is kept and shown as.
+    /// The word for it in the store and in output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -107,40 +107,40 @@ impl Origin {
 pub struct NewBaseline<'b> {
     /// The tool.
     pub tool: &'b str,
-    /// How it came to be.
-    pub origin: Origin,
+    /// How the baseline was created.
+    pub origin: BaselineOrigin,
     /// The definition and its text.
-    pub definition: Option<(Kept, &'b str)>,
+    pub definition: Option<(StoredDefinition, &'b str)>,
     /// The shape of its results, as JSON.
     pub shape: Option<String>,
     /// The hashes of the toolwatch program.
-    pub old: OldHashes,
-    /// The label its user gave it.
+    pub old: ToolwatchHashes,
+    /// The label that its user gave it.
     pub version: &'b str,
     /// Who approved it.
     pub approval: &'b Approval,
 }
 
-/// One change of a tool that was approved by itself.
+/// One change of a tool that was approved on its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovedChange {
     /// The id of the change.
     pub change: String,
     /// The definition it was seen in.
-    pub definition: Kept,
+    pub definition: StoredDefinition,
     /// Who approved it.
     pub approval: Approval,
 }
 
 #[derive(Debug, Error)]
 #[error("unknown word `{0}`")]
-struct UnknownWord(String);
+struct UnknownBaselineWord(String);
 
 const COLUMNS: &str = "id, tool, origin, definition, format, shape, schema_hash, response_hash, \
                        version, approved_by, approved_at, why";
 
 impl Store {
-    /// What each tool of a server is held to now, sorted by name.
+    /// The current baseline of each tool of a server, sorted by name.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -151,10 +151,10 @@ impl Store {
                AND origin <> 'retired'
              ORDER BY tool"
         );
-        self.rows(&query, [server.0], baseline)
+        self.rows(&query, [server.0], baseline_from_row)
     }
 
-    /// What a tool is held to now; none for one that was let go.
+    /// The current baseline of a tool; `None` for a retired tool.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -164,11 +164,11 @@ impl Store {
              WHERE id = (SELECT max(id) FROM baseline WHERE server = ?1 AND tool = ?2)
                AND origin <> 'retired'"
         );
-        let mut found = self.rows(&query, (server.0, tool), baseline)?;
+        let mut found = self.rows(&query, (server.0, tool), baseline_from_row)?;
         Ok(found.pop())
     }
 
-    /// The last baseline of a tool, also of one that was let go.
+    /// The last baseline of a tool, even of a retired one.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -187,17 +187,17 @@ impl Store {
         self.rows(query, [server.0], |row| row.get(0))
     }
 
-    /// Everything a tool was ever held to, the first one first.
+    /// Every baseline a tool has had, oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn history(&self, server: ServerId, tool: &str) -> Result<Vec<Baseline>, StoreError> {
         let query =
             format!("SELECT {COLUMNS} FROM baseline WHERE server = ?1 AND tool = ?2 ORDER BY id");
-        self.rows(&query, (server.0, tool), baseline)
+        self.rows(&query, (server.0, tool), baseline_from_row)
     }
 
-    /// Adds a baseline; gives its place.
+    /// Adds a baseline; returns its row id.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -212,7 +212,7 @@ impl Store {
             approval,
         } = new;
         if let Some((kept, text)) = definition {
-            self.keep_definition(kept.fingerprint, text)?;
+            self.save_definition(kept.fingerprint, text)?;
         }
         let kept = definition.as_ref().map(|(kept, _)| kept);
         let statement = "
@@ -232,15 +232,15 @@ impl Store {
                 &old.response,
                 version,
                 &approval.by,
-                kept_time(approval.at),
+                time_text(approval.at),
                 &approval.why,
             ),
         )?;
         self.sql(|it| Ok(it.last_insert_rowid()))
     }
 
-    /// Keeps the text of a definition.
-    pub(crate) fn keep_definition(
+    /// Stores the text of a definition.
+    pub(crate) fn save_definition(
         &self,
         fingerprint: Fingerprint,
         text: &str,
@@ -253,7 +253,7 @@ impl Store {
     /// The text of a definition.
     ///
     /// # Errors
-    /// The store cannot be read, or what it holds is not what was put in.
+    /// The store cannot be read, or the stored text does not match the fingerprint.
     pub fn definition(&self, fingerprint: Fingerprint) -> Result<String, StoreError> {
         let query = "SELECT text FROM definition WHERE fingerprint = ?1";
         let text: Option<String> = self.sql(|it| {
@@ -261,9 +261,9 @@ impl Store {
             let row = statement.query_row([fingerprint.as_bytes().as_slice()], |row| row.get(0));
             row.optional()
         })?;
-        let text = text.ok_or_else(|| self.damaged("a definition is missing"))?;
+        let text = text.ok_or_else(|| self.damaged_error("a definition is missing"))?;
         if Fingerprint::of_wire(&text) != fingerprint {
-            return Err(self.damaged("a definition is not the one that was pinned"));
+            return Err(self.damaged_error("a definition does not match its fingerprint"));
         }
         Ok(text)
     }
@@ -276,7 +276,7 @@ impl Store {
         &self,
         baseline: i64,
         change: &str,
-        definition: Kept,
+        definition: StoredDefinition,
         approval: &Approval,
     ) -> Result<(), StoreError> {
         let statement = "
@@ -291,7 +291,7 @@ impl Store {
                 definition.fingerprint.as_bytes().as_slice(),
                 definition.format.id(),
                 &approval.by,
-                kept_time(approval.at),
+                time_text(approval.at),
                 &approval.why,
             ),
         )?;
@@ -309,30 +309,30 @@ impl Store {
         self.rows(query, [baseline], |row| {
             Ok(ApprovedChange {
                 change: row.get(0)?,
-                definition: Kept {
+                definition: StoredDefinition {
                     fingerprint: Fingerprint::from_bytes(row.get(1)?),
-                    format: format(row, 2)?,
+                    format: format_column(row, 2)?,
                 },
-                approval: approval(row, 3)?,
+                approval: approval_columns(row, 3)?,
             })
         })
     }
 
-    /// How many comparisons of results with a baseline there were.
+    /// How often results were compared with a baseline.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn looks(&self, baseline: i64) -> Result<u32, StoreError> {
+    pub fn comparison_count(&self, baseline: i64) -> Result<u32, StoreError> {
         let query = "SELECT times FROM look WHERE baseline = ?1";
         let times = self.rows(query, [baseline], |row| row.get(0))?;
         Ok(times.first().copied().unwrap_or_default())
     }
 
-    /// Counts a comparison of results with a baseline; gives how many there were, this one included.
+    /// Counts a comparison of results with a baseline; returns the new count.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn count_look(&self, baseline: i64) -> Result<u32, StoreError> {
+    pub fn count_comparison(&self, baseline: i64) -> Result<u32, StoreError> {
         let statement = "
             INSERT INTO look VALUES (?1, 1) ON CONFLICT DO UPDATE SET times = times + 1
             RETURNING times";
@@ -343,50 +343,53 @@ impl Store {
     }
 }
 
-fn baseline(row: &Row<'_>) -> rusqlite::Result<Baseline> {
+fn baseline_from_row(row: &Row<'_>) -> rusqlite::Result<Baseline> {
     Ok(Baseline {
         id: row.get(0)?,
         tool: row.get(1)?,
-        origin: origin(row, 2)?,
-        definition: kept(row, 3)?,
+        origin: origin_column(row, 2)?,
+        definition: definition_ref_column(row, 3)?,
         shape: row.get(5)?,
-        old: OldHashes {
+        old: ToolwatchHashes {
             schema: row.get(6)?,
             response: row.get(7)?,
         },
         version: row.get(8)?,
-        approval: approval(row, 9)?,
+        approval: approval_columns(row, 9)?,
     })
 }
 
-/// A definition in a column and its format in the next.
-pub(crate) fn kept(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Kept>> {
+/// Reads a definition's fingerprint from a column and its format from the next.
+pub(crate) fn definition_ref_column(
+    row: &Row<'_>,
+    column: usize,
+) -> rusqlite::Result<Option<StoredDefinition>> {
     let fingerprint: Option<[u8; 32]> = row.get(column)?;
     let Some(fingerprint) = fingerprint else {
         return Ok(None);
     };
-    Ok(Some(Kept {
+    Ok(Some(StoredDefinition {
         fingerprint: Fingerprint::from_bytes(fingerprint),
-        format: format(row, column + 1)?,
+        format: format_column(row, column + 1)?,
     }))
 }
 
-fn approval(row: &Row<'_>, column: usize) -> rusqlite::Result<Approval> {
+fn approval_columns(row: &Row<'_>, column: usize) -> rusqlite::Result<Approval> {
     Ok(Approval {
         by: row.get(column)?,
-        at: time(row, column + 1)?,
+        at: time_column(row, column + 1)?,
         why: row.get(column + 2)?,
     })
 }
 
-fn format(row: &Row<'_>, column: usize) -> rusqlite::Result<Format> {
+fn format_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Format> {
     let word: String = row.get(column)?;
-    word.parse().map_err(|error| invalid(column, error))
+    word.parse().map_err(|error| invalid_column(column, error))
 }
 
-fn origin(row: &Row<'_>, column: usize) -> rusqlite::Result<Origin> {
+fn origin_column(row: &Row<'_>, column: usize) -> rusqlite::Result<BaselineOrigin> {
     let word: String = row.get(column)?;
-    let mut known = Origin::ALL.into_iter();
+    let mut known = BaselineOrigin::ALL.into_iter();
     let origin = known.find(|origin| origin.as_str() == word);
-    origin.ok_or_else(|| invalid(column, UnknownWord(word)))
+    origin.ok_or_else(|| invalid_column(column, UnknownBaselineWord(word)))
 }

@@ -3,38 +3,38 @@ use rusqlite::Row;
 use thiserror::Error;
 
 use crate::error::StoreError;
-use crate::store::{Store, invalid, kept_time, time};
+use crate::store::{Store, invalid_column, time_column, time_text};
 
-/// What became of one notice for one target.
+/// The state of one notice for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The name of the target.
     pub target: String,
     /// The id of the notice.
     pub notice: String,
-    /// What became of it.
+    /// Its status.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// The number of attempts.
     pub tries: u32,
-    /// Why the last try failed.
+    /// Why the last attempt failed.
     pub error: Option<String>,
-    /// When that was told last.
+    /// The time of the last status change.
     pub at: Timestamp,
 }
 
-/// What became of a delivery.
+/// The status of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryStatus {
-    /// It is still tried.
+    /// Delivery attempts continue.
     Pending,
-    /// The target has it.
+    /// The target received it.
     Delivered,
-    /// It was given up.
+    /// All attempts failed.
     Failed,
 }
 
 impl DeliveryStatus {
-    /// The word it is kept and shown as.
+    /// The word for it in the store and in output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,48 +45,48 @@ impl DeliveryStatus {
     }
 }
 
-/// A delivery that is still to be made.
+/// A delivery that is still pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PendingDelivery {
     /// The name of the target.
     pub target: String,
     /// The id of the notice.
     pub notice: String,
-    /// The notice, as it was given.
+    /// The notice, as queued.
     pub document: String,
-    /// How often it was tried.
+    /// The number of attempts.
     pub tries: u32,
 }
 
-/// The outcome of one try.
+/// The outcome of one attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Try<'a> {
+pub struct StoredAttempt<'a> {
     /// The name of the target.
     pub target: &'a str,
     /// The id of the notice.
     pub notice: &'a str,
-    /// What becomes of the delivery.
+    /// The new status of the delivery.
     pub status: DeliveryStatus,
-    /// How often it was tried by now.
+    /// The number of attempts so far.
     pub tries: u32,
-    /// Why it failed.
+    /// Why the attempt failed.
     pub error: Option<&'a str>,
-    /// When.
+    /// The time of the attempt.
     pub at: Timestamp,
 }
 
-/// What is known of the latest deliveries to a target.
+/// The latest deliveries to a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastDelivery {
     /// The name of the target.
     pub target: String,
-    /// When it last got one.
+    /// When a delivery last succeeded.
     pub success: Option<Timestamp>,
-    /// When and why it last did not.
+    /// When a delivery last failed, and why.
     pub failure: Option<(Timestamp, String)>,
 }
 
-/// Which deliveries are wanted; all that holds must hold.
+/// Selects deliveries; all given conditions must hold.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryFilter {
     /// To this target.
@@ -95,17 +95,17 @@ pub struct DeliveryFilter {
     pub notice: Option<String>,
     /// In this status.
     pub status: Option<DeliveryStatus>,
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<u32>,
 }
 
 #[derive(Debug, Error)]
 #[error("unknown status `{0}`")]
-struct UnknownStatus(String);
+struct UnknownDeliveryStatus(String);
 
 impl Store {
-    /// Keeps a notice for a target. False means that the target has it already or is about to; one
-    /// that was given up is tried anew.
+    /// Queues a notice for a target. Returns false if it is already delivered or pending; a failed
+    /// delivery is queued again.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -122,17 +122,17 @@ impl Store {
             VALUES (?1, ?2, 'pending', 0, NULL, ?3)
             ON CONFLICT (target, notice) DO UPDATE SET status = 'pending', tries = 0, at = ?3
                 WHERE status = 'failed'";
-        self.write(|store| {
+        self.write_transaction(|store| {
             store.execute(kept, (notice, document))?;
-            Ok(store.execute(queued, (target, notice, kept_time(at)))? > 0)
+            Ok(store.execute(queued, (target, notice, time_text(at)))? > 0)
         })
     }
 
-    /// Keeps the outcome of a try. One of an unknown delivery is not kept.
+    /// Stores the outcome of an attempt. Attempts of unknown deliveries are ignored.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn note_try(&self, tried: &Try<'_>) -> Result<(), StoreError> {
+    pub fn record_attempt(&self, tried: &StoredAttempt<'_>) -> Result<(), StoreError> {
         let statement = "
             UPDATE delivery SET status = ?3, tries = ?4, error = coalesce(?5, error), at = ?6
             WHERE target = ?1 AND notice = ?2";
@@ -142,13 +142,13 @@ impl Store {
             tried.status.as_str(),
             tried.tries,
             tried.error,
-            kept_time(tried.at),
+            time_text(tried.at),
         );
         self.execute(statement, row)?;
         Ok(())
     }
 
-    /// The deliveries that are still to be made, the oldest first.
+    /// The pending deliveries, oldest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -167,7 +167,7 @@ impl Store {
         })
     }
 
-    /// The deliveries that are wanted, the newest first.
+    /// The selected deliveries, newest first.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -178,13 +178,13 @@ impl Store {
                 AND (?3 IS NULL OR status = ?3)
             ORDER BY id DESC LIMIT ?4";
         let status = filter.status.map(DeliveryStatus::as_str);
-        // Less than none means no limit.
+        // A negative limit means no limit.
         let limit = filter.limit.map_or(-1, i64::from);
         let wanted = (&filter.target, &filter.notice, status, limit);
-        self.rows(query, wanted, delivery)
+        self.rows(query, wanted, delivery_from_row)
     }
 
-    /// What is known of the latest deliveries, by target.
+    /// The latest deliveries, by target.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -200,9 +200,10 @@ impl Store {
         let rows = self.rows(query, [], |row| {
             let target: String = row.get(0)?;
             let success: Option<String> = row.get(1)?;
-            let success = success.is_some().then(|| time(row, 1)).transpose()?;
+            let success = success.is_some().then(|| time_column(row, 1)).transpose()?;
             let failure: Option<String> = row.get(3)?;
-            let failure = failure.map(|error| Ok::<_, rusqlite::Error>((time(row, 2)?, error)));
+            let failure =
+                failure.map(|error| Ok::<_, rusqlite::Error>((time_column(row, 2)?, error)));
             Ok((target, success, failure.transpose()?))
         })?;
         let mut last: Vec<LastDelivery> = Vec::new();
@@ -222,15 +223,15 @@ impl Store {
         Ok(last)
     }
 
-    /// Removes what was settled before a time, and notices that nobody waits for any more. What is
-    /// removed is no longer known: the same notice would be delivered again.
+    /// Removes deliveries settled before a time, and notices without remaining deliveries. A
+    /// removed delivery is forgotten: the same notice would be delivered again.
     ///
     /// # Errors
     /// The store cannot be written.
     pub fn prune_deliveries(&self, before: Timestamp) -> Result<usize, StoreError> {
-        self.write(|store| {
+        self.write_transaction(|store| {
             let old = "DELETE FROM delivery WHERE status != 'pending' AND at < ?1";
-            let removed = store.execute(old, [kept_time(before)])?;
+            let removed = store.execute(old, [time_text(before)])?;
             let unused = "
                 DELETE FROM notice WHERE NOT EXISTS
                     (SELECT 1 FROM delivery WHERE delivery.notice = notice.id)";
@@ -240,7 +241,7 @@ impl Store {
     }
 }
 
-fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
+fn delivery_from_row(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     let word: String = row.get(2)?;
     let known = [
         DeliveryStatus::Pending,
@@ -251,9 +252,9 @@ fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     Ok(Delivery {
         target: row.get(0)?,
         notice: row.get(1)?,
-        status: status.ok_or_else(|| invalid(2, UnknownStatus(word)))?,
+        status: status.ok_or_else(|| invalid_column(2, UnknownDeliveryStatus(word)))?,
         tries: row.get(3)?,
         error: row.get(4)?,
-        at: time(row, 5)?,
+        at: time_column(row, 5)?,
     })
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 /// Why the store could not be read or written. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The file is something else.
+    /// The file is not a store.
     #[error("{} is not a store of toolwarden", path.display())]
     NotAStore {
         /// The file.
@@ -28,11 +28,11 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What does not fit.
+        /// What is inconsistent.
         detail: String,
     },
-    /// Others kept the store busy for too long.
-    #[error("{} is in use by others and did not become free", path.display())]
+    /// Another connection kept the store locked for too long.
+    #[error("{} is locked by another connection; the wait timed out", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -40,27 +40,27 @@ pub enum StoreError {
     /// The file was moved or removed while it was open.
     #[error("{} is no longer the file that was opened", path.display())]
     Gone {
-        /// Where it was.
+        /// The path of the store.
         path: PathBuf,
     },
-    /// The head of the audit log is gone or unreadable.
+    /// The head of the audit log is missing or unreadable.
     #[error("{} has no readable head of the audit log", path.display())]
     NoAuditHead {
         /// The file.
         path: PathBuf,
     },
-    /// It takes as much space as it may.
+    /// The store has reached its quota.
     #[error(
-        "{} takes {used} of the {quota} bytes it may (`store_quota`); remove old records with `toolwarden audit \
+        "{} uses {used} bytes of its quota of {quota} (`store_quota`); remove old records with `toolwarden audit \
          prune`, or raise the quota",
         path.display()
     )]
     OverQuota {
         /// The file.
         path: PathBuf,
-        /// How much it takes.
+        /// The bytes it uses.
         used: u64,
-        /// How much it may.
+        /// The quota in bytes.
         quota: u64,
     },
     /// The file or its directory cannot be used.
@@ -68,31 +68,31 @@ pub enum StoreError {
     Open {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A copy could not be made.
+    /// The store could not be copied.
     #[error("cannot copy {} to {}", path.display(), target.display())]
     Copy {
         /// The file.
         path: PathBuf,
         /// The copy.
         target: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
-    /// Anything else SQLite refuses.
+    /// Any other SQLite error.
     #[error("cannot use {}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: rusqlite::Error,
     },
 }
 
 impl StoreError {
-    pub(crate) fn of(path: &std::path::Path, source: rusqlite::Error) -> Self {
+    pub(crate) fn from_sqlite(path: &std::path::Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotAStore { path },

@@ -1,31 +1,37 @@
-//! Keeps baselines, approvals, sightings, alerts, their deliveries and audit records, in one SQLite file by default.
+//! Stores baselines, approvals, sightings, alerts, their deliveries and audit records, in one
+//! SQLite file by default.
 //!
-//! The store never decides: it hands out what was kept and keeps what it is given, whole or not at
-//! all.
+//! The store makes no decisions: it returns what was stored, and it stores each change completely
+//! or not at all.
 
 mod alert;
 mod audit;
 mod audit_query;
 mod backup;
 mod baseline;
-mod create;
+mod create_file;
 mod delivery;
 mod error;
-mod in_use;
 mod migrations;
-mod revision;
+mod open_stores;
+mod pins_revision;
 mod server;
 mod sighting;
 mod store;
 
-pub use alert::{Alert, AlertFilter, AlertStatus, NewAlert, Raised};
-pub use audit::{Appender, AuditHead, Cut, RecordRow, Removal};
+pub use alert::{Alert, AlertFilter, AlertNovelty, AlertStatus, NewAlert};
+pub use audit::{AuditHead, PruneRange, PrunedRecords, RecordAppender, RecordRow};
 pub use audit_query::{CountBy, RecordCount, RecordFilter};
 pub use backup::CopyProgress;
-pub use baseline::{Approval, ApprovedChange, Baseline, Kept, NewBaseline, OldHashes, Origin};
-pub use delivery::{Delivery, DeliveryFilter, DeliveryStatus, LastDelivery, PendingDelivery, Try};
+pub use baseline::{
+    Approval, ApprovedChange, Baseline, BaselineOrigin, NewBaseline, StoredDefinition,
+    ToolwatchHashes,
+};
+pub use delivery::{
+    Delivery, DeliveryFilter, DeliveryStatus, LastDelivery, PendingDelivery, StoredAttempt,
+};
 pub use error::StoreError;
-pub use revision::PinsRevision;
+pub use pins_revision::PinsRevision;
 pub use server::{Server, ServerId, ServerKey};
 pub use sighting::{NewSighting, Sighting};
-pub use store::{Place, Store, companions};
+pub use store::{FileId, Store, sidecar_files};

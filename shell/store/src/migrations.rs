@@ -1,9 +1,9 @@
-//! The layout of the file, step by step. A step that was released is never changed.
+//! The schema of the file, as migrations. A released migration never changes.
 
-/// Marks the file as ours: `TWAR` in ASCII.
+/// Identifies the file as a Toolwarden store: `TWAR` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x5457_4152;
 
-/// What brings a file from each layout to the next.
+/// The migrations, each from one schema version to the next.
 pub(crate) const STEPS: &[&str] = &[
     "
 CREATE TABLE setting (

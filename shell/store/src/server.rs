@@ -2,36 +2,36 @@ use jiff::Timestamp;
 use rusqlite::OptionalExtension;
 
 use crate::error::StoreError;
-use crate::store::{Store, kept_time};
+use crate::store::{Store, time_text};
 
-/// Names the tools of one server as one principal sees them.
+/// Identifies the tools of one server as one principal sees them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerKey {
-    /// What its user calls the server; never what the server calls itself.
+    /// The user's name for the server; never the name the server gives itself.
     pub name: String,
-    /// For whom it was asked: a server may show different tools to different principals.
+    /// The principal it was queried for: a server may show different tools to different principals.
     pub scope: String,
 }
 
-/// A server that is kept.
+/// A server in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its place in the store.
+    /// Its row id in the store.
     pub id: ServerId,
     /// Its key.
     pub key: ServerKey,
-    /// Whether its list of tools was pinned as a whole: a further one is drift.
+    /// Whether its whole list of tools is pinned: an additional tool is drift.
     pub sealed: bool,
-    /// Whether it was left open on purpose: a further tool is pinned when it is first seen.
+    /// Whether an operator left it open: an additional tool is pinned when it is first seen.
     pub open: bool,
 }
 
-/// The place of a server in a store.
+/// The row id of a server in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerId(pub(crate) i64);
 
 impl Store {
-    /// The server of a key.
+    /// The server with this key.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -70,11 +70,11 @@ impl Store {
         })
     }
 
-    /// The server of a key, kept from now on if it was not. A seal is never broken by this.
+    /// The server with this key; adds it if it is missing. This never removes a seal.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn keep_server(
+    pub fn ensure_server(
         &self,
         key: &ServerKey,
         sealed: bool,
@@ -84,17 +84,17 @@ impl Store {
             INSERT INTO server (name, scope, sealed, first_seen) VALUES (?1, ?2, ?3, ?4)
             ON CONFLICT DO UPDATE SET sealed = max(sealed, excluded.sealed),
                 open = CASE WHEN excluded.sealed THEN 0 ELSE open END";
-        self.execute(statement, (&key.name, &key.scope, sealed, kept_time(at)))?;
+        self.execute(statement, (&key.name, &key.scope, sealed, time_text(at)))?;
         let kept = self.server(key)?;
-        kept.ok_or_else(|| self.damaged("a server vanished while it was written"))
+        kept.ok_or_else(|| self.damaged_error("a server vanished while it was written"))
     }
 
-    /// Leaves a server open: its list of tools is not pinned as a whole.
+    /// Marks a server open: its list of tools is not pinned as a whole.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn leave_open(&self, key: &ServerKey, at: Timestamp) -> Result<(), StoreError> {
-        self.keep_server(key, false, at)?;
+    pub fn mark_unsealed(&self, key: &ServerKey, at: Timestamp) -> Result<(), StoreError> {
+        self.ensure_server(key, false, at)?;
         let statement = "UPDATE server SET sealed = 0, open = 1 WHERE name = ?1 AND scope = ?2";
         self.execute(statement, (&key.name, &key.scope))?;
         Ok(())

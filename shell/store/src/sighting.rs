@@ -1,55 +1,55 @@
 use jiff::Timestamp;
 use rusqlite::Row;
 
-use crate::baseline::{Kept, kept};
+use crate::baseline::{StoredDefinition, definition_ref_column};
 use crate::error::StoreError;
 use crate::server::ServerId;
-use crate::store::{Store, kept_time, time};
+use crate::store::{Store, time_column, time_text};
 
-/// What was last seen of a tool that is not as it was pinned; it waits for approval.
+/// The last observation of a tool that does not match its pin; it is pending approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The tool.
     pub tool: String,
-    /// The definition; none for a tool that was not there.
-    pub definition: Option<Kept>,
+    /// The definition; `None` if the server no longer listed the tool.
+    pub definition: Option<StoredDefinition>,
     /// The shape of the results, as JSON.
     pub shape: Option<String>,
     /// The toolwatch hash of the results.
     pub response_hash: Option<String>,
-    /// The label its user gave it.
+    /// The label that its user gave it.
     pub version: String,
-    /// When.
+    /// The time of the observation.
     pub at: Timestamp,
 }
 
-/// A sighting to be kept.
+/// A sighting to be stored.
 #[derive(Clone, Debug)]
 pub struct NewSighting<'s> {
     /// The tool.
     pub tool: &'s str,
-    /// The definition and its text; none for a tool that was not there.
-    pub definition: Option<(Kept, &'s str)>,
+    /// The definition and its text; `None` if the server no longer listed the tool.
+    pub definition: Option<(StoredDefinition, &'s str)>,
     /// The shape of the results, as JSON.
     pub shape: Option<String>,
     /// The toolwatch hash of the results.
     pub response_hash: Option<String>,
-    /// The label its user gave it.
+    /// The label that its user gave it.
     pub version: &'s str,
-    /// When.
+    /// The time of the observation.
     pub at: Timestamp,
 }
 
 impl Store {
-    /// Keeps what was seen of a tool, instead of what was seen before.
+    /// Stores the sighting of a tool, replacing the previous one.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn keep_sighting(&self, server: ServerId, new: &NewSighting<'_>) -> Result<(), StoreError> {
+    pub fn save_sighting(&self, server: ServerId, new: &NewSighting<'_>) -> Result<(), StoreError> {
         if let Some((kept, text)) = &new.definition {
-            self.keep_definition(kept.fingerprint, text)?;
+            self.save_definition(kept.fingerprint, text)?;
         }
-        let before = self.sighted_definition(server, new.tool)?;
+        let before = self.sighting_definition(server, new.tool)?;
         let kept = new.definition.as_ref().map(|(kept, _)| kept);
         let statement = "
             INSERT OR REPLACE INTO sighting (server, tool, definition, format, shape,
@@ -65,13 +65,13 @@ impl Store {
                 &new.shape,
                 &new.response_hash,
                 new.version,
-                kept_time(new.at),
+                time_text(new.at),
             ),
         )?;
-        self.forget_definition(before)
+        self.delete_unreferenced_definition(before)
     }
 
-    fn sighted_definition(
+    fn sighting_definition(
         &self,
         server: ServerId,
         tool: &str,
@@ -81,9 +81,12 @@ impl Store {
         Ok(found.into_iter().next().flatten())
     }
 
-    /// Forgets a definition that nothing refers to any more: a server that changes all the time would fill
-    /// the store with what it once said.
-    fn forget_definition(&self, fingerprint: Option<Vec<u8>>) -> Result<(), StoreError> {
+    /// Deletes a definition that nothing references any more. Otherwise a server that changes all
+    /// the time would fill the store with its old definitions.
+    fn delete_unreferenced_definition(
+        &self,
+        fingerprint: Option<Vec<u8>>,
+    ) -> Result<(), StoreError> {
         let Some(fingerprint) = fingerprint else {
             return Ok(());
         };
@@ -96,7 +99,7 @@ impl Store {
         Ok(())
     }
 
-    /// What waits for approval of one tool.
+    /// The sighting of one tool that is pending approval.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -104,11 +107,11 @@ impl Store {
         let query = "
             SELECT tool, definition, format, shape, response_hash, version, seen_at FROM sighting
             WHERE server = ?1 AND tool = ?2";
-        let found = self.rows(query, (server.0, tool), sighting)?;
+        let found = self.rows(query, (server.0, tool), sighting_from_row)?;
         Ok(found.into_iter().next())
     }
 
-    /// Everything of a server that waits for approval, sorted by tool.
+    /// All sightings of a server that are pending approval, sorted by tool.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -116,18 +119,18 @@ impl Store {
         let query = "
             SELECT tool, definition, format, shape, response_hash, version, seen_at FROM sighting
             WHERE server = ?1 ORDER BY tool";
-        self.rows(query, [server.0], sighting)
+        self.rows(query, [server.0], sighting_from_row)
     }
 
-    /// Forgets what was seen of a tool: it is as pinned again, or was approved.
+    /// Deletes the sighting of a tool: the tool matches its pin again, or was approved.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn drop_sighting(&self, server: ServerId, tool: &str) -> Result<(), StoreError> {
-        let before = self.sighted_definition(server, tool)?;
+    pub fn delete_sighting(&self, server: ServerId, tool: &str) -> Result<(), StoreError> {
+        let before = self.sighting_definition(server, tool)?;
         let statement = "DELETE FROM sighting WHERE server = ?1 AND tool = ?2";
         self.execute(statement, (server.0, tool))?;
-        self.forget_definition(before)
+        self.delete_unreferenced_definition(before)
     }
 
     /// The hourly shapes of a tool's results since a time, oldest first.
@@ -143,14 +146,14 @@ impl Store {
         let query = "
             SELECT shape FROM observed_shape WHERE server = ?1 AND tool = ?2 AND hour >= ?3
             ORDER BY hour";
-        self.rows(query, (server.0, tool, hour(since)), |row| row.get(0))
+        self.rows(query, (server.0, tool, hour_text(since)), |row| row.get(0))
     }
 
-    /// Replaces the shape of the hour; forgets hours that are older than a time.
+    /// Replaces the shape of the hour; deletes the shapes of older hours.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn keep_observed_shape(
+    pub fn save_observed_shape(
         &self,
         server: ServerId,
         tool: &str,
@@ -159,35 +162,35 @@ impl Store {
         oldest: Timestamp,
     ) -> Result<(), StoreError> {
         let statement = "INSERT OR REPLACE INTO observed_shape VALUES (?1, ?2, ?3, ?4)";
-        self.execute(statement, (server.0, tool, hour(at), shape))?;
+        self.execute(statement, (server.0, tool, hour_text(at), shape))?;
         let statement = "DELETE FROM observed_shape WHERE server = ?1 AND tool = ?2 AND hour < ?3";
-        self.execute(statement, (server.0, tool, hour(oldest)))?;
+        self.execute(statement, (server.0, tool, hour_text(oldest)))?;
         Ok(())
     }
 
-    /// Forgets the hourly shapes of a tool.
+    /// Deletes the hourly shapes of a tool.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn drop_observed_shapes(&self, server: ServerId, tool: &str) -> Result<(), StoreError> {
+    pub fn delete_observed_shapes(&self, server: ServerId, tool: &str) -> Result<(), StoreError> {
         let statement = "DELETE FROM observed_shape WHERE server = ?1 AND tool = ?2";
         self.execute(statement, (server.0, tool))?;
         Ok(())
     }
 }
 
-fn sighting(row: &Row<'_>) -> rusqlite::Result<Sighting> {
+fn sighting_from_row(row: &Row<'_>) -> rusqlite::Result<Sighting> {
     Ok(Sighting {
         tool: row.get(0)?,
-        definition: kept(row, 1)?,
+        definition: definition_ref_column(row, 1)?,
         shape: row.get(3)?,
         response_hash: row.get(4)?,
         version: row.get(5)?,
-        at: time(row, 6)?,
+        at: time_column(row, 6)?,
     })
 }
 
-/// The hour of a time, as texts sort.
-fn hour(at: Timestamp) -> String {
-    kept_time(at).chars().take("2026-01-01T00".len()).collect()
+/// The hour of a time, as text that sorts in time order.
+fn hour_text(at: Timestamp) -> String {
+    time_text(at).chars().take("2026-01-01T00".len()).collect()
 }

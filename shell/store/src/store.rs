@@ -5,29 +5,30 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 
-use crate::create;
+use crate::create_file;
 use crate::error::StoreError;
-use crate::in_use::{self, InUse};
 use crate::migrations::{APPLICATION_ID, STEPS};
+use crate::open_stores::{self, ConnectionGuard};
 
-/// How long a process waits for others before it gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for locks of other processes.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a connection of this process may take between the removal of its journal and its end.
-const CLOSING: Duration = Duration::from_secs(1);
+/// How long a connection of this process may take from removing its journal to deregistering
+/// itself.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// An open store.
 pub struct Store {
     path: PathBuf,
     connection: Connection,
-    place: Option<Place>,
-    journal: Option<Place>,
-    /// The last field: it is dropped when the connection is closed.
-    in_use: Option<InUse>,
+    file_id: Option<FileId>,
+    journal_id: Option<FileId>,
+    /// The last field: it is dropped after the connection is closed.
+    guard: Option<ConnectionGuard>,
 }
 
-/// Which file: its device and number.
-pub type Place = (u64, u64);
+/// Identifies a file by device and inode number.
+pub type FileId = (u64, u64);
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,11 +37,11 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens a store, and makes it where there is none.
+    /// Opens a store; creates it if it does not exist.
     ///
     /// # Errors
-    /// The file is something else, damaged, from a newer program, or cannot be used. It is left as it
-    /// is.
+    /// The file is not a store, is damaged, was written by a newer program, or cannot be used. It
+    /// is left unchanged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| StoreError::Open {
             path: path.to_owned(),
@@ -49,17 +50,18 @@ impl Store {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        create::if_missing(path).map_err(failed)?;
+        create_file::create_if_missing(path).map_err(failed)?;
         let started = Instant::now();
         loop {
-            // Whether a change of the journal waits for others is up to SQLite; so is this loop.
+            // SQLite does not always wait for locks when it changes the journal mode, so this loop
+            // does.
             match Self::connect(path) {
-                Err(StoreError::Busy { .. }) if started.elapsed() < PATIENCE => {
+                Err(StoreError::Busy { .. }) if started.elapsed() < BUSY_TIMEOUT => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
-                // Another thread may be closing the last connection, which removes the journal just before it
-                // says so.
-                Err(StoreError::Gone { .. }) if started.elapsed() < CLOSING => {
+                // Another thread may be closing the last connection, which removes the journal just
+                // before it deregisters.
+                Err(StoreError::Gone { .. }) if started.elapsed() < CLOSE_GRACE => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 opened => return opened,
@@ -67,14 +69,14 @@ impl Store {
         }
     }
 
-    /// Opens a store if there is one.
+    /// Opens a store if it exists.
     ///
     /// # Errors
-    /// As for [`Self::open`].
+    /// See [`Self::open`].
     pub fn open_existing(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::metadata(path) {
             Err(_) => Ok(None),
-            // What was emptied is not to be mistaken for what was never filled.
+            // An emptied file must not be mistaken for a new store.
             Ok(file) if file.len() == 0 => Err(StoreError::NotAStore {
                 path: path.to_owned(),
             }),
@@ -88,41 +90,42 @@ impl Store {
         &self.path
     }
 
-    /// Waits this long for other processes, instead of a minute.
+    /// Sets how long to wait for other processes; the default is one minute.
     ///
     /// # Errors
     /// SQLite refuses it.
-    pub fn set_patience(&self, patience: Duration) -> Result<(), StoreError> {
+    pub fn set_busy_timeout(&self, patience: Duration) -> Result<(), StoreError> {
         self.sql(|it| it.busy_timeout(patience))
     }
 
-    /// Refuses a file that was moved or removed: SQLite would go on with it, what is written would be
-    /// lost, and what others write would not be seen.
+    /// Refuses a file that was moved or removed. SQLite would continue to use it: its own writes
+    /// would be lost, and writes of other processes would not be seen.
     ///
     /// # Errors
-    /// It was.
-    pub fn require_place(&self) -> Result<(), StoreError> {
-        // It may be empty: backups do that to it.
-        let same_journal = self.journal.is_none() || journal_place(&self.path) == self.journal;
-        if place(&self.path) == self.place && same_journal {
+    /// The file was moved or removed.
+    pub fn require_same_file(&self) -> Result<(), StoreError> {
+        // The journal may be empty: backups truncate it.
+        let same_journal =
+            self.journal_id.is_none() || journal_file_id(&self.path) == self.journal_id;
+        if file_id_of(&self.path) == self.file_id && same_journal {
             return Ok(());
         }
         let path = self.path.clone();
         Err(StoreError::Gone { path })
     }
 
-    /// Writes what is only in the journal to the file, if the journal was removed while it was open.
-    /// Open connections still have it; with the last of them it is lost.
+    /// Writes the content of the journal to the file if the journal was removed while it was open.
+    /// Open connections still have it; closing the last of them loses it.
     ///
-    /// A journal that was replaced is left alone: another process may have written to the new one.
+    /// A replaced journal is left alone: another process may have written to the new one.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn rescue_journal(&self) -> Result<(), StoreError> {
-        let [journal, ..] = companions(&self.path);
+        let [journal, ..] = sidecar_files(&self.path);
         let removed = std::fs::symlink_metadata(journal)
             .is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
-        if self.journal.is_none() || !removed || place(&self.path) != self.place {
+        if self.journal_id.is_none() || !removed || file_id_of(&self.path) != self.file_id {
             return Ok(());
         }
         let query = "PRAGMA wal_checkpoint(FULL)";
@@ -134,10 +137,10 @@ impl Store {
         Ok(())
     }
 
-    /// How many bytes its contents take; room that was freed and is used again is not among them.
+    /// The bytes that its contents use, without freed space that SQLite will reuse.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The store cannot be read.
     pub fn used_bytes(&self) -> Result<u64, StoreError> {
         let pragma = |name: &str| -> Result<u64, StoreError> {
             self.sql(|it| it.pragma_query_value(None, name, |row| row.get::<_, i64>(0)))
@@ -147,55 +150,58 @@ impl Store {
         Ok(pages.saturating_mul(pragma("page_size")?))
     }
 
-    /// Which file it is, wherever it may be by now.
+    /// The identity of the file that was opened, even if it has been moved.
     #[must_use]
-    pub const fn place(&self) -> Option<Place> {
-        self.place
+    pub const fn place(&self) -> Option<FileId> {
+        self.file_id
     }
 
     fn connect(path: &Path) -> Result<Self, StoreError> {
-        in_use::require_journal(path)?;
-        // SQLite would create a missing file for everyone to read, so it may not create one.
+        open_stores::require_journal(path)?;
+        // SQLite would create a missing file readable by everyone, so it must not create one.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(path, flags);
-        let connection = opened.map_err(|error| StoreError::of(path, error))?;
+        let connection = opened.map_err(|error| StoreError::from_sqlite(path, error))?;
         let mut store = Self {
             path: path.to_owned(),
             connection,
-            place: None,
-            journal: None,
-            in_use: None,
+            file_id: None,
+            journal_id: None,
+            guard: None,
         };
         if store.sql(|it| it.is_readonly(rusqlite::MAIN_DB))? {
-            // SQLite falls back to reading only; everything here may write.
+            // SQLite falls back to read-only mode; the store must be writable.
             return Err(StoreError::Open {
                 path: path.to_owned(),
                 source: std::io::ErrorKind::PermissionDenied.into(),
             });
         }
-        store.sql(|it| it.busy_timeout(PATIENCE))?;
-        let layout = store.read(Self::layout)?;
-        // Now that it is known to be a store, and before SQLite gives its journal the same mode.
-        for file in [path.to_owned()].into_iter().chain(companions(path)) {
-            create::close_to_others(&file).map_err(|source| StoreError::Open {
+        store.sql(|it| it.busy_timeout(BUSY_TIMEOUT))?;
+        let layout = store.read_consistent(Self::schema_version)?;
+        // The file is known to be a store now, and SQLite has not yet given its journal the same
+        // mode.
+        for file in [path.to_owned()].into_iter().chain(sidecar_files(path)) {
+            create_file::restrict_permissions(&file).map_err(|source| StoreError::Open {
                 path: path.to_owned(),
                 source,
             })?;
         }
         if layout < STEPS.len() {
             store.sql(|it| it.pragma_update(None, "journal_mode", "wal"))?;
-            store.write(|store| store.migrate())?;
+            store.write_transaction(|store| store.migrate())?;
         }
         store.sql(|it| it.pragma_update(None, "synchronous", "full"))?;
         store.sql(|it| it.pragma_update(None, "foreign_keys", true))?;
-        store.place = place(path);
-        store.journal = journal_place(path);
-        store.in_use = store.place.map(|it| InUse::new(it, store.journal));
+        store.file_id = file_id_of(path);
+        store.journal_id = journal_file_id(path);
+        store.guard = store
+            .file_id
+            .map(|it| ConnectionGuard::new(it, store.journal_id));
         Ok(store)
     }
 
-    /// The number of steps the file has behind it.
-    fn layout(&self) -> Result<usize, StoreError> {
+    /// The number of migrations already applied to the file.
+    fn schema_version(&self) -> Result<usize, StoreError> {
         let pragma =
             |name: &str| self.sql(|it| it.pragma_query_value(None, name, |row| row.get(0)));
         let application: i64 = pragma("application_id")?;
@@ -216,8 +222,8 @@ impl Store {
     }
 
     fn migrate(&self) -> Result<(), StoreError> {
-        // Another process may have been faster.
-        let done = self.layout()?;
+        // Another process may have migrated the file first.
+        let done = self.schema_version()?;
         for step in STEPS.iter().skip(done) {
             self.sql(|it| it.execute_batch(step))?;
         }
@@ -234,7 +240,7 @@ impl Store {
         self.sql(|it| it.pragma_update(None, "user_version", layout))
     }
 
-    /// The secret under which values of results are hashed.
+    /// The secret key for hashing values of results.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -243,47 +249,51 @@ impl Store {
         self.sql(|it| it.query_row(query, [], |row| row.get(0)))
     }
 
-    /// Reads everything as it is at one moment, whatever others write meanwhile.
+    /// Runs reads on one snapshot, whatever other processes write meanwhile.
     ///
     /// # Errors
-    /// Whatever went wrong.
-    pub fn snapshot<T, E: From<StoreError>>(
+    /// A read failed.
+    pub fn read_transaction<T, E: From<StoreError>>(
         &self,
         read: impl FnOnce(&Self) -> Result<T, E>,
     ) -> Result<T, E> {
-        // Within a change everything is as the change sees it.
+        // Inside a transaction all reads already see one snapshot.
         if !self.connection.is_autocommit() {
             return read(self);
         }
         let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
-        let _until_read = begun.map_err(|error| self.failed(error))?;
+        let _until_read = begun.map_err(|error| self.sqlite_error(error))?;
         read(self)
     }
 
-    /// Runs changes that happen all together or not at all, alone among all processes.
+    /// Runs changes in one transaction, excluding all other writers.
     ///
     /// # Errors
-    /// Whatever went wrong; then nothing has happened.
-    pub fn write<T, E: From<StoreError>>(
+    /// A change failed, and nothing was changed.
+    pub fn write_transaction<T, E: From<StoreError>>(
         &self,
         change: impl FnOnce(&Self) -> Result<T, E>,
     ) -> Result<T, E> {
         let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate);
-        let transaction = begun.map_err(|error| self.failed(error))?;
+        let transaction = begun.map_err(|error| self.sqlite_error(error))?;
         let done = change(self)?;
-        transaction.commit().map_err(|error| self.failed(error))?;
+        transaction
+            .commit()
+            .map_err(|error| self.sqlite_error(error))?;
         Ok(done)
     }
 
-    /// Reads several things as they are at one time.
-    pub(crate) fn read<T>(
+    /// Runs several reads on one snapshot.
+    pub(crate) fn read_consistent<T>(
         &self,
         read: impl FnOnce(&Self) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let begun = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
-        let transaction = begun.map_err(|error| self.failed(error))?;
+        let transaction = begun.map_err(|error| self.sqlite_error(error))?;
         let read = read(self)?;
-        transaction.commit().map_err(|error| self.failed(error))?;
+        transaction
+            .commit()
+            .map_err(|error| self.sqlite_error(error))?;
         Ok(read)
     }
 
@@ -295,14 +305,14 @@ impl Store {
         &self,
         run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        run(&self.connection).map_err(|error| self.failed(error))
+        run(&self.connection).map_err(|error| self.sqlite_error(error))
     }
 
-    pub(crate) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::of(&self.path, error)
+    pub(crate) fn sqlite_error(&self, error: rusqlite::Error) -> StoreError {
+        StoreError::from_sqlite(&self.path, error)
     }
 
-    pub(crate) fn damaged(&self, detail: impl Into<String>) -> StoreError {
+    pub(crate) fn damaged_error(&self, detail: impl Into<String>) -> StoreError {
         StoreError::Damaged {
             path: self.path.clone(),
             detail: detail.into(),
@@ -323,7 +333,7 @@ impl Store {
         })
     }
 
-    /// Runs a statement that is run often.
+    /// Runs a statement with a cached plan.
     pub(crate) fn execute(
         &self,
         statement: &str,
@@ -333,32 +343,36 @@ impl Store {
     }
 }
 
-pub(crate) fn journal_place(path: &Path) -> Option<Place> {
-    let [journal, ..] = companions(path);
-    number(&std::fs::metadata(journal).ok()?)
+pub(crate) fn journal_file_id(path: &Path) -> Option<FileId> {
+    let [journal, ..] = sidecar_files(path);
+    inode_of(&std::fs::metadata(journal).ok()?)
 }
 
-/// Which file it is, unless somebody emptied it.
-pub(crate) fn place(path: &Path) -> Option<Place> {
+/// The identity of the file; `None` if it is empty.
+pub(crate) fn file_id_of(path: &Path) -> Option<FileId> {
     let file = std::fs::metadata(path).ok()?;
-    if file.len() == 0 { None } else { number(&file) }
+    if file.len() == 0 {
+        None
+    } else {
+        inode_of(&file)
+    }
 }
 
 #[cfg(unix)]
-fn number(file: &std::fs::Metadata) -> Option<Place> {
+fn inode_of(file: &std::fs::Metadata) -> Option<FileId> {
     use std::os::unix::fs::MetadataExt;
     Some((file.dev(), file.ino()))
 }
 
-/// Elsewhere an open file cannot be moved.
+/// On other systems an open file cannot be moved.
 #[cfg(not(unix))]
-fn number(_: &std::fs::Metadata) -> Option<Place> {
+fn inode_of(_: &std::fs::Metadata) -> Option<FileId> {
     None
 }
 
-/// The files that SQLite keeps beside a database while it is open. The first is the one it writes to.
+/// The files that SQLite keeps beside an open database. The first is the one it writes to.
 #[must_use]
-pub fn companions(path: &Path) -> [PathBuf; 3] {
+pub fn sidecar_files(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-shm", "-journal"].map(|ending| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
@@ -366,19 +380,19 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// A time as it is kept: UTC with milliseconds, so that texts sort as times do.
-pub(crate) fn kept_time(at: Timestamp) -> String {
+/// A time as stored: UTC with milliseconds, so that texts sort in time order.
+pub(crate) fn time_text(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// A time of a row.
-pub(crate) fn time(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+/// A time in a row.
+pub(crate) fn time_column(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
     let text: String = row.get(column)?;
-    text.parse().map_err(|error| invalid(column, error))
+    text.parse().map_err(|error| invalid_column(column, error))
 }
 
-/// The error for a column that holds what it never should.
-pub(crate) fn invalid(
+/// The error for a column with an invalid value.
+pub(crate) fn invalid_column(
     column: usize,
     error: impl std::error::Error + Send + Sync + 'static,
 ) -> rusqlite::Error {

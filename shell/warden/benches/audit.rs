@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::{Content, Link};
+use toolwarden_guard::audit::{ChainLink, RecordContent};
 use toolwarden_store::{RecordRow, Store, StoreError};
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Recordable, verify};
 
@@ -32,8 +32,8 @@ struct Decided {
 }
 
 impl Recordable for Decided {
-    fn content(self) -> Content {
-        Content {
+    fn content(self) -> RecordContent {
+        RecordContent {
             at_ms: self.at_ms,
             kind: "decision".into(),
             principal: Some(self.principal),
@@ -176,7 +176,7 @@ fn chained_batches(path: &Path, batch: usize) -> f64 {
             for number in from..from + batch as u64 {
                 let it = source.entry(number).content();
                 let (seq, hash) = (appender.head().seq, appender.head().hash);
-                let link = Link { seq, hash }.next(it.borrow());
+                let link = ChainLink { seq, hash }.next(it.borrow());
                 appender.append(&RecordRow {
                     seq: link.seq,
                     at_ms: it.at_ms,
@@ -261,7 +261,7 @@ fn link_time() -> f64 {
     const ROWS: u32 = 200_000;
     let content = Source::new().entry(1).content();
     let started = Instant::now();
-    let mut link = Link::GENESIS;
+    let mut link = ChainLink::GENESIS;
     for _ in 0..ROWS {
         link = link.next(content.borrow());
     }

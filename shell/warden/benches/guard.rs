@@ -16,10 +16,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolwarden_guard::{
     Circumstances, Durability, Grants, Guard, Limit, Permission, PermissionPattern, Policy,
-    PrincipalPolicy, Request, RequestedGroups, States, ToolPolicy,
+    PrincipalPolicy, Request, RequestedGroups, StateSet, ToolPolicy,
 };
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log};
+use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard};
 
 /// Decisions timed in one go; as many fit into the queue of the log.
 const BURST: usize = 10_000;
@@ -117,7 +117,7 @@ fn beside_python(ours: f64, script: &Path) {
 struct Bench {
     guard: Guard,
     live: LiveGuard,
-    writer: Arc<AuditWriter<toolwarden_warden::guard::Entry>>,
+    writer: Arc<AuditWriter<toolwarden_warden::guard::LogEntry>>,
     tools: Vec<String>,
     principals: Vec<String>,
     arguments: Arc<Value>,
@@ -134,7 +134,7 @@ impl Bench {
         let writer = Arc::new(AuditWriter::open(store, options).unwrap());
         let live = LiveGuard::new(
             guard.clone(),
-            Log::Kept(Arc::clone(&writer)),
+            AuditLog::Stored(Arc::clone(&writer)),
             Clock::default(),
         );
         Self {
@@ -197,7 +197,8 @@ impl Bench {
     }
 
     fn in_memory(&self) -> f64 {
-        let live = LiveGuard::new(self.guard.clone(), Log::recent(), Clock::default()).unwrap();
+        let live =
+            LiveGuard::new(self.guard.clone(), AuditLog::recent(), Clock::default()).unwrap();
         median(|| timed(|| live.intercept(&self.call("tool-0", "agent-0")).allowed))
     }
 
@@ -292,7 +293,7 @@ fn policy(tools: &[String], principals: &[String]) -> Policy {
     for (at, name) in tools.iter().enumerate() {
         let mut tool = ToolPolicy::new(name);
         tool.groups = vec!["billing/read".to_owned(), format!("area-{}", at % 100)];
-        tool.states = States::Only(["undefined".to_owned(), "reviewed".to_owned()].into());
+        tool.states = StateSet::Only(["undefined".to_owned(), "reviewed".to_owned()].into());
         tool.permissions = vec![Permission::parse(&format!("area-{}:read", at % 100)).unwrap()];
         tool.limits.agent = Some(Limit {
             // Never reached, and short: the window holds about a thousand calls.

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use toolwarden_guard::{Limit, Window};
-use toolwarden_warden::guard::limiter::{Key, Limiter, monotonic_now};
+use toolwarden_warden::guard::limiter::{Limiter, RateKey, monotonic_now};
 
 // Short rounds, of which some are not interrupted by whatever else the machine does.
 const ROUNDS: u64 = 300;
@@ -96,7 +96,7 @@ fn hot(limit: Limit, step: u64) -> f64 {
     fastest(CALLS, || {
         for _ in 0..CALLS {
             now += step;
-            let key = Key::of_agent(black_box("files:read_text"), black_box("agent-42"));
+            let key = RateKey::of_agent(black_box("files:read_text"), black_box("agent-42"));
             drop(black_box(limiter.check(now, key, limit)));
         }
     })
@@ -106,7 +106,7 @@ fn with_clock() -> f64 {
     let (limiter, limit) = (Limiter::new().unwrap(), limit(u32::MAX, 0));
     fastest(CALLS, || {
         for _ in 0..CALLS {
-            let key = Key::of_agent(black_box("files:read_text"), black_box("agent-42"));
+            let key = RateKey::of_agent(black_box("files:read_text"), black_box("agent-42"));
             drop(black_box(limiter.check(monotonic_now(), key, limit)).unwrap());
         }
     })
@@ -118,8 +118,8 @@ fn both() -> f64 {
     fastest(CALLS, || {
         for _ in 0..CALLS {
             now += 1_000_001;
-            let agent = Key::of_agent(black_box("files:read_text"), black_box("agent-42"));
-            let tool = Key::of_tool(black_box("files:read_text"));
+            let agent = RateKey::of_agent(black_box("files:read_text"), black_box("agent-42"));
+            let tool = RateKey::of_tool(black_box("files:read_text"));
             drop(black_box(limiter.check_both(now, (agent, limit), (tool, limit))).unwrap());
         }
     })
@@ -133,7 +133,7 @@ fn spread(keys: usize) -> f64 {
     fastest(CALLS, || {
         for name in next.by_ref().take(usize::try_from(CALLS).unwrap()) {
             now += 1000;
-            let key = Key::of_agent("files:read_text", name);
+            let key = RateKey::of_agent("files:read_text", name);
             drop(black_box(limiter.check(now, key, limit)).unwrap());
         }
     })
@@ -148,7 +148,7 @@ fn threads(keys: usize) -> f64 {
                 let (limiter, name) = (&limiter, names.get(thread % keys).unwrap());
                 scope.spawn(move || {
                     for now in 0..CALLS {
-                        let key = Key::of_agent(black_box("files:read_text"), name);
+                        let key = RateKey::of_agent(black_box("files:read_text"), name);
                         drop(black_box(limiter.check(now * 1_000_001, key, limit)));
                     }
                 });
@@ -167,7 +167,7 @@ fn memory(keys: u64, calls: u64) {
         for index in 0..keys {
             name.clear();
             write!(name, "agent-{index}").unwrap();
-            let key = Key::of_agent("files:read_text", &name);
+            let key = RateKey::of_agent("files:read_text", &name);
             let begin = Instant::now();
             drop(black_box(limiter.check(call, key, limit)).unwrap());
             longest = longest.max(begin.elapsed());

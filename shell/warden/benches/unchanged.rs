@@ -19,7 +19,8 @@ use toolwarden_model::Format;
 use toolwarden_model::json::parse;
 use toolwarden_store::{Approval, ServerKey, Store};
 use toolwarden_warden::{
-    Listing, LockFile, LockedServer, LockedTool, Observation, Pins, Recording, judge, pin, record,
+    LockFile, LockedServer, LockedTool, Observation, Pins, RecordOptions, ServerListing, judge,
+    pin, record,
 };
 
 const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
@@ -36,7 +37,7 @@ fn main() {
 
 /// The definitions of published servers.
 fn definitions() -> Option<Vec<Value>> {
-    let samples = toolwarden_testkit::definitions()?.into_iter();
+    let samples = toolwarden_testkit::corpus_definitions()?.into_iter();
     let mcp = samples.filter(|sample| sample.label == "mcp");
     let values = mcp.map(|sample| serde_json::from_str(&sample.text).unwrap());
     Some(values.collect())
@@ -59,15 +60,15 @@ fn measure(definitions: &[Value], size: usize) {
     let observed: Vec<Observation> = texts
         .iter()
         .enumerate()
-        .map(|(index, text)| Observation::read(&name(index), Format::Mcp, text).unwrap())
+        .map(|(index, text)| Observation::parse(&name(index), Format::Mcp, text).unwrap())
         .collect();
     let lock_path = folder.path().join("toolwarden.lock");
     lock(&observed, &key).write(&lock_path).unwrap();
     let store = Store::open(&folder.path().join("store.db")).unwrap();
-    let listing = Listing {
+    let listing = ServerListing {
         observed,
-        whole: true,
-        ..Listing::default()
+        is_complete: true,
+        ..ServerListing::default()
     };
     pin(&store, &key, &listing, true, "1", &approval).unwrap();
     drop(listing);
@@ -75,12 +76,12 @@ fn measure(definitions: &[Value], size: usize) {
     let rounds = (200_000 / size).clamp(3, 50);
     let parsing = fastest(rounds, || parse_all(&file));
     let by_store = fastest(rounds, || {
-        let pins = Pins::of_store(&store, &key).unwrap();
+        let pins = Pins::from_store(&store, &key).unwrap();
         check(&file, &pins, Some(&store), &approval, size);
     });
     let by_lock = fastest(rounds, || {
         let lock = LockFile::read(&lock_path).unwrap();
-        let pins = Pins::of_lock(&lock, &key);
+        let pins = Pins::from_lock(&lock, &key);
         check(&file, &pins, None, &approval, size);
     });
     let ratio = |time: Duration| time.as_secs_f64() / parsing.as_secs_f64();
@@ -141,12 +142,12 @@ fn parse_all(file: &Path) {
 
 fn check(file: &Path, pins: &Pins<'_>, store: Option<&Store>, approval: &Approval, size: usize) {
     let text = std::fs::read_to_string(file).unwrap();
-    let mut listing = Listing {
-        whole: true,
-        ..Listing::default()
+    let mut listing = ServerListing {
+        is_complete: true,
+        ..ServerListing::default()
     };
     for item in split(&text).unwrap() {
-        if let Some(name) = pins.holds(item.text) {
+        if let Some(name) = pins.match_exact(item.text) {
             listing.unchanged.push(name.to_owned());
         }
     }
@@ -156,7 +157,7 @@ fn check(file: &Path, pins: &Pins<'_>, store: Option<&Store>, approval: &Approva
         (size, 0)
     );
     if let Some(store) = store {
-        let recording = Recording {
+        let recording = RecordOptions {
             approval,
             version: "1",
             seal: true,

@@ -1,11 +1,11 @@
-//! An agent loop behind the guard: nothing is called that the policy does not allow, and every
-//! decision and outcome is in the log.
+//! An agent loop behind the guard: the loop makes only calls that the policy allows, and the log has every
+//! decision and outcome.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, LoadedPolicy, Log};
+use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
@@ -14,10 +14,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "/../../examples/toolwarden.yaml"
     ));
     let policy = LoadedPolicy::read(policy)?;
-    let log = Log::kept(&folder.path().join("audit.db"), &policy.guard)?;
+    let log = AuditLog::open_store(&folder.path().join("audit.db"), &policy.guard)?;
     let guard = LiveGuard::open(policy, log, Clock::default())?;
 
-    // What the model asks for, one tool call after the other.
+    // The tool calls that the model requests, in order.
     let wanted = [
         ("search-invoices", json!({"query": "overdue"})),
         ("send-payment", json!({"invoice": "INV-7", "amount": 120})),
@@ -32,9 +32,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Call::default()
         };
         match guard.decide(&call) {
-            // Call the tool here, and tell the guard how it went: success moves the session on.
-            Ok(open) => open.succeeded(&json!({"found": 3}))?,
-            // Give the reason back to the model as the result of its call.
+            // Call the tool here, and report the outcome to the guard: success advances the session's
+            // state.
+            Ok(open) => open.report_success(&json!({"found": 3}))?,
+            // Return the reason to the model as the result of its call.
             Err(denial) => assert_eq!(denial.code.as_str(), "filtered_by_state"),
         }
     }

@@ -1,20 +1,24 @@
-//! What an alert is called and how grave it is.
+//! The id, severity and summary of an alert.
 
 use toolwarden_drift::text::Weight;
-use toolwarden_drift::{ChangeType, Facet, Severity, ToolDrift};
+use toolwarden_drift::{Facet, ToolDrift, ToolwatchChangeType, ToolwatchSeverity};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::ServerKey;
 
-use crate::judge::Listing;
+use crate::judge::ServerListing;
 
-/// How grave drift is: the class counts, and so does drift of definition and results at once.
-pub(crate) fn severity(tool: &ToolDrift) -> Severity {
-    let both = tool.change_type() == ChangeType::Behavior;
+/// The severity of drift: it depends on the class, and on whether definition and results both drifted.
+pub(crate) fn severity(tool: &ToolDrift) -> ToolwatchSeverity {
+    let both = tool.change_type() == ToolwatchChangeType::Behavior;
     let by_class = tool.class().severity();
-    if both { Severity::High } else { by_class }
+    if both {
+        ToolwatchSeverity::High
+    } else {
+        by_class
+    }
 }
 
-pub(crate) fn drifted_results(tool: &ToolDrift) -> bool {
+pub(crate) fn has_result_drift(tool: &ToolDrift) -> bool {
     let (ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. }) = tool else {
         return false;
     };
@@ -24,13 +28,13 @@ pub(crate) fn drifted_results(tool: &ToolDrift) -> bool {
         .any(|change| change.facet == Facet::Result)
 }
 
-/// Names drift by what it is held to and what was seen, so that seeing it again is no news, and so that
-/// an approval is of what was shown.
+/// Derives the id of drift from the baseline and the observation. So the same drift observed again is the
+/// same alert, and an approval covers exactly what was shown.
 pub(crate) fn alert_id(
     key: &ServerKey,
     tool: &ToolDrift,
     held_to: &str,
-    listing: &Listing,
+    listing: &ServerListing,
 ) -> String {
     let name = tool.tool();
     let outcome = match tool {
@@ -50,9 +54,9 @@ pub(crate) fn alert_id(
     if let ToolDrift::Changed(drift) = tool {
         seen.extend(drift.changes.iter().map(|it| it.id.to_string()));
     }
-    if tool.change_type() != ChangeType::Response {
+    if tool.change_type() != ToolwatchChangeType::Response {
         let observed = listing.observed.iter().filter(|it| it.name == name);
-        seen.extend(observed.map(|it| it.meaning().to_string()));
+        seen.extend(observed.map(|it| it.semantic_fingerprint().to_string()));
     }
     seen.sort_unstable();
     parts.extend(seen);
@@ -60,9 +64,9 @@ pub(crate) fn alert_id(
     digest.to_string().chars().take(12).collect()
 }
 
-/// What drift is about, in a line.
+/// A one-line summary of drift.
 #[must_use]
-pub fn first_words(drift: &ToolDrift) -> String {
+pub fn summary_line(drift: &ToolDrift) -> String {
     match drift {
         ToolDrift::Added { findings, .. } => {
             let worst = findings.iter().max_by_key(|it| it.weight);
@@ -75,7 +79,7 @@ pub fn first_words(drift: &ToolDrift) -> String {
             }
         }
         ToolDrift::Removed { .. } => "the tool is gone".to_owned(),
-        ToolDrift::Renamed { rename, .. } => format!("`{}` goes by this name now", rename.from),
+        ToolDrift::Renamed { rename, .. } => format!("`{}` was renamed to this name", rename.from),
         ToolDrift::Changed(drift) => {
             let first = drift.changes.first().map(|change| change.message.clone());
             let more = match drift.changes.len() {

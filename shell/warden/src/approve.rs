@@ -1,50 +1,50 @@
-//! Approves what was seen.
+//! Approves observed changes.
 
 use std::collections::BTreeSet;
 
 use thiserror::Error;
-use toolwarden_drift::shape::{Confidence, InvalidShape, Shape};
+use toolwarden_drift::shape::{InvalidShape, Shape, Significance};
 use toolwarden_drift::text::{Weight, scan};
-use toolwarden_drift::{Change, Class, Options, compare_among};
+use toolwarden_drift::{Change, ChangeClass, Options, compare_in_server};
 use toolwarden_store::{
-    AlertFilter, AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, Server,
-    ServerKey, Sighting, Store, StoreError,
+    AlertFilter, AlertStatus, Approval, BaselineOrigin, NewBaseline, NewSighting, Server,
+    ServerKey, Sighting, Store, StoreError, ToolwatchHashes,
 };
 
-use crate::comparison::ComparisonTime;
-use crate::document;
+use crate::comparison_timeouts::ComparisonTimeouts;
 use crate::guard::audit::record_approval;
-use crate::judge::hash_of;
+use crate::json_documents;
+use crate::judge::toolwatch_hash;
 use crate::observation::{Observation, UnreadableDefinition};
-use crate::parts::{FINDING, Parts};
 use crate::pin::retire;
 use crate::pins::{Pin, Pins, PinsError};
+use crate::tool_parts::{FINDING_CHANGE_TYPE, ToolParts};
 
-/// What waits for approval of one tool.
+/// The pending approvals of one tool.
 #[derive(Debug)]
-pub struct Waiting {
+pub struct PendingApproval {
     /// The server.
     pub server: Server,
-    /// What was seen.
+    /// The observation.
     pub sighting: Sighting,
-    /// The changes of the definition since it was pinned; none for a tool that is new or gone.
+    /// The changes of the definition since it was pinned; empty for a tool that is new or gone.
     pub changes: Vec<Change>,
-    /// What the text of a new tool carries, in sentences.
+    /// The findings in the text of a new tool, as sentences.
     pub findings: Vec<String>,
-    /// What the results say that wait, in sentences.
+    /// The pending changes of results, as sentences.
     pub results: Vec<String>,
-    /// The changes that were approved by themselves.
+    /// The changes that were approved individually.
     pub approved: BTreeSet<String>,
-    /// What the tool is held to, where it is pinned at all.
+    /// The pin of the tool, if it has one.
     pub pin: Option<Pin>,
-    /// The name it had, where it is a tool that goes by another one now.
+    /// Its previous name, if it was renamed.
     pub renamed_from: Option<String>,
     /// The open alerts about it: their ids and change types.
     pub alerts: Vec<(String, String)>,
 }
 
-impl Waiting {
-    /// What kind of thing waits, in a few words.
+impl PendingApproval {
+    /// The kind of pending approval, in a few words.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         let has_shape = self.sighting.shape.is_some();
@@ -60,45 +60,45 @@ impl Waiting {
     }
 }
 
-/// What is to be approved.
+/// What to approve.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct ApprovalSelection {
     /// Everything.
     pub all: bool,
-    /// These tools, whatever changed.
+    /// These tools, with all their changes.
     pub tools: Vec<String>,
     /// These changes or alerts, by id.
     pub ids: Vec<String>,
-    /// Every change of text; not those that are a matter of trust.
+    /// Every change of text, except those that affect trust.
     pub text: bool,
 }
 
-/// Something that was approved.
+/// An approval that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Approved {
-    /// A tool is held to what was seen from now on.
+pub enum ApprovedItem {
+    /// A tool is pinned to its observation.
     Tool {
         /// Its server.
         server: String,
         /// Its name.
         tool: String,
     },
-    /// A tool that is gone is held to nothing from now on.
-    Gone {
+    /// The pin of a missing tool is removed.
+    RemovedTool {
         /// Its server.
         server: String,
         /// Its name.
         tool: String,
     },
-    /// One change; others of the tool still wait.
+    /// One change is approved; other changes of the tool are still pending.
     Change {
         /// Its server.
         server: String,
         /// Its tool.
         tool: String,
-        /// The change.
+        /// The id of the change.
         id: String,
-        /// How many still wait.
+        /// How many changes are still pending.
         left: usize,
     },
 }
@@ -109,16 +109,16 @@ pub enum ApproveError {
     /// The pins cannot be read or written.
     #[error(transparent)]
     Pins(#[from] PinsError),
-    /// What was seen cannot be read again.
-    #[error("what was seen of `{tool}` cannot be read")]
+    /// The observation cannot be read.
+    #[error("cannot read the observation of `{tool}`")]
     Sighting {
         /// The tool.
         tool: String,
         /// Why.
         source: UnreadableDefinition,
     },
-    /// The same change waits in several places.
-    #[error("{id} waits for server `{}` (scope {}) and for `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
+    /// The same change is pending in several places.
+    #[error("{id} waits for approval at server `{}` (scope {}) and for `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
     SeveralServers {
         /// The id.
         id: String,
@@ -127,12 +127,12 @@ pub enum ApproveError {
         /// Another.
         second: ServerKey,
     },
-    /// Nothing that waits has this name or id.
+    /// No pending approval has this name or id.
     #[error("nothing called `{word}` waits for approval{suggestion}")]
-    NotWaiting {
+    NotPending {
         /// The word.
         word: String,
-        /// What may have been meant.
+        /// The text that suggests the closest name.
         suggestion: String,
     },
 }
@@ -143,35 +143,35 @@ impl From<StoreError> for ApproveError {
     }
 }
 
-const NOTHING: Parts = Parts {
+const NO_PARTS: ToolParts = ToolParts {
     definition: false,
     results: false,
 };
 
-/// Everything that waits for approval, by server and tool.
+/// All pending approvals, by server and tool.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<Waiting>, ApproveError> {
-    waiting_with(store, servers, Some(ComparisonTime::default()))
+pub fn waiting(store: &Store, servers: &[Server]) -> Result<Vec<PendingApproval>, ApproveError> {
+    pending_approvals_within(store, servers, Some(ComparisonTimeouts::default()))
 }
 
-/// Everything that waits for approval. The time is for each server, so that none uses up that of another;
-/// without it, definitions are not compared, and nothing is said of what changed in them.
-fn waiting_with(
+/// All pending approvals. Each server has its own time limit, so that none uses up that of another; without
+/// a limit, definitions are not compared and their changes are not listed.
+fn pending_approvals_within(
     store: &Store,
     servers: &[Server],
-    time: Option<ComparisonTime>,
-) -> Result<Vec<Waiting>, ApproveError> {
-    // What was seen may be replaced meanwhile, and its definition forgotten.
-    store.snapshot(|store| waiting_now(store, servers, time))
+    time: Option<ComparisonTimeouts>,
+) -> Result<Vec<PendingApproval>, ApproveError> {
+    // Another process may replace an observation meanwhile, and delete its definition.
+    store.read_transaction(|store| read_pending_approvals(store, servers, time))
 }
 
-fn waiting_now(
+fn read_pending_approvals(
     store: &Store,
     servers: &[Server],
-    time: Option<ComparisonTime>,
-) -> Result<Vec<Waiting>, ApproveError> {
+    time: Option<ComparisonTimeouts>,
+) -> Result<Vec<PendingApproval>, ApproveError> {
     let mut waiting = Vec::new();
     let open = store.alerts(&AlertFilter {
         status: Some(AlertStatus::Open),
@@ -179,11 +179,11 @@ fn waiting_now(
     })?;
     for server in servers {
         let options = time.map(|time| time.options());
-        let pins = Pins::of_store(store, &server.key)?;
+        let pins = Pins::from_store(store, &server.key)?;
         for sighting in store.sightings(server.id)? {
             let pin = pins.tools.get(&sighting.tool).cloned();
             let changes = match &options {
-                Some(options) => changes(store, &pins, &sighting, options)?,
+                Some(options) => definition_changes(store, &pins, &sighting, options)?,
                 None => Vec::new(),
             };
             let findings = match (&pin, &options) {
@@ -199,12 +199,12 @@ fn waiting_now(
                 .iter()
                 .map(|alert| (alert.id.clone(), alert.change_type.clone()));
             let renamed_from = about.iter().find_map(|alert| renamed_from(&alert.document));
-            waiting.push(Waiting {
+            waiting.push(PendingApproval {
                 server: server.clone(),
                 alerts: alerts.collect(),
                 renamed_from,
                 pin,
-                results: results(&pins, &sighting)?,
+                results: result_changes(&pins, &sighting)?,
                 findings,
                 sighting,
                 changes,
@@ -220,8 +220,8 @@ fn renamed_from(document: &str) -> Option<String> {
     Some(document.pointer("/rename/from")?.as_str()?.to_owned())
 }
 
-/// What changed in results that wait.
-fn results(pins: &Pins<'_>, sighting: &Sighting) -> Result<Vec<String>, ApproveError> {
+/// The pending changes of results.
+fn result_changes(pins: &Pins<'_>, sighting: &Sighting) -> Result<Vec<String>, ApproveError> {
     let (Some(pinned), Some(text)) = (pins.shape(&sighting.tool)?, &sighting.shape) else {
         return Ok(Vec::new());
     };
@@ -231,15 +231,15 @@ fn results(pins: &Pins<'_>, sighting: &Sighting) -> Result<Vec<String>, ApproveE
         tool: sighting.tool.clone(),
         source,
     })?;
-    let mut drift = toolwarden_drift::shape::compare(&pinned, &seen, &Confidence::default());
-    // Fixtures wait for differences that chance could explain.
+    let mut drift = toolwarden_drift::shape::compare(&pinned, &seen, &Significance::default());
+    // Fixtures can be pending because of differences that chance could explain.
     if drift.is_empty() {
         drift = toolwarden_drift::shape::compare_exactly(&pinned, &seen);
     }
     Ok(drift.changes.into_iter().map(|it| it.message).collect())
 }
 
-/// The changes of what was seen that were approved by themselves.
+/// The changes of an observation that were approved individually.
 fn approved_ids(
     store: &Store,
     pin: Option<&Pin>,
@@ -253,32 +253,32 @@ fn approved_ids(
     Ok(same.map(|it| it.change).collect())
 }
 
-fn changes(
+fn definition_changes(
     store: &Store,
     pins: &Pins<'_>,
     sighting: &Sighting,
     options: &Options,
 ) -> Result<Vec<Change>, ApproveError> {
-    let Some(seen) = seen(store, sighting)? else {
+    let Some(seen) = read_sighting(store, sighting)? else {
         return Ok(Vec::new());
     };
     let Some(mut pinned) = pins.observation(&sighting.tool)? else {
         return Ok(Vec::new());
     };
     let mut seen = seen;
-    crate::share_words(&mut pinned, &mut seen);
+    crate::align_formats(&mut pinned, &mut seen);
     let names: BTreeSet<&str> = pins.tools.keys().map(String::as_str).collect();
     let (before, after) = (pinned.observed(), seen.observed());
-    let mut drift = compare_among(&before, &after, options, &[], &names);
+    let mut drift = compare_in_server(&before, &after, options, &[], &names);
     if seen.opaque {
-        drift.doubt();
+        drift.mark_unknown();
     }
     Ok(drift.changes)
 }
 
-/// What the text of what was seen carries that honest tools rarely do.
+/// The findings in the observed text that are rare in honest tools.
 fn findings(store: &Store, sighting: &Sighting) -> Result<Vec<String>, ApproveError> {
-    let Some(seen) = seen(store, sighting)? else {
+    let Some(seen) = read_sighting(store, sighting)? else {
         return Ok(Vec::new());
     };
     let mut findings = scan(seen.definition());
@@ -291,40 +291,40 @@ fn findings(store: &Store, sighting: &Sighting) -> Result<Vec<String>, ApproveEr
     Ok(told.collect())
 }
 
-fn seen(store: &Store, sighting: &Sighting) -> Result<Option<Observation>, ApproveError> {
+fn read_sighting(store: &Store, sighting: &Sighting) -> Result<Option<Observation>, ApproveError> {
     let Some(kept) = sighting.definition else {
         return Ok(None);
     };
     let text = store.definition(kept.fingerprint)?;
-    let read = Observation::read(&sighting.tool, kept.format, &text);
+    let read = Observation::parse(&sighting.tool, kept.format, &text);
     read.map(Some).map_err(|source| ApproveError::Sighting {
         tool: sighting.tool.clone(),
         source,
     })
 }
 
-/// Approves what is selected among the servers, all of it or nothing, and records who did and why in
+/// Approves the selection among the servers, all of it or nothing, and records who approved it and why in
 /// the audit log.
 ///
 /// # Errors
-/// Something selected does not wait, or the store cannot be written.
+/// A selected item is not pending, or the store cannot be written.
 pub fn approve(
     store: &Store,
     servers: &[Server],
-    selection: &Selection,
+    selection: &ApprovalSelection,
     approval: &Approval,
-) -> Result<Vec<Approved>, ApproveError> {
+) -> Result<Vec<ApprovedItem>, ApproveError> {
     loop {
-        // Comparing definitions takes time, in which the store must not be locked.
-        let time = needs_comparison(store, servers, selection)?.then(ComparisonTime::default);
-        let compared = waiting_with(store, servers, time)?;
-        let approved = store.write(|store| {
-            let now = waiting_with(store, servers, None)?;
-            if !is_same(&compared, &now) {
+        // Comparing definitions takes time, during which the store must not be locked.
+        let time = needs_comparison(store, servers, selection)?.then(ComparisonTimeouts::default);
+        let compared = pending_approvals_within(store, servers, time)?;
+        let approved = store.write_transaction(|store| {
+            let now = pending_approvals_within(store, servers, None)?;
+            if !is_unchanged(&compared, &now) {
                 return Ok::<_, ApproveError>(None);
             }
             let approved = approve_selected(store, (servers, &compared), selection, approval)?;
-            let entries = approved.iter().map(document::approved);
+            let entries = approved.iter().map(json_documents::approved_item);
             record_approval(store, "approved", entries, approval)?;
             Ok(Some(approved))
         })?;
@@ -334,11 +334,11 @@ pub fn approve(
     }
 }
 
-/// Whether some of what is selected may be a single change: those are only known by a comparison.
+/// Whether the selection may contain a single change: only a comparison reveals those.
 pub(crate) fn needs_comparison(
     store: &Store,
     servers: &[Server],
-    selection: &Selection,
+    selection: &ApprovalSelection,
 ) -> Result<bool, ApproveError> {
     if selection.text {
         return Ok(true);
@@ -357,9 +357,9 @@ pub(crate) fn needs_comparison(
     Ok(!selection.ids.iter().all(is_alert))
 }
 
-/// Whether the same things wait as when they were compared.
-fn is_same(compared: &[Waiting], now: &[Waiting]) -> bool {
-    let facts = |it: &Waiting| {
+/// Whether the same approvals are pending as when they were compared.
+fn is_unchanged(compared: &[PendingApproval], now: &[PendingApproval]) -> bool {
+    let facts = |it: &PendingApproval| {
         let baseline = it.pin.as_ref().and_then(|pin| pin.baseline);
         (it.server.clone(), it.sighting.clone(), baseline)
     };
@@ -371,12 +371,12 @@ fn is_same(compared: &[Waiting], now: &[Waiting]) -> bool {
 
 fn approve_selected(
     store: &Store,
-    (servers, waiting): (&[Server], &[Waiting]),
-    selection: &Selection,
+    (servers, waiting): (&[Server], &[PendingApproval]),
+    selection: &ApprovalSelection,
     approval: &Approval,
-) -> Result<Vec<Approved>, ApproveError> {
+) -> Result<Vec<ApprovedItem>, ApproveError> {
     refuse_ambiguous(waiting, selection)?;
-    // Approving a new name approves that the old one is gone.
+    // Approving a new name also approves that the old one is gone.
     let renamed: BTreeSet<(&ServerKey, &String)> = waiting
         .iter()
         .filter(|it| {
@@ -399,14 +399,14 @@ fn approve_selected(
         used.extend(by_alert.iter().map(|(id, _)| id));
         let is_old_name = renamed.contains(&(&waiting.server.key, tool));
         if selection.all || !by_name.is_empty() || is_old_name {
-            approved.push(approve_parts(store, waiting, Parts::ALL, approval)?);
+            approved.push(approve_parts(store, waiting, ToolParts::ALL, approval)?);
             continue;
         }
         if !by_alert.is_empty() {
             let parts = by_alert
                 .iter()
-                .map(|(_, change_type)| Parts::of(change_type));
-            let parts = parts.fold(NOTHING, Parts::with);
+                .map(|(_, change_type)| ToolParts::from_change_type(change_type));
+            let parts = parts.fold(NO_PARTS, ToolParts::with);
             approved.push(approve_parts(store, waiting, parts, approval)?);
             continue;
         }
@@ -416,7 +416,7 @@ fn approve_selected(
             .filter(|id| waiting.changes.iter().any(|it| it.id.to_string() == **id))
             .collect();
         used.extend(&ids);
-        let texts = texts(waiting, selection);
+        let texts = text_change_ids(waiting, selection);
         let ids: Vec<&String> = ids.into_iter().chain(&texts).collect();
         if !ids.is_empty() {
             approved.extend(approve_changes(store, waiting, &ids, approval)?);
@@ -430,43 +430,50 @@ fn approve_selected(
     let words = selection.tools.iter().chain(&selection.ids);
     if let Some(word) = words.clone().find(|word| !used.contains(*word)) {
         let known = waiting.iter().map(|waiting| waiting.sighting.tool.as_str());
-        return Err(ApproveError::NotWaiting {
+        return Err(ApproveError::NotPending {
             word: word.clone(),
-            suggestion: toolwarden_model::closest(word, known),
+            suggestion: toolwarden_model::did_you_mean(word, known),
         });
     }
     Ok(approved)
 }
 
-/// The changes of text of a tool, if those are selected, with what changes nothing beside them.
-fn texts(waiting: &Waiting, selection: &Selection) -> Vec<String> {
+/// The text changes of a tool, if those are selected, together with its changes that have no effect.
+fn text_change_ids(waiting: &PendingApproval, selection: &ApprovalSelection) -> Vec<String> {
     let is_left = |it: &&Change| !waiting.approved.contains(&it.id.to_string());
     let mut left = waiting.changes.iter().filter(is_left);
-    if !selection.text || !left.clone().any(|it| it.class == Class::Text) {
+    if !selection.text || !left.clone().any(|it| it.class == ChangeClass::Text) {
         return Vec::new();
     }
     let mut ids = Vec::new();
     for change in left.by_ref() {
-        let is_trust = change.is(Class::Trust);
-        if matches!(change.class, Class::Text | Class::Info | Class::Equivalent) && !is_trust {
+        let is_trust = change.has_class(ChangeClass::Trust);
+        if matches!(
+            change.class,
+            ChangeClass::Text | ChangeClass::Info | ChangeClass::Equivalent
+        ) && !is_trust
+        {
             ids.push(change.id.to_string());
         }
     }
     ids
 }
 
-/// Settles selected alerts about tools that are served as they are: there is nothing to pin.
+/// Settles selected alerts about tools that are served unchanged: there is nothing to pin.
 fn acknowledge<'s>(
     store: &Store,
     servers: &[Server],
-    selection: &'s Selection,
-) -> Result<Vec<(&'s String, Approved)>, ApproveError> {
+    selection: &'s ApprovalSelection,
+) -> Result<Vec<(&'s String, ApprovedItem)>, ApproveError> {
     let open = store.alerts(&AlertFilter {
         status: Some(AlertStatus::Open),
         ..AlertFilter::default()
     })?;
     let mut done = Vec::new();
-    for alert in open.iter().filter(|it| it.change_type == FINDING) {
+    for alert in open
+        .iter()
+        .filter(|it| it.change_type == FINDING_CHANGE_TYPE)
+    {
         let Some(id) = selection.ids.iter().find(|id| **id == alert.id) else {
             continue;
         };
@@ -474,8 +481,8 @@ fn acknowledge<'s>(
             continue;
         };
         let status = AlertStatus::Approved;
-        store.settle(server.id, &alert.tool, FINDING, status, &[])?;
-        let approved = Approved::Change {
+        store.settle_alerts(server.id, &alert.tool, FINDING_CHANGE_TYPE, status, &[])?;
+        let approved = ApprovedItem::Change {
             server: server.key.name.clone(),
             tool: alert.tool.clone(),
             id: id.clone(),
@@ -486,9 +493,12 @@ fn acknowledge<'s>(
     Ok(done)
 }
 
-/// Refuses an id or a tool name that waits at several servers.
-fn refuse_ambiguous(waiting: &[Waiting], selection: &Selection) -> Result<(), ApproveError> {
-    let matches = |id: &String, waiting: &Waiting| {
+/// Rejects an id or a tool name that is pending at several servers.
+fn refuse_ambiguous(
+    waiting: &[PendingApproval],
+    selection: &ApprovalSelection,
+) -> Result<(), ApproveError> {
+    let matches = |id: &String, waiting: &PendingApproval| {
         waiting.alerts.iter().any(|(alert, _)| alert == id)
             || waiting.changes.iter().any(|it| it.id.to_string() == *id)
     };
@@ -509,28 +519,28 @@ fn refuse_ambiguous(waiting: &[Waiting], selection: &Selection) -> Result<(), Ap
     Ok(())
 }
 
-/// Makes what was seen of a tool, or a part of it, what it is held to. The rest goes on waiting.
+/// Pins a tool to its observation, or to a part of it. The rest stays pending.
 fn approve_parts(
     store: &Store,
-    waiting: &Waiting,
-    parts: Parts,
+    waiting: &PendingApproval,
+    parts: ToolParts,
     approval: &Approval,
-) -> Result<Approved, ApproveError> {
-    let Waiting {
+) -> Result<ApprovedItem, ApproveError> {
+    let PendingApproval {
         server,
         sighting,
         pin: before,
         ..
     } = waiting;
     let (name, tool) = (server.key.name.clone(), sighting.tool.clone());
-    let Some(seen) = seen(store, sighting)? else {
+    let Some(seen) = read_sighting(store, sighting)? else {
         retire(store, server.id, &tool, &sighting.version, approval)?;
-        return Ok(Approved::Gone { server: name, tool });
+        return Ok(ApprovedItem::RemovedTool { server: name, tool });
     };
     let before = before.as_ref();
     let results = parts.results && sighting.shape.is_some();
     let (shape, response) = if results {
-        // What was approved is what was seen: a shape that mixes old and new results fits neither.
+        // The approval covers exactly the observation: a shape that mixes old and new results fits neither.
         (sighting.shape.clone(), sighting.response_hash.clone())
     } else {
         let shape = before.and_then(|pin| pin.kept_shape().map(ToOwned::to_owned));
@@ -546,16 +556,16 @@ fn approve_parts(
                 before.and_then(|pin| pin.old.schema.clone()),
             )
         }
-        None => ((seen.kept(), seen.text()), Some(hash_of(&seen))),
+        None => ((seen.kept(), seen.text()), Some(toolwatch_hash(&seen))),
     };
     store.add_baseline(
         server.id,
         &NewBaseline {
             tool: &tool,
-            origin: Origin::Approved,
+            origin: BaselineOrigin::Approved,
             definition: Some(definition),
             shape,
-            old: OldHashes { schema, response },
+            old: ToolwatchHashes { schema, response },
             version: &sighting.version,
             approval,
         },
@@ -571,25 +581,25 @@ fn approve_parts(
             version: &sighting.version,
             at: sighting.at,
         };
-        store.keep_sighting(server.id, &still)?;
+        store.save_sighting(server.id, &still)?;
     } else {
-        store.drop_sighting(server.id, &tool)?;
+        store.delete_sighting(server.id, &tool)?;
     }
     if results {
-        store.drop_observed_shapes(server.id, &tool)?;
+        store.delete_observed_shapes(server.id, &tool)?;
     }
-    parts.settle(store, server.id, &tool, AlertStatus::Approved, &[])?;
-    Ok(Approved::Tool { server: name, tool })
+    parts.close_alerts(store, server.id, &tool, AlertStatus::Approved, &[])?;
+    Ok(ApprovedItem::Tool { server: name, tool })
 }
 
-/// Approves single changes; the tool as a whole once none is left.
+/// Approves single changes; if none is left, approves the tool as a whole.
 fn approve_changes(
     store: &Store,
-    waiting: &Waiting,
+    waiting: &PendingApproval,
     ids: &[&String],
     approval: &Approval,
-) -> Result<Vec<Approved>, ApproveError> {
-    let Waiting {
+) -> Result<Vec<ApprovedItem>, ApproveError> {
+    let PendingApproval {
         server,
         sighting,
         changes,
@@ -619,13 +629,13 @@ fn approve_changes(
         return Ok(vec![approve_parts(
             store,
             waiting,
-            Parts::DEFINITION,
+            ToolParts::DEFINITION,
             approval,
         )?]);
     }
     Ok(ids
         .iter()
-        .map(|id| Approved::Change {
+        .map(|id| ApprovedItem::Change {
             server: server.key.name.clone(),
             tool: sighting.tool.clone(),
             id: (*id).clone(),

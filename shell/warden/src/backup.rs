@@ -1,49 +1,49 @@
-//! Copies a store that others use meanwhile.
+//! Copies a store while other processes use it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use toolwarden_guard::audit::Link;
-use toolwarden_store::{CopyProgress, Store, StoreError, companions};
+use toolwarden_guard::audit::ChainLink;
+use toolwarden_store::{CopyProgress, Store, StoreError, sidecar_files};
 
 use crate::guard::audit::{Verification, verify};
 use crate::lock::folder_of;
 
-/// How a backup is made.
+/// The options of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupOptions {
-    /// A file that has the name of the copy is replaced.
+    /// Whether to replace a file that has the name of the copy.
     pub replace: bool,
-    /// The copy is verified before it gets its name.
+    /// Whether to verify the copy before it gets its name.
     pub verify: bool,
 }
 
-/// What a backup does at present.
+/// The current stage of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackupStage {
-    /// Pages are copied.
+    /// Copying pages.
     Copying(CopyProgress),
-    /// The copy is verified.
+    /// Verifying the copy.
     Verifying,
 }
 
-/// A copy that was made.
+/// A finished copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackedUp {
+pub struct BackupReport {
     /// Its size.
     pub bytes: u64,
-    /// Its audit log; none if it was not verified.
-    pub log: Option<BackedUpLog>,
+    /// Its audit log; `None` if it was not verified.
+    pub log: Option<BackupLogSummary>,
 }
 
-/// The audit log of a copy that was verified.
+/// The audit log of a verified copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackedUpLog {
-    /// How many records it holds.
+pub struct BackupLogSummary {
+    /// The number of records.
     pub records: u64,
     /// Its head.
-    pub head: Link,
+    pub head: ChainLink,
 }
 
 /// Why no copy was made.
@@ -52,7 +52,7 @@ pub enum BackupError {
     /// The store cannot be read, or the copy cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Something has the name of the copy.
+    /// A file with the name of the copy exists.
     #[error("{} exists already", path.display())]
     Exists {
         /// The name.
@@ -64,27 +64,27 @@ pub enum BackupError {
         /// The name.
         path: PathBuf,
     },
-    /// The name of the copy belongs to something that is no file.
+    /// The name of the copy belongs to something that is not a file.
     #[error("{} is not a file", path.display())]
     NotAFile {
         /// The name.
         path: PathBuf,
     },
-    /// Beside the name of the copy is a file that SQLite would take for a part of it.
+    /// Next to the name of the copy is a file that SQLite would read as a part of it.
     #[error("{} exists, so {} is a database that is in use or was not closed", companion.display(), path.display())]
     InUse {
         /// The name.
         path: PathBuf,
-        /// The file beside it.
+        /// The file next to it.
         companion: PathBuf,
     },
     /// The copy is damaged or its audit log is broken, as in the store itself.
     #[error("the copy did not pass verification")]
     Unverified {
-        /// What was found.
+        /// The result of the verification.
         found: Box<Verification>,
     },
-    /// The copy cannot get its name.
+    /// The copy cannot be renamed.
     #[error("cannot write {}", path.display())]
     Write {
         /// The name.
@@ -94,23 +94,23 @@ pub enum BackupError {
     },
 }
 
-/// Copies a store to a file that appears whole and verified, or not at all. Others may read and write the
-/// store meanwhile; the copy holds everything that was committed before this was called.
+/// Copies a store to a file that appears complete and verified, or not at all. Other processes may read and
+/// write the store meanwhile; the copy holds everything that was committed before this call.
 ///
 /// # Errors
-/// No copy was made, and what had its name is as it was.
+/// No copy was made, and a file with its name is unchanged.
 pub fn backup(
     store: &Store,
     target: &Path,
     options: BackupOptions,
     mut report: impl FnMut(BackupStage),
-) -> Result<BackedUp, BackupError> {
+) -> Result<BackupReport, BackupError> {
     let failed = |source| BackupError::Write {
         path: target.to_owned(),
         source,
     };
-    refuse_target(store, target, options)?;
-    // SQLite keeps files beside a database, so the unfinished copy has a folder of its own.
+    check_target(store, target, options)?;
+    // SQLite keeps files next to a database, so the unfinished copy has its own folder.
     let unfinished = tempfile::Builder::new()
         .prefix(".toolwarden-backup-")
         .tempdir_in(folder_of(target))
@@ -120,31 +120,31 @@ pub fn backup(
     let mut log = None;
     if options.verify {
         report(BackupStage::Verifying);
-        log = Some(verified(&copy)?);
+        log = Some(verify_copy(&copy)?);
     }
     let bytes = std::fs::metadata(&copy).map_err(failed)?.len();
-    // Copying takes a while, in which another process may have taken the name.
-    refuse_target(store, target, options)?;
+    // Copying takes a while, during which another process may have created the file.
+    check_target(store, target, options)?;
     if options.replace {
         std::fs::rename(&copy, target).map_err(failed)?;
     } else {
-        name_new(&copy, target)?;
+        rename_without_replacing(&copy, target)?;
     }
-    // The new name is durable only once its folder is.
+    // The new name is durable only after its folder is synced.
     #[cfg(unix)]
     std::fs::File::open(folder_of(target))
         .and_then(|folder| folder.sync_all())
         .map_err(failed)?;
-    Ok(BackedUp { bytes, log })
+    Ok(BackupReport { bytes, log })
 }
 
-fn refuse_target(store: &Store, target: &Path, options: BackupOptions) -> Result<(), BackupError> {
+fn check_target(store: &Store, target: &Path, options: BackupOptions) -> Result<(), BackupError> {
     let path = target.to_owned();
     let canonical = |path: &Path| path.canonicalize().ok();
     if canonical(target).is_some() && canonical(target) == canonical(store.path()) {
         return Err(BackupError::IsSource { path });
     }
-    if let Some(companion) = companions(target).into_iter().find(|it| it.exists()) {
+    if let Some(companion) = sidecar_files(target).into_iter().find(|it| it.exists()) {
         return Err(BackupError::InUse { path, companion });
     }
     match std::fs::symlink_metadata(target) {
@@ -155,8 +155,8 @@ fn refuse_target(store: &Store, target: &Path, options: BackupOptions) -> Result
     }
 }
 
-/// Gives a file a name that nothing has, also where another process takes it at the same time.
-fn name_new(copy: &Path, target: &Path) -> Result<(), BackupError> {
+/// Gives a file an unused name, without a race with other processes.
+fn rename_without_replacing(copy: &Path, target: &Path) -> Result<(), BackupError> {
     let named = match std::fs::hard_link(copy, target) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             return Err(BackupError::Exists {
@@ -173,11 +173,11 @@ fn name_new(copy: &Path, target: &Path) -> Result<(), BackupError> {
     })
 }
 
-fn verified(copy: &Path) -> Result<BackedUpLog, BackupError> {
+fn verify_copy(copy: &Path) -> Result<BackupLogSummary, BackupError> {
     let store = Store::open(copy)?;
     let found = verify(&store, None)?;
     match &found.chain {
-        Ok(intact) if found.damage.is_empty() => Ok(BackedUpLog {
+        Ok(intact) if found.damage.is_empty() => Ok(BackupLogSummary {
             records: intact.records,
             head: intact.head,
         }),

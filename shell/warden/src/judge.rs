@@ -1,51 +1,52 @@
-//! What is seen of a server, held to its pins.
+//! Compares the observation of a server with its pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use toolwarden_drift::shape::{Confidence, ValueKey, compare as compare_shapes, compare_exactly};
+use toolwarden_drift::shape::{Significance, ValueKey, compare as compare_shapes, compare_exactly};
 use toolwarden_drift::toolwatch::schema_hash;
 use toolwarden_drift::{
-    ChangeType, Class, Drift, ListDrift, Options, RecordedCall, ToolDrift, compare,
-    compare_lists_among, unlike_import,
+    ChangeClass, Drift, ListDrift, Options, RecordedCall, ToolDrift, ToolwatchChangeType, compare,
+    compare_lists_in_server, toolwatch_hash_mismatch,
 };
 use toolwarden_model::Definition;
 use toolwarden_store::ApprovedChange;
 
-use crate::observation::{Observation, share_words};
+use crate::observation::{Observation, align_formats};
+use crate::observed_results::ObservedResults;
 use crate::pins::{Pins, PinsError};
-use crate::results::Results;
 
-/// What was seen of a server.
+/// The observation of a server.
 #[derive(Debug, Default)]
-pub struct Listing {
-    /// The tools whose text is not the pinned one.
+pub struct ServerListing {
+    /// The tools whose text differs from the pinned one.
     pub observed: Vec<Observation>,
-    /// The tools whose text is the pinned one, by name.
+    /// The tools whose text equals the pinned one, by name.
     pub unchanged: Vec<String>,
-    /// Whether this is everything the server offers.
-    pub whole: bool,
-    /// What tools returned, by name.
-    pub results: BTreeMap<String, Results>,
-    /// How these results come about.
-    pub sampling: Sampling,
+    /// Whether this is the complete list of the server.
+    pub is_complete: bool,
+    /// The results of tools, by name.
+    pub results: BTreeMap<String, ObservedResults>,
+    /// How these results were sampled.
+    pub sampling: ResultSampling,
 }
 
-/// How results come about, which decides how they are compared.
+/// How results were sampled, which decides how they are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sampling {
-    /// Whatever calls brought: members and values come and go by chance.
+pub enum ResultSampling {
+    /// From arbitrary calls: members and values vary by chance.
     #[default]
     Chance,
-    /// The same calls, answered the same way every time: any difference is a change.
+    /// From the same calls with deterministic answers: any difference is a change.
     Fixtures,
 }
 
-impl Listing {
-    /// Takes in what a tool returned, beside what the tool promises for it now or did when pinned.
+impl ServerListing {
+    /// Adds a result of a tool, together with the output schema that the tool declares now or had when it
+    /// was pinned.
     ///
     /// # Errors
-    /// What is pinned cannot be read.
+    /// A pin cannot be read.
     pub fn observe_result(
         &mut self,
         tool: &str,
@@ -62,7 +63,7 @@ impl Listing {
             let seen = observed.find(|seen| seen.name == tool).or(pinned.as_ref());
             let promised = seen.and_then(Observation::output_schema);
             self.results
-                .insert(tool.to_owned(), Results::new(key, promised));
+                .insert(tool.to_owned(), ObservedResults::new(key, promised));
         }
         if let Some(results) = self.results.get_mut(tool) {
             results.observe(result, key);
@@ -70,9 +71,9 @@ impl Listing {
         Ok(())
     }
 
-    /// A name that two of the tools have.
+    /// A name that two of the tools share.
     #[must_use]
-    pub fn doubled(&self) -> Option<&str> {
+    pub fn duplicate_name(&self) -> Option<&str> {
         let mut seen = BTreeSet::new();
         let observed = self.observed.iter().map(|it| it.name.as_str());
         let mut names = observed.chain(self.unchanged.iter().map(String::as_str));
@@ -80,34 +81,34 @@ impl Listing {
     }
 }
 
-/// What a listing means, and what there is to be kept of it.
+/// The outcome of comparing a listing, and what to store.
 #[derive(Debug, Default)]
-pub struct Judged {
-    /// What drifted; what was approved is not in it.
+pub struct CheckOutcome {
+    /// The drift, without approved changes.
     pub drift: ListDrift,
-    /// Tools without a pin of a server that is not sealed.
-    pub newcomers: Vec<String>,
-    /// Tools of which a hash was known, and that have it.
+    /// Tools without a pin, of a server that is not sealed.
+    pub new_tools: Vec<String>,
+    /// Tools that match a pin of which only the hash was known.
     pub adopted: Vec<String>,
-    /// Tools whose results were seen for the first time.
-    pub learned: Vec<String>,
-    /// Tools with approved changes, and how many of them.
+    /// Tools whose results were observed for the first time.
+    pub first_results: Vec<String>,
+    /// Tools with approved changes, and how many.
     pub approved: Vec<(String, usize)>,
-    /// Tools that are as pinned.
+    /// Tools that match their pin.
     pub unchanged: Vec<String>,
 }
 
-/// Holds a listing to the pins of its server.
+/// Compares a listing with the pins of its server.
 ///
 /// # Errors
-/// What is pinned cannot be read.
+/// A pin cannot be read.
 pub fn judge(
     pins: &Pins<'_>,
-    listing: &mut Listing,
+    listing: &mut ServerListing,
     options: &Options,
     calls: &[RecordedCall],
-) -> Result<Judged, PinsError> {
-    let mut judged = Judged::default();
+) -> Result<CheckOutcome, PinsError> {
+    let mut judged = CheckOutcome::default();
     let exact: BTreeSet<String> = listing.unchanged.iter().cloned().collect();
     let mut old: BTreeMap<String, Observation> = BTreeMap::new();
     let mut doubles: BTreeMap<String, Observation> = BTreeMap::new();
@@ -116,10 +117,10 @@ pub fn judge(
         let name = &seen.name;
         match pins.tools.get(name) {
             None if pins.sealed => compared.push(index),
-            None => judged.newcomers.push(name.clone()),
+            None => judged.new_tools.push(name.clone()),
             Some(pin) if pin.definition.is_none() => match &pin.old.schema {
-                Some(known) if *known != hash_of(seen) => {
-                    let drift = Drift::since_import(name);
+                Some(known) if *known != toolwatch_hash(seen) => {
+                    let drift = Drift::from_toolwatch_hash(name);
                     judged.drift.tools.push(ToolDrift::Changed(drift));
                 }
                 _ => judged.adopted.push(name.clone()),
@@ -129,7 +130,7 @@ pub fn judge(
                 let Some(pinned) = pins.observation(name)? else {
                     continue;
                 };
-                // A second tool of a name that is pinned and there: it passes for the first.
+                // A second tool with the name of a pinned tool that still exists: it imitates the first.
                 if exact.contains(name) {
                     doubles.insert(name.clone(), pinned.clone());
                 }
@@ -137,7 +138,7 @@ pub fn judge(
             }
         }
     }
-    if listing.whole {
+    if listing.is_complete {
         let seen: BTreeSet<&str> = listing.observed.iter().map(|it| it.name.as_str()).collect();
         for name in pins.tools.keys() {
             if seen.contains(name.as_str()) || exact.contains(name) {
@@ -160,12 +161,17 @@ pub fn judge(
         listing,
         (old, doubles),
         &compared,
-        &Comparing {
+        &CompareContext {
             options,
             calls,
             names: &names,
         },
     );
+    // Two tools with the same text both match the pin, and are still two tools.
+    let mut once = BTreeSet::new();
+    for name in listing.unchanged.iter().filter(|name| !once.insert(*name)) {
+        judged.drift.add_double(name);
+    }
     let drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
     let mut unchanged: BTreeSet<String> = exact;
     let named = compared
@@ -175,26 +181,26 @@ pub fn judge(
     unchanged.extend(judged.adopted.iter().cloned());
     unchanged.retain(|name| !drifted.contains(name.as_str()));
     judged.unchanged = unchanged.into_iter().collect();
-    take_approved(&mut judged, pins, listing, options)?;
-    hold_results(&mut judged, pins, listing)?;
+    remove_approved(&mut judged, pins, listing, options)?;
+    check_results(&mut judged, pins, listing)?;
     judged.drift.unchanged = judged.unchanged.len();
     Ok(judged)
 }
 
-/// How definitions are compared, and beside which tools.
-struct Comparing<'c> {
+/// How definitions are compared, and together with which tools.
+struct CompareContext<'c> {
     options: &'c Options,
     calls: &'c [RecordedCall],
-    /// The names of all tools that are pinned.
+    /// The names of all pinned tools.
     names: &'c BTreeSet<&'c str>,
 }
 
 fn compare_all(
-    judged: &mut Judged,
-    listing: &mut Listing,
+    judged: &mut CheckOutcome,
+    listing: &mut ServerListing,
     (mut old, mut doubles): (BTreeMap<String, Observation>, BTreeMap<String, Observation>),
     compared: &[usize],
-    comparing: &Comparing<'_>,
+    comparing: &CompareContext<'_>,
 ) {
     if old.is_empty() && compared.is_empty() {
         return;
@@ -210,22 +216,22 @@ fn compare_all(
             continue;
         };
         let formats = (pinned.view().id(), seen.view().id());
-        if !share_words(pinned, seen) {
-            let change = toolwarden_drift::reformatted(&seen.name, formats.0, formats.1);
+        if !align_formats(pinned, seen) {
+            let change = toolwarden_drift::format_change(&seen.name, formats.0, formats.1);
             reformatted.push((seen.name.clone(), change));
         }
     }
     let before: Vec<_> = old.values().map(Observation::observed).collect();
     let after: Vec<_> = new.iter().map(|seen| seen.observed()).collect();
-    let Comparing {
+    let CompareContext {
         options,
         calls,
         names,
     } = comparing;
-    let drift = compare_lists_among(&before, &after, options, calls, names);
+    let drift = compare_lists_in_server(&before, &after, options, calls, names);
     judged.drift.tools.extend(drift.tools);
     for seen in new.iter().filter(|it| it.opaque) {
-        judged.drift.doubt(&seen.name);
+        judged.drift.mark_unknown(&seen.name);
     }
     for (tool, change) in reformatted {
         judged
@@ -234,20 +240,20 @@ fn compare_all(
     }
 }
 
-/// The hash the toolwatch program would have of a definition.
-pub(crate) fn hash_of(seen: &Observation) -> String {
+/// The hash that the toolwatch program would compute for a definition.
+pub(crate) fn toolwatch_hash(seen: &Observation) -> String {
     let text = Definition::parse(seen.text());
     text.map_or_else(|_| String::new(), |(_, parsed)| schema_hash(&parsed.value))
 }
 
-/// Takes out changes that were approved by themselves.
+/// Removes changes that were approved individually.
 ///
-/// An approval is of a change in a definition; it holds for a later definition only if that one means
+/// An approval covers a change in one definition; it applies to a later definition only if that one means
 /// the same.
-fn take_approved(
-    judged: &mut Judged,
+fn remove_approved(
+    judged: &mut CheckOutcome,
     pins: &Pins<'_>,
-    listing: &Listing,
+    listing: &ServerListing,
     options: &Options,
 ) -> Result<(), PinsError> {
     let Some(store) = pins.store() else {
@@ -274,7 +280,7 @@ fn take_approved(
             }
         }
         let before = drift.changes.len();
-        drift.leave_out(|id| valid.contains(&id.to_string()));
+        drift.remove_changes(|id| valid.contains(&id.to_string()));
         let taken = before - drift.changes.len();
         if taken > 0 {
             judged.approved.push((drift.tool.clone(), taken));
@@ -298,8 +304,8 @@ fn still_holds(
     if approval.definition.fingerprint == seen.kept().fingerprint {
         return Ok(true);
     }
-    let approved = pins.read(&seen.name, approval.definition)?;
-    // What approvals are bound to does not depend on how the rest is compared.
+    let approved = pins.read_definition(&seen.name, approval.definition)?;
+    // The binding of approvals does not depend on how the rest is compared.
     let strict = Options {
         budget: options.budget,
         ..Options::default()
@@ -308,11 +314,15 @@ fn still_holds(
     Ok(later
         .changes
         .iter()
-        .all(|change| change.class == Class::Equivalent))
+        .all(|change| change.class == ChangeClass::Equivalent))
 }
 
-/// Holds results to the pinned shape and to what the tool promises.
-fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Result<(), PinsError> {
+/// Compares results with the pinned shape and with the tool's output schema.
+fn check_results(
+    judged: &mut CheckOutcome,
+    pins: &Pins<'_>,
+    listing: &ServerListing,
+) -> Result<(), PinsError> {
     let mut drifted = BTreeSet::new();
     for (tool, results) in &listing.results {
         let Some(pin) = pins.tools.get(tool) else {
@@ -323,25 +333,28 @@ fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Resu
         match pins.shape(tool)? {
             Some(pinned) => {
                 let look = match (pins.store(), pin.baseline) {
-                    (Some(store), Some(baseline)) => u64::from(store.looks(baseline)?) + 1,
+                    (Some(store), Some(baseline)) => {
+                        u64::from(store.comparison_count(baseline)?) + 1
+                    }
                     _ => 1,
                 };
-                let confidence = Confidence {
+                let confidence = Significance {
                     look,
-                    ..Confidence::default()
+                    ..Significance::default()
                 };
                 compared = Some(match listing.sampling {
-                    Sampling::Chance => compare_shapes(&pinned, results.shape(), &confidence),
-                    Sampling::Fixtures => compare_exactly(&pinned, results.shape()),
+                    ResultSampling::Chance => compare_shapes(&pinned, results.shape(), &confidence),
+                    ResultSampling::Fixtures => compare_exactly(&pinned, results.shape()),
                 });
             }
             None => match &pin.old.response {
                 Some(known)
-                    if *known != Results::NO_PATTERN && *known != results.pattern_hash() =>
+                    if *known != ObservedResults::NO_PATTERN
+                        && *known != results.pattern_hash() =>
                 {
-                    changes.push(unlike_import(tool));
+                    changes.push(toolwatch_hash_mismatch(tool));
                 }
-                _ => judged.learned.push(tool.clone()),
+                _ => judged.first_results.push(tool.clone()),
             },
         }
         let drift = Drift::of_results(tool, compared, changes);
@@ -356,33 +369,33 @@ fn hold_results(judged: &mut Judged, pins: &Pins<'_>, listing: &Listing) -> Resu
     Ok(())
 }
 
-/// How the toolwatch program would call the difference between a pin and what is seen now.
+/// The toolwatch program's name for the difference between a pin and the current observation.
 ///
 /// # Errors
-/// What is pinned cannot be read.
-pub fn mutation(
+/// A pin cannot be read.
+pub fn toolwatch_mutation(
     pins: &Pins<'_>,
     seen: &Observation,
-    results: Option<&Results>,
-) -> Result<Option<ChangeType>, PinsError> {
+    results: Option<&ObservedResults>,
+) -> Result<Option<ToolwatchChangeType>, PinsError> {
     let Some(pin) = pins.tools.get(&seen.name) else {
         return Ok(None);
     };
     let pinned = match (&pin.old.schema, pins.observation(&seen.name)?) {
         (Some(hash), _) => Some(hash.clone()),
-        (None, Some(pinned)) => Some(hash_of(&pinned)),
+        (None, Some(pinned)) => Some(toolwatch_hash(&pinned)),
         (None, None) => None,
     };
-    let schema = pinned.is_some_and(|pinned| pinned != hash_of(seen));
+    let schema = pinned.is_some_and(|pinned| pinned != toolwatch_hash(seen));
     let known = pin.old.response.as_deref();
     let response = match (known, results) {
         (Some(known), Some(results)) => known != results.pattern_hash(),
         _ => false,
     };
     Ok(match (schema, response) {
-        (true, true) => Some(ChangeType::Behavior),
-        (true, false) => Some(ChangeType::Schema),
-        (false, true) => Some(ChangeType::Response),
+        (true, true) => Some(ToolwatchChangeType::Behavior),
+        (true, false) => Some(ToolwatchChangeType::Schema),
+        (false, true) => Some(ToolwatchChangeType::Response),
         (false, false) => None,
     })
 }

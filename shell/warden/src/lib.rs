@@ -1,56 +1,58 @@
-//! The application: the only place that puts store, files and core together.
+//! The application: the only place that combines store, files and core.
 //!
-//! Times are arguments, so that whoever calls owns the clock.
+//! Times are arguments, so that the caller owns the clock.
 
 mod alert;
 mod approve;
 mod backup;
-mod comparison;
-mod config;
-pub mod document;
+mod comparison_timeouts;
 pub mod guard;
-mod import;
 pub mod inline;
+pub mod json_documents;
 mod judge;
 mod lock;
 mod lock_lines;
-mod naming;
 pub mod notify;
 mod observation;
-mod parts;
+mod observed_results;
 mod pin;
 mod pins;
-mod pool;
 mod record;
-mod results;
+mod result_pooling;
 mod schedule;
+mod server_name;
 pub mod settings;
+mod tool_parts;
+mod toolwatch_import;
+mod watch_config;
 
-pub use alert::first_words;
-pub use approve::{ApproveError, Approved, Selection, Waiting, approve, waiting};
-pub use backup::{BackedUp, BackedUpLog, BackupError, BackupOptions, BackupStage, backup};
-pub use comparison::ComparisonTime;
-pub use config::{ConfigError, Reached, WatchConfig, WatchedCall, WatchedServer};
-pub use import::{ImportError, Imported, OldState, import};
-pub use judge::{Judged, Listing, Sampling, judge, mutation};
+pub use alert::summary_line;
+pub use approve::{
+    ApprovalSelection, ApproveError, ApprovedItem, PendingApproval, approve, waiting,
+};
+pub use backup::{BackupError, BackupLogSummary, BackupOptions, BackupReport, BackupStage, backup};
+pub use comparison_timeouts::ComparisonTimeouts;
+pub use judge::{CheckOutcome, ResultSampling, ServerListing, judge, toolwatch_mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use lock_lines::LockLines;
-pub use naming::server_name;
 pub use observation::{
-    INSTRUCTIONS, Observation, UnreadableDefinition, is_definition, share_words,
+    INSTRUCTIONS, Observation, UnreadableDefinition, align_formats, is_definition,
 };
-pub use pin::{Pinned, PinnedTool, pin};
+pub use observed_results::ObservedResults;
+pub use pin::{PinReport, PinReportTool, pin};
 pub use pins::{Pin, Pins, PinsError};
-pub use pool::{Gathering, pool};
-pub use record::{RaisedAlert, Recorded, Recording, check, record};
-pub use results::Results;
+pub use record::{RaisedAlert, RecordOptions, RecordOutcome, check, record};
+pub use result_pooling::{ResultPooling, add_recent_results};
 pub use schedule::Schedule;
+pub use server_name::server_name;
+pub use toolwatch_import::{ImportError, ImportReport, ToolwatchState, import_toolwatch};
+pub use watch_config::{ToolListSource, WatchConfig, WatchConfigError, WatchedCall, WatchedServer};
 
-/// The name of the server of tools that come from files and belong to none.
-pub const LOCAL: &str = "local";
+/// The server name for tools that come from files and belong to no server.
+pub const LOCAL_SERVER: &str = "local";
 
-/// The scope where nobody names one.
+/// The default scope.
 pub const DEFAULT_SCOPE: &str = "default";
 
-/// The version label where nobody gives one, as in the toolwatch document.
+/// The default version label, as in the toolwatch document.
 pub const UNKNOWN_VERSION: &str = "unknown";

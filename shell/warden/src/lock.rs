@@ -1,33 +1,31 @@
-//! `toolwarden.lock`: baselines as a file that is reviewed and merged like code.
+//! `toolwarden.lock`: baselines in a file that is reviewed and merged like code.
 //!
-//! The file is a sequence of JSON documents, one per server and one per tool, sorted, with a member
-//! per line and nothing between documents but a blank line: whoever adds a tool touches no line of
-//! another. It holds the definitions themselves and no digest of them, so that what is reviewed is
-//! what is compared.
+//! The file is a sorted sequence of JSON documents, one per server and one per tool, with one member per
+//! line and a blank line between documents. So adding a tool touches no line of another tool. The file
+//! holds the definitions themselves and no digest of them, so that reviewers see exactly what is compared.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolwarden_model::json::{JsonError, JsonErrorKind, Position, indented};
-use toolwarden_model::{Fingerprint, Format};
-use toolwarden_store::{Approval, Kept, ServerKey};
+use toolwarden_model::json::{JsonError, JsonErrorKind, Position, indent};
+use toolwarden_model::{Fingerprint, Format, SharedText};
+use toolwarden_store::{Approval, ServerKey, StoredDefinition};
 
 use crate::{DEFAULT_SCOPE, UNKNOWN_VERSION};
 
-/// The versioned name of the file's form.
+/// The versioned name of the file format.
 pub const LOCK_SCHEMA: &str = "toolwarden/lock/v1";
 
 const NOTE: &str = "Written by `toolwarden watch lock`. Review it like code; do not edit it.";
 
-/// What tools are held to, by server.
+/// The baselines of tools, by server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockFile {
     /// The servers, in the order of their keys.
@@ -37,7 +35,7 @@ pub struct LockFile {
 /// A server of a lock file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockedServer {
-    /// Whether its list of tools is whole.
+    /// Whether its list of tools is complete.
     pub sealed: bool,
     /// Its tools.
     pub tools: BTreeMap<String, LockedTool>,
@@ -46,13 +44,13 @@ pub struct LockedServer {
 /// A tool of a lock file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockedTool {
-    /// What names the definition, computed from it, and how it is read.
-    pub kept: Kept,
+    /// The fingerprint of the definition, computed from it, and its format.
+    pub kept: StoredDefinition,
     /// The definition.
-    pub text: Arc<str>,
-    /// The label its user gave it.
+    pub text: SharedText,
+    /// The version label that its user gave it.
     pub version: String,
-    /// Who approved it, where that is known.
+    /// Who approved it, if known.
     pub approval: Option<Approval>,
     /// The shape of its results, as JSON without hashes of values.
     pub shape: Option<Value>,
@@ -64,53 +62,53 @@ pub enum LockError {
     /// The file cannot be read.
     #[error("the lock file cannot be read: {0}")]
     Read(#[source] io::Error),
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error("{0}")]
     Json(JsonError),
-    /// A merge was left half done.
+    /// The file has an unresolved merge conflict.
     #[error("the lock file holds a merge conflict at line {line}")]
     Conflict {
         /// Where.
         line: usize,
     },
-    /// It starts with something else.
+    /// The file does not begin like a lock file.
     #[error("not a lock file of toolwarden")]
     NotALock,
     /// A newer toolwarden wrote it.
     #[error("the lock file is in the form `{found}`, and this toolwarden knows `{LOCK_SCHEMA}`")]
     Newer {
-        /// Its form.
+        /// Its format.
         found: String,
     },
-    /// A document is not one of the two kinds.
+    /// A document is neither of the two kinds.
     #[error("the document that ends at line {line} is incomplete: `{member}` is missing")]
     Missing {
         /// Where.
         line: usize,
-        /// What is missing.
+        /// The missing member.
         member: &'static str,
     },
-    /// A member says something unknown.
+    /// A member has an unknown value.
     #[error("the document that ends at line {line} has an unknown {what}: `{found}`")]
     Unknown {
         /// Where.
         line: usize,
         /// The member.
         what: &'static str,
-        /// What it says.
+        /// The value.
         found: String,
     },
-    /// Two documents say whether a server is sealed.
-    #[error("server `{server}` is there twice, again in the document that ends at line {line}")]
+    /// Two documents describe the same server.
+    #[error("duplicate server `{server}` in the document that ends at line {line}")]
     ServerTwice {
         /// Where the second ends.
         line: usize,
         /// The server.
         server: String,
     },
-    /// Two documents are about one tool.
+    /// Two documents describe the same tool.
     #[error(
-        "`{tool}` of server `{server}` is there twice, again in the document that ends at line {line}"
+        "duplicate tool `{tool}` of server `{server}` in the document that ends at line {line}"
     )]
     Twice {
         /// Where the second ends.
@@ -124,7 +122,7 @@ pub enum LockError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document<'d> {
+struct LockDocument<'d> {
     #[serde(borrow)]
     schema: Option<Cow<'d, str>>,
     #[serde(rename = "note")]
@@ -140,7 +138,7 @@ struct Document<'d> {
     version: Option<Cow<'d, str>>,
     #[serde(borrow)]
     format: Option<Cow<'d, str>>,
-    approved: Option<ApprovedBy>,
+    approved: Option<LockApproval>,
     #[serde(borrow)]
     definition: Option<&'d RawValue>,
     #[serde(borrow)]
@@ -149,7 +147,7 @@ struct Document<'d> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ApprovedBy {
+struct LockApproval {
     by: String,
     at: String,
     why: Option<String>,
@@ -159,38 +157,39 @@ impl LockFile {
     /// Reads a lock file.
     ///
     /// # Errors
-    /// Names the line that is not as this program writes it.
+    /// The line that does not have the form that this program writes.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let text = toolwarden_files::read_to_string(path).map_err(LockError::Read)?;
         Self::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
     }
 
-    /// Waits until nobody else changes lock files beside this one; the wait of others ends when what is
-    /// returned is dropped.
+    /// Waits for an exclusive lock on the lock files in this folder; dropping the returned file releases
+    /// it.
     ///
     /// # Errors
     /// The folder cannot be opened.
-    pub fn exclusive(path: &Path) -> io::Result<std::fs::File> {
-        // The file itself is replaced with every change, so the lock is on its folder.
+    pub fn lock_exclusive(path: &Path) -> io::Result<std::fs::File> {
+        // Every change replaces the file itself, so the lock is on its folder.
         let folder = std::fs::File::open(folder_of(path))?;
         folder.lock()?;
         Ok(folder)
     }
 
-    /// Reads the text of a lock file.
+    /// Parses the text of a lock file.
     ///
     /// # Errors
-    /// As for [`Self::read`].
+    /// Those of [`Self::read`].
     pub fn parse(text: &str) -> Result<Self, LockError> {
         let mut lock = Self::default();
-        let mut lines = Lines::new(text);
-        let mut documents = serde_json::Deserializer::from_str(text).into_iter::<Document<'_>>();
+        let mut lines = LineCounter::new(text);
+        let mut documents =
+            serde_json::Deserializer::from_str(text).into_iter::<LockDocument<'_>>();
         let mut first = true;
         while let Some(document) = documents.next() {
-            let document = document.map_err(|error| in_json(text, &error))?;
+            let document = document.map_err(|error| json_error(text, &error))?;
             let line = lines.at(documents.byte_offset());
             if first {
-                is_known(&document)?;
+                check_schema(&document)?;
             } else {
                 lock.add(document, line)?;
             }
@@ -202,8 +201,8 @@ impl LockFile {
         Ok(lock)
     }
 
-    fn add(&mut self, document: Document<'_>, line: usize) -> Result<(), LockError> {
-        let Document {
+    fn add(&mut self, document: LockDocument<'_>, line: usize) -> Result<(), LockError> {
+        let LockDocument {
             schema: _,
             _note: _,
             server,
@@ -225,7 +224,7 @@ impl LockFile {
         let known = self.servers.contains_key(&key);
         let server = self.servers.entry(key).or_default();
         if let Some(sealed) = sealed {
-            // The document of a server comes before those of its tools.
+            // The document of a server precedes those of its tools.
             if known {
                 return Err(LockError::ServerTwice { line, server: name });
             }
@@ -248,14 +247,14 @@ impl LockFile {
             .transpose()?;
         let shape = shape.map(|shape| serde_json::from_str(shape.get()));
         let locked = LockedTool {
-            kept: Kept {
+            kept: StoredDefinition {
                 fingerprint: Fingerprint::of_wire(text),
                 format,
             },
             text: text.into(),
             version: version.map_or_else(|| UNKNOWN_VERSION.to_owned(), Cow::into_owned),
             approval,
-            // INVARIANT: it was read as JSON already.
+            // INVARIANT: it was already parsed as JSON.
             shape: shape.and_then(Result::ok),
         };
         if server.tools.insert(tool.clone(), locked).is_some() {
@@ -274,7 +273,7 @@ impl LockFile {
         self.documents().collect()
     }
 
-    /// The documents of the file in order, with what parts them.
+    /// The documents of the file in order, with their separators.
     fn documents(&self) -> impl Iterator<Item = String> {
         let head = document(&[("schema", quoted(LOCK_SCHEMA)), ("note", quoted(NOTE))]);
         let servers = self.servers.iter().flat_map(|(key, server)| {
@@ -284,7 +283,7 @@ impl LockFile {
             let tools = server.tools.iter().map(move |(name, tool)| {
                 let mut members = of_server.to_vec();
                 members.push(("tool", quoted(name)));
-                members.extend(of_tool(tool));
+                members.extend(tool_members(tool));
                 document(&members)
             });
             std::iter::once(document(&members)).chain(tools)
@@ -293,12 +292,12 @@ impl LockFile {
         std::iter::once(head).chain(rest)
     }
 
-    /// Writes the file: as a whole or not at all.
+    /// Writes the file, completely or not at all.
     ///
     /// # Errors
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        // A link stays a link: what it leads to is replaced.
+        // A symbolic link stays: its target is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let folder = folder_of(&path);
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
@@ -312,13 +311,13 @@ impl LockFile {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // Temporary files are private; a lock file is there to be read.
+            // Temporary files are private, but a lock file must be readable.
             let usual = std::fs::Permissions::from_mode(0o644);
             let permissions = path.metadata().map_or(usual, |it| it.permissions());
             temporary.as_file().set_permissions(permissions)?;
         }
         temporary.persist(&path).map_err(|error| error.error)?;
-        // The new name is durable only once its folder is.
+        // The new name is durable only after its folder is synced.
         #[cfg(unix)]
         std::fs::File::open(folder)?.sync_all()?;
         Ok(())
@@ -330,7 +329,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-fn is_known(first: &Document<'_>) -> Result<(), LockError> {
+fn check_schema(first: &LockDocument<'_>) -> Result<(), LockError> {
     match first.schema.as_deref() {
         Some(LOCK_SCHEMA) => Ok(()),
         Some(found) if found.starts_with("toolwarden/lock/") => Err(LockError::Newer {
@@ -340,7 +339,7 @@ fn is_known(first: &Document<'_>) -> Result<(), LockError> {
     }
 }
 
-fn approval(approved: ApprovedBy, line: usize) -> Result<Approval, LockError> {
+fn approval(approved: LockApproval, line: usize) -> Result<Approval, LockError> {
     let at: Timestamp = approved.at.parse().map_err(|_| LockError::Unknown {
         line,
         what: "time",
@@ -353,7 +352,7 @@ fn approval(approved: ApprovedBy, line: usize) -> Result<Approval, LockError> {
     })
 }
 
-fn of_tool(tool: &LockedTool) -> Vec<(&'static str, String)> {
+fn tool_members(tool: &LockedTool) -> Vec<(&'static str, String)> {
     let mut members = vec![
         ("version", quoted(&tool.version)),
         ("format", quoted(tool.kept.format.id())),
@@ -365,14 +364,11 @@ fn of_tool(tool: &LockedTool) -> Vec<(&'static str, String)> {
         if let Some(why) = why {
             approved.insert("why".to_owned(), Value::from(why.as_str()));
         }
-        members.push((
-            "approved",
-            indented(&Value::Object(approved).to_string(), 2),
-        ));
+        members.push(("approved", indent(&Value::Object(approved).to_string(), 2)));
     }
-    members.push(("definition", indented(&tool.text, 2)));
+    members.push(("definition", indent(&tool.text, 2)));
     if let Some(shape) = &tool.shape {
-        members.push(("shape", indented(&shape.to_string(), 2)));
+        members.push(("shape", indent(&shape.to_string(), 2)));
     }
     members
 }
@@ -387,7 +383,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-fn in_json(text: &str, error: &serde_json::Error) -> LockError {
+fn json_error(text: &str, error: &serde_json::Error) -> LockError {
     let markers = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
     let mut lines = text.lines();
     let marked = lines.position(|line| markers.iter().any(|marker| line.starts_with(marker)));
@@ -407,14 +403,14 @@ fn in_json(text: &str, error: &serde_json::Error) -> LockError {
     })
 }
 
-/// Line numbers of offsets that only grow.
-struct Lines<'t> {
+/// Line numbers of ascending offsets.
+struct LineCounter<'t> {
     text: &'t str,
     offset: usize,
     line: usize,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> LineCounter<'t> {
     const fn new(text: &'t str) -> Self {
         Self {
             text,

@@ -1,4 +1,4 @@
-//! Where servers and tools stand in a lock file, for reports that point there.
+//! The lines of servers and tools in a lock file, for reports that point there.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ pub struct LockLines {
     tools: BTreeMap<ServerKey, BTreeMap<String, usize>>,
 }
 
-/// The members of a document that say what it is about.
+/// The members of a document that identify its server and tool.
 #[derive(Deserialize)]
-struct Named<'d> {
+struct LockHeader<'d> {
     #[serde(borrow)]
     server: Option<Cow<'d, str>>,
     #[serde(borrow)]
@@ -29,7 +29,7 @@ struct Named<'d> {
 }
 
 impl LockLines {
-    /// The lines of this text. What is not as lock files are has none.
+    /// The lines in this text. Documents that are not valid have none.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut lines = Self::default();
@@ -38,7 +38,7 @@ impl LockLines {
         while let Some(Ok(document)) = documents.next() {
             let end = documents.byte_offset();
             let start = end.saturating_sub(document.get().len());
-            line += breaks(text, counted, start);
+            line += count_line_breaks(text, counted, start);
             counted = start;
             lines.add(document.get(), line);
         }
@@ -60,8 +60,8 @@ impl LockLines {
     }
 
     fn add(&mut self, document: &str, line: usize) {
-        // Reading the file has told what is wrong with it.
-        let Ok(named) = serde_json::from_str::<Named<'_>>(document) else {
+        // Reading the file already reported what is wrong with it.
+        let Ok(named) = serde_json::from_str::<LockHeader<'_>>(document) else {
             return;
         };
         let Some(name) = named.server else {
@@ -92,7 +92,7 @@ impl LockLines {
     }
 }
 
-fn breaks(text: &str, from: usize, to: usize) -> usize {
+fn count_line_breaks(text: &str, from: usize, to: usize) -> usize {
     let between = text.as_bytes().get(from..to).unwrap_or_default();
     between.iter().filter(|byte| **byte == b'\n').count()
 }

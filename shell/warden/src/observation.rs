@@ -1,96 +1,102 @@
-//! Tools as they are compared and kept, from whatever format they were read.
+//! Tools in the form in which they are compared and stored, from any format.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_canon::{Item, Source, canonicalize_item, definition_pointer};
-use toolwarden_drift::{Facet, Layout, Observed};
+use toolwarden_canon::{FormatChoice, TextItem, canonicalize_item, definition_pointer};
+use toolwarden_drift::{Facet, FacetLayout, ObservedDefinition};
 use toolwarden_model::json::{JsonError, Object, Pointer};
-use toolwarden_model::{Definition, Fingerprint, Format, Tool};
-use toolwarden_store::Kept;
+use toolwarden_model::{Definition, Fingerprint, Format, SharedText, Tool};
+use toolwarden_store::StoredDefinition;
 
 /// The name under which the instructions of a server are watched.
 pub const INSTRUCTIONS: &str = "(instructions)";
 
-/// What was seen of one tool.
+/// The observation of one tool.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// What the tool is called; a file may be told what its only tool is called.
+    /// The name of the tool; for a file with a single tool the user may set it.
     pub name: String,
-    /// Whether nobody knows what the entry means: it is no tool that canon reads.
+    /// Whether the entry cannot be interpreted: canon does not read it as a tool.
     pub opaque: bool,
-    /// The definition as it is kept, and its format.
+    /// The definition as it is stored, and its format.
     text: Definition,
     format: Format,
-    /// What was read of it; of a definition among many it is read when it is asked for.
-    reading: OnceLock<Box<Reading>>,
-    /// Whether the text alone says all that was read.
-    readable_again: bool,
+    /// The parsed definition; in a long list it is parsed on demand.
+    parsed: OnceLock<Box<ParsedDefinition>>,
+    /// Whether parsing the text again gives the same definition.
+    can_be_reparsed: bool,
 }
 
-/// A definition as it is compared.
+/// A definition in the form in which it is compared.
 #[derive(Clone, Debug)]
-struct Reading {
+struct ParsedDefinition {
     tool: Tool,
-    /// Whether the definition can be said in other words: not if its schema is none.
+    /// Whether the definition can be expressed in other formats; not if its schema is invalid.
     portable: bool,
     definition: Value,
-    layout: Layout,
+    layout: FacetLayout,
     /// The format the definition is compared in.
     view: Format,
 }
 
-/// Why a kept definition cannot be read again.
+/// Why a stored definition cannot be parsed again.
 #[derive(Debug, Error)]
 pub enum UnreadableDefinition {
-    /// It is no JSON.
+    /// The text is not JSON.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// There is no tool in it, or more than one.
+    /// The text contains no tool, or more than one.
     #[error("not the definition of one tool")]
-    NotOne,
+    NotOneTool,
 }
 
 impl Observation {
-    /// A tool as it is compared: as received where that says what canon reads.
+    /// An observation of a tool: as received if that is the text canon reads.
     #[must_use]
-    pub fn of(tool: Tool) -> Self {
-        if let Some(seen) = with_broken_schema(&tool) {
-            return seen;
+    pub fn from_tool(tool: Tool) -> Self {
+        let mut definition = None;
+        if let Some(text) = tool.definition.clone() {
+            let value = text.value();
+            if let Some(key) = broken_schema(&tool, &value) {
+                return with_broken_schema(tool, text, value, key);
+            }
+            definition = Some(value);
         }
-        let definition = tool.definition.as_ref().map(Definition::value);
         let inputs = definition_pointer(&tool, &Pointer::of(["inputs"]));
         let held = definition
             .as_ref()
             .and_then(|definition| inputs.find(definition));
-        // Where a format spells its schema differently, the schema canon reads is compared.
+        // If a format spells its schema differently, the schema that canon reads is compared.
         let as_received = match held {
             Some(Value::Object(held)) => *held == tool.inputs,
-            // What is no schema is told as such.
+            // An invalid schema is reported as such.
             Some(_) => true,
             None => tool.inputs.is_empty() || tool.absent.inputs,
         };
         let (definition, layout, view) = match definition {
-            // A file with nothing but the schema of the arguments, as toolwatch takes it.
+            // A file with only the schema of the arguments, as toolwatch accepts it.
             Some(definition) if is_bare_schema(&tool, &definition) => {
-                let layout = Layout::new([(Facet::Input, Pointer::root())]);
+                let layout = FacetLayout::new([(Facet::Input, Pointer::root())]);
                 (definition, layout, Format::JsonSchema)
             }
             Some(definition) if as_received && tool.format != Format::Canonical => {
                 let layout = layout(&tool);
                 (definition, layout, tool.format)
             }
-            _ => (whole_form(&tool), Layout::mcp(), Format::Mcp),
+            _ => (full_form(&tool), FacetLayout::mcp(), Format::Mcp),
         };
-        // A part of an OpenAPI document cannot be read again by itself, and a canonical tool is ours.
+        // A part of an OpenAPI document cannot be parsed again on its own, and a canonical tool is our own
+        // format.
         let by_itself = !matches!(tool.format, Format::Openapi | Format::Canonical);
         let (text, format) = match &tool.definition {
             Some(text) if by_itself => (text.clone(), tool.format),
-            _ => (Definition::from(&whole_form(&tool)), Format::Mcp),
+            _ => (Definition::from(&full_form(&tool)), Format::Mcp),
         };
         let readable_again = by_itself && tool.definition.is_some() && view == tool.format;
-        // What a provider runs says little of what it does, and what has neither name nor schema nothing.
+        // A provider-run tool says little about what it does, and an entry with neither name nor schema
+        // says nothing.
         let opaque =
             tool.format.is_hosted() || !(is_definition(&tool) || view == Format::JsonSchema);
         Self {
@@ -98,8 +104,8 @@ impl Observation {
             opaque,
             text,
             format,
-            readable_again,
-            reading: OnceLock::from(Box::new(Reading {
+            can_be_reparsed: readable_again,
+            parsed: OnceLock::from(Box::new(ParsedDefinition {
                 tool,
                 portable: true,
                 definition,
@@ -109,82 +115,82 @@ impl Observation {
         }
     }
 
-    /// Forgets what was read of the text, where it can be read again: a value takes many times the room
-    /// of its text.
+    /// Drops the parsed definition if it can be parsed again: a value takes many times the memory of its
+    /// text.
     pub fn compact(&mut self) {
-        if self.readable_again {
-            self.reading = OnceLock::new();
+        if self.can_be_reparsed {
+            self.parsed = OnceLock::new();
         }
     }
 
-    fn reading(&self) -> &Reading {
-        self.reading.get_or_init(|| {
-            let again = Self::read(&self.name, self.format, self.text());
-            let reading = again.ok().and_then(|it| it.reading.into_inner());
-            // INVARIANT: what is forgotten was read from this text.
+    fn parsed(&self) -> &ParsedDefinition {
+        self.parsed.get_or_init(|| {
+            let again = Self::parse(&self.name, self.format, self.text());
+            let reading = again.ok().and_then(|it| it.parsed.into_inner());
+            // INVARIANT: a dropped definition was parsed from this text.
             reading.unwrap_or_else(|| {
-                Box::new(Reading {
+                Box::new(ParsedDefinition {
                     tool: Tool::new(self.format),
                     portable: false,
                     definition: self.text.value(),
-                    layout: Layout::new([]),
+                    layout: FacetLayout::new([]),
                     view: self.format,
                 })
             })
         })
     }
 
-    /// A kept definition, as it was when it was kept.
+    /// A stored definition, as it was when it was stored.
     ///
     /// # Errors
     /// The text is not the definition of one tool.
-    pub fn read(name: &str, format: Format, text: &str) -> Result<Self, UnreadableDefinition> {
-        let item = Item {
+    pub fn parse(name: &str, format: Format, text: &str) -> Result<Self, UnreadableDefinition> {
+        let item = TextItem {
             pointer: Pointer::root(),
             text,
         };
-        let mut read = canonicalize_item(&item, Source::Format(format))?.tools;
+        let mut read = canonicalize_item(&item, FormatChoice::Format(format))?.tools;
         let (Some(found), true) = (read.pop(), read.is_empty()) else {
-            return Err(UnreadableDefinition::NotOne);
+            return Err(UnreadableDefinition::NotOneTool);
         };
-        let mut seen = Self::of(found.tool);
+        let mut seen = Self::from_tool(found.tool);
         seen.name = name.to_owned();
         Ok(seen)
     }
 
-    /// What a server tells models about itself: they read it like the description of a tool.
+    /// The instructions of a server, which models read like the description of a tool.
     #[must_use]
-    pub fn of_instructions(text: &str) -> Self {
+    pub fn from_instructions(text: &str) -> Self {
         let mut tool = Tool::new(Format::Mcp);
         INSTRUCTIONS.clone_into(&mut tool.name);
         text.clone_into(&mut tool.description);
         tool.absent.inputs = true;
-        Self::of(tool)
+        Self::from_tool(tool)
     }
 
-    /// The format the definition is compared in.
+    /// The format in which the definition is compared.
     #[must_use]
     pub fn view(&self) -> Format {
-        self.reading().view
+        self.parsed().view
     }
 
-    /// Goes over to what every format can say.
-    fn share(&mut self) {
-        let Reading { tool, portable, .. } = self.reading();
+    /// Converts to the form that every format can express.
+    fn use_common_form(&mut self) {
+        let ParsedDefinition { tool, portable, .. } = self.parsed();
         let (tool, portable) = (tool.clone(), *portable);
-        self.readable_again = false;
-        self.reading = OnceLock::from(Box::new(Reading {
+        self.can_be_reparsed = false;
+        self.parsed = OnceLock::from(Box::new(ParsedDefinition {
             definition: common_form(&tool),
-            layout: Layout::mcp(),
+            layout: FacetLayout::mcp(),
             view: Format::Mcp,
             tool,
             portable,
         }));
     }
 
-    /// Where the calls of a document go and what they need: nobody can tell what a change of that means.
+    /// Where the calls of a document go and what they require. The meaning of a change there is unknown.
     #[must_use]
-    pub fn of_calls(name: &str, document: &str) -> Option<Self> {
+    pub fn from_calls(name: &str, document: &str) -> Option<Self> {
         let keys = [
             "servers",
             "security",
@@ -204,134 +210,136 @@ impl Observation {
         for (key, value) in found.chain(schemes.map(|it| ("components", it))) {
             calls.insert(key.to_owned(), value.clone());
         }
-        let mut seen = Self::of_document(name, &Value::Object(calls).to_string()).ok()?;
+        let mut seen = Self::from_document(name, &Value::Object(calls).to_string()).ok()?;
         seen.opaque = true;
         Some(seen)
     }
 
-    /// A document whose tools do not say all of it: what is left is watched under a name of its own.
+    /// A document that contains more than its tools: the rest is watched under its own name.
     ///
     /// # Errors
-    /// The document is no JSON.
-    pub fn of_document(name: &str, document: &str) -> Result<Self, UnreadableDefinition> {
+    /// The document is not JSON.
+    pub fn from_document(name: &str, document: &str) -> Result<Self, UnreadableDefinition> {
         let name_text = Value::from(name);
         let text = format!(r#"{{"name":{name_text},"document":{document}}}"#);
-        Self::read(name, Format::Mcp, &text)
+        Self::parse(name, Format::Mcp, &text)
     }
 
-    /// Whether the tool is one of a document that says more than its tools do.
+    /// Whether the tool belongs to a document that contains more than its tools.
     #[must_use]
     pub fn is_of_document(&self) -> bool {
         matches!(
-            self.reading().tool.format,
+            self.parsed().tool.format,
             Format::Openapi | Format::A2aSkill
         )
     }
 
-    /// The view that is compared.
+    /// The view for comparison.
     #[must_use]
-    pub fn observed(&self) -> Observed<'_> {
-        let reading = self.reading();
-        Observed {
+    pub fn observed(&self) -> ObservedDefinition<'_> {
+        let reading = self.parsed();
+        ObservedDefinition {
             name: &self.name,
             definition: &reading.definition,
             layout: &reading.layout,
         }
     }
 
-    /// The definition as it is compared.
+    /// The definition in the form in which it is compared.
     #[must_use]
     pub fn definition(&self) -> &Value {
-        &self.reading().definition
+        &self.parsed().definition
     }
 
-    /// The definition as it is kept.
+    /// The definition as it is stored.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.text()
     }
 
-    /// The definition as it is kept, shared with the observation.
+    /// The definition as it is stored, shared with the observation.
     #[must_use]
-    pub fn shared_text(&self) -> Arc<str> {
+    pub fn shared_text(&self) -> SharedText {
         self.text.shared()
     }
 
-    /// What names the definition among those kept, and how it is read again.
+    /// The fingerprint of the stored definition, and its format.
     #[must_use]
-    pub fn kept(&self) -> Kept {
-        Kept {
+    pub fn kept(&self) -> StoredDefinition {
+        StoredDefinition {
             fingerprint: Fingerprint::of_wire(self.text()),
             format: self.format,
         }
     }
 
-    /// What names the definition whatever the order of its keys.
+    /// The fingerprint of the definition, independent of the order of its keys.
     #[must_use]
-    pub fn meaning(&self) -> Fingerprint {
+    pub fn semantic_fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.text.value())
     }
 
-    /// The schema the tool promises for its results.
+    /// The output schema of the tool.
     #[must_use]
     pub fn output_schema(&self) -> Option<&Value> {
         self.observed().facet(Facet::Output)
     }
 }
 
-/// Whether something was read that could be called: JSON without a name and a schema is no tool.
+/// Whether the entry could be called: JSON without a name and a schema is not a tool.
 #[must_use]
 pub fn is_definition(tool: &Tool) -> bool {
     !(tool.absent.name && tool.absent.inputs)
 }
 
-/// Makes two definitions comparable: as received where they are in one format, else in the words both
-/// share. Tells whether they were in one format.
-pub fn share_words(old: &mut Observation, new: &mut Observation) -> bool {
-    let same = old.view() == new.view() || !old.reading().portable || !new.reading().portable;
+/// Makes two definitions comparable: as received if they have the same format, else in the form that both
+/// can express. Returns whether they have the same format.
+pub fn align_formats(old: &mut Observation, new: &mut Observation) -> bool {
+    let same = old.view() == new.view() || !old.parsed().portable || !new.parsed().portable;
     if !same {
-        old.share();
-        new.share();
+        old.use_common_form();
+        new.use_common_form();
     }
     same
 }
 
-/// A definition whose schema is no schema, as it is: to take it for one that accepts everything would
-/// hide it.
-fn with_broken_schema(tool: &Tool) -> Option<Observation> {
+/// The member of a definition that holds something else than a schema where its schema belongs.
+fn broken_schema(tool: &Tool, definition: &Value) -> Option<&'static str> {
     // Some formats list parameters instead of a schema, which canon reads.
     if !tool.inputs.is_empty() {
         return None;
     }
-    let text = tool.definition.as_ref()?;
-    let definition = text.value();
     let keys = ["inputSchema", "input_schema", "parameters"];
-    let key = keys.iter().find(|key| {
-        let schema = definition.get(**key);
+    keys.into_iter().find(|key| {
+        let schema = definition.get(*key);
         schema.is_some_and(|schema| !schema.is_object() && !schema.is_boolean())
-    })?;
-    let layout = Layout::new([
+    })
+}
+
+/// A definition whose schema is not a schema, as received: to take it for one that accepts everything
+/// would hide it.
+fn with_broken_schema(tool: Tool, text: Definition, definition: Value, key: &str) -> Observation {
+    let layout = FacetLayout::new([
         (Facet::Name, Pointer::of(["name"])),
         (Facet::Description, Pointer::of(["description"])),
-        (Facet::Input, Pointer::of([*key])),
+        (Facet::Input, Pointer::of([key])),
     ]);
-    Some(Observation {
+    Observation {
         name: tool.name.clone(),
         opaque: false,
-        text: text.clone(),
+        text,
         format: tool.format,
-        readable_again: false,
-        reading: OnceLock::from(Box::new(Reading {
+        can_be_reparsed: false,
+        parsed: OnceLock::from(Box::new(ParsedDefinition {
             portable: false,
             definition,
             layout,
             view: tool.format,
-            tool: tool.clone(),
+            tool,
         })),
-    })
+    }
 }
 
-fn layout(tool: &Tool) -> Layout {
+fn layout(tool: &Tool) -> FacetLayout {
     let place = |key: &str| definition_pointer(tool, &Pointer::of([key]));
     let mut places = vec![
         (Facet::Name, place("name")),
@@ -352,10 +360,10 @@ fn layout(tool: &Tool) -> Layout {
         places.push((Facet::Meta, Pointer::of(["_meta"])));
         places.push((Facet::Icons, Pointer::of(["icons"])));
     }
-    Layout::new(places)
+    FacetLayout::new(places)
 }
 
-/// Whether a definition is a schema and nothing else.
+/// Whether a definition is only a schema.
 fn is_bare_schema(tool: &Tool, definition: &Value) -> bool {
     let marks = [
         "$schema",
@@ -372,8 +380,8 @@ fn is_bare_schema(tool: &Tool, definition: &Value) -> bool {
         && marks.iter().any(|mark| definition.get(mark).is_some())
 }
 
-/// What a tool says, with what only its format can say: nothing that changes goes unseen.
-fn whole_form(tool: &Tool) -> Value {
+/// The whole content of a tool, including format-specific parts, so that no change is missed.
+fn full_form(tool: &Tool) -> Value {
     let mut form = shared_form(tool);
     if let Value::Object(members) = &mut form {
         for (format, extensions) in tool.extensions.iter().filter(|(_, it)| !it.is_empty()) {
@@ -390,7 +398,7 @@ fn whole_form(tool: &Tool) -> Value {
     form
 }
 
-/// What every format can say of a tool.
+/// The parts of a tool that every format can express.
 fn common_form(tool: &Tool) -> Value {
     let mut form = shared_form(tool);
     if let Value::Object(members) = &mut form {
@@ -401,7 +409,7 @@ fn common_form(tool: &Tool) -> Value {
     form
 }
 
-/// What a tool says, in the members of MCP.
+/// The content of a tool, with the members of MCP.
 fn shared_form(tool: &Tool) -> Value {
     let mut form = Object::new();
     form.insert("name".to_owned(), Value::from(tool.name.as_str()));

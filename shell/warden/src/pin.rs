@@ -1,63 +1,62 @@
-//! Pins what is seen, by command.
+//! Pins the observation of a server, by command.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolwarden_store::{
-    AlertStatus, Approval, NewBaseline, NewSighting, OldHashes, Origin, ServerId, ServerKey, Store,
-    StoreError,
+    AlertStatus, Approval, BaselineOrigin, NewBaseline, NewSighting, ServerId, ServerKey, Store,
+    StoreError, ToolwatchHashes,
 };
 
 use crate::guard::audit::record_approval;
-use crate::judge::{Listing, hash_of};
+use crate::judge::{ServerListing, toolwatch_hash};
 use crate::observation::Observation;
-use crate::parts::Parts;
+use crate::observed_results::ObservedResults;
 use crate::pins::{Pins, PinsError};
-use crate::results::Results;
+use crate::tool_parts::ToolParts;
 
-/// What pinning a server did.
+/// The result of pinning a server.
 #[derive(Debug)]
-pub struct Pinned {
-    /// Each tool, in the order they were seen.
-    pub tools: Vec<PinnedTool>,
-    /// Tools that were pinned and are not offered any more.
+pub struct PinReport {
+    /// Each tool, in the order of the observation.
+    pub tools: Vec<PinReportTool>,
+    /// Tools that were pinned and are no longer offered.
     pub retired: Vec<String>,
-    /// Whether a further tool of the server is drift from now on.
+    /// Whether another tool of the server counts as drift from now on.
     pub sealed: bool,
 }
 
-/// A tool that was pinned.
+/// A pinned tool.
 #[derive(Clone, Debug)]
-pub struct PinnedTool {
+pub struct PinReportTool {
     /// Its name.
     pub name: String,
-    /// Whether it was pinned as it is already.
-    pub known: bool,
+    /// Whether it already had this pin.
+    pub already_pinned: bool,
     /// The toolwatch hash of its definition.
     pub schema_hash: String,
     /// The toolwatch hash of its results.
     pub response_hash: String,
-    /// How many results its shape rests on.
+    /// The number of results that its shape is based on.
     pub results: u64,
-    /// Since when it is pinned like this.
+    /// When it was pinned in this form.
     pub at: Timestamp,
 }
 
-/// Pins what is seen of a server. If that changes anything, the audit log says who
-/// did it and why.
+/// Pins the observation of a server. If that changes anything, the audit log records who did it and why.
 ///
 /// # Errors
 /// The store cannot be written.
 pub fn pin(
     store: &Store,
     key: &ServerKey,
-    listing: &Listing,
+    listing: &ServerListing,
     seal: bool,
     version: &str,
     approval: &Approval,
-) -> Result<Pinned, PinsError> {
-    store.write(|store| {
+) -> Result<PinReport, PinsError> {
+    store.write_transaction(|store| {
         let was_sealed = store.server(key)?.is_some_and(|server| server.sealed);
         let pinned = pin_listing(store, key, listing, seal, version, approval)?;
         let done = pinned.document(key, was_sealed);
@@ -66,10 +65,10 @@ pub fn pin(
     })
 }
 
-impl Pinned {
-    /// What changed, for the audit log; none if nothing did.
+impl PinReport {
+    /// The changes, for the audit log; `None` if there are none.
     fn document(&self, key: &ServerKey, was_sealed: bool) -> Option<Value> {
-        let new = self.tools.iter().filter(|tool| !tool.known);
+        let new = self.tools.iter().filter(|tool| !tool.already_pinned);
         let tools: Vec<&str> = new.map(|tool| tool.name.as_str()).collect();
         if tools.is_empty() && self.retired.is_empty() && self.sealed == was_sealed {
             return None;
@@ -87,26 +86,26 @@ impl Pinned {
 fn pin_listing(
     store: &Store,
     key: &ServerKey,
-    listing: &Listing,
+    listing: &ServerListing,
     seal: bool,
     version: &str,
     approval: &Approval,
-) -> Result<Pinned, PinsError> {
-    let pins = Pins::of_store(store, key)?;
-    let server = store.keep_server(key, seal, approval.at)?;
-    let mut pinned = Pinned {
+) -> Result<PinReport, PinsError> {
+    let pins = Pins::from_store(store, key)?;
+    let server = store.ensure_server(key, seal, approval.at)?;
+    let mut pinned = PinReport {
         tools: Vec::new(),
         retired: Vec::new(),
         sealed: server.sealed,
     };
     for seen in &listing.observed {
-        let (schema_hash, kept) = (hash_of(seen), seen.kept());
+        let (schema_hash, kept) = (toolwatch_hash(seen), seen.kept());
         let results = listing.results.get(&seen.name);
         let before = pins.tools.get(&seen.name);
         let known = before.filter(|pin| {
             pin.definition == Some(kept) && results.is_none() && pin.version == version
         });
-        let response = results.map(Results::pattern_hash);
+        let response = results.map(ObservedResults::pattern_hash);
         let response = response.or_else(|| before.and_then(|pin| pin.old.response.clone()));
         if known.is_none() {
             let shape = match (results, before) {
@@ -118,10 +117,10 @@ fn pin_listing(
                 server.id,
                 &NewBaseline {
                     tool: &seen.name,
-                    origin: Origin::Pinned,
+                    origin: BaselineOrigin::Pinned,
                     definition: Some((kept, seen.text())),
                     shape,
-                    old: OldHashes {
+                    old: ToolwatchHashes {
                         schema: Some(schema_hash.clone()),
                         response: response.clone(),
                     },
@@ -130,21 +129,21 @@ fn pin_listing(
                 },
             )?;
         }
-        let parts = Parts {
+        let parts = ToolParts {
             definition: true,
             results: results.is_some(),
         };
-        settle(store, server.id, seen, parts)?;
-        pinned.tools.push(PinnedTool {
+        close_pending(store, server.id, seen, parts)?;
+        pinned.tools.push(PinReportTool {
             name: seen.name.clone(),
-            known: known.is_some(),
+            already_pinned: known.is_some(),
             schema_hash,
-            response_hash: response.unwrap_or_else(|| Results::NO_PATTERN.to_owned()),
+            response_hash: response.unwrap_or_else(|| ObservedResults::NO_PATTERN.to_owned()),
             results: results.map_or(0, |results| results.shape().results()),
             at: known.and_then(|pin| pin.at).unwrap_or(approval.at),
         });
     }
-    if listing.whole {
+    if listing.is_complete {
         let observed = listing.observed.iter();
         let seen: BTreeSet<&str> = observed.map(|seen| seen.name.as_str()).collect();
         for name in pins
@@ -155,27 +154,27 @@ fn pin_listing(
             retire(store, server.id, name, version, approval)?;
             pinned.retired.push(name.clone());
         }
-        // What came and went since was never pinned, and needs no approval.
+        // A tool that appeared and disappeared since was never pinned, and needs no approval.
         for sighting in store.sightings(server.id)? {
             let tool = sighting.tool.as_str();
             if !seen.contains(tool) {
-                store.drop_sighting(server.id, tool)?;
-                Parts::ALL.settle(store, server.id, tool, AlertStatus::Closed, &[])?;
+                store.delete_sighting(server.id, tool)?;
+                ToolParts::ALL.close_alerts(store, server.id, tool, AlertStatus::Closed, &[])?;
             }
         }
     }
     Ok(pinned)
 }
 
-/// What was pinned waits for nobody; results that were not looked at go on waiting.
-fn settle(
+/// Settles the alerts of a pinned tool; results that were not examined stay pending.
+fn close_pending(
     store: &Store,
     server: ServerId,
     seen: &Observation,
-    parts: Parts,
+    parts: ToolParts,
 ) -> Result<(), StoreError> {
     let waits = store.sighting(server, &seen.name)?;
-    // Pinning what an alert is about approves it; pinning something else ends it.
+    // Pinning the observation of an alert approves it; pinning another one closes it.
     let approved = waits
         .as_ref()
         .is_some_and(|waits| waits.definition == Some(seen.kept()));
@@ -185,7 +184,7 @@ fn settle(
         AlertStatus::Closed
     };
     match waits.filter(|waits| waits.shape.is_some() && !parts.results) {
-        Some(waits) => store.keep_sighting(
+        Some(waits) => store.save_sighting(
             server,
             &NewSighting {
                 tool: &seen.name,
@@ -196,15 +195,15 @@ fn settle(
                 at: waits.at,
             },
         )?,
-        None => store.drop_sighting(server, &seen.name)?,
+        None => store.delete_sighting(server, &seen.name)?,
     }
     if parts.results {
-        store.drop_observed_shapes(server, &seen.name)?;
+        store.delete_observed_shapes(server, &seen.name)?;
     }
-    parts.settle(store, server, &seen.name, status, &[])
+    parts.close_alerts(store, server, &seen.name, status, &[])
 }
 
-/// Lets a tool go: it is held to nothing from now on.
+/// Retires a tool: it has no pin from now on.
 pub(crate) fn retire(
     store: &Store,
     server: ServerId,
@@ -216,16 +215,16 @@ pub(crate) fn retire(
         server,
         &NewBaseline {
             tool: name,
-            origin: Origin::Retired,
+            origin: BaselineOrigin::Retired,
             definition: None,
             shape: None,
-            old: OldHashes::default(),
+            old: ToolwatchHashes::default(),
             version,
             approval,
         },
     )?;
-    store.drop_sighting(server, name)?;
-    store.drop_observed_shapes(server, name)?;
-    Parts::ALL.settle(store, server, name, AlertStatus::Approved, &[])?;
+    store.delete_sighting(server, name)?;
+    store.delete_observed_shapes(server, name)?;
+    ToolParts::ALL.close_alerts(store, server, name, AlertStatus::Approved, &[])?;
     Ok(())
 }

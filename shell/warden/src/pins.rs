@@ -1,4 +1,4 @@
-//! What the tools of one server are held to, wherever that is kept.
+//! The pins of the tools of one server, from the store or a lock file.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +8,9 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use thiserror::Error;
 use toolwarden_drift::shape::{InvalidShape, Shape};
 use toolwarden_model::Fingerprint;
-use toolwarden_store::{Baseline, Kept, OldHashes, Server, ServerId, ServerKey, Store, StoreError};
+use toolwarden_store::{
+    Baseline, Server, ServerId, ServerKey, Store, StoreError, StoredDefinition, ToolwatchHashes,
+};
 
 use crate::lock::LockFile;
 use crate::observation::{Observation, UnreadableDefinition};
@@ -18,50 +20,50 @@ use crate::observation::{Observation, UnreadableDefinition};
 pub struct Pins<'k> {
     /// The server.
     pub key: ServerKey,
-    /// Its place in the store, where it is kept in one.
+    /// Its entry in the store, if it has one.
     pub server: Option<Server>,
-    /// Whether anything is known of the server.
+    /// Whether the server is known.
     pub known: bool,
     /// Whether its list of tools was pinned as a whole.
     pub sealed: bool,
-    /// Whether it was left open on purpose.
+    /// Whether it was left unsealed on purpose.
     pub open: bool,
-    /// What each tool is held to.
+    /// The pin of each tool.
     pub tools: BTreeMap<String, Pin>,
-    keeper: Keeper<'k>,
+    storage: PinStorage<'k>,
 }
 
-/// Where texts and approvals come from.
+/// The source of texts and approvals.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Keeper<'k> {
+pub(crate) enum PinStorage<'k> {
     Store(&'k Store),
     Lock(&'k LockFile),
 }
 
-/// What one tool is held to.
+/// The pin of one tool.
 #[derive(Clone, Debug)]
 pub struct Pin {
-    /// The place of the baseline in the store.
+    /// The id of the baseline in the store.
     pub baseline: Option<i64>,
-    /// The definition; none while only a hash of it is known.
-    pub definition: Option<Kept>,
-    /// The shape of its results, as kept.
+    /// The definition; `None` if only its hash is known.
+    pub definition: Option<StoredDefinition>,
+    /// The stored shape of its results.
     shape: Option<String>,
     /// The hashes of the toolwatch program.
-    pub old: OldHashes,
-    /// The label its user gave it.
+    pub old: ToolwatchHashes,
+    /// The version label that its user gave it.
     pub version: String,
-    /// When it was pinned, where that is known.
+    /// When it was pinned, if known.
     pub at: Option<jiff::Timestamp>,
 }
 
 /// Why pins cannot be used.
 #[derive(Debug, Error)]
 pub enum PinsError {
-    /// The store fails.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A pinned definition cannot be read again.
+    /// A pinned definition cannot be parsed again.
     #[error("the pinned definition of `{tool}` cannot be read")]
     Definition {
         /// The tool.
@@ -69,7 +71,7 @@ pub enum PinsError {
         /// Why.
         source: UnreadableDefinition,
     },
-    /// A pinned shape cannot be read again.
+    /// A pinned shape cannot be parsed again.
     #[error("the pinned shape of `{tool}` cannot be read")]
     Shape {
         /// The tool.
@@ -80,19 +82,19 @@ pub enum PinsError {
 }
 
 impl<'k> Pins<'k> {
-    /// What the store holds the tools of a server to.
+    /// The pins of a server's tools in the store.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn of_store(store: &'k Store, key: &ServerKey) -> Result<Self, StoreError> {
+    pub fn from_store(store: &'k Store, key: &ServerKey) -> Result<Self, StoreError> {
         Self::read_from(store, key, |server| store.baselines(server))
     }
 
-    /// What the store holds some tools of a server to, however many others there are.
+    /// The pins of some tools of a server in the store, without loading the others.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn of_tools<'n>(
+    pub fn from_store_for_tools<'n>(
         store: &'k Store,
         key: &ServerKey,
         names: impl IntoIterator<Item = &'n str>,
@@ -132,13 +134,13 @@ impl<'k> Pins<'k> {
             open: server.as_ref().is_some_and(|server| server.open),
             server,
             tools: pins.collect(),
-            keeper: Keeper::Store(store),
+            storage: PinStorage::Store(store),
         })
     }
 
-    /// What a lock file holds the tools of a server to.
+    /// The pins of a server's tools in a lock file.
     #[must_use]
-    pub fn of_lock(lock: &'k LockFile, key: &ServerKey) -> Self {
+    pub fn from_lock(lock: &'k LockFile, key: &ServerKey) -> Self {
         let server = lock.servers.get(key);
         let tools = server.into_iter().flat_map(|server| &server.tools);
         let pins = tools.map(|(name, tool)| {
@@ -146,7 +148,7 @@ impl<'k> Pins<'k> {
                 baseline: None,
                 definition: Some(tool.kept),
                 shape: tool.shape.as_ref().map(ToString::to_string),
-                old: OldHashes::default(),
+                old: ToolwatchHashes::default(),
                 version: tool.version.clone(),
                 at: tool.approval.as_ref().map(|approval| approval.at),
             };
@@ -157,49 +159,53 @@ impl<'k> Pins<'k> {
             server: None,
             known: server.is_some(),
             sealed: server.is_some_and(|server| server.sealed),
-            // A lock file says of every server whether it is sealed.
+            // A lock file states for every server whether it is sealed.
             open: server.is_some_and(|server| !server.sealed),
             tools: pins.collect(),
-            keeper: Keeper::Lock(lock),
+            storage: PinStorage::Lock(lock),
         }
     }
 
-    /// Keeps the pins of some tools only.
+    /// Keeps only the pins of some tools.
     pub fn retain(&mut self, names: &[String]) {
         let names: BTreeSet<&String> = names.iter().collect();
         self.tools.retain(|name, _| names.contains(name));
     }
 
-    /// The tool a text defines, if it is held to exactly this text.
+    /// The tool that a text defines, if its pin has exactly this text.
     #[must_use]
-    pub fn holds(&self, text: &str) -> Option<&str> {
+    pub fn match_exact(&self, text: &str) -> Option<&str> {
         let name = quick_name(text)?;
         let (name, pin) = self.tools.get_key_value(name.as_ref())?;
         let kept = pin.definition?;
         (kept.fingerprint == Fingerprint::of_wire(text)).then_some(name.as_str())
     }
 
-    /// The pinned definition of a tool, where more than its hash is known.
+    /// The pinned definition of a tool, if more than its hash is known.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be parsed.
     pub fn observation(&self, name: &str) -> Result<Option<Observation>, PinsError> {
         let Some(kept) = self.tools.get(name).and_then(|pin| pin.definition) else {
             return Ok(None);
         };
-        self.read(name, kept).map(Some)
+        self.read_definition(name, kept).map(Some)
     }
 
-    pub(crate) fn read(&self, name: &str, kept: Kept) -> Result<Observation, PinsError> {
-        let text = match self.keeper {
-            Keeper::Store(store) => Cow::Owned(store.definition(kept.fingerprint)?),
-            Keeper::Lock(lock) => {
+    pub(crate) fn read_definition(
+        &self,
+        name: &str,
+        kept: StoredDefinition,
+    ) -> Result<Observation, PinsError> {
+        let text = match self.storage {
+            PinStorage::Store(store) => Cow::Owned(store.definition(kept.fingerprint)?),
+            PinStorage::Lock(lock) => {
                 let server = lock.servers.get(&self.key);
                 let tool = server.and_then(|server| server.tools.get(name));
                 Cow::Borrowed(tool.map_or("", |tool| &*tool.text))
             }
         };
-        let read = Observation::read(name, kept.format, &text);
+        let read = Observation::parse(name, kept.format, &text);
         read.map_err(|source| PinsError::Definition {
             tool: name.to_owned(),
             source,
@@ -209,7 +215,7 @@ impl<'k> Pins<'k> {
     /// The pinned shape of a tool's results.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be parsed.
     pub fn shape(&self, name: &str) -> Result<Option<Shape>, PinsError> {
         let Some(text) = self.tools.get(name).and_then(|pin| pin.shape.as_deref()) else {
             return Ok(None);
@@ -224,27 +230,27 @@ impl<'k> Pins<'k> {
     }
 
     pub(crate) const fn store(&self) -> Option<&'k Store> {
-        match self.keeper {
-            Keeper::Store(store) => Some(store),
-            Keeper::Lock(_) => None,
+        match self.storage {
+            PinStorage::Store(store) => Some(store),
+            PinStorage::Lock(_) => None,
         }
     }
 }
 
 impl Pin {
-    /// The shape of the results as it is kept.
+    /// The stored shape of the results.
     #[must_use]
     pub fn kept_shape(&self) -> Option<&str> {
         self.shape.as_deref()
     }
 }
 
-/// The first name in a definition, where it stands in one of the usual places. Nothing is built, and
-/// nothing is read beyond it.
+/// The first name in a definition, if it is in one of the usual places. It builds no value, and stops after
+/// the name.
 fn quick_name(text: &str) -> Option<Cow<'_, str>> {
-    struct Find<'f, 'n>(&'f mut Option<Cow<'n, str>>);
+    struct NameVisitor<'f, 'n>(&'f mut Option<Cow<'n, str>>);
 
-    impl<'n> Visitor<'n> for Find<'_, 'n> {
+    impl<'n> Visitor<'n> for NameVisitor<'_, 'n> {
         type Value = ();
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,7 +264,7 @@ fn quick_name(text: &str) -> Option<Cow<'_, str>> {
                         *self.0 = Some(members.next_value()?);
                         return Ok(());
                     }
-                    "function" => return members.next_value_seed(Find(self.0)),
+                    "function" => return members.next_value_seed(NameVisitor(self.0)),
                     _ => {
                         members.next_value::<IgnoredAny>()?;
                     }
@@ -268,7 +274,7 @@ fn quick_name(text: &str) -> Option<Cow<'_, str>> {
         }
     }
 
-    impl<'n> DeserializeSeed<'n> for Find<'_, 'n> {
+    impl<'n> DeserializeSeed<'n> for NameVisitor<'_, 'n> {
         type Value = ();
 
         fn deserialize<D: Deserializer<'n>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -278,7 +284,7 @@ fn quick_name(text: &str) -> Option<Cow<'_, str>> {
 
     let mut name = None;
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    // What stands after the name is left unread, which is an error nobody minds.
-    let _unread = Find(&mut name).deserialize(&mut deserializer);
+    // The text after the name is not read, which gives an error that is ignored.
+    let _unread = NameVisitor(&mut name).deserialize(&mut deserializer);
     name
 }

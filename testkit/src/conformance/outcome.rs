@@ -1,4 +1,4 @@
-//! What the suite found.
+//! The results of the suite.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,57 +6,57 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// What a check came to, best first.
+/// The result of a check, best first.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Status {
-    /// As demanded.
+pub enum CheckStatus {
+    /// The requirement is met.
     Success,
     /// A fact that is neither good nor bad.
     Info,
-    /// Not checked, because the server does not offer what is checked.
+    /// Not checked, because the server does not offer the feature.
     Skipped,
-    /// Not as recommended.
+    /// A recommendation is not met.
     Warning,
-    /// Not as demanded.
+    /// A requirement is not met.
     Failure,
 }
 
 /// The checks of several scenarios.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// The status of each check by scenario. A check that is made several times has the worst.
-    pub checks: BTreeMap<String, BTreeMap<String, Status>>,
-    /// What was said about each check that did not succeed, by scenario and check.
+pub struct ConformanceOutcome {
+    /// The status of each check by scenario. A check that runs several times has its worst status.
+    pub checks: BTreeMap<String, BTreeMap<String, CheckStatus>>,
+    /// The message of each check that did not succeed, by scenario and check.
     pub messages: Vec<String>,
-    /// How many checks succeeded, each time that one was made: the number that the suite prints.
+    /// How many checks succeeded, counting every run of a check, as the suite prints it.
     pub passed: usize,
-    /// How many checks failed, counted likewise.
+    /// How many checks failed, counted the same way.
     pub failed: usize,
 }
 
-/// The suite's record of what went over the wire, which is no check.
-const TRACES: [&str; 4] = [
+/// The suite's trace of messages on the wire, which is not a check.
+const TRACE_CHECKS: [&str; 4] = [
     "outgoing-request",
     "incoming-response",
     "incoming-sse-event",
     "stream-closed",
 ];
-/// How long the time at the end of a directory's name is, with its dash.
-const STAMP: usize = "-2026-01-01T00-00-00-000Z".len();
+/// The length of the timestamp at the end of a directory name, with its dash.
+const TIMESTAMP_LENGTH: usize = "-2026-01-01T00-00-00-000Z".len();
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Check {
+struct CheckResult {
     id: String,
-    status: Status,
+    status: CheckStatus,
     error_message: Option<String>,
 }
 
-impl Outcome {
+impl ConformanceOutcome {
     /// The checks that have one of these statuses, as `scenario/check`.
     #[must_use]
-    pub fn with(&self, statuses: &[Status]) -> Vec<String> {
+    pub fn checks_with(&self, statuses: &[CheckStatus]) -> Vec<String> {
         let all = self.checks.iter().flat_map(|(scenario, checks)| {
             checks
                 .iter()
@@ -77,21 +77,21 @@ impl Outcome {
         for entry in fs::read_dir(directory).expect("the results") {
             let entry = entry.expect("the results");
             let name = entry.file_name().to_string_lossy().into_owned();
-            let end = name.len().saturating_sub(STAMP);
+            let end = name.len().saturating_sub(TIMESTAMP_LENGTH);
             let scenario = name
                 .get(..end)
                 .and_then(|name| name.strip_prefix("server-"));
-            let scenario = scenario.expect("a directory is named for its scenario");
+            let scenario = scenario.expect("the directory is named after its scenario");
             let checks = match fs::read(entry.path().join("checks.json")) {
-                Ok(text) => serde_json::from_slice(&text).expect("checks are as known"),
+                Ok(text) => serde_json::from_slice(&text).expect("checks have a known format"),
                 // A scenario that throws leaves its directory empty.
-                Err(_) => vec![Check {
+                Err(_) => vec![CheckResult {
                     id: "scenario-ended".to_owned(),
-                    status: Status::Failure,
+                    status: CheckStatus::Failure,
                     error_message: None,
                 }],
             };
-            outcome.take(scenario, checks);
+            outcome.add_checks(scenario, checks);
         }
         outcome
     }
@@ -103,20 +103,20 @@ impl Outcome {
         self.failed += other.failed;
     }
 
-    fn take(&mut self, scenario: &str, checks: Vec<Check>) {
+    fn add_checks(&mut self, scenario: &str, checks: Vec<CheckResult>) {
         let statuses = self.checks.entry(scenario.to_owned()).or_default();
         for check in checks {
-            let Check {
+            let CheckResult {
                 id,
                 status,
                 error_message,
             } = check;
-            if status == Status::Info && TRACES.contains(&id.as_str()) {
+            if status == CheckStatus::Info && TRACE_CHECKS.contains(&id.as_str()) {
                 continue;
             }
-            self.passed += usize::from(status == Status::Success);
-            self.failed += usize::from(status == Status::Failure);
-            if status >= Status::Skipped {
+            self.passed += usize::from(status == CheckStatus::Success);
+            self.failed += usize::from(status == CheckStatus::Failure);
+            if status >= CheckStatus::Skipped {
                 let message = error_message.unwrap_or_default();
                 self.messages
                     .push(format!("{scenario}/{id}: {status:?}: {message}"));
@@ -145,11 +145,11 @@ mod tests {
             {"id": "incoming-sse-event", "status": "FAILURE", "errorMessage": "broken"}
         ]"#;
         fs::write(scenario.join("checks.json"), checks).unwrap();
-        let outcome = Outcome::read(results.path());
+        let outcome = ConformanceOutcome::read(results.path());
         let statuses = [
-            ("incoming-sse-event", Status::Failure),
-            ("one", Status::Warning),
-            ("two", Status::Info),
+            ("incoming-sse-event", CheckStatus::Failure),
+            ("one", CheckStatus::Warning),
+            ("two", CheckStatus::Info),
         ];
         let statuses = statuses.map(|(id, status)| (id.to_owned(), status));
         let expected = BTreeMap::from([("a-b".to_owned(), BTreeMap::from(statuses))]);
@@ -161,7 +161,7 @@ mod tests {
                 "a-b/incoming-sse-event: Failure: broken"
             ]
         );
-        assert_eq!(outcome.with(&[Status::Warning]), ["a-b/one"]);
+        assert_eq!(outcome.checks_with(&[CheckStatus::Warning]), ["a-b/one"]);
         assert_eq!((outcome.passed, outcome.failed), (2, 1));
     }
 }

@@ -1,16 +1,13 @@
-//! Programs that must end.
+//! Runs programs with a time limit.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs a program and returns what it wrote, errors last. Whether it succeeds is not asked: the
-/// suite fails where a scenario does.
-#[expect(
-    clippy::expect_used,
-    reason = "a test whose programs do not run cannot go on"
-)]
+/// Runs a program and returns its output, errors last. The exit status is ignored: the suite fails
+/// if a scenario fails.
+#[expect(clippy::expect_used, reason = "a test cannot run without its programs")]
 pub(super) fn output(command: &mut Command, limit: Duration) -> String {
-    // Files, not pipes: nobody reads while the program runs.
+    // Files instead of pipes, because the output is not read while the program runs.
     let out = tempfile::NamedTempFile::new().expect("a file for output");
     let err = tempfile::NamedTempFile::new().expect("a file for errors");
     let mut child = command
@@ -29,9 +26,9 @@ pub(super) fn output(command: &mut Command, limit: Duration) -> String {
     said
 }
 
-/// Ends a program that this process started, and waits until it is gone.
-pub(super) fn end(child: &mut Child) {
-    // It may have ended by itself.
+/// Ends a program that this process started, and waits until it has exited.
+pub(super) fn kill(child: &mut Child) {
+    // It may have exited already.
     let _gone = child.kill();
     let _status = child.wait();
 }
@@ -44,6 +41,6 @@ fn wait(child: &mut Child, limit: Duration) -> bool {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    end(child);
+    kill(child);
     false
 }

@@ -1,12 +1,12 @@
-//! A provider on loopback that answers what a script says, over real HTTP.
+//! A provider on loopback that follows a script, over real HTTP.
 //!
-//! Everything it serves is synthetic: written by hand after what providers were reported to do.
+//! Everything it serves is synthetic: written by hand from reports about real providers.
 
-mod answer;
-mod basic;
-mod pieces;
+mod chunked_body;
+mod provider_response;
 mod quirks;
 mod weather;
+mod wire_replies;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -21,46 +21,46 @@ use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub use answer::Answer;
-pub use basic::{Basic, basic};
+pub use provider_response::ProviderResponse;
 pub use quirks::{Quirk, quirks};
-pub use weather::{event_stream, good, streamed, tool_call, whole};
+pub use weather::{chat_completion, event_stream, good, streamed_completion, tool_call};
+pub use wire_replies::{WireReplies, wire_replies};
 
-/// The most bytes of a request that are read.
-const REQUEST_BYTES: usize = 64 << 20;
+/// The maximum size of a request.
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
-/// What a provider answers: a function of the request and of how many came before.
+/// How a provider answers: a function of the request and the number of earlier requests.
 #[derive(Clone)]
-pub struct Script(Arc<Lines>);
+pub struct Script(Arc<ScriptFn>);
 
-type Lines = dyn Fn(&Seen, usize) -> Answer + Send + Sync;
+type ScriptFn = dyn Fn(&RecordedRequest, usize) -> ProviderResponse + Send + Sync;
 
 impl Script {
-    /// The same answer to everyone.
+    /// The same response to every request.
     #[must_use]
-    pub fn always(answer: Answer) -> Self {
+    pub fn always(answer: ProviderResponse) -> Self {
         Self::by(move |_, _| answer.clone())
     }
 
-    /// One answer after the other; the last one stays.
+    /// One response after another; the last one repeats.
     ///
     /// # Panics
-    /// When a request comes and there is no answer.
+    /// A request arrives and the script has no response.
     #[must_use]
     #[expect(
         clippy::expect_used,
         reason = "a script without answers is a broken test"
     )]
-    pub fn in_turn(answers: Vec<Answer>) -> Self {
+    pub fn in_turn(answers: Vec<ProviderResponse>) -> Self {
         Self::by(move |_, before| {
             let answer = answers.get(before).or(answers.last());
             answer.expect("the script has an answer").clone()
         })
     }
 
-    /// One answer to requests for a whole reply, another to requests for a stream.
+    /// One response to requests for a whole reply, another to requests for a stream.
     #[must_use]
-    pub fn by_mode(nonstream: Answer, stream: Answer) -> Self {
+    pub fn by_mode(nonstream: ProviderResponse, stream: ProviderResponse) -> Self {
         Self::by(move |seen, _| {
             if seen.wants_stream() {
                 stream.clone()
@@ -70,9 +70,11 @@ impl Script {
         })
     }
 
-    /// Whatever a function of the request and of the number of earlier ones says.
+    /// A function of the request and the number of earlier requests.
     #[must_use]
-    pub fn by(answer: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn by(
+        answer: impl Fn(&RecordedRequest, usize) -> ProviderResponse + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(answer))
     }
 }
@@ -85,8 +87,8 @@ impl fmt::Debug for Script {
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    /// When.
+pub struct RecordedRequest {
+    /// The time of arrival.
     pub at: Instant,
     /// The path, with its query.
     pub path: String,
@@ -96,7 +98,7 @@ pub struct Seen {
     pub body: Value,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -104,7 +106,7 @@ impl Seen {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Whether a stream is asked for.
+    /// Whether the request asks for a stream.
     #[must_use]
     pub fn wants_stream(&self) -> bool {
         self.body.get("stream") == Some(&Value::Bool(true))
@@ -112,20 +114,20 @@ impl Seen {
     }
 }
 
-/// A provider on a free port of 127.0.0.1. It is gone when it is dropped.
+/// A provider on a free port of 127.0.0.1. Dropping it ends the provider.
 #[derive(Debug)]
 pub struct FakeProvider {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FakeProvider {
-    /// Starts it.
+    /// Starts the provider.
     ///
     /// # Panics
-    /// When the machine gives no port or no thread.
+    /// The machine has no free port or cannot start a thread.
     #[must_use]
     #[expect(
         clippy::expect_used,
@@ -137,11 +139,11 @@ impl FakeProvider {
             .set_nonblocking(true)
             .expect("a socket that does not block");
         let address = listener.local_addr().expect("the address of the socket");
-        let seen = Arc::default();
+        let requests = Arc::default();
         let (stop, stopped) = oneshot::channel();
-        let serving = Serving {
+        let serving = ProviderState {
             script,
-            seen: Arc::clone(&seen),
+            requests: Arc::clone(&requests),
         };
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -149,18 +151,18 @@ impl FakeProvider {
                 .build()
                 .expect("a runtime");
             runtime.block_on(serve(listener, serving, stopped));
-            // Answers that hang are not waited for.
+            // Responses that hang are not awaited.
             runtime.shutdown_background();
         });
         Self {
             address,
-            seen,
+            requests,
             stop: Some(stop),
             thread: Some(thread),
         }
     }
 
-    /// Where it is, without a path.
+    /// Its address, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -168,8 +170,8 @@ impl FakeProvider {
 
     /// The requests so far, in the order they arrived.
     #[must_use]
-    pub fn requests(&self) -> Vec<Seen> {
-        self.seen
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -180,46 +182,53 @@ impl Drop for FakeProvider {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has said so.
+            // A panic of the thread was already reported.
             let _panicked = thread.join();
         }
     }
 }
 
 #[derive(Clone, Debug)]
-struct Serving {
+struct ProviderState {
     script: Script,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 #[expect(
     clippy::expect_used,
     reason = "a provider that cannot start must fail the test"
 )]
-async fn serve(listener: std::net::TcpListener, serving: Serving, stopped: oneshot::Receiver<()>) {
+async fn serve(
+    listener: std::net::TcpListener,
+    serving: ProviderState,
+    stopped: oneshot::Receiver<()>,
+) {
     let listener = tokio::net::TcpListener::from_std(listener).expect("a socket of the runtime");
-    let router = Router::new().fallback(answer).with_state(serving);
+    let router = Router::new().fallback(respond).with_state(serving);
     tokio::select! {
         served = axum::serve(listener, router) => served.expect("the server runs"),
         _dropped = stopped => {}
     }
 }
 
-async fn answer(State(serving): State<Serving>, request: Request) -> Response<Body> {
+async fn respond(State(serving): State<ProviderState>, request: Request) -> Response<Body> {
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, REQUEST_BYTES).await.unwrap_or_default();
+    let body = to_bytes(body, MAX_REQUEST_BYTES).await.unwrap_or_default();
     let headers = head.headers.iter().map(|(name, value)| {
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         (name.as_str().to_owned(), value)
     });
-    let seen = Seen {
+    let seen = RecordedRequest {
         at: Instant::now(),
         path: head.uri.to_string(),
         headers: headers.collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
     };
     let before = {
-        let mut all = serving.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = serving
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         all.push(seen.clone());
         all.len() - 1
     };

@@ -5,22 +5,23 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::provider_response::ProviderResponse;
 use super::weather::{
-    chunk, delta, event_stream, finish, last_of_all, streamed, tool_call, usage, whole,
+    chat_completion, chunk, delta, event_stream, finish, streamed_completion, tool_call, usage,
+    usage_chunk,
 };
 
-/// One way in which a provider was reported to differ, as a synthetic answer.
+/// One reported deviation of a provider, as a synthetic response.
 #[derive(Clone, Debug)]
 pub struct Quirk {
     /// Its number in the catalogue: `Q1` to `Q19`.
     pub number: &'static str,
-    /// What is odd.
+    /// What is unusual.
     pub what: &'static str,
     /// The whole reply, unless only streams have the quirk.
-    pub nonstream: Option<Answer>,
+    pub nonstream: Option<ProviderResponse>,
     /// The stream.
-    pub stream: Option<Answer>,
+    pub stream: Option<ProviderResponse>,
 }
 
 /// Every quirk, at least one row for each number.
@@ -40,8 +41,8 @@ fn message(number: &'static str, what: &'static str, message: &Value, finish: &V
     Quirk {
         number,
         what,
-        nonstream: Some(Answer::json(&whole(message, finish))),
-        stream: Some(streamed(message, finish)),
+        nonstream: Some(ProviderResponse::json(&chat_completion(message, finish))),
+        stream: Some(streamed_completion(message, finish)),
     }
 }
 
@@ -49,24 +50,24 @@ fn refusal(number: &'static str, what: &'static str, status: u16, message: &str)
     Quirk {
         number,
         what,
-        nonstream: Some(Answer::refusal(status, message)),
-        stream: Some(Answer::refusal(status, message)),
+        nonstream: Some(ProviderResponse::refusal(status, message)),
+        stream: Some(ProviderResponse::refusal(status, message)),
     }
 }
 
-fn said(content: &str) -> Value {
+fn content_message(content: &str) -> Value {
     json!({"role": "assistant", "content": content})
 }
 
-fn called(calls: &Value) -> Value {
+fn tool_calls_message(calls: &Value) -> Value {
     json!({"role": "assistant", "content": null, "tool_calls": calls})
 }
 
-/// One call of `get_weather` whose arguments are anything.
+/// One call of `get_weather` with arbitrary arguments.
 fn with_arguments(arguments: &Value) -> Value {
     let mut call = tool_call("call_0a1b2c3d4e", "get_weather", "");
     call["function"]["arguments"].clone_from(arguments);
-    called(&json!([call]))
+    tool_calls_message(&json!([call]))
 }
 
 fn leaks() -> Vec<Quirk> {
@@ -115,13 +116,13 @@ fn leaks() -> Vec<Quirk> {
         ),
     ]
     .into_iter()
-    .map(|(what, content)| message("Q1", what, &said(content), &json!("stop")))
+    .map(|(what, content)| message("Q1", what, &content_message(content), &json!("stop")))
     .collect()
 }
 
 fn arguments() -> Vec<Quirk> {
     let forecast = |arguments: &str| {
-        called(&json!([tool_call(
+        tool_calls_message(&json!([tool_call(
             "call_0a1b2c3d4e",
             "get_forecast",
             arguments
@@ -213,7 +214,7 @@ fn ids() -> Vec<Quirk> {
             call["id"].clone_from(id);
             call
         });
-        called(&Value::Array(calls.collect()))
+        tool_calls_message(&Value::Array(calls.collect()))
     };
     [
         ("an id of Kimi", vec![json!("functions.get_weather:0")]),
@@ -246,7 +247,7 @@ fn streams() -> Vec<Quirk> {
             .map(|it| delta(&json!({"tool_calls": [it]})))
             .collect();
         chunks.push(finish("tool_calls"));
-        chunks.push(last_of_all());
+        chunks.push(usage_chunk());
         Quirk {
             number,
             what,
@@ -336,14 +337,14 @@ fn messages() -> Vec<Quirk> {
         )
     });
     let data = json!({
-        "data": whole(&said("It is sunny."), &json!("stop")),
+        "data": chat_completion(&content_message("It is sunny."), &json!("stop")),
         "success": true
     });
     vec![
         message(
             "Q10",
             "reasoning as text",
-            &said("<think>The user wants the weather.</think>It is sunny."),
+            &content_message("<think>The user wants the weather.</think>It is sunny."),
             &json!("stop"),
         ),
         message(
@@ -355,14 +356,14 @@ fn messages() -> Vec<Quirk> {
         message(
             "Q16",
             "calls cut off by the budget of tokens",
-            &called(&Value::Array(cut.collect())),
+            &tool_calls_message(&Value::Array(cut.collect())),
             &json!("length"),
         ),
         Quirk {
             number: "Q17",
             what: "an envelope of its own",
-            nonstream: Some(Answer::json(&data)),
-            stream: Some(Answer::json(&data)),
+            nonstream: Some(ProviderResponse::json(&data)),
+            stream: Some(ProviderResponse::json(&data)),
         },
     ]
 }

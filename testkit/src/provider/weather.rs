@@ -5,12 +5,12 @@
 
 use serde_json::{Value, json};
 
-use super::answer::Answer;
+use super::provider_response::ProviderResponse;
 
 /// The model that every synthetic reply names.
 const MODEL: &str = "synthetic-1";
 
-/// A call of a tool as `/chat/completions` has it.
+/// A tool call in the format of `/chat/completions`.
 #[must_use]
 pub fn tool_call(id: &str, name: &str, arguments: &str) -> Value {
     json!({
@@ -20,7 +20,7 @@ pub fn tool_call(id: &str, name: &str, arguments: &str) -> Value {
     })
 }
 
-/// A message that calls both tools of the weather suite as its schemas want it.
+/// A message that calls both tools of the weather suite with valid arguments.
 #[must_use]
 pub fn good() -> Value {
     json!({
@@ -39,7 +39,7 @@ pub fn good() -> Value {
 
 /// The document that `/chat/completions` returns around a message.
 #[must_use]
-pub fn whole(message: &Value, finish: &Value) -> Value {
+pub fn chat_completion(message: &Value, finish: &Value) -> Value {
     json!({
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -50,13 +50,13 @@ pub fn whole(message: &Value, finish: &Value) -> Value {
     })
 }
 
-/// The answer that `/chat/completions` streams for a message, in small pieces.
+/// The response that `/chat/completions` streams for a message, in small pieces.
 #[must_use]
-pub fn streamed(message: &Value, finish: &Value) -> Answer {
+pub fn streamed_completion(message: &Value, finish: &Value) -> ProviderResponse {
     let mut chunks = vec![delta(&json!({"role": "assistant"}))];
     for key in ["reasoning_content", "reasoning", "content"] {
         let text = message.get(key).and_then(Value::as_str).unwrap_or_default();
-        chunks.extend(small(text).map(|piece| delta(&json!({ key: piece }))));
+        chunks.extend(small_chunks(text).map(|piece| delta(&json!({ key: piece }))));
     }
     let calls = message.get("tool_calls").and_then(Value::as_array);
     for (index, call) in calls.into_iter().flatten().enumerate() {
@@ -67,19 +67,19 @@ pub fn streamed(message: &Value, finish: &Value) -> Answer {
         choice["finish_reason"].clone_from(finish);
     }
     chunks.push(last);
-    chunks.push(last_of_all());
+    chunks.push(usage_chunk());
     event_stream(&chunks)
 }
 
-/// Chunks as a stream of events, with its end.
+/// Chunks as a stream of events, including its end.
 #[must_use]
-pub fn event_stream(chunks: &[Value]) -> Answer {
+pub fn event_stream(chunks: &[Value]) -> ProviderResponse {
     let mut text: String = chunks.iter().map(|it| format!("data: {it}\n\n")).collect();
     text.push_str("data: [DONE]\n\n");
-    Answer::events(text)
+    ProviderResponse::events(text)
 }
 
-/// One chunk with what is new in the message.
+/// One chunk with the new part of the message.
 pub(super) fn delta(delta: &Value) -> Value {
     chunk(&json!({"index": 0, "delta": delta, "finish_reason": null}))
 }
@@ -89,8 +89,8 @@ pub(super) fn finish(word: &str) -> Value {
     chunk(&json!({"index": 0, "delta": {}, "finish_reason": word}))
 }
 
-/// The chunk behind the message, which tells what it took.
-pub(super) fn last_of_all() -> Value {
+/// The chunk after the message, which reports the usage.
+pub(super) fn usage_chunk() -> Value {
     let mut last = chunk(&json!(null));
     last["choices"] = json!([]);
     last["usage"] = usage();
@@ -111,7 +111,7 @@ pub(super) fn usage() -> Value {
     json!({"prompt_tokens": 210, "completion_tokens": 40, "total_tokens": 250})
 }
 
-/// A call that begins with id and name and goes on with arguments, if they are text.
+/// A call that begins with id and name and continues with arguments, if they are text.
 fn call_deltas(index: usize, call: &Value) -> Vec<Value> {
     let arguments = call.pointer("/function/arguments");
     let Some(text) = arguments.and_then(Value::as_str) else {
@@ -122,15 +122,16 @@ fn call_deltas(index: usize, call: &Value) -> Vec<Value> {
     let mut first = call.clone();
     first["index"] = json!(index);
     first["function"]["arguments"] = json!("");
-    let more = small(text).map(|piece| json!({"index": index, "function": {"arguments": piece}}));
+    let more =
+        small_chunks(text).map(|piece| json!({"index": index, "function": {"arguments": piece}}));
     let calls = [first].into_iter().chain(more);
     calls
         .map(|it| delta(&json!({"tool_calls": [it]})))
         .collect()
 }
 
-/// A text in pieces of a few characters, so that no marker comes whole.
-fn small(text: &str) -> impl Iterator<Item = String> {
+/// A text in pieces of a few characters, so that no marker arrives whole.
+fn small_chunks(text: &str) -> impl Iterator<Item = String> {
     let characters: Vec<char> = text.chars().collect();
     let pieces: Vec<String> = characters.chunks(5).map(|it| it.iter().collect()).collect();
     pieces.into_iter()

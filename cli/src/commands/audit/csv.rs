@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use toolwarden_store::RecordRow;
 
-use super::lines::reason;
-use super::record::time;
+use super::record_json::time;
+use super::record_lines::reason;
 
 pub(super) const HEADER: &str =
     "seq,at,kind,principal,tool,session,code,allowed,reason,body,hash\r\n";

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use toolwarden_guard::audit::InvalidLink;
+use toolwarden_guard::audit::InvalidChainLink;
 
 /// Why a command about the audit log could not do its work.
 #[derive(Debug, Error)]
@@ -11,7 +11,10 @@ pub(crate) enum AuditCommandError {
     #[error("`{text}` is neither a head nor a file")]
     NotAHead { text: String },
     #[error("{} does not end with a head", path.display())]
-    NoHeadIn { path: PathBuf, source: InvalidLink },
+    NoHeadIn {
+        path: PathBuf,
+        source: InvalidChainLink,
+    },
 }
 
 impl AuditCommandError {

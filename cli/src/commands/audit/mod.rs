@@ -1,12 +1,12 @@
 mod csv;
 mod error;
 mod export;
-mod lines;
 mod list;
 mod prune;
 mod query;
-mod record;
-mod sheet;
+mod record_json;
+mod record_lines;
+mod record_writer;
 mod stats;
 mod tail;
 mod verify;
@@ -15,12 +15,12 @@ pub(crate) use error::AuditCommandError;
 
 use toolwarden_store::Store;
 
-use super::watch::{keep, live};
+use super::watch::{live_servers, store_path};
 use crate::args::{AuditCommand, StoreArgs};
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(command: &AuditCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: &AuditCommand) -> Result<CommandOutcome, CliError> {
     match command {
         AuditCommand::List(args) => list::run(args),
         AuditCommand::Tail(args) => tail::run(args),
@@ -44,11 +44,11 @@ pub(super) fn records(count: u64, last: u64) -> String {
 
 /// The store, which must be there: a log that is gone must not look like an empty one.
 pub(super) fn store(args: &StoreArgs) -> Result<Store, CliError> {
-    let found = keep::existing_store(args.store.as_ref())?;
+    let found = store_path::open_existing_store(args.store.as_ref())?;
     match found {
         Some(store) => Ok(store),
         None => Err(AuditCommandError::NoStore {
-            path: keep::store_path(args.store.as_ref())?,
+            path: store_path::store_path(args.store.as_ref())?,
         }
         .into()),
     }

@@ -1,59 +1,59 @@
-use toolwarden_store::{Cut, Removal, Store};
+use toolwarden_store::{PruneRange, PrunedRecords, Store};
 use toolwarden_warden::guard::audit::{prune, verify};
 
-use super::{keep, records, store};
+use super::{records, store, store_path};
 use crate::args::AuditPruneArgs;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &AuditPruneArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &AuditPruneArgs) -> Result<CommandOutcome, CliError> {
     let store = store(&args.kept)?;
-    let now = keep::now();
+    let now = store_path::now();
     // INVARIANT: clap lets one of them through.
-    let before = |since: crate::args::Since| Cut::Before(since.time(now).as_millisecond());
+    let before = |since: crate::args::Since| PruneRange::Before(since.time(now).as_millisecond());
     let cut = match args.keep {
-        Some(count) => Cut::Keep(count),
-        None => args.before.map_or(Cut::Keep(u64::MAX), before),
+        Some(count) => PruneRange::Keep(count),
+        None => args.before.map_or(PruneRange::Keep(u64::MAX), before),
     };
     if !args.yes {
-        print(&would(&store, cut)?)?;
-        return Ok(Verdict::Fine);
+        print_text(&dry_run_text(&store, cut)?)?;
+        return Ok(CommandOutcome::Pass);
     }
     if !args.unverified
-        && let Some(refusal) = refusal(&store)?
+        && let Some(refusal) = refusal_reason(&store)?
     {
-        print(&refusal)?;
-        return Ok(Verdict::Finding);
+        print_text(&refusal)?;
+        return Ok(CommandOutcome::Finding);
     }
-    let user = keep::user();
+    let user = store_path::user_name();
     let done = match prune(&store, cut, now.as_millisecond(), &user)? {
         Some(removal) => format!(
             "removed {}; a checkpoint record says so, by {}\n",
-            told(removal),
-            visible(&user)
+            pruned_text(removal),
+            escape_controls(&user)
         ),
         None => "nothing to remove\n".to_owned(),
     };
-    print(&done)?;
-    Ok(Verdict::Fine)
+    print_text(&done)?;
+    Ok(CommandOutcome::Pass)
 }
 
-fn would(store: &Store, cut: Cut) -> Result<String, CliError> {
+fn dry_run_text(store: &Store, cut: PruneRange) -> Result<String, CliError> {
     let head = store.audit_head()?.seq;
-    Ok(match store.removal(cut)? {
+    Ok(match store.prunable_records(cut)? {
         Some(removal) => format!(
             "would remove {}; {} would stay\nnothing was changed: give --yes to do it\n",
-            told(removal),
+            pruned_text(removal),
             head.saturating_sub(removal.through),
         ),
         None => "nothing to remove\n".to_owned(),
     })
 }
 
-/// Why a log is not shortened: what is removed is no longer there to be looked at, and the log would
-/// pass for intact afterwards.
-fn refusal(store: &Store) -> Result<Option<String>, CliError> {
+/// Why a log must not be pruned, if it must not: pruning could remove the evidence of tampering, and
+/// the log would pass for intact afterwards.
+fn refusal_reason(store: &Store) -> Result<Option<String>, CliError> {
     let found = verify(store, None)?;
     let problem = match &found.chain {
         Err(fault) => fault.to_string(),
@@ -67,6 +67,6 @@ fn refusal(store: &Store) -> Result<Option<String>, CliError> {
     )))
 }
 
-fn told(removal: Removal) -> String {
+fn pruned_text(removal: PrunedRecords) -> String {
     records(removal.records, removal.through)
 }

@@ -4,20 +4,20 @@ use std::ops::ControlFlow;
 
 use toolwarden_store::{RecordFilter, RecordRow, Store};
 
-use super::keep;
-use crate::args::{AboutArgs, RecordArgs};
+use super::store_path;
+use crate::args::{RecordArgs, RecordFilterArgs};
 use crate::error::CliError;
 
 pub(super) fn filter(args: &RecordArgs) -> RecordFilter {
     RecordFilter {
         code: args.code.clone(),
         kind: args.kind.clone(),
-        ..about(&args.about)
+        ..subject_filter(&args.about)
     }
 }
 
-pub(super) fn about(args: &AboutArgs) -> RecordFilter {
-    let now = keep::now();
+pub(super) fn subject_filter(args: &RecordFilterArgs) -> RecordFilter {
+    let now = store_path::now();
     RecordFilter {
         since_ms: args.since.map(|it| it.time(now).as_millisecond()),
         until_ms: args.until.map(|it| it.time(now).as_millisecond()),
@@ -30,7 +30,7 @@ pub(super) fn about(args: &AboutArgs) -> RecordFilter {
 }
 
 /// Runs over the wanted records until one cannot be taken.
-pub(super) fn each(
+pub(super) fn each_record(
     store: &Store,
     filter: &RecordFilter,
     mut take: impl FnMut(&RecordRow<'_>) -> Result<(), CliError>,
@@ -48,7 +48,7 @@ pub(super) fn each(
 
 /// Narrows a filter to so many of the newest records it lets through, which then come oldest first
 /// without being held in memory.
-pub(super) fn newest(
+pub(super) fn newest_filter(
     store: &Store,
     filter: RecordFilter,
     count: u64,
@@ -61,7 +61,7 @@ pub(super) fn newest(
         newest_first: true,
         ..filter.clone()
     };
-    each(store, &backwards, |row| {
+    each_record(store, &backwards, |row| {
         oldest = Some(row.seq);
         Ok(())
     })?;

@@ -2,31 +2,31 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use toolwarden_store::{CountBy, RecordCount, RecordFilter, Store};
 
-use super::lines::name;
-use super::record::time;
+use super::record_json::time;
+use super::record_lines::name;
 use super::{list, query, store};
 use crate::args::{AuditStatsArgs, PlainFormat, StatsBy};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 use crate::style;
 
 /// As many of each are shown where not all are asked for.
 const TOP: u64 = 5;
 
 /// The time of deciding is taken from as many of the newest decisions.
-const TIMED: u64 = 100_000;
+const LATENCY_SAMPLE: u64 = 100_000;
 
 const SCHEMA: &str = "toolwarden/audit/stats/v1";
 
-pub(super) fn run(args: &AuditStatsArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &AuditStatsArgs) -> Result<CommandOutcome, CliError> {
     let store = store(&args.kept)?;
-    let wanted = query::about(&args.about);
+    let wanted = query::subject_filter(&args.about);
     let decisions = of_kind(&wanted, "decision");
     let told = match (args.by, args.format) {
         (None, format) => {
             let stats = Stats::of(&store, &wanted, &decisions)?;
             match format {
-                PlainFormat::Text if stats.records() == 0 => list::nothing(&store)?.to_owned(),
+                PlainFormat::Text if stats.records() == 0 => list::empty_reason(&store)?.to_owned(),
                 PlainFormat::Text => stats.text(),
                 PlainFormat::Json => format!("{:#}\n", stats.document()),
             }
@@ -34,7 +34,7 @@ pub(super) fn run(args: &AuditStatsArgs) -> Result<Verdict, CliError> {
         (Some(by), format) => {
             let counts = store.count_records(&decisions, column(by))?;
             match format {
-                PlainFormat::Text if counts.is_empty() => list::nothing(&store)?.to_owned(),
+                PlainFormat::Text if counts.is_empty() => list::empty_reason(&store)?.to_owned(),
                 PlainFormat::Text => table(word(by), CALLS, &counts),
                 PlainFormat::Json => {
                     let counts = entries(word(by), &counts);
@@ -46,8 +46,8 @@ pub(super) fn run(args: &AuditStatsArgs) -> Result<Verdict, CliError> {
             }
         }
     };
-    print(&told)?;
-    Ok(Verdict::Fine)
+    print_text(&told)?;
+    Ok(CommandOutcome::Pass)
 }
 
 struct Stats {
@@ -59,11 +59,11 @@ struct Stats {
     /// Why calls were denied.
     denials: Vec<RecordCount>,
     escalations: Vec<RecordCount>,
-    latency: Option<Latency>,
+    latency: Option<DecisionLatency>,
 }
 
 /// How long deciding took, in milliseconds.
-struct Latency {
+struct DecisionLatency {
     p50: f64,
     p95: f64,
     decisions: usize,
@@ -103,7 +103,7 @@ impl Stats {
 
     fn text(&self) -> String {
         let (allowed, denied) = self.decisions();
-        let (good, error, dim) = (style::GOOD, style::ERROR, style::DIM);
+        let (good, error, dim) = (style::SUCCESS, style::ERROR, style::DIM);
         let kinds = self.kinds.iter();
         let kinds = kinds.map(|it| format!("{} {}", it.records, name(it.key.as_deref())));
         let kinds: Vec<String> = kinds.collect();
@@ -172,7 +172,7 @@ fn times(store: &Store, span: &RecordFilter) -> Result<Option<(i64, i64)>, CliEr
             newest_first,
             ..span.clone()
         };
-        query::each(store, &filter, |row| {
+        query::each_record(store, &filter, |row| {
             at = Some(row.at_ms);
             Ok(())
         })?;
@@ -181,18 +181,18 @@ fn times(store: &Store, span: &RecordFilter) -> Result<Option<(i64, i64)>, CliEr
     Ok(end(false)?.zip(end(true)?))
 }
 
-fn latency(store: &Store, decisions: &RecordFilter) -> Result<Option<Latency>, CliError> {
+fn latency(store: &Store, decisions: &RecordFilter) -> Result<Option<DecisionLatency>, CliError> {
     #[derive(Deserialize)]
     struct Body {
         latency_ms: f64,
     }
     let newest = RecordFilter {
-        limit: Some(TIMED),
+        limit: Some(LATENCY_SAMPLE),
         newest_first: true,
         ..decisions.clone()
     };
     let mut taken: Vec<f64> = Vec::new();
-    query::each(store, &newest, |row| {
+    query::each_record(store, &newest, |row| {
         let body: Option<Body> = serde_json::from_str(row.body).ok();
         taken.extend(body.map(|it| it.latency_ms));
         Ok(())
@@ -205,14 +205,14 @@ fn latency(store: &Store, decisions: &RecordFilter) -> Result<Option<Latency>, C
     };
     Ok(percentile(50)
         .zip(percentile(95))
-        .map(|(p50, p95)| Latency {
+        .map(|(p50, p95)| DecisionLatency {
             p50,
             p95,
             decisions: taken.len(),
         }))
 }
 
-/// What is told of each line of a table.
+/// A column of a table: its title and its count for each row.
 type Column = (&'static str, fn(&RecordCount) -> u64);
 
 const CALLS: &[Column] = &[

@@ -2,43 +2,43 @@ use std::time::Duration;
 
 use toolwarden_store::{RecordFilter, Store};
 
-use super::live::{Interrupt, runtime};
-use super::sheet::Sheet;
+use super::live_servers::{Interrupt, runtime};
+use super::record_writer::RecordWriter;
 use super::{list, query, store};
 use crate::args::{AuditTailArgs, LineFormat};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
 /// How often the log is looked at.
-const PAUSE: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-pub(super) fn run(args: &AuditTailArgs) -> Result<Verdict, CliError> {
-    let mut tail = Tail::new(args)?;
+pub(super) fn run(args: &AuditTailArgs) -> Result<CommandOutcome, CliError> {
+    let mut tail = LogTail::new(args)?;
     if args.follow {
         runtime()?.block_on(tail.follow())?;
-        return Ok(Verdict::Fine);
+        return Ok(CommandOutcome::Pass);
     }
     tail.show()?;
-    if tail.sheet.finish()? == 0 && args.lines > 0 && args.format == LineFormat::Text {
-        print(list::nothing(&tail.store)?)?;
+    if tail.writer.finish()? == 0 && args.lines > 0 && args.format == LineFormat::Text {
+        print_text(list::empty_reason(&tail.store)?)?;
     }
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
-struct Tail {
+struct LogTail {
     store: Store,
-    sheet: Sheet,
+    writer: RecordWriter,
     /// What comes next.
     filter: RecordFilter,
 }
 
-impl Tail {
+impl LogTail {
     fn new(args: &AuditTailArgs) -> Result<Self, CliError> {
         let store = store(&args.kept)?;
         let filter = query::filter(&args.records);
         Ok(Self {
-            filter: query::newest(&store, filter, args.lines)?,
-            sheet: Sheet::open(args.format.into(), None)?,
+            filter: query::newest_filter(&store, filter, args.lines)?,
+            writer: RecordWriter::open(args.format.into(), None)?,
             store,
         })
     }
@@ -50,23 +50,23 @@ impl Tail {
         if self.filter.after_seq.is_some_and(|after| after >= last) {
             return Ok(());
         }
-        query::each(&self.store, &self.filter, |row| {
+        query::each_record(&self.store, &self.filter, |row| {
             last = last.max(row.seq);
-            self.sheet.push(row)
+            self.writer.push(row)
         })?;
         self.filter.after_seq = Some(last);
-        self.sheet.flush()
+        self.writer.flush()
     }
 
     async fn follow(&mut self) -> Result<(), CliError> {
         let mut interrupt = Interrupt::new()?;
         loop {
             // A log in another place would never say anything again.
-            self.store.require_place()?;
+            self.store.require_same_file()?;
             self.show()?;
             tokio::select! {
-                _ = interrupt.came() => return Ok(()),
-                () = tokio::time::sleep(PAUSE) => {}
+                _ = interrupt.wait() => return Ok(()),
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         }
     }

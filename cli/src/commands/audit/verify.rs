@@ -1,34 +1,34 @@
 use std::path::{Path, PathBuf};
 
-use toolwarden_guard::audit::{Fault, Intact, Link, NotedHead};
-use toolwarden_warden::guard::audit::{Verification, fault_meaning, verify};
+use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, VerifiedLog};
+use toolwarden_warden::guard::audit::{Verification, describe_fault, verify};
 
 use super::error::AuditCommandError;
 use super::{records, store};
 use crate::args::{AuditVerifyArgs, PlainFormat};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
 const WITHOUT_KEY: &str = "note the head elsewhere: the chain has no key, so only --head can show \
     an end that was cut off or a log that was computed anew\n";
 
-pub(super) fn run(args: &AuditVerifyArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &AuditVerifyArgs) -> Result<CommandOutcome, CliError> {
     let noted = args.head.as_deref().map(head).transpose()?;
     let store = store(&args.kept)?;
     let found = verify(&store, noted)?;
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text => text(&found, noted),
         PlainFormat::Json => format!("{:#}\n", found.document(noted)),
     })?;
     Ok(match &found.chain {
-        Err(_) => Verdict::Finding,
-        Ok(_) => Verdict::measured(found.is_answered()),
+        Err(_) => CommandOutcome::Finding,
+        Ok(_) => CommandOutcome::from_measured(found.is_conclusive()),
     })
 }
 
 /// A head as it was given: itself, or a file that ends with it.
-fn head(text: &str) -> Result<Link, CliError> {
+fn head(text: &str) -> Result<ChainLink, CliError> {
     if let Ok(link) = text.trim().parse() {
         return Ok(link);
     }
@@ -49,7 +49,7 @@ fn head(text: &str) -> Result<Link, CliError> {
     Ok(last.parse().map_err(no_head)?)
 }
 
-fn text(found: &Verification, noted: Option<Link>) -> String {
+fn text(found: &Verification, noted: Option<ChainLink>) -> String {
     let mut out = match &found.chain {
         Ok(intact) => intact_text(found, intact, noted),
         Err(fault) => fault_text(found, fault),
@@ -61,16 +61,16 @@ fn text(found: &Verification, noted: Option<Link>) -> String {
         ));
     }
     for line in &found.damage {
-        out.push_str(&format!("  {}\n", visible(line)));
+        out.push_str(&format!("  {}\n", escape_controls(line)));
     }
     out
 }
 
-fn intact_text(found: &Verification, intact: &Intact, noted: Option<Link>) -> String {
+fn intact_text(found: &Verification, intact: &VerifiedLog, noted: Option<ChainLink>) -> String {
     if intact.head.seq == 0 {
         return "No records: nothing was decided with this store yet.\n".to_owned();
     }
-    let good = style::GOOD;
+    let good = style::SUCCESS;
     let all = records(intact.records, intact.head.seq);
     let mut out = format!("{good}intact{good:#}: {all}\n");
     if found.removed.seq > 0 {
@@ -101,11 +101,11 @@ fn intact_text(found: &Verification, intact: &Intact, noted: Option<Link>) -> St
     out
 }
 
-fn fault_text(found: &Verification, fault: &Fault) -> String {
+fn fault_text(found: &Verification, fault: &ChainFault) -> String {
     let (error, dim) = (style::ERROR, style::DIM);
     format!(
         "{error}TAMPERED{error:#}: {fault}\n  {}\n  {dim}the store claims the head {}; do not note it{dim:#}\n",
-        fault_meaning(fault),
+        describe_fault(fault),
         found.head,
     )
 }

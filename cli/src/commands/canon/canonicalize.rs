@@ -2,10 +2,10 @@ use serde::Serialize;
 use toolwarden_model::Tool;
 
 use crate::args::{CanonicalizeArgs, DocumentFormat};
-use crate::commands::talk::{WarningEntry, say, warn, warning_entries};
+use crate::commands::progress::{WarningEntry, print_status, print_warnings, warning_entries};
 use crate::error::CliError;
 use crate::input::each_tool;
-use crate::output::{Documents, Envelope, Output, Verdict};
+use crate::output::{CommandOutcome, DefinitionWriter, ListDocumentWriter, OutputFile};
 
 #[derive(Serialize)]
 struct Entry<'t> {
@@ -15,32 +15,33 @@ struct Entry<'t> {
     warnings: Vec<WarningEntry>,
 }
 
-pub(super) fn run(args: &CanonicalizeArgs) -> Result<Verdict, CliError> {
-    let out = Output::open(args.output.output.as_deref())?;
+pub(super) fn run(args: &CanonicalizeArgs) -> Result<CommandOutcome, CliError> {
+    let out = OutputFile::open(args.output.output.as_deref())?;
     let mut warned = false;
     let count = if args.output.format == DocumentFormat::Json {
-        let mut envelope = Envelope::open(out, "toolwarden/canon/canonicalize/v1", &[], "tools")?;
+        let mut envelope =
+            ListDocumentWriter::open(out, "toolwarden/canon/canonicalize/v1", &[], "tools")?;
         each_tool(&args.input, |read| {
-            warned |= !read.found.warnings.is_empty();
+            warned |= !read.canonicalized.warnings.is_empty();
             envelope.push(&Entry {
-                file: read.place.file.display().to_string(),
-                pointer: read.found.pointer.as_str(),
-                tool: &read.found.tool,
-                warnings: warning_entries(&read.found.warnings),
+                file: read.location.file.display().to_string(),
+                pointer: read.canonicalized.pointer.as_str(),
+                tool: &read.canonicalized.tool,
+                warnings: warning_entries(&read.canonicalized.warnings),
             })
         })?;
         envelope.finish(&[])?
     } else {
-        let mut documents = Documents::new(out, args.output.format);
+        let mut documents = DefinitionWriter::new(out, args.output.format);
         each_tool(&args.input, |read| {
-            warned |= !read.found.warnings.is_empty();
-            warn(&read);
-            documents.push(&read.found.tool, read.alone)
+            warned |= !read.canonicalized.warnings.is_empty();
+            print_warnings(&read);
+            documents.push(&read.canonicalized.tool, read.is_only)
         })?;
         documents.finish()?
     };
     if count == 0 {
-        say("Warning: no tool definition found.");
+        print_status("Warning: no tool definition found.");
     }
     if let Some(path) = &args.output.output {
         let what = if count == 1 {
@@ -51,15 +52,15 @@ pub(super) fn run(args: &CanonicalizeArgs) -> Result<Verdict, CliError> {
         announce(&format!("{what} written to {}", path.display()))?;
     }
     Ok(if warned && args.strict {
-        Verdict::Finding
+        CommandOutcome::Finding
     } else {
-        Verdict::Fine
+        CommandOutcome::Pass
     })
 }
 
 /// Says on standard output where the result went.
 pub(super) fn announce(line: &str) -> Result<(), CliError> {
-    let mut out = Output::open(None)?;
+    let mut out = OutputFile::open(None)?;
     out.write(&format!("{line}\n"))?;
     out.finish()
 }

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use toolwarden_canon::Detection;
-use toolwarden_model::{Family, Format};
+use toolwarden_model::{Format, FormatFamily};
 
 use crate::args::{DetectArgs, PlainFormat};
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
 use crate::input::each_tool;
-use crate::output::{Envelope, Output, Verdict};
+use crate::output::{CommandOutcome, ListDocumentWriter, OutputFile};
 use crate::style;
 
 /// The families the toolcanon document knows, in its order.
@@ -25,31 +25,31 @@ struct Entry<'t> {
     ambiguous_with: Vec<&'static str>,
 }
 
-pub(super) fn run(args: &DetectArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
     if args.format == PlainFormat::Json {
         return report_json(args);
     }
-    let mut out = Output::open(None)?;
-    let mut counts: BTreeMap<Family, usize> = BTreeMap::new();
+    let mut out = OutputFile::open(None)?;
+    let mut counts: BTreeMap<FormatFamily, usize> = BTreeMap::new();
     let mut only = None;
     each_tool(&args.input, |read| {
-        let detection = read.found.detection;
+        let detection = read.canonicalized.detection;
         *counts.entry(detection.format.family()).or_default() += 1;
-        if args.verbose && !read.alone {
-            let (file, pointer) = (read.place.file.display(), &read.found.pointer);
+        if args.verbose && !read.is_only {
+            let (file, pointer) = (read.location.file.display(), &read.canonicalized.pointer);
             out.write(&format!(
                 "{file} {pointer} {}\n",
-                style::visible(&read.found.tool.name)
+                style::escape_controls(&read.canonicalized.tool.name)
             ))?;
             out.write(&describe(&detection, true))?;
             out.write("\n")?;
         }
-        only = Some(detection).filter(|_| read.alone);
+        only = Some(detection).filter(|_| read.is_only);
         Ok(())
     })?;
     match (&only, counts.len()) {
         (Some(detection), _) => out.write(&describe(detection, args.verbose))?,
-        (None, 0) => say("Warning: no tool definition found."),
+        (None, 0) => print_status("Warning: no tool definition found."),
         (None, _) => {
             for (family, count) in &counts {
                 let tools = if *count == 1 { "tool" } else { "tools" };
@@ -58,7 +58,7 @@ pub(super) fn run(args: &DetectArgs) -> Result<Verdict, CliError> {
         }
     }
     out.finish()?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 fn describe(detection: &Detection, verbose: bool) -> String {
@@ -88,8 +88,8 @@ fn describe(detection: &Detection, verbose: bool) -> String {
 }
 
 /// The families to show: those of the document, then others whose marks are there.
-fn families(detection: &Detection) -> Vec<Family> {
-    let mut families: Vec<Family> = ALWAYS_SHOWN
+fn families(detection: &Detection) -> Vec<FormatFamily> {
+    let mut families: Vec<FormatFamily> = ALWAYS_SHOWN
         .iter()
         .filter_map(|word| word.parse().ok())
         .collect();
@@ -101,19 +101,19 @@ fn families(detection: &Detection) -> Vec<Family> {
     families
 }
 
-fn report_json(args: &DetectArgs) -> Result<Verdict, CliError> {
-    let mut envelope = Envelope::open(
-        Output::open(None)?,
+fn report_json(args: &DetectArgs) -> Result<CommandOutcome, CliError> {
+    let mut envelope = ListDocumentWriter::open(
+        OutputFile::open(None)?,
         "toolwarden/canon/detect/v1",
         &[],
         "tools",
     )?;
     each_tool(&args.input, |read| {
-        let detection = &read.found.detection;
+        let detection = &read.canonicalized.detection;
         envelope.push(&Entry {
-            file: read.place.file.display().to_string(),
-            pointer: read.found.pointer.as_str(),
-            name: &read.found.tool.name,
+            file: read.location.file.display().to_string(),
+            pointer: read.canonicalized.pointer.as_str(),
+            name: &read.canonicalized.tool.name,
             source_format: detection.format.family().as_str(),
             format: detection.format.id(),
             scores: detection
@@ -129,5 +129,5 @@ fn report_json(args: &DetectArgs) -> Result<Verdict, CliError> {
         })
     })?;
     envelope.finish(&[])?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }

@@ -3,21 +3,23 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 use toolwarden_canon::{
-    Edit, Emission, Emitter, Kind, NotPortable, Originals, Severity, Target, Warning,
+    Edit, EditKind, Emission, EmitTarget, Emitter, LossKind, NotPortable, OriginalSchemas, Warning,
 };
 use toolwarden_model::{Format, Tool};
 
 use super::canonicalize::announce;
 use super::rewrite_check::RewriteCheck;
-use crate::args::{DeniedLoss, DocumentFormat, Draft, EmitArgs};
-use crate::commands::talk::{WarningEntry, edit_line, say, warn, warning_entries};
+use crate::args::{DeniedLoss, DocumentFormat, DraftArg, EmitArgs};
+use crate::commands::progress::{
+    WarningEntry, edit_line, print_status, print_warnings, warning_entries,
+};
 use crate::error::CliError;
-use crate::input::{ReadTool, each_tool};
-use crate::output::{Documents, Envelope, Output, Verdict};
+use crate::input::{InputTool, each_tool};
+use crate::output::{CommandOutcome, DefinitionWriter, ListDocumentWriter, OutputFile};
 use crate::style;
 
 #[derive(Serialize)]
-struct Entry<'t> {
+struct EmitEntry<'t> {
     file: String,
     pointer: &'t str,
     name: &'t str,
@@ -49,7 +51,7 @@ struct EditEntry<'t> {
 }
 
 /// How many tools had a kind of edit, and the first of them.
-struct Example {
+struct EditExample {
     count: usize,
     tool: String,
     reason: String,
@@ -57,9 +59,9 @@ struct Example {
 
 /// What emitting all tools has come to.
 #[derive(Default)]
-struct Account {
+struct EmissionSummary {
     /// Kinds of edits, by what happened where.
-    kinds: BTreeMap<(u8, String), Example>,
+    kinds: BTreeMap<(u8, String), EditExample>,
     renamed: BTreeMap<String, String>,
     semantic: usize,
     metadata: usize,
@@ -68,10 +70,10 @@ struct Account {
     warned: bool,
 }
 
-pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &EmitArgs) -> Result<CommandOutcome, CliError> {
     let target = match (args.target, args.draft) {
-        (Target::JsonSchema, Some(Draft::Draft201909)) => Target::JsonSchema201909,
-        (Target::JsonSchema, Some(Draft::Draft202012)) => Target::JsonSchema202012,
+        (EmitTarget::JsonSchema, Some(DraftArg::Draft201909)) => EmitTarget::JsonSchema201909,
+        (EmitTarget::JsonSchema, Some(DraftArg::Draft202012)) => EmitTarget::JsonSchema202012,
         (target, _) => target,
     };
     let mut emitter = CheckedEmitter {
@@ -79,13 +81,14 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         target,
         rewrites: RewriteCheck::new(),
     };
-    let mut account = Account::default();
-    let out = Output::open(args.output.output.as_deref())?;
+    let mut account = EmissionSummary::default();
+    let out = OutputFile::open(args.output.output.as_deref())?;
     let count = if args.output.format == DocumentFormat::Json {
         let head = [("target", format!("\"{target}\""))];
-        let mut envelope = Envelope::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
+        let mut envelope =
+            ListDocumentWriter::open(out, "toolwarden/canon/emit/v1", &head, "tools")?;
         each_tool(&args.input, |read| {
-            let tool = read.found.tool.clone();
+            let tool = read.canonicalized.tool.clone();
             let emission = emitter.try_emit(&read, tool)?;
             account.add(&read, &emission);
             envelope.push(&entry(&read, &emission))
@@ -93,26 +96,26 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         let names = serde_json::to_string_pretty(&account.renamed).unwrap_or_default();
         envelope.finish(&[("names", names)])?
     } else {
-        let mut documents = Documents::new(out, args.output.format);
+        let mut documents = DefinitionWriter::new(out, args.output.format);
         let mut told = 0;
         each_tool(&args.input, |mut read| {
-            warn(&read);
-            let tool = std::mem::replace(&mut read.found.tool, Tool::new(Format::Raw));
+            print_warnings(&read);
+            let tool = std::mem::replace(&mut read.canonicalized.tool, Tool::new(Format::Raw));
             let emission = emitter.try_emit(&read, tool)?;
             account.add(&read, &emission);
             match &emission {
                 Ok(emission) => {
-                    if args.verbose || read.alone {
-                        tell(emission, read.alone);
+                    if args.verbose || read.is_only {
+                        print_edits(emission, read.is_only);
                         told += 1;
                     }
-                    documents.push(&emission.value, read.alone)
+                    documents.push(&emission.value, read.is_only)
                 }
                 Err(refused) => {
-                    say(&format!(
+                    print_status(&format!(
                         "{0}refused{0:#}: {1}",
                         style::ERROR,
-                        style::visible(refused)
+                        style::escape_controls(refused)
                     ));
                     Ok(())
                 }
@@ -121,13 +124,13 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
         let count = documents.finish()?;
         // The only tool of a list is not reported as it is emitted, so report it here.
         if told < count {
-            account.tell();
+            account.print_summary();
         }
-        tell_undecided(emitter.rewrites.undecided());
+        print_undecided(emitter.rewrites.undecided());
         count
     };
     if count == 0 && account.refused == 0 {
-        say("Warning: no tool definition found.");
+        print_status("Warning: no tool definition found.");
     }
     if let Some(path) = &args.output.output {
         let what = if count == 1 {
@@ -143,7 +146,7 @@ pub(super) fn run(args: &EmitArgs) -> Result<Verdict, CliError> {
 /// Emits tools and checks what became of their schemas.
 struct CheckedEmitter {
     emitter: Emitter,
-    target: Target,
+    target: EmitTarget,
     rewrites: RewriteCheck,
 }
 
@@ -152,15 +155,21 @@ impl CheckedEmitter {
     /// error of ours, and ends the command.
     fn try_emit(
         &mut self,
-        read: &ReadTool<'_>,
+        read: &InputTool<'_>,
         tool: Tool,
     ) -> Result<Result<Emission, String>, CliError> {
         let no_definition = |warning: &&Warning| matches!(warning, Warning::NotAnObject { .. });
-        let place = || format!("{} {}", read.place.file_and_line(), read.found.pointer);
-        if let Some(warning) = read.found.warnings.iter().find(no_definition) {
+        let place = || {
+            format!(
+                "{} {}",
+                read.location.file_and_line(),
+                read.canonicalized.pointer
+            )
+        };
+        if let Some(warning) = read.canonicalized.warnings.iter().find(no_definition) {
             return Ok(Err(format!("{}: {warning}", place())));
         }
-        let originals = (!tool.format.is_hosted()).then(|| Originals::of(&tool));
+        let originals = (!tool.format.is_hosted()).then(|| OriginalSchemas::of(&tool));
         let emission = match self.emitter.emit(tool) {
             Ok(emission) => emission,
             Err(refused @ NotPortable::Nameless { .. }) => {
@@ -182,10 +191,10 @@ impl CheckedEmitter {
 }
 
 /// Says of how many rewritten tools it is not proven that the account is complete.
-pub(super) fn tell_undecided(tools: usize) {
+pub(super) fn print_undecided(tools: usize) {
     if tools > 0 {
         let what = if tools == 1 { "tool" } else { "tools" };
-        say(&format!(
+        print_status(&format!(
             "{0}not checked{0:#}: the rewritten schema of {tools} {what} could not be compared with the original",
             style::DIM
         ));
@@ -193,14 +202,14 @@ pub(super) fn tell_undecided(tools: usize) {
 }
 
 /// The toolcanon document's word for a target, where it has one of its own.
-const fn documented_word(target: Target) -> &'static str {
+const fn documented_word(target: EmitTarget) -> &'static str {
     match target {
-        Target::OpenaiChat => "openai",
+        EmitTarget::OpenaiChat => "openai",
         target => target.id(),
     }
 }
 
-fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> Entry<'t> {
+fn entry<'t>(read: &'t InputTool<'_>, emission: &'t Result<Emission, String>) -> EmitEntry<'t> {
     let edits = |kept: fn(&Edit) -> bool| {
         let edits = emission
             .iter()
@@ -208,20 +217,20 @@ fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> 
             .filter(move |edit| kept(edit));
         edits.map(edit_entry).collect()
     };
-    Entry {
-        file: read.place.file.display().to_string(),
-        pointer: read.found.pointer.as_str(),
-        name: &read.found.tool.name,
+    EmitEntry {
+        file: read.location.file.display().to_string(),
+        pointer: read.canonicalized.pointer.as_str(),
+        name: &read.canonicalized.tool.name,
         emitted_name: emission
             .as_ref()
             .ok()
             .map(|emission| emission.name.emitted.as_str()),
         value: emission.as_ref().ok().map(|emission| &emission.value),
-        losses: edits(|edit| edit.kind != Kind::Change),
-        changes: edits(|edit| edit.kind == Kind::Change),
+        losses: edits(|edit| edit.kind != EditKind::Change),
+        changes: edits(|edit| edit.kind == EditKind::Change),
         unaccepted: emission
             .iter()
-            .flat_map(|emission| &emission.unaccepted)
+            .flat_map(|emission| &emission.findings)
             .map(|it| UnacceptedEntry {
                 path: it.pointer.as_str(),
                 rule: it.rule,
@@ -229,14 +238,14 @@ fn entry<'t>(read: &'t ReadTool<'_>, emission: &'t Result<Emission, String>) -> 
             })
             .collect(),
         refused: emission.as_ref().err().cloned(),
-        warnings: warning_entries(&read.found.warnings),
+        warnings: warning_entries(&read.canonicalized.warnings),
     }
 }
 
 fn edit_entry(edit: &Edit) -> EditEntry<'_> {
     let severity = match edit.kind {
-        Kind::Loss(severity) => Some(severity.as_str()),
-        Kind::Change => None,
+        EditKind::Loss(severity) => Some(severity.as_str()),
+        EditKind::Change => None,
     };
     EditEntry {
         path: edit.path.as_str(),
@@ -248,29 +257,29 @@ fn edit_entry(edit: &Edit) -> EditEntry<'_> {
 }
 
 /// Tells every edit of one tool.
-fn tell(emission: &Emission, alone: bool) {
-    let left = emission.unaccepted.iter().map(|it| {
-        let (error, path) = (style::ERROR, style::visible(it.pointer.as_str()));
+fn print_edits(emission: &Emission, alone: bool) {
+    let left = emission.findings.iter().map(|it| {
+        let (error, path) = (style::ERROR, style::escape_controls(it.pointer.as_str()));
         format!(
             "{error}still not accepted{error:#} {path}: {}",
-            style::visible(&it.message)
+            style::escape_controls(&it.message)
         )
     });
     for line in emission.edits.iter().map(edit_line).chain(left) {
         if alone {
-            say(&line);
+            print_status(&line);
         } else {
-            say(&format!(
+            print_status(&format!(
                 "{}: {line}",
-                style::visible(&emission.name.original)
+                style::escape_controls(&emission.name.original)
             ));
         }
     }
 }
 
-impl Account {
-    fn add(&mut self, read: &ReadTool<'_>, emission: &Result<Emission, String>) {
-        self.warned |= !read.found.warnings.is_empty();
+impl EmissionSummary {
+    fn add(&mut self, read: &InputTool<'_>, emission: &Result<Emission, String>) {
+        self.warned |= !read.canonicalized.warnings.is_empty();
         let Ok(emission) = emission else {
             self.refused += 1;
             return;
@@ -278,16 +287,16 @@ impl Account {
         let mut kinds = BTreeMap::new();
         for edit in &emission.edits {
             let (rank, word) = match edit.kind {
-                Kind::Loss(Severity::Semantic) => (0, "lost (semantic)"),
-                Kind::Loss(Severity::Metadata) => (1, "lost (metadata)"),
-                Kind::Change => (2, "changed"),
+                EditKind::Loss(LossKind::Semantic) => (0, "lost (semantic)"),
+                EditKind::Loss(LossKind::Metadata) => (1, "lost (metadata)"),
+                EditKind::Change => (2, "changed"),
             };
             kinds
                 .entry((rank, format!("{word} {}", general_path(edit))))
                 .or_insert(&edit.reason);
         }
         for (kind, reason) in kinds {
-            let example = self.kinds.entry(kind).or_insert_with(|| Example {
+            let example = self.kinds.entry(kind).or_insert_with(|| EditExample {
                 count: 0,
                 tool: emission.name.original.clone(),
                 reason: reason.to_string(),
@@ -298,11 +307,11 @@ impl Account {
             emission
                 .edits
                 .iter()
-                .any(|edit| edit.kind == Kind::Loss(severity))
+                .any(|edit| edit.kind == EditKind::Loss(severity))
         };
-        self.unaccepted += usize::from(!emission.unaccepted.is_empty());
-        self.semantic += usize::from(lost(Severity::Semantic));
-        self.metadata += usize::from(lost(Severity::Metadata));
+        self.unaccepted += usize::from(!emission.findings.is_empty());
+        self.semantic += usize::from(lost(LossKind::Semantic));
+        self.metadata += usize::from(lost(LossKind::Metadata));
         if emission.name.emitted != emission.name.original {
             self.renamed.insert(
                 emission.name.emitted.clone(),
@@ -312,10 +321,10 @@ impl Account {
     }
 
     /// Tells what was lost and changed over all tools, each kind once.
-    fn tell(&self) {
+    fn print_summary(&self) {
         for (
             (rank, what),
-            Example {
+            EditExample {
                 count,
                 tool,
                 reason,
@@ -333,39 +342,39 @@ impl Account {
                 format!("{count} tools")
             };
             let (what, tool, reason) = (
-                style::visible(what),
-                style::visible(tool),
-                style::visible(reason),
+                style::escape_controls(what),
+                style::escape_controls(tool),
+                style::escape_controls(reason),
             );
-            say(&format!(
+            print_status(&format!(
                 "{style}{what}{style:#} in {tools}, e.g. {tool}: {reason}"
             ));
         }
         if self.unaccepted > 0 {
             let (error, count) = (style::ERROR, self.unaccepted);
-            say(&format!(
+            print_status(&format!(
                 "{error}still not accepted{error:#}: {count} of the emitted tools; --verbose says why"
             ));
         }
         for (emitted, original) in &self.renamed {
-            say(&format!(
+            print_status(&format!(
                 "renamed {} to {}",
-                style::visible(original),
-                style::visible(emitted)
+                style::escape_controls(original),
+                style::escape_controls(emitted)
             ));
         }
     }
 
-    fn verdict(&self, args: &EmitArgs) -> Verdict {
+    fn verdict(&self, args: &EmitArgs) -> CommandOutcome {
         let denied = match args.deny_loss {
             Some(DeniedLoss::Any) => self.semantic + self.metadata > 0,
             Some(DeniedLoss::Semantic) => self.semantic > 0,
             None => false,
         };
         if denied || self.refused > 0 || (args.strict && (self.warned || self.unaccepted > 0)) {
-            Verdict::Finding
+            CommandOutcome::Finding
         } else {
-            Verdict::Fine
+            CommandOutcome::Pass
         }
     }
 }

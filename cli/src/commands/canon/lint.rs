@@ -1,27 +1,28 @@
 use serde_json::Value;
 use toolwarden_canon::{
-    Demand, Level, Originals, RequestLimits, conform_by, definition_pointer, lint_by, native,
+    DialectLevel, OriginalSchemas, ParseError, RequestLimits, RewriteMode, UnreadSchema, Warning,
+    conform_to_facts, definition_pointer, emit_native, lint_with_facts, unread_schemas,
 };
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Format, Tool};
-use toolwarden_schema::{Fault, faults};
+use toolwarden_schema::{SchemaFault, find_faults};
 
 use super::canonicalize::announce;
-use super::emit::tell_undecided;
+use super::emit::print_undecided;
 use super::rewrite_check::RewriteCheck;
 use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
-use crate::commands::talk::{say, warn};
+use crate::commands::progress::{print_status, print_warnings};
 use crate::error::CliError;
-use crate::input::{ReadTool, each_tool};
-use crate::output::{Documents, Output, Verdict, print};
-use crate::report::{self, Basis, Check, Report};
+use crate::input::{InputTool, each_tool};
+use crate::output::{CommandOutcome, DefinitionWriter, OutputFile, print_text};
+use crate::report::{self, CheckBasis, FindingReport, ReportCheck};
 use crate::style;
 
 /// What the check of schemas by themselves is called.
 const JSON_SCHEMA: &str = "json-schema";
 
-pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
-    let mut report = Report {
+pub(super) fn run(args: &LintArgs) -> Result<CommandOutcome, CliError> {
+    let mut report = FindingReport {
         schema: "toolwarden/canon/lint/v1",
         checks: std::iter::once(schema_check())
             .chain(args.dialects.iter().map(check))
@@ -29,11 +30,11 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
         subjects: Vec::new(),
         findings: Vec::new(),
     };
-    args.dialects.iter().for_each(tell_gaps);
+    args.dialects.iter().for_each(print_gaps);
     let mut limits = RequestLimits::default();
     let mut fixed = match args.fix {
-        true => Some(Documents::new(
-            Output::open(args.output.as_deref())?,
+        true => Some(DefinitionWriter::new(
+            OutputFile::open(args.output.as_deref())?,
             DocumentFormat::Text,
         )),
         false => None,
@@ -41,33 +42,41 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
     let mut edits = 0;
     let mut rewrites = RewriteCheck::new();
     each_tool(&args.input, |mut read| {
-        warn(&read);
+        print_warnings(&read);
         if let Some(fixed) = &mut fixed {
             let tell = args.format == ReportFormat::Text;
             let (count, written) = fix(&mut read, &args.dialects, tell, &mut rewrites)?;
             edits += count;
-            fixed.push(&written, read.alone)?;
+            fixed.push(&written, read.is_only)?;
         }
-        limits.add(&read.found.tool);
+        limits.add(&read.canonicalized.tool);
         check_tool(&read, &args.dialects, &mut report);
         Ok(())
     })?;
     if report.subjects.is_empty() {
         return Err(args.input.nothing_found());
     }
+    // Every dialect rejects it, and so does a reader that knows none.
+    if args.dialects.is_empty() {
+        for message in limits.duplicate_names() {
+            report
+                .findings
+                .push(request_finding(args, JSON_SCHEMA.to_owned(), message));
+        }
+    }
     for (dialect, check) in args.dialects.iter().zip(report.checks.iter_mut().skip(1)) {
-        for message in exceeded(&limits, dialect) {
+        for message in exceeded_limits(&limits, dialect) {
             // One request holds all tools, so all of them are rejected.
             check.rejected = check.tools;
             report
                 .findings
-                .push(request_finding(args, dialect, message));
+                .push(request_finding(args, name(dialect), message));
         }
     }
     let failed = report
         .findings
         .iter()
-        .any(|it| it.level == report::Level::Error || args.strict);
+        .any(|it| it.level == report::FindingLevel::Error || args.strict);
     let rendered = report.render(args.format);
     match fixed {
         Some(fixed) => {
@@ -76,15 +85,15 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
                 announce(&format!("{edits} changes, written to {}", path.display()))?;
             }
             // Standard output may hold the definitions, so the report goes beside it.
-            rendered.lines().for_each(say);
-            tell_undecided(rewrites.undecided());
+            rendered.lines().for_each(print_status);
+            print_undecided(rewrites.undecided());
         }
-        None => print(&rendered)?,
+        None => print_text(&rendered)?,
     }
     Ok(if failed {
-        Verdict::Finding
+        CommandOutcome::Finding
     } else {
-        Verdict::Fine
+        CommandOutcome::Pass
     })
 }
 
@@ -92,20 +101,20 @@ pub(super) fn run(args: &LintArgs) -> Result<Verdict, CliError> {
 fn name(dialect: &LintDialect) -> String {
     match dialect {
         LintDialect::Known(dialect) => dialect.to_string(),
-        LintDialect::Probed(table) => style::visible(&table.name),
+        LintDialect::Probed(table) => style::escape_controls(&table.name),
     }
 }
 
-/// Says what a table cannot tell, so that nobody takes silence for consent.
-fn tell_gaps(dialect: &LintDialect) {
+/// Prints what a table does not cover, so that a user does not read silence as acceptance.
+fn print_gaps(dialect: &LintDialect) {
     let LintDialect::Probed(table) = dialect else {
         return;
     };
     let not_measured = &table.not_measured;
     if !not_measured.is_empty() {
         let name = name(dialect);
-        let gaps = style::visible(&not_measured.join(", "));
-        say(&format!(
+        let gaps = style::escape_controls(&not_measured.join(", "));
+        print_status(&format!(
             "{0}Warning{0:#}: {name}: not measured, so not checked: {gaps}",
             style::WARNING
         ));
@@ -113,75 +122,75 @@ fn tell_gaps(dialect: &LintDialect) {
 }
 
 /// What a request with all tools would be rejected for. A probe sends one tool at a time.
-fn exceeded(limits: &RequestLimits, dialect: &LintDialect) -> Vec<String> {
+fn exceeded_limits(limits: &RequestLimits, dialect: &LintDialect) -> Vec<String> {
     match dialect {
         LintDialect::Known(dialect) => limits.exceeded(*dialect),
-        LintDialect::Probed(_) => limits.repeated(),
+        LintDialect::Probed(_) => limits.duplicate_names(),
     }
 }
 
-fn check(dialect: &LintDialect) -> Check {
+fn check(dialect: &LintDialect) -> ReportCheck {
     let facts = dialect.facts();
-    Check {
+    ReportCheck {
         name: name(dialect),
-        basis: Some(Basis {
+        basis: Some(CheckBasis {
             verified_on: facts.verified_on.to_string(),
             source: facts.source.to_string(),
         }),
         rejected: 0,
         outcome: "rejected",
         tools: 0,
-        failing: &[report::Level::Error],
+        failing: &[report::FindingLevel::Error],
     }
 }
 
 /// The check that comes before every dialect.
-fn schema_check() -> Check {
-    Check {
+fn schema_check() -> ReportCheck {
+    ReportCheck {
         name: JSON_SCHEMA.to_owned(),
         basis: None,
         rejected: 0,
         outcome: "invalid",
         tools: 0,
-        failing: &[report::Level::Error],
+        failing: &[report::FindingLevel::Error],
     }
 }
 
 /// Rewrites a tool for every dialect where that keeps its meaning, says what it changed, and gives
 /// what is to be written.
 fn fix(
-    read: &mut ReadTool<'_>,
+    read: &mut InputTool<'_>,
     dialects: &[LintDialect],
     tell: bool,
     rewrites: &mut RewriteCheck,
 ) -> Result<(usize, Value), CliError> {
-    let tool = &mut read.found.tool;
+    let tool = &mut read.canonicalized.tool;
     // An operation is part of its document and cannot be written back alone.
     if tool.absent.inputs || tool.format == Format::Openapi {
-        return Ok((0, native(tool.clone()).value));
+        return Ok((0, emit_native(tool.clone()).value));
     }
-    let originals = Originals::of(tool);
+    let originals = OriginalSchemas::of(tool);
     let mut edits = Vec::new();
     for dialect in dialects {
-        let made = conform_by(
+        let made = conform_to_facts(
             &mut tool.inputs,
             &Pointer::of(["inputs"]),
             dialect.facts(),
-            Demand::KeepMeaning,
+            RewriteMode::KeepMeaning,
         );
         for edit in made.iter().filter(|_| tell) {
-            let path = style::visible(definition_pointer(tool, &edit.path).as_str());
-            let name = style::visible(&tool.name);
-            say(&format!(
+            let path = style::escape_controls(definition_pointer(tool, &edit.path).as_str());
+            let name = style::escape_controls(&tool.name);
+            print_status(&format!(
                 "{0}fixed{0:#} {name} {path}: {1} ({2})",
-                style::GOOD,
-                style::visible(&edit.reason),
+                style::SUCCESS,
+                style::escape_controls(&edit.reason),
                 self::name(dialect)
             ));
         }
         edits.extend(made);
     }
-    let written = native(tool.clone()).value;
+    let written = emit_native(tool.clone()).value;
     if !tool.format.is_hosted() {
         rewrites
             .check(originals, &edits, &written, tool.format)
@@ -194,12 +203,12 @@ fn fix(
 }
 
 /// Mistakes in the schemas of a tool that count for every reader.
-fn schema_findings(tool: &Tool) -> Vec<(Fault, Pointer)> {
+fn schema_findings(tool: &Tool) -> Vec<(SchemaFault, Pointer)> {
     let inputs = (!tool.absent.inputs).then_some(("inputs", &tool.inputs));
     let outputs = (!tool.outputs.is_empty()).then_some(("outputs", &tool.outputs));
     let schemas = inputs.into_iter().chain(outputs);
     let found = schemas.flat_map(|(key, schema)| {
-        let faults = faults(&Value::Object(schema.clone()));
+        let faults = find_faults(&Value::Object(schema.clone()));
         faults.into_iter().map(move |fault| {
             let place = Pointer::of([key]).join(&fault.pointer);
             (fault, place)
@@ -208,24 +217,65 @@ fn schema_findings(tool: &Tool) -> Vec<(Fault, Pointer)> {
     found.collect()
 }
 
-fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report) {
-    let tool = &read.found.tool;
+/// Members that should be schemas and that no reader can use.
+fn unread_findings(read: &InputTool<'_>) -> Vec<PartFinding> {
+    let error = |rule, message: String, part| PartFinding {
+        rule,
+        level: report::FindingLevel::Error,
+        message,
+        part,
+        fixable: false,
+    };
+    let unread = unread_schemas(&read.canonicalized.tool).into_iter();
+    let mut found: Vec<PartFinding> = unread
+        .map(|UnreadSchema { pointer, problem }| {
+            let message = format!("{}; {}", problem.describe(), problem.fix());
+            error(problem.code(), message, pointer)
+        })
+        .collect();
+    for warning in &read.canonicalized.warnings {
+        if let Warning::DuplicateKey(doubled) = warning {
+            let part = read.location.part_of(&read.canonicalized, &doubled.pointer);
+            let message = format!(
+                "key `{}` is written twice: one reader takes the first value, another the last; keep one",
+                doubled.pointer
+            );
+            found.push(error("duplicate-key", message, part));
+        }
+        let Warning::ParserError { format, error: why } = warning else {
+            continue;
+        };
+        let (rule, pointer) = match why {
+            ParseError::NotAnObject { pointer, .. } => ("not-a-schema", pointer),
+            ParseError::Missing { pointer } => ("missing-schema", pointer),
+            ParseError::Invalid { .. } => continue,
+        };
+        if found.iter().all(|it| it.part != *pointer) {
+            let message = format!("{why}, as {format} asks for");
+            found.push(error(rule, message, pointer.clone()));
+        }
+    }
+    found
+}
+
+fn check_tool(read: &InputTool<'_>, dialects: &[LintDialect], report: &mut FindingReport) {
+    let tool = &read.canonicalized.tool;
     let subject = if tool.name.is_empty() {
-        read.found.pointer.to_string()
+        read.canonicalized.pointer.to_string()
     } else {
         tool.name.clone()
     };
-    let mut found: Vec<(usize, String, Raised)> = Vec::new();
+    let mut found: Vec<(usize, String, PartFinding)> = Vec::new();
     for (fault, place) in schema_findings(tool) {
         let level = if fault.rule.is_error() {
-            report::Level::Error
+            report::FindingLevel::Error
         } else {
-            report::Level::Warning
+            report::FindingLevel::Warning
         };
         found.push((
             0,
             JSON_SCHEMA.to_owned(),
-            Raised {
+            PartFinding {
                 rule: fault.rule.as_str(),
                 level,
                 message: format!("{}; {}", fault.message, fault.fix),
@@ -234,13 +284,18 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report
             },
         ));
     }
+    found.extend(
+        unread_findings(read)
+            .into_iter()
+            .map(|raised| (0, JSON_SCHEMA.to_owned(), raised)),
+    );
     for (index, dialect) in dialects.iter().enumerate() {
-        for finding in lint_by(tool, dialect.facts()) {
-            let raised = Raised {
+        for finding in lint_with_facts(tool, dialect.facts()) {
+            let raised = PartFinding {
                 rule: finding.rule,
                 level: match finding.level {
-                    Level::Rejected => report::Level::Error,
-                    Level::Ignored => report::Level::Warning,
+                    DialectLevel::Rejected => report::FindingLevel::Error,
+                    DialectLevel::Ignored => report::FindingLevel::Warning,
                 },
                 part: definition_pointer(tool, &finding.pointer),
                 message: finding.message.into_owned(),
@@ -250,69 +305,69 @@ fn check_tool(read: &ReadTool<'_>, dialects: &[LintDialect], report: &mut Report
         }
     }
     for (index, check) in report.checks.iter_mut().enumerate() {
-        let mine = |(of, _, it): &(usize, String, Raised)| {
-            *of == index && it.level == report::Level::Error
+        let mine = |(of, _, it): &(usize, String, PartFinding)| {
+            *of == index && it.level == report::FindingLevel::Error
         };
         check.tools += 1;
         check.rejected += usize::from(found.iter().any(mine));
     }
     let parts = found.iter().map(|(_, _, raised)| &raised.part);
-    let positions = read.place.positions(&read.found, parts);
+    let positions = read.location.positions(&read.canonicalized, parts);
     for ((_, check, raised), position) in found.into_iter().zip(positions) {
         let fingerprint =
             report::fingerprint([raised.rule, &check, &subject, raised.part.as_str()]);
-        report.findings.push(report::Finding {
+        report.findings.push(report::ReportFinding {
             check,
             rule: raised.rule,
             level: raised.level,
             tool: subject.clone(),
             message: raised.message,
-            file: read.place.file.display().to_string(),
+            file: read.location.file.display().to_string(),
             line: position.line,
             column: position.column,
-            pointer: read.found.pointer.join(&raised.part).to_string(),
+            pointer: read.canonicalized.pointer.join(&raised.part).to_string(),
             fixable: raised.fixable,
-            detail: report::Detail {
-                about: Some(about(raised.rule)),
+            detail: report::FindingDetail {
+                rule_info: Some(rule_info(raised.rule)),
                 fingerprint: Some(fingerprint),
-                ..report::Detail::default()
+                ..report::FindingDetail::default()
             },
         });
     }
-    report.subjects.push(subject);
+    report.subjects.push(report::Subject::of(&subject));
 }
 
 /// What a rule of a dialect is about.
-const fn about(rule: &'static str) -> report::About {
-    report::About {
+const fn rule_info(rule: &'static str) -> report::RuleInfo {
+    report::RuleInfo {
         id: rule,
-        finds: "The definition has something that is no JSON Schema, or that a provider rejects or ignores.",
+        finds: "The definition has something that is not JSON Schema, or that a provider rejects or ignores.",
         help: "Rewrite the definition, or have `toolwarden canon lint --fix` rewrite what can be said \
                otherwise; docs/canon.md says what each dialect accepts.",
     }
 }
 
 /// A finding about one part of a definition.
-struct Raised {
+struct PartFinding {
     rule: &'static str,
-    level: report::Level,
+    level: report::FindingLevel,
     message: String,
     part: Pointer,
     fixable: bool,
 }
 
 /// A finding about all tools together.
-fn request_finding(args: &LintArgs, dialect: &LintDialect, message: String) -> report::Finding {
+fn request_finding(args: &LintArgs, check: String, message: String) -> report::ReportFinding {
     let file = args
         .input
         .paths()
         .next()
         .map(|path| path.display().to_string())
         .unwrap_or_default();
-    report::Finding {
-        check: name(dialect),
+    report::ReportFinding {
+        check,
         rule: "request",
-        level: report::Level::Error,
+        level: report::FindingLevel::Error,
         tool: "all tools".to_owned(),
         message,
         file,
@@ -320,9 +375,9 @@ fn request_finding(args: &LintArgs, dialect: &LintDialect, message: String) -> r
         column: 1,
         pointer: "/".to_owned(),
         fixable: false,
-        detail: report::Detail {
-            about: Some(about("request")),
-            ..report::Detail::default()
+        detail: report::FindingDetail {
+            rule_info: Some(rule_info("request")),
+            ..report::FindingDetail::default()
         },
     }
 }

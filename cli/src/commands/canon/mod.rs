@@ -8,9 +8,9 @@ pub(crate) use rewrite_check::BrokenRewrite;
 
 use crate::args::CanonCommand;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(command: CanonCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: CanonCommand) -> Result<CommandOutcome, CliError> {
     match command {
         CanonCommand::Canonicalize(args) => canonicalize::run(&args),
         CanonCommand::Emit(args) => emit::run(&args),

@@ -6,16 +6,16 @@
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_canon::{Claim, Edit, Originals, SchemaSlot, Unaccounted};
+use toolwarden_canon::{Edit, EditMismatch, EquivalenceClaim, OriginalSchemas, SchemaSlot};
 use toolwarden_model::Format;
-use toolwarden_schema::{Budget, Domain, Sameness, sameness};
-use toolwarden_warden::ComparisonTime;
+use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
+use toolwarden_warden::ComparisonTimeouts;
 
 /// A rewrite that changes more than it says. It is a mistake in toolwarden.
 #[derive(Debug, Error)]
 pub(crate) enum BrokenRewrite {
     #[error("{0}")]
-    Unaccounted(#[from] Unaccounted),
+    Unaccounted(#[from] EditMismatch),
     #[error("it would reject {value}, which was valid before, and no reported loss says so")]
     Narrowed { value: Value },
     #[error("it would accept {value}, which was not valid before, and no reported loss says so")]
@@ -25,14 +25,14 @@ pub(crate) enum BrokenRewrite {
 /// Checks rewrites one after the other, all within one budget.
 #[derive(Debug)]
 pub(super) struct RewriteCheck {
-    budget: Budget,
+    budget: SearchBudget,
     undecided: usize,
 }
 
 impl RewriteCheck {
     pub(super) fn new() -> Self {
         Self {
-            budget: ComparisonTime::ATTENDED.budget(),
+            budget: ComparisonTimeouts::INTERACTIVE.budget(),
             undecided: 0,
         }
     }
@@ -40,18 +40,18 @@ impl RewriteCheck {
     /// Checks the account of one rewrite.
     pub(super) fn check(
         &mut self,
-        originals: Originals,
+        originals: OriginalSchemas,
         edits: &[Edit],
         written: &Value,
         format: Format,
     ) -> Result<(), BrokenRewrite> {
-        let budget = Budget {
-            time: self.budget.time.started(),
+        let budget = SearchBudget {
+            time: self.budget.time.start(),
             ..self.budget
         };
         let mut undecided = false;
         originals.check(edits, written, format, |claim| {
-            undecided |= !holds(&claim, budget)?;
+            undecided |= !is_proven(&claim, budget)?;
             Ok::<(), BrokenRewrite>(())
         })?;
         self.undecided += usize::from(undecided);
@@ -65,21 +65,21 @@ impl RewriteCheck {
 }
 
 /// Whether a claim is proven; one that is refuted is an error.
-fn holds(claim: &Claim, budget: Budget) -> Result<bool, BrokenRewrite> {
+fn is_proven(claim: &EquivalenceClaim, budget: SearchBudget) -> Result<bool, BrokenRewrite> {
     if let Some((before, after)) = &claim.inner
-        && sameness(before, after, Domain::Values, budget) == Sameness::Same
+        && check_equivalence(before, after, ValueDomain::Values, budget) == SchemaEquivalence::Same
     {
         return Ok(true);
     }
     let domain = match claim.slot {
-        SchemaSlot::Inputs => Domain::Objects,
-        SchemaSlot::Outputs => Domain::Values,
+        SchemaSlot::Inputs => ValueDomain::Objects,
+        SchemaSlot::Outputs => ValueDomain::Values,
     };
-    match sameness(&claim.before, &claim.after, domain, budget) {
-        Sameness::Same => Ok(true),
-        Sameness::Undecided => Ok(false),
-        Sameness::Narrower(value) => Err(BrokenRewrite::Narrowed { value }),
-        Sameness::Wider(value) => Err(BrokenRewrite::Widened { value }),
+    match check_equivalence(&claim.before, &claim.after, domain, budget) {
+        SchemaEquivalence::Same => Ok(true),
+        SchemaEquivalence::Undecided => Ok(false),
+        SchemaEquivalence::Narrower(value) => Err(BrokenRewrite::Narrowed { value }),
+        SchemaEquivalence::Wider(value) => Err(BrokenRewrite::Widened { value }),
     }
 }
 
@@ -87,17 +87,17 @@ fn holds(claim: &Claim, budget: Budget) -> Result<bool, BrokenRewrite> {
 mod tests {
     use super::*;
     use serde_json::json;
-    use toolwarden_canon::{Source, Target, canonicalize, emit};
+    use toolwarden_canon::{EmitTarget, FormatChoice, canonicalize, emit};
 
     /// Checks an emission after something spoiled what was written.
-    fn checked(
+    fn check_spoiled(
         definition: Value,
-        target: Target,
+        target: EmitTarget,
         spoil: fn(&mut Value),
     ) -> Result<(), BrokenRewrite> {
-        let mut read = canonicalize(definition, Source::Detect).unwrap();
+        let mut read = canonicalize(definition, FormatChoice::Detect).unwrap();
         let tool = read.tools.remove(0).tool;
-        let originals = Originals::of(&tool);
+        let originals = OriginalSchemas::of(&tool);
         let mut emission = emit(tool, target).unwrap();
         spoil(&mut emission.value);
         RewriteCheck::new().check(originals, &emission.edits, &emission.value, target.format())
@@ -110,20 +110,20 @@ mod tests {
 
     #[test]
     fn an_honest_emission_passes() {
-        assert!(checked(definition(), Target::Anthropic, |_| {}).is_ok());
-        assert!(checked(definition(), Target::OpenaiStrict, |_| {}).is_ok());
+        assert!(check_spoiled(definition(), EmitTarget::Anthropic, |_| {}).is_ok());
+        assert!(check_spoiled(definition(), EmitTarget::OpenaiStrict, |_| {}).is_ok());
     }
 
     #[test]
     fn a_difference_that_no_loss_names_is_an_error() {
-        let widened = checked(definition(), Target::Anthropic, |written| {
+        let widened = check_spoiled(definition(), EmitTarget::Anthropic, |written| {
             written["input_schema"]["properties"]["a"]["minimum"] = json!(0);
         });
         assert_eq!(
             widened.unwrap_err().to_string(),
             "it would accept {\"a\":0}, which was not valid before, and no reported loss says so"
         );
-        let narrowed = checked(definition(), Target::Anthropic, |written| {
+        let narrowed = check_spoiled(definition(), EmitTarget::Anthropic, |written| {
             written["input_schema"]["properties"]["a"]["maximum"] = json!(3);
         });
         assert_eq!(
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_reported_loss_excuses_nothing_else() {
-        let spoiled = checked(definition(), Target::OpenaiStrict, |written| {
+        let spoiled = check_spoiled(definition(), EmitTarget::OpenaiStrict, |written| {
             written["function"]["parameters"]["properties"]["a"]["minimum"] = json!(0);
         });
         assert!(matches!(spoiled, Err(BrokenRewrite::Widened { .. })));

@@ -3,73 +3,77 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolwarden_store::{Delivery, DeliveryFilter, DeliveryStatus, Store};
-use toolwarden_warden::notify::{Pace, Tested, test};
+use toolwarden_warden::notify::{RetryPolicy, TestDelivery, test};
 
 use super::error::GatewayCommandError;
 use super::load;
-use crate::args::{AlertsCommand, AlertsTestArgs, DeliveriesArgs, DeliveryWord, PlainFormat};
-use crate::commands::watch::live::runtime;
+use crate::args::{AlertsCommand, AlertsTestArgs, DeliveriesArgs, DeliveryStatusArg, PlainFormat};
+use crate::commands::watch::live_servers::runtime;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(in crate::commands) fn run(command: &AlertsCommand) -> Result<Verdict, CliError> {
+pub(in crate::commands) fn run(command: &AlertsCommand) -> Result<CommandOutcome, CliError> {
     match command {
-        AlertsCommand::Test(args) => try_out(args),
-        AlertsCommand::Deliveries(args) => deliveries(args),
+        AlertsCommand::Test(args) => test_destinations(args),
+        AlertsCommand::Deliveries(args) => list_deliveries(args),
     }
 }
 
-fn try_out(args: &AlertsTestArgs) -> Result<Verdict, CliError> {
-    let loaded = load::settings(&args.settings.config)?;
+fn test_destinations(args: &AlertsTestArgs) -> Result<CommandOutcome, CliError> {
+    let loaded = load::load_settings(&args.settings.config)?;
     let targets = &loaded.settings.alerts;
     if targets.is_empty() {
         return Err(GatewayCommandError::NoTargets { path: loaded.path }.into());
     }
-    let pace = Pace::default();
+    let pace = RetryPolicy::default();
     let testing = test(targets, args.target.as_deref(), &pace, Timestamp::now());
     let tested = runtime()?.block_on(testing);
     let tested = tested.map_err(GatewayCommandError::from)?;
-    print(&match args.format {
-        PlainFormat::Text => tested.iter().map(line).collect::<String>(),
+    print_text(&match args.format {
+        PlainFormat::Text => tested.iter().map(test_line).collect::<String>(),
         PlainFormat::Json => {
-            let targets: Vec<Value> = tested.iter().map(entry).collect();
+            let targets: Vec<Value> = tested.iter().map(test_entry).collect();
             let document = json!({"schema": "toolwarden/alerts/test/v1", "targets": targets});
             format!("{document:#}\n")
         }
     })?;
     let all = tested.iter().all(|it| it.outcome.is_ok());
-    Ok(Verdict::measured(all))
+    Ok(CommandOutcome::from_measured(all))
 }
 
-fn line(tested: &Tested) -> String {
-    let (good, bad, name) = (style::GOOD, style::ERROR, visible(&tested.target));
+fn test_line(tested: &TestDelivery) -> String {
+    let (good, bad, name) = (
+        style::SUCCESS,
+        style::ERROR,
+        escape_controls(&tested.target),
+    );
     match &tested.outcome {
         Ok(()) => format!("{good}arrived{good:#} {name}\n"),
         Err(error) => format!(
             "{bad}failed{bad:#}  {name}: {}\n",
-            visible(&error.to_string())
+            escape_controls(&error.to_string())
         ),
     }
 }
 
-fn entry(tested: &Tested) -> Value {
+fn test_entry(tested: &TestDelivery) -> Value {
     let error = tested.outcome.as_ref().err().map(ToString::to_string);
     json!({"target": tested.target, "arrived": tested.outcome.is_ok(), "error": error})
 }
 
-fn deliveries(args: &DeliveriesArgs) -> Result<Verdict, CliError> {
+fn list_deliveries(args: &DeliveriesArgs) -> Result<CommandOutcome, CliError> {
     let path = match &args.store {
         Some(path) => path.clone(),
-        None => load::settings(&args.settings.config)?.settings.store,
+        None => load::load_settings(&args.settings.config)?.settings.store,
     };
     let filter = DeliveryFilter {
         target: args.target.clone(),
         notice: None,
         status: args.status.map(|status| match status {
-            DeliveryWord::Pending => DeliveryStatus::Pending,
-            DeliveryWord::Delivered => DeliveryStatus::Delivered,
-            DeliveryWord::Failed => DeliveryStatus::Failed,
+            DeliveryStatusArg::Pending => DeliveryStatus::Pending,
+            DeliveryStatusArg::Delivered => DeliveryStatus::Delivered,
+            DeliveryStatusArg::Failed => DeliveryStatus::Failed,
         }),
         limit: Some(args.limit),
     };
@@ -77,7 +81,7 @@ fn deliveries(args: &DeliveriesArgs) -> Result<Verdict, CliError> {
         Some(store) => store.deliveries(&filter)?,
         None => Vec::new(),
     };
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text if found.is_empty() => "No deliveries.\n".to_owned(),
         PlainFormat::Text => found.iter().map(delivery_line).collect::<String>(),
         PlainFormat::Json => {
@@ -87,28 +91,28 @@ fn deliveries(args: &DeliveriesArgs) -> Result<Verdict, CliError> {
             format!("{document:#}\n")
         }
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 fn delivery_line(delivery: &Delivery) -> String {
     let dim = style::DIM;
     let colour = match delivery.status {
         DeliveryStatus::Pending => style::WARNING,
-        DeliveryStatus::Delivered => style::GOOD,
+        DeliveryStatus::Delivered => style::SUCCESS,
         DeliveryStatus::Failed => style::ERROR,
     };
     let tries = match delivery.tries {
         1 => "1 try".to_owned(),
         tries => format!("{tries} tries"),
     };
-    let error = delivery.error.as_deref().map(visible);
+    let error = delivery.error.as_deref().map(escape_controls);
     let error = error.map_or(String::new(), |it| format!(": {it}"));
     format!(
         "{dim}{:.0}{dim:#} {colour}{:<9}{colour:#} {} to {} {dim}({tries}){dim:#}{error}\n",
         delivery.at,
         delivery.status.as_str(),
-        visible(&delivery.notice),
-        visible(&delivery.target),
+        escape_controls(&delivery.notice),
+        escape_controls(&delivery.target),
     )
 }
 

@@ -2,27 +2,27 @@
 
 use toolwarden_warden::settings::{schema, to_yaml};
 
-use super::{check, load};
+use super::{config_check, load};
 use crate::args::{ConfigCommand, ConfigShowArgs, PlainFormat};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
-pub(in crate::commands) fn run(command: &ConfigCommand) -> Result<Verdict, CliError> {
+pub(in crate::commands) fn run(command: &ConfigCommand) -> Result<CommandOutcome, CliError> {
     match command {
-        ConfigCommand::Check(args) => check::run(args),
+        ConfigCommand::Check(args) => config_check::run(args),
         ConfigCommand::Schema => {
-            print(&format!("{:#}\n", schema()))?;
-            Ok(Verdict::Fine)
+            print_text(&format!("{:#}\n", schema()))?;
+            Ok(CommandOutcome::Pass)
         }
         ConfigCommand::Show(args) => show(args),
     }
 }
 
-fn show(args: &ConfigShowArgs) -> Result<Verdict, CliError> {
-    let masked = load::settings(&args.file)?.masked();
-    print(&match args.format {
+fn show(args: &ConfigShowArgs) -> Result<CommandOutcome, CliError> {
+    let masked = load::load_settings(&args.file)?.masked();
+    print_text(&match args.format {
         PlainFormat::Text => to_yaml(&masked),
         PlainFormat::Json => format!("{masked:#}\n"),
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }

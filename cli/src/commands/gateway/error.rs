@@ -38,20 +38,20 @@ pub(crate) enum GatewayCommandError {
     ServerName { name: String },
     #[error("the connection to the agent broke")]
     Agent(#[source] io::Error),
-    #[error("no file of {client} is where it usually is")]
+    #[error("no file of {client} is in its usual place")]
     NoClientFile { client: &'static str },
     #[error(transparent)]
     ClientFile(#[from] ClientFileError),
-    #[error("{} is there already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists { path: PathBuf },
-    #[error("{} names nobody to tell", path.display())]
+    #[error("{} names no alert target", path.display())]
     NoTargets { path: PathBuf },
     #[error("{}", with_causes(.0))]
     Notify(#[from] NotifyError),
-    #[error("`{url}` is no http or https address")]
+    #[error("`{url}` is not an http or https address")]
     Address { url: String },
-    #[error("the gateway at {url} could not be asked: {why}")]
-    Unreached { url: String, why: String },
+    #[error("the gateway at {url} could not be reached: {why}")]
+    Unreachable { url: String, why: String },
     #[error("the gateway at {url} answers {status}: {why}")]
     Refused {
         url: String,
@@ -64,7 +64,7 @@ pub(crate) enum GatewayCommandError {
         position: Position,
         message: String,
     },
-    #[error("the demo did not go as it should: {what}")]
+    #[error("the demo failed: {what}")]
     Demo { what: String },
 }
 
@@ -89,10 +89,10 @@ impl GatewayCommandError {
             | Self::Refused {
                 status: 400..=499, ..
             } => 2,
-            Self::Start(error) => started(error),
+            Self::Start(error) => start_exit_code(error),
             Self::Agent(_)
             | Self::Notify(_)
-            | Self::Unreached { .. }
+            | Self::Unreachable { .. }
             | Self::Refused { .. }
             | Self::Demo { .. } => 3,
         }
@@ -134,7 +134,7 @@ impl GatewayCommandError {
             Self::NoTargets { .. } => {
                 Some("write targets under `alerts`; docs/gateway.md shows how")
             }
-            Self::Unreached { .. } => {
+            Self::Unreachable { .. } => {
                 Some("is it running? Without --url the settings and the store are looked at")
             }
             Self::Refused { status: 401, .. } => {
@@ -156,18 +156,18 @@ impl GatewayCommandError {
     }
 
     /// The message with its causes.
-    pub(super) fn whole(&self) -> String {
-        if self.tells_its_cause() {
+    pub(super) fn full_message(&self) -> String {
+        if self.includes_cause() {
             return self.to_string();
         }
         with_causes(self)
     }
 
     /// Whether the cause is part of the message already.
-    pub(crate) const fn tells_its_cause(&self) -> bool {
+    pub(crate) const fn includes_cause(&self) -> bool {
         match self {
             Self::Settings(SettingsError::File(error))
-            | Self::Policy(PolicyFileError::File(error)) => error.tells_its_cause(),
+            | Self::Policy(PolicyFileError::File(error)) => error.includes_cause(),
             Self::Start(_) | Self::Notify(_) | Self::ClientFile(_) => true,
             _ => false,
         }
@@ -175,7 +175,7 @@ impl GatewayCommandError {
 }
 
 /// Whether the settings are wrong, or the machine does not give what they ask for.
-const fn started(error: &StartError) -> u8 {
+const fn start_exit_code(error: &StartError) -> u8 {
     match error {
         StartError::Policy(_)
         | StartError::ToolDefaults { .. }

@@ -4,17 +4,17 @@ use serde_json::json;
 use toolwarden_gateway::identity::ApiKey;
 
 use crate::args::{KeyCommand, KeyNewArgs, PlainFormat};
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
-pub(in crate::commands) fn run(command: &KeyCommand) -> Result<Verdict, CliError> {
+pub(in crate::commands) fn run(command: &KeyCommand) -> Result<CommandOutcome, CliError> {
     match command {
         KeyCommand::New(args) => new(args),
     }
 }
 
-fn new(args: &KeyNewArgs) -> Result<Verdict, CliError> {
+fn new(args: &KeyNewArgs) -> Result<CommandOutcome, CliError> {
     let key =
         ApiKey::generate().map_err(|error| CliError::Runtime(std::io::Error::other(error)))?;
     let (principal, digest) = (&args.principal, key.digest());
@@ -25,14 +25,14 @@ fn new(args: &KeyNewArgs) -> Result<Verdict, CliError> {
             "key": key.reveal(),
             "sha256": digest,
         });
-        print(&format!("{document:#}\n"))?;
-        return Ok(Verdict::Fine);
+        print_text(&format!("{document:#}\n"))?;
+        return Ok(CommandOutcome::Pass);
     }
-    print(&format!("{}\n", key.reveal()))?;
+    print_text(&format!("{}\n", key.reveal()))?;
     // A name in quotes is the same in JSON and in YAML.
-    say(&format!(
+    print_status(&format!(
         "the key is shown this once; write into the settings:\n\nidentity:\n  api_keys:\n    - {{principal: {}, sha256: {digest}}}",
         json!(principal)
     ));
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }

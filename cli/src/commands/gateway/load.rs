@@ -7,31 +7,39 @@ use toolwarden_gateway::runtime::load_policy;
 use toolwarden_gateway::traces::{TRACES_BUILT, TraceError};
 use toolwarden_model::json::Pointer;
 use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::settings::{Loaded, Settings, SettingsError};
+use toolwarden_warden::settings::{LoadedSettings, Settings, SettingsError};
 
 use super::error::GatewayCommandError;
-use crate::commands::talk::say;
-use crate::style::{self, visible};
+use crate::commands::progress::print_status;
+use crate::style::{self, escape_controls};
 
 /// Settings with their policy.
 #[derive(Debug)]
-pub(super) struct Read {
-    pub(super) loaded: Loaded,
+pub(super) struct LoadedConfig {
+    pub(super) settings: LoadedSettings,
     pub(super) policy: LoadedPolicy,
 }
 
 /// Reads settings and policy. Another address is put in the place of theirs.
-pub(super) fn read(path: &Path, listen: Option<SocketAddr>) -> Result<Read, GatewayCommandError> {
-    let mut loaded = settings(path)?;
+pub(super) fn load(
+    path: &Path,
+    listen: Option<SocketAddr>,
+) -> Result<LoadedConfig, GatewayCommandError> {
+    let mut loaded = load_settings(path)?;
     if let Some(address) = listen {
         loaded.settings.listen.address = address;
     }
     let policy = load_policy(&loaded.settings, path)?;
-    Ok(Read { loaded, policy })
+    Ok(LoadedConfig {
+        settings: loaded,
+        policy,
+    })
 }
 
-/// Reads settings. Where the usual file is not there, nobody has mistyped anything.
-pub(in crate::commands) fn settings(path: &Path) -> Result<Loaded, GatewayCommandError> {
+/// Reads settings. A missing default file has its own error, because the user did not mistype a path.
+pub(in crate::commands) fn load_settings(
+    path: &Path,
+) -> Result<LoadedSettings, GatewayCommandError> {
     match Settings::read(path) {
         Err(SettingsError::File(error))
             if error.is_not_found() && path == Path::new(Settings::FILE) =>
@@ -44,8 +52,8 @@ pub(in crate::commands) fn settings(path: &Path) -> Result<Loaded, GatewayComman
 }
 
 /// Refuses settings that this build cannot run.
-pub(super) fn check_build(loaded: &Loaded) -> Result<(), GatewayCommandError> {
-    match not_built(loaded, TRACES_BUILT) {
+pub(super) fn check_build(loaded: &LoadedSettings) -> Result<(), GatewayCommandError> {
+    match unsupported_setting(loaded, TRACES_BUILT) {
         None => Ok(()),
         Some((at, message)) => Err(GatewayCommandError::NotBuilt {
             path: loaded.path.clone(),
@@ -56,17 +64,20 @@ pub(super) fn check_build(loaded: &Loaded) -> Result<(), GatewayCommandError> {
 }
 
 /// What settings ask for that a build cannot do, with its place.
-pub(super) fn not_built(loaded: &Loaded, has_traces: bool) -> Option<(Pointer, String)> {
+pub(super) fn unsupported_setting(
+    loaded: &LoadedSettings,
+    has_traces: bool,
+) -> Option<(Pointer, String)> {
     let refused = loaded.settings.traces.is_some() && !has_traces;
     refused.then(|| (Pointer::of(["traces"]), TraceError::NotBuilt.to_string()))
 }
 
-impl Read {
+impl LoadedConfig {
     /// Every file that says something: when one of them is another, all are read again.
     pub(super) fn files(&self) -> Vec<PathBuf> {
-        let mut files = self.loaded.files.clone();
+        let mut files = self.settings.files.clone();
         files.extend(self.policy.files.iter().cloned());
-        if let Some(tls) = &self.loaded.settings.listen.tls {
+        if let Some(tls) = &self.settings.settings.listen.tls {
             files.extend([tls.certificate.clone(), tls.key.clone()]);
             files.extend(tls.client_ca.clone());
         }
@@ -75,8 +86,8 @@ impl Read {
 
     /// What is legal and surprising, as lines with their places.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let path = self.loaded.path.display();
-        let settings = self.loaded.warnings.iter().map(|it| {
+        let path = self.settings.path.display();
+        let settings = self.settings.warnings.iter().map(|it| {
             let position = it.position;
             let (line, column) = (position.line, position.column);
             format!("{path}:{line}:{column}: {}", it.message)
@@ -92,9 +103,12 @@ impl Read {
 }
 
 /// Says something to worry about.
-pub(super) fn warn(text: &str) {
+pub(super) fn print_warning(text: &str) {
     let warning = style::WARNING;
-    say(&format!("{warning}Warning{warning:#}: {}", visible(text)));
+    print_status(&format!(
+        "{warning}Warning{warning:#}: {}",
+        escape_controls(text)
+    ));
 }
 
 #[cfg(test)]
@@ -107,8 +121,8 @@ mod tests {
     fn traces_need_a_build_with_them() {
         let text = "store: a.db\nservers: {}\ntraces: http://127.0.0.1:4318/v1/traces\n";
         let loaded = Settings::of_text(text, Path::new("t.yaml"), &|_| None).unwrap();
-        assert_eq!(not_built(&loaded, true), None);
-        let (at, message) = not_built(&loaded, false).unwrap();
+        assert_eq!(unsupported_setting(&loaded, true), None);
+        let (at, message) = unsupported_setting(&loaded, false).unwrap();
         assert_eq!(loaded.position(&at), Position { line: 3, column: 1 });
         assert!(message.contains("--features otel"), "{message}");
     }

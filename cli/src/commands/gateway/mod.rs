@@ -1,12 +1,12 @@
 //! The gateway and what belongs to it.
 
 mod alerts;
-mod check;
 mod config;
+mod config_check;
 mod demo;
 mod error;
 mod explain;
-mod import;
+mod import_client;
 mod key;
 mod load;
 mod process;
@@ -20,9 +20,9 @@ pub(super) use config::run as config;
 pub(super) use demo::run as demo;
 pub(super) use demo::serve_shop as demo_server;
 pub(super) use explain::run as explain;
-pub(super) use import::run as import;
+pub(super) use import_client::run as import;
 pub(super) use key::run as key;
-pub(super) use load::settings;
-pub(super) use process::reaper;
+pub(super) use load::load_settings;
+pub(super) use process::run_reaper;
 pub(super) use serve::run as serve;
 pub(super) use wrap::run as wrap;

@@ -4,54 +4,54 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use toolwarden_mcp::{orphans, reaper as mcp_reaper};
+use toolwarden_mcp::{orphan_processes, reaper as mcp_reaper};
 
-use super::load::warn;
+use super::load::print_warning;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
 /// The word that makes this program the one that ends what a killed one has started.
-const REAPER: &str = "__reaper";
+const REAPER_COMMAND: &str = "__reaper";
 
 /// How long what still runs may take when everything is done.
-const LAST: Duration = Duration::from_millis(200);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(200);
 
 /// Has started programs ended when this one is killed.
 pub(super) fn install_reaper() {
     let program = std::env::current_exe();
-    let installed = program.and_then(|it| mcp_reaper::install(&it, &[REAPER]));
+    let installed = program.and_then(|it| mcp_reaper::install(&it, &[REAPER_COMMAND]));
     if let Err(error) = installed {
-        warn(&format!(
+        print_warning(&format!(
             "servers would outlive a gateway that is killed: {error}"
         ));
     }
-    if let Err(error) = orphans::adopt() {
-        warn(&format!(
+    if let Err(error) = orphan_processes::enable_adoption() {
+        print_warning(&format!(
             "processes that leave the process group of their server would outlive it: {error}"
         ));
     }
 }
 
 /// Ends what is left when the program that started it is gone.
-pub(in crate::commands) fn reaper() -> Verdict {
+pub(in crate::commands) fn run_reaper() -> CommandOutcome {
     mcp_reaper::run(std::io::stdin().lock());
-    Verdict::Fine
+    CommandOutcome::Pass
 }
 
 /// Runs something on all processors. What waits for standard input at its end is left behind.
-pub(super) fn run<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime: Runtime = Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(CliError::Runtime)?;
     let done = runtime.block_on(work);
-    runtime.shutdown_timeout(LAST);
+    runtime.shutdown_timeout(SHUTDOWN_GRACE);
     done
 }
 
-/// What whoever started the program wishes.
+/// A signal sent to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum ProcessSignal {
     /// It should end; the exit code tells by which signal.
     End(u8),
     /// It should read its settings again.
@@ -60,13 +60,13 @@ pub(super) enum Wish {
 
 /// The signals of this process.
 #[derive(Debug)]
-pub(super) struct Wishes {
+pub(super) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Wishes {
+impl SignalListener {
     /// Needs a runtime.
     pub(super) fn new() -> Result<Self, CliError> {
         Ok(Self {
@@ -77,11 +77,11 @@ impl Wishes {
     }
 
     /// Waits for the next.
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(super) async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Wish::End(130),
-            _ = self.terminate.recv() => Wish::End(143),
-            _ = self.hang_up.recv() => Wish::Reload,
+            _ = self.interrupt.recv() => ProcessSignal::End(130),
+            _ = self.terminate.recv() => ProcessSignal::End(143),
+            _ = self.hang_up.recv() => ProcessSignal::Reload,
         }
     }
 }

@@ -4,42 +4,42 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use etcetera::BaseStrategy as _;
-use toolwarden_gateway::runtime::{Alone, load_policy};
+use toolwarden_gateway::runtime::{SingleAgentGateway, load_policy};
 use toolwarden_gateway::stdio;
-use toolwarden_gateway::upstream::{Health, UpstreamStatus};
-use toolwarden_mcp::{Command, Endpoint, Inherit, Url};
+use toolwarden_gateway::upstream::{UpstreamHealth, UpstreamStatus};
+use toolwarden_mcp::{Command, Endpoint, EnvInheritance, ServerUrl};
 use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::inline::RaisedNotice;
+use toolwarden_warden::inline::WatchAlert;
 use toolwarden_warden::server_name;
 use toolwarden_warden::settings::{
     PolicySource, PrefixMode, ServerSettings, Settings, is_server_name,
 };
 
 use super::error::GatewayCommandError;
-use super::load::{self, warn};
-use super::process::{self, Wish, Wishes, install_reaper};
+use super::load::{self, print_warning};
+use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::WrapArgs;
-use crate::commands::watch::keep;
+use crate::commands::watch::store_path;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(in crate::commands) fn run(args: &WrapArgs) -> Result<Verdict, CliError> {
+pub(in crate::commands) fn run(args: &WrapArgs) -> Result<CommandOutcome, CliError> {
     let settings = settings(args)?;
     let path = args.config.as_deref().unwrap_or(Path::new(""));
     let policy = load_policy(&settings, path).map_err(GatewayCommandError::from)?;
-    let principal = args.principal.clone().unwrap_or_else(keep::user);
+    let principal = args.principal.clone().unwrap_or_else(store_path::user_name);
     install_reaper();
-    process::run(Box::pin(wrap(settings, policy, principal.into())))
+    process::block_on(Box::pin(wrap(settings, policy, principal.into())))
 }
 
 async fn wrap(
     settings: Settings,
     policy: LoadedPolicy,
     principal: Arc<str>,
-) -> Result<Verdict, CliError> {
-    let mut wishes = Wishes::new()?;
+) -> Result<CommandOutcome, CliError> {
+    let mut wishes = SignalListener::new()?;
     let store = settings.store.clone();
-    let alone = Alone::start(settings, policy).map_err(GatewayCommandError::Start)?;
+    let alone = SingleAgentGateway::start(settings, policy).map_err(GatewayCommandError::Start)?;
     let mut alerts = alone.gateway.watch().subscribe_alerts();
     let mut health = alone.gateway.subscribe_health();
     let serving = stdio::serve(
@@ -54,14 +54,14 @@ async fn wrap(
         tokio::select! {
             served = &mut serving => break served.map_err(GatewayCommandError::Agent),
             // A client that hangs up wants the same as one that terminates.
-            Wish::End(_) | Wish::Reload = wishes.next() => break Ok(()),
-            Ok(alert) = alerts.recv() => warn(&told(&alert, &store)),
+            ProcessSignal::End(_) | ProcessSignal::Reload = wishes.next() => break Ok(()),
+            Ok(alert) = alerts.recv() => print_warning(&alert_text(&alert, &store)),
             Ok(server) = health.recv() => has_warned |= warn_of_failure(&server.status()),
         }
     };
     // The client may be gone before these events were read.
     while let Ok(alert) = alerts.try_recv() {
-        warn(&told(&alert, &store));
+        print_warning(&alert_text(&alert, &store));
     }
     if !has_warned {
         for server in alone.gateway.upstreams() {
@@ -70,21 +70,23 @@ async fn wrap(
     }
     alone.close().await;
     ended?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 /// Warns of a server that does not work; says whether it did.
 fn warn_of_failure(status: &UpstreamStatus) -> bool {
-    let (Health::Down | Health::Failed, Some(error)) = (status.health, &status.last_error) else {
+    let (UpstreamHealth::Down | UpstreamHealth::Failed, Some(error)) =
+        (status.health, &status.last_error)
+    else {
         return false;
     };
-    warn(&error.text);
+    print_warning(&error.text);
     true
 }
 
 /// What changed, and how to accept it.
-fn told(alert: &RaisedNotice, store: &Path) -> String {
-    let RaisedNotice {
+fn alert_text(alert: &WatchAlert, store: &Path) -> String {
+    let WatchAlert {
         server,
         tool,
         summary,
@@ -99,7 +101,7 @@ fn told(alert: &RaisedNotice, store: &Path) -> String {
 
 fn settings(args: &WrapArgs) -> Result<Settings, CliError> {
     let mut settings = match &args.config {
-        Some(path) => load::settings(path)?.settings,
+        Some(path) => load::load_settings(path)?.settings,
         None => Settings::default(),
     };
     let mut server = server(args, &settings)?;
@@ -115,7 +117,7 @@ fn settings(args: &WrapArgs) -> Result<Settings, CliError> {
     if let Some(store) = &args.store {
         settings.store.clone_from(store);
     } else if args.config.is_none() {
-        settings.store = own_store(&server.name)?;
+        settings.store = default_store(&server.name)?;
     }
     settings.servers = vec![server];
     settings.prefix = PrefixMode::Never;
@@ -126,7 +128,7 @@ fn settings(args: &WrapArgs) -> Result<Settings, CliError> {
 fn server(args: &WrapArgs, settings: &Settings) -> Result<ServerSettings, CliError> {
     if let Some(endpoint) = endpoint(args)? {
         let name = args.name.clone();
-        let name = name.unwrap_or_else(|| usable(&server_name(&endpoint)));
+        let name = name.unwrap_or_else(|| sanitize_name(&server_name(&endpoint)));
         return Ok(ServerSettings::new(&name, endpoint));
     }
     let Some(path) = args.config.clone() else {
@@ -145,7 +147,7 @@ fn server(args: &WrapArgs, settings: &Settings) -> Result<ServerSettings, CliErr
         let known = servers.iter().map(|it| it.name.as_str());
         let unknown = GatewayCommandError::UnknownServer {
             path,
-            suggestion: toolwarden_model::closest(name, known),
+            suggestion: toolwarden_model::did_you_mean(name, known),
             name: name.clone(),
         };
         unknown.into()
@@ -154,7 +156,7 @@ fn server(args: &WrapArgs, settings: &Settings) -> Result<ServerSettings, CliErr
 
 fn endpoint(args: &WrapArgs) -> Result<Option<Endpoint>, CliError> {
     let endpoint = match (&args.url, args.command.split_first()) {
-        (Some(url), _) => Endpoint::Url(Url {
+        (Some(url), _) => Endpoint::Url(ServerUrl {
             url: url.clone(),
             headers: args
                 .headers
@@ -167,7 +169,7 @@ fn endpoint(args: &WrapArgs) -> Result<Option<Endpoint>, CliError> {
             args: arguments.to_vec(),
             env: Vec::new(),
             // The client started this process with the environment that is meant for the server.
-            inherit: Inherit::All,
+            inherit: EnvInheritance::All,
             directory: None,
             shows_errors: true,
         }),
@@ -183,7 +185,7 @@ fn header(text: &str) -> Result<(String, String), CliError> {
 }
 
 /// A name made of what the name of a server may have.
-fn usable(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let name: String = name
         .chars()
@@ -194,7 +196,7 @@ fn usable(name: &str) -> String {
 }
 
 /// The store of one server, in the user's data directory.
-fn own_store(name: &str) -> Result<PathBuf, CliError> {
+fn default_store(name: &str) -> Result<PathBuf, CliError> {
     let strategy = etcetera::choose_base_strategy().map_err(|_| CliError::NoHome)?;
     let folder = strategy.data_dir().join("toolwarden").join("wrap");
     Ok(folder.join(format!("{name}.db")))

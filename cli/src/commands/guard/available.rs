@@ -1,14 +1,14 @@
 use serde_json::json;
-use toolwarden_guard::{Availability, Code, INITIAL_STATE, Request, RequestedGroups};
+use toolwarden_guard::{Availability, INITIAL_STATE, ReasonCode, Request, RequestedGroups};
 
 use super::policy;
 use crate::args::{AvailableArgs, PlainFormat};
-use crate::ci_escape::in_json;
+use crate::ci_escape::escape_json;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &AvailableArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&args.policy.policy)?;
     let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
     let groups: RequestedGroups = if args.groups.is_empty() && !args.no_groups {
@@ -27,22 +27,25 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
         circumstances: &circumstances,
         variant: None,
     };
-    let found = loaded.guard.available(&request);
+    let found = loaded.guard.available_tools(&request);
     match (&found, args.format) {
-        (Ok(found), PlainFormat::Text) => print(&text(found))?,
+        (Ok(found), PlainFormat::Text) => print_text(&text(found))?,
         (Err(denial), PlainFormat::Text) => {
             let bad = style::ERROR;
-            print(&format!("{bad}deny{bad:#}   {}\n", visible(&denial.reason)))?;
+            print_text(&format!(
+                "{bad}deny{bad:#}   {}\n",
+                escape_controls(&denial.reason)
+            ))?;
         }
         (found, PlainFormat::Json) => {
             let none = Availability::none();
             let shown = found.as_ref().unwrap_or(&none);
-            let left_out = |code: Code| {
-                let tools = shown.left_out.iter().filter(move |it| it.code == code);
+            let left_out = |code: ReasonCode| {
+                let tools = shown.unavailable.iter().filter(move |it| it.code == code);
                 policy::names(tools.map(|it| &it.tool))
             };
             let why = shown
-                .left_out
+                .unavailable
                 .iter()
                 .map(|it| json!({"tool": *it.tool, "code": it.code.as_str(), "reason": it.reason}));
             let document = json!({
@@ -52,53 +55,53 @@ pub(super) fn run(args: &AvailableArgs) -> Result<Verdict, CliError> {
                 "state": state,
                 "denied": found.as_ref().err().map(|it| it.reason.as_str()),
                 "available_tools": policy::names(&shown.available),
-                "filtered_by_group": left_out(Code::FilteredByGroup),
-                "filtered_by_state": left_out(Code::FilteredByState),
+                "filtered_by_group": left_out(ReasonCode::FilteredByGroup),
+                "filtered_by_state": left_out(ReasonCode::FilteredByState),
                 "left_out": why.collect::<Vec<_>>(),
                 "unknown_groups": shown.unknown_groups,
-                "narrowed_groups": shown.narrowed,
+                "narrowed_groups": shown.dropped_groups,
             });
-            print(&in_json(format!("{document:#}\n")))?;
+            print_text(&escape_json(format!("{document:#}\n")))?;
         }
     }
-    Ok(Verdict::of(found.is_err()))
+    Ok(CommandOutcome::from_finding(found.is_err()))
 }
 
 fn text(found: &Availability) -> String {
-    let (good, dim, warning) = (style::GOOD, style::DIM, style::WARNING);
+    let (good, dim, warning) = (style::SUCCESS, style::DIM, style::WARNING);
     let mut out = String::new();
     for group in &found.unknown_groups {
         out.push_str(&format!(
             "{warning}no tool is in group `{}`{warning:#}\n",
-            visible(group)
+            escape_controls(group)
         ));
     }
-    for group in &found.narrowed {
+    for group in &found.dropped_groups {
         out.push_str(&format!(
-            "{warning}group `{}` is not granted and left away{warning:#}\n",
-            visible(group)
+            "{warning}group `{}` is not granted and was left out{warning:#}\n",
+            escape_controls(group)
         ));
     }
     let names = found
         .available
         .iter()
-        .chain(found.left_out.iter().map(|it| &it.tool));
+        .chain(found.unavailable.iter().map(|it| &it.tool));
     let width = names
-        .map(|it| visible(it).chars().count())
+        .map(|it| escape_controls(it).chars().count())
         .max()
         .unwrap_or_default();
     for tool in &found.available {
-        out.push_str(&format!("{good}yes{good:#}  {}\n", visible(tool)));
+        out.push_str(&format!("{good}yes{good:#}  {}\n", escape_controls(tool)));
     }
-    for left in &found.left_out {
+    for left in &found.unavailable {
         out.push_str(&format!(
             "no   {:width$}  {dim}{}: {}{dim:#}\n",
-            visible(&left.tool),
+            escape_controls(&left.tool),
             left.code,
-            visible(&left.reason)
+            escape_controls(&left.reason)
         ));
     }
-    let (yes, no) = (found.available.len(), found.left_out.len());
+    let (yes, no) = (found.available.len(), found.unavailable.len());
     out.push_str(&format!("{yes} available, {no} left out\n"));
     out
 }

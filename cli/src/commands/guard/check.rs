@@ -4,55 +4,57 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolwarden_guard::{Decision, Durability, Gate};
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{LiveGuard, Log, OpenCall};
+use toolwarden_warden::guard::{AuditLog, LiveGuard, OpenCall};
 
-use super::calls::{self, WrittenCall};
+use super::call_input::{self, CallInput};
 use super::{GuardError, policy};
 use crate::args::{DecisionFormat, GuardCheckArgs};
-use crate::ci_escape::in_json;
-use crate::commands::watch::keep;
+use crate::ci_escape::escape_json;
+use crate::commands::watch::store_path;
 use crate::error::CliError;
-use crate::output::{Output, Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, OutputFile, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &GuardCheckArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {
     let from_stdin = |path: &std::path::Path| path == std::path::Path::new("-");
     if from_stdin(&args.policy.policy) && args.call.call.as_deref().is_some_and(from_stdin) {
-        return Err(GuardError::TwiceStdin.into());
+        return Err(GuardError::DuplicateStdin.into());
     }
     let loaded = policy::load_and_warn(&args.policy.policy)?;
     let writer = if args.record {
-        // Whoever waits for an answer has it recorded first; nothing else could be told to wait.
+        // The decision is recorded before the caller gets it, so asynchronous writes are not enough.
         let durability = match loaded.guard.audit().durability {
             Durability::Async => Durability::Group,
             other => other,
         };
-        let path = keep::store_path(args.kept.store.as_ref())?;
+        let path = store_path::store_path(args.kept.store.as_ref())?;
         let options = AuditOptions::new(durability);
         Some(Arc::new(AuditWriter::open(&path, options)?))
     } else {
         None
     };
-    let log = writer.clone().map_or_else(Log::recent, Log::Kept);
-    let guard = policy::live(loaded, log, &args.circumstances)?;
+    let log = writer
+        .clone()
+        .map_or_else(AuditLog::recent, AuditLog::Stored);
+    let guard = policy::live_guard(loaded, log, &args.circumstances)?;
     policy::assume_state(&guard, &args.call)?;
-    let mut told = Told::new(args.format);
-    calls::each(&args.call, &args.circumstances, |call| {
+    let mut told = DecisionPrinter::new(args.format);
+    call_input::each_call(&args.call, &args.circumstances, |call| {
         told.add(&call, &decide(&guard, &call))
     })?;
     let flushed = writer.as_ref().map_or(Ok(()), |writer| writer.flush());
     let denied = told.finish(&args.policy.policy.display().to_string())?;
     flushed.map_err(GuardError::from)?;
-    // Without a record a denial leaves no trace, and whoever tries doors goes unseen.
+    // A denial without a record leaves no trace of a caller that probes for access.
     match guard.metrics().unrecorded_entries() {
-        0 => Ok(Verdict::of(denied > 0)),
+        0 => Ok(CommandOutcome::from_finding(denied > 0)),
         entries => Err(GuardError::Lost { entries }.into()),
     }
 }
 
 /// Decides a call, and moves its session on where the call says that it succeeded.
-pub(super) fn decide(guard: &LiveGuard, written: &WrittenCall) -> Decision {
-    written.introduce_server(guard);
+pub(super) fn decide(guard: &LiveGuard, written: &CallInput) -> Decision {
+    written.register_server(guard);
     let call = written.call();
     let Some(success) = written.success else {
         return guard.intercept(&call);
@@ -61,31 +63,31 @@ pub(super) fn decide(guard: &LiveGuard, written: &WrittenCall) -> Decision {
     match guard.decide(&call) {
         Ok(open) => {
             let latency = open.latency();
-            settle(open, success);
+            report_outcome(open, success);
             Decision::allow(latency)
         }
         Err(denial) => Decision::deny(&denial, began.elapsed()),
     }
 }
 
-/// Tells the guard how a call ended, as somebody wrote it down.
-pub(super) fn settle(open: OpenCall, success: bool) {
+/// Reports the recorded outcome of a call to the guard.
+pub(super) fn report_outcome(open: OpenCall, success: bool) {
     if success {
-        open.succeeded_unseen();
+        open.report_success_unchecked();
     } else {
-        open.failed(&"reported as failed");
+        open.report_failure(&"reported as failed");
     }
 }
 
 /// Shows decisions, as they come where the format allows it.
-struct Told {
+struct DecisionPrinter {
     format: DecisionFormat,
     decisions: Vec<Value>,
     calls: usize,
     denied: usize,
 }
 
-impl Told {
+impl DecisionPrinter {
     const fn new(format: DecisionFormat) -> Self {
         Self {
             format,
@@ -95,17 +97,17 @@ impl Told {
         }
     }
 
-    fn add(&mut self, call: &WrittenCall, decision: &Decision) -> Result<(), CliError> {
+    fn add(&mut self, call: &CallInput, decision: &Decision) -> Result<(), CliError> {
         self.calls += 1;
         self.denied += usize::from(!decision.allowed);
         match self.format {
-            DecisionFormat::Text => print(&line(call, decision)),
+            DecisionFormat::Text => print_text(&line(call, decision)),
             DecisionFormat::Json => {
                 self.decisions.push(document(call, decision));
                 Ok(())
             }
             DecisionFormat::Jsonl => {
-                let mut out = Output::open(None)?;
+                let mut out = OutputFile::open(None)?;
                 out.write(&format!("{}\n", document(call, decision)))?;
                 out.finish()
             }
@@ -117,7 +119,7 @@ impl Told {
         match self.format {
             DecisionFormat::Text if calls > 1 => {
                 let allowed = calls - denied;
-                print(&format!(
+                print_text(&format!(
                     "{calls} calls: {allowed} allowed, {denied} denied\n"
                 ))?;
             }
@@ -130,15 +132,15 @@ impl Told {
                     "denied": denied,
                     "decisions": self.decisions,
                 });
-                print(&in_json(format!("{document:#}\n")))?;
+                print_text(&escape_json(format!("{document:#}\n")))?;
             }
         }
         Ok(denied)
     }
 }
 
-fn document(call: &WrittenCall, decision: &Decision) -> Value {
-    let mut document = decision.document();
+fn document(call: &CallInput, decision: &Decision) -> Value {
+    let mut document = decision.to_json();
     if let Some(members) = document.as_object_mut() {
         members.insert("line".to_owned(), call.line.into());
         members.insert("tool".to_owned(), call.tool.as_str().into());
@@ -148,16 +150,19 @@ fn document(call: &WrittenCall, decision: &Decision) -> Value {
     document
 }
 
-fn line(call: &WrittenCall, decision: &Decision) -> String {
-    let (good, bad, dim) = (style::GOOD, style::ERROR, style::DIM);
-    let (tool, principal) = (visible(&call.tool), visible(&call.principal));
+fn line(call: &CallInput, decision: &Decision) -> String {
+    let (good, bad, dim) = (style::SUCCESS, style::ERROR, style::DIM);
+    let (tool, principal) = (
+        escape_controls(&call.tool),
+        escape_controls(&call.principal),
+    );
     if decision.allowed {
         return format!("{good}allow{good:#}  {tool}  {dim}{principal}{dim:#}\n");
     }
     let gate = decision.step.map_or("", Gate::as_str);
     let mut line = format!(
         "{bad}deny{bad:#}   {tool}  {dim}{principal}{dim:#}  {gate}: {}\n",
-        visible(&decision.reason)
+        escape_controls(&decision.reason)
     );
     if let Some(wait) = decision.retry_after {
         line.push_str(&format!(
@@ -176,7 +181,10 @@ fn line(call: &WrittenCall, decision: &Decision) -> String {
             1 => String::new(),
             count => format!(", and {} more", count - 1),
         };
-        line.push_str(&format!("       {dim}in {}{more}{dim:#}\n", visible(place)));
+        line.push_str(&format!(
+            "       {dim}in {}{more}{dim:#}\n",
+            escape_controls(place)
+        ));
     }
     line
 }

@@ -27,7 +27,7 @@ pub(crate) enum GuardError {
         source: std::io::Error,
     },
     #[error("the policy and the calls cannot both come from standard input")]
-    TwiceStdin,
+    DuplicateStdin,
     #[error("no drawing is written as `.{ending}`")]
     Drawing { ending: String },
     #[error(transparent)]
@@ -37,20 +37,20 @@ pub(crate) enum GuardError {
     #[error("{0}")]
     Session(Denial),
     #[error("the decisions could not be recorded: {0}")]
-    Unrecorded(#[from] AuditError),
+    NotRecorded(#[from] AuditError),
 }
 
 /// What is wrong with a call as it is written.
 #[derive(Debug, Error)]
 pub(crate) enum CallProblem {
     #[error("not JSON: {message} (column {column})")]
-    NoJson { message: String, column: usize },
+    NotJson { message: String, column: usize },
     #[error("a call is an object, not {found}")]
-    NoObject { found: &'static str },
+    NotAnObject { found: &'static str },
     #[error("unknown key `{key}`{suggestion}")]
     UnknownKey { key: String, suggestion: String },
     #[error("`{key}` is given twice")]
-    Twice { key: String },
+    DuplicateKey { key: String },
     #[error("the call names no `tool`")]
     NoTool,
     #[error("`{key}` has to be {expected}, not {found}")]
@@ -59,16 +59,16 @@ pub(crate) enum CallProblem {
         expected: &'static str,
         found: &'static str,
     },
-    #[error("`{key}` is no time: {text}")]
+    #[error("`{key}` is not a time: {text}")]
     Time { key: &'static str, text: String },
     #[error("several of {first} and {second} say what is called")]
     TwoCalls {
         first: &'static str,
         second: &'static str,
     },
-    #[error("the method {method} is no call of a tool")]
+    #[error("the method {method} is not a tool call")]
     Method { method: String },
-    #[error("a record of the log is no call to decide")]
+    #[error("a record of the log is not a call to decide")]
     Record,
     #[error("`outcome` is `success` or `failure`, not `{text}`")]
     Outcome { text: String },
@@ -81,10 +81,10 @@ impl GuardError {
             | Self::Call { .. }
             | Self::Arguments(_)
             | Self::NoCalls { .. }
-            | Self::TwiceStdin
+            | Self::DuplicateStdin
             | Self::Drawing { .. }
             | Self::Read { .. } => 2,
-            Self::Randomness(_) | Self::Unrecorded(_) | Self::Lost { .. } | Self::Session(_) => 3,
+            Self::Randomness(_) | Self::NotRecorded(_) | Self::Lost { .. } | Self::Session(_) => 3,
         }
     }
 
@@ -104,11 +104,11 @@ impl GuardError {
             Self::Read { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 Some("check the path, or give `-` to read standard input")
             }
-            Self::TwiceStdin => Some("give a file for one of them"),
+            Self::DuplicateStdin => Some("give a file for one of them"),
             Self::Drawing { .. } => {
                 Some("end the name with .mmd, .dot or .svg, or say which with --format")
             }
-            Self::Unrecorded(_) | Self::Lost { .. } => {
+            Self::NotRecorded(_) | Self::Lost { .. } => {
                 Some("check the store named by --store or TOOLWARDEN_STORE")
             }
             Self::Read { .. } | Self::Randomness(_) | Self::Session(_) => None,

@@ -1,32 +1,32 @@
 use serde_json::{Value, json};
-use toolwarden_guard::{Denial, Gate, Step};
-use toolwarden_warden::guard::Log;
+use toolwarden_guard::{Denial, Gate, GateResult};
+use toolwarden_warden::guard::AuditLog;
 
-use super::calls::{self, WrittenCall};
+use super::call_input::{self, CallInput};
 use super::{check, policy};
 use crate::args::{ExplainArgs, PlainFormat};
-use crate::ci_escape::in_json;
+use crate::ci_escape::escape_json;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&args.policy.policy)?;
-    let guard = policy::live(loaded, Log::recent(), &args.circumstances)?;
+    let guard = policy::live_guard(loaded, AuditLog::recent(), &args.circumstances)?;
     policy::assume_state(&guard, &args.call)?;
     let mut denied = false;
     let mut documents = Vec::new();
-    calls::each(&args.call, &args.circumstances, |call| {
-        call.introduce_server(&guard);
+    call_input::each_call(&args.call, &args.circumstances, |call| {
+        call.register_server(&guard);
         let steps = guard.explain(&call.call());
         let refused = steps.iter().find_map(denial);
         denied |= refused.is_some();
         // What follows is explained as if this call had been made.
         if let Ok(open) = guard.decide(&call.call()) {
-            check::settle(open, call.success == Some(true));
+            check::report_outcome(open, call.success == Some(true));
         }
         match args.format {
-            PlainFormat::Text => print(&text(&call, &steps)),
+            PlainFormat::Text => print_text(&text(&call, &steps)),
             PlainFormat::Json => {
                 documents.push(json!({
                     "tool": call.tool,
@@ -41,19 +41,19 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Verdict, CliError> {
     })?;
     if args.format == PlainFormat::Json {
         let document = json!({"schema": "toolwarden/guard/explain/v1", "calls": documents});
-        print(&in_json(format!("{document:#}\n")))?;
+        print_text(&escape_json(format!("{document:#}\n")))?;
     }
-    Ok(Verdict::of(denied))
+    Ok(CommandOutcome::from_finding(denied))
 }
 
-fn denial(step: &Step) -> Option<&Denial> {
+fn denial(step: &GateResult) -> Option<&Denial> {
     match &step.outcome {
         Some(Err(denial)) => Some(denial),
         Some(Ok(_)) | None => None,
     }
 }
 
-fn entry(step: &Step) -> Value {
+fn entry(step: &GateResult) -> Value {
     let (outcome, reason) = match &step.outcome {
         Some(Ok(reason)) => ("pass", Some(reason.as_str())),
         Some(Err(denial)) => ("deny", Some(denial.reason.as_str())),
@@ -75,22 +75,26 @@ fn entry(step: &Step) -> Value {
     })
 }
 
-fn text(call: &WrittenCall, steps: &[Step]) -> String {
-    let (good, bad, dim) = (style::GOOD, style::ERROR, style::DIM);
-    let mut out = format!("{} by {}\n", visible(&call.tool), visible(&call.principal));
+fn text(call: &CallInput, steps: &[GateResult]) -> String {
+    let (good, bad, dim) = (style::SUCCESS, style::ERROR, style::DIM);
+    let mut out = format!(
+        "{} by {}\n",
+        escape_controls(&call.tool),
+        escape_controls(&call.principal)
+    );
     let first = steps.iter().position(|step| denial(step).is_some());
     for (at, step) in steps.iter().enumerate() {
         let gate = format!("{:<10}", step.gate.as_str());
         let line = match &step.outcome {
             Some(Ok(reason)) => format!(
                 "{good}pass{good:#}  {gate}  {dim}{}{dim:#}",
-                visible(reason)
+                escape_controls(reason)
             ),
             Some(Err(denial)) => {
                 let also = if first == Some(at) { "" } else { " (too)" };
                 format!(
                     "{bad}deny{bad:#}  {gate}  {}{also}",
-                    visible(&denial.reason)
+                    escape_controls(&denial.reason)
                 )
             }
             None => format!("{dim}-     {gate}  not asked{dim:#}"),
@@ -104,8 +108,8 @@ fn text(call: &WrittenCall, steps: &[Step]) -> String {
             };
             out.push_str(&format!(
                 "          {dim}{}: {}{dim:#}\n",
-                visible(place),
-                visible(&fault.message)
+                escape_controls(place),
+                escape_controls(&fault.message)
             ));
         }
     }
@@ -120,16 +124,16 @@ fn text(call: &WrittenCall, steps: &[Step]) -> String {
 }
 
 /// What would change the decision.
-fn remedy(gate: Gate, denial: &Denial, call: &WrittenCall) -> String {
-    use toolwarden_guard::Code;
+fn remedy(gate: Gate, denial: &Denial, call: &CallInput) -> String {
+    use toolwarden_guard::ReasonCode;
     let remedy = match (gate, denial.code) {
-        (Gate::Group, Code::GroupsNotGranted) if call.groups.is_none() => {
+        (Gate::Group, ReasonCode::GroupsNotGranted) if call.groups.is_none() => {
             "the call asks for no group, which means `default`; ask for a granted one"
         }
-        (Gate::Group, Code::GroupsNotGranted) => {
+        (Gate::Group, ReasonCode::GroupsNotGranted) => {
             "ask for less, or grant the groups to the principal"
         }
-        (Gate::Group, Code::FilteredByGroup) => "ask for one of the tool's groups",
+        (Gate::Group, ReasonCode::FilteredByGroup) => "ask for one of the tool's groups",
         (Gate::State, _) => "make the call that leads to one of these states first",
         (Gate::Permission, _) => "grant the permissions to the principal or to one of its roles",
         _ => return String::new(),

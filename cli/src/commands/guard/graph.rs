@@ -5,9 +5,9 @@ use toolwarden_guard::{Graph, dot, mermaid, svg};
 use super::{GuardError, policy};
 use crate::args::{GraphArgs, GraphFormat};
 use crate::error::CliError;
-use crate::output::{Output, Verdict};
+use crate::output::{CommandOutcome, OutputFile};
 
-pub(super) fn run(args: &GraphArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &GraphArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load(&args.policy.policy)?;
     let graph = Graph::of(&loaded.policy);
     let ending = args.output.as_deref().and_then(std::path::Path::extension);
@@ -26,8 +26,8 @@ pub(super) fn run(args: &GraphArgs) -> Result<Verdict, CliError> {
         GraphFormat::Dot => dot(&graph),
         GraphFormat::Svg => svg(&graph),
     };
-    let mut out = Output::open(args.output.as_deref())?;
+    let mut out = OutputFile::open(args.output.as_deref())?;
     out.write(&drawn)?;
     out.finish()?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }

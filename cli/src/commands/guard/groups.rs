@@ -3,19 +3,19 @@ use toolwarden_guard::GroupSummary;
 
 use super::policy;
 use crate::args::{GroupsArgs, PlainFormat};
-use crate::ci_escape::in_json;
+use crate::ci_escape::escape_json;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &GroupsArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &GroupsArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&args.policy.policy)?;
     let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
     let principal = args.principal.as_deref();
     let groups = loaded
         .guard
         .groups(principal.unwrap_or_default(), &circumstances);
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text => text(&groups, principal.is_some()),
         PlainFormat::Json => {
             let entries = groups.iter().map(|group| entry(group, principal.is_some()));
@@ -24,10 +24,10 @@ pub(super) fn run(args: &GroupsArgs) -> Result<Verdict, CliError> {
                 "principal": principal,
                 "groups": entries.collect::<Vec<_>>(),
             });
-            in_json(format!("{document:#}\n"))
+            escape_json(format!("{document:#}\n"))
         }
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 fn entry(group: &GroupSummary, asked: bool) -> Value {
@@ -42,9 +42,11 @@ fn entry(group: &GroupSummary, asked: bool) -> Value {
 }
 
 fn text(groups: &[GroupSummary], asked: bool) -> String {
-    let (good, dim, warning) = (style::GOOD, style::DIM, style::WARNING);
+    let (good, dim, warning) = (style::SUCCESS, style::DIM, style::WARNING);
     let mut out = String::new();
-    let width = groups.iter().map(|it| visible(&it.name).chars().count());
+    let width = groups
+        .iter()
+        .map(|it| escape_controls(&it.name).chars().count());
     let width = width.max().unwrap_or_default();
     for group in groups {
         let granted = match (asked, group.granted) {
@@ -52,7 +54,7 @@ fn text(groups: &[GroupSummary], asked: bool) -> String {
             (true, true) => format!("{good}yes{good:#}  "),
             (true, false) => "no   ".to_owned(),
         };
-        let tools: Vec<String> = group.tools.iter().map(|it| visible(it)).collect();
+        let tools: Vec<String> = group.tools.iter().map(|it| escape_controls(it)).collect();
         let tools = if tools.is_empty() {
             "no tools".to_owned()
         } else {
@@ -60,17 +62,20 @@ fn text(groups: &[GroupSummary], asked: bool) -> String {
         };
         out.push_str(&format!(
             "{granted}{:width$}  {tools}\n",
-            visible(&group.name)
+            escape_controls(&group.name)
         ));
         let indent = if asked { "       " } else { "  " };
         if let Some(description) = &group.description {
-            out.push_str(&format!("{indent}{dim}{}{dim:#}\n", visible(description)));
+            out.push_str(&format!(
+                "{indent}{dim}{}{dim:#}\n",
+                escape_controls(description)
+            ));
         }
         if let Some(when) = &group.when {
             let now = if group.on { "on now" } else { "off now" };
             out.push_str(&format!(
                 "{indent}{warning}{now}{warning:#} {dim}when {}{dim:#}\n",
-                visible(when)
+                escape_controls(when)
             ));
         }
     }

@@ -7,10 +7,12 @@ use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 use super::{GuardError, policy};
 use crate::args::{GuardLintArgs, ReportFormat};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::report::{About, Check, Detail, Finding, Level, Report};
+use crate::output::{CommandOutcome, print_text};
+use crate::report::{
+    FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,
+};
 
-pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &GuardLintArgs) -> Result<CommandOutcome, CliError> {
     if args.rules {
         let rules = LintRule::ALL.iter();
         let lines = rules.map(|rule| format!("{:<20} {}\n", rule.as_str(), rule.description()));
@@ -18,8 +20,8 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
             "{:<20} an empty list or a `*` that means less than it looks\n",
             SURPRISING.id
         );
-        print(&(lines.collect::<String>() + &surprising))?;
-        return Ok(Verdict::Fine);
+        print_text(&(lines.collect::<String>() + &surprising))?;
+        return Ok(CommandOutcome::Pass);
     }
     let file = args.policy.policy.display().to_string();
     let loaded = match policy::load(&args.policy.policy) {
@@ -27,42 +29,45 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<Verdict, CliError> {
         Err(CliError::Guard(GuardError::Policy(PolicyFileError::Invalid { errors, path })))
             if args.format != ReportFormat::Text =>
         {
-            print(&mistakes(&errors, &file).render(args.format))?;
+            print_text(&mistakes(&errors, &file).render(args.format))?;
             return Err(GuardError::Policy(PolicyFileError::Invalid { errors, path }).into());
         }
         loaded => loaded?,
     };
     let report = report(&loaded, &file);
-    let found = report.findings.iter().any(|it| LOUD.contains(&it.level));
-    print(&report.render(args.format))?;
-    Ok(Verdict::of(found))
+    let found = report
+        .findings
+        .iter()
+        .any(|it| FAILING_LEVELS.contains(&it.level));
+    print_text(&report.render(args.format))?;
+    Ok(CommandOutcome::from_finding(found))
 }
 
 /// What makes the command fail.
-const LOUD: &[Level] = &[Level::Error, Level::Warning];
+const FAILING_LEVELS: &[FindingLevel] = &[FindingLevel::Error, FindingLevel::Warning];
 
 /// What reading a policy warns about.
-const SURPRISING: About = About {
+const SURPRISING: RuleInfo = RuleInfo {
     id: "surprising",
     finds: "A rule of the policy has an effect that is easily overlooked.",
     help: "Change the rule, or leave it if the effect is meant.",
 };
 
 /// What makes a policy unusable.
-const MISTAKE: About = About {
+const MISTAKE: RuleInfo = RuleInfo {
     id: "mistake",
     finds: "The policy has a mistake, and no call is decided by it.",
     help: "Correct the line; `toolwarden guard explain` shows what a policy means for a tool.",
 };
 
 /// The mistakes for which a policy is not used.
-fn mistakes(errors: &[PolicyError], file: &str) -> Report {
+fn mistakes(errors: &[PolicyError], file: &str) -> FindingReport {
     let findings = errors.iter().map(|error| {
         let position = error.position.unwrap_or(Position { line: 1, column: 1 });
-        Finding {
+        ReportFinding {
             check: "policy".to_owned(),
             rule: MISTAKE.id,
-            level: Level::Error,
+            level: FindingLevel::Error,
             tool: subject(&error.pointer),
             message: error.problem.to_string(),
             file: file.to_owned(),
@@ -70,21 +75,21 @@ fn mistakes(errors: &[PolicyError], file: &str) -> Report {
             column: position.column,
             pointer: error.pointer.to_string(),
             fixable: false,
-            detail: Detail {
-                about: Some(MISTAKE),
-                ..Detail::default()
+            detail: FindingDetail {
+                rule_info: Some(MISTAKE),
+                ..FindingDetail::default()
             },
         }
     });
-    Report {
+    FindingReport {
         schema: "toolwarden/guard/lint/v1",
-        checks: vec![Check {
+        checks: vec![ReportCheck {
             name: "policy".to_owned(),
             basis: None,
             rejected: errors.len(),
             outcome: "with findings",
             tools: errors.len(),
-            failing: LOUD,
+            failing: FAILING_LEVELS,
         }],
         subjects: Vec::new(),
         findings: findings.collect(),
@@ -99,19 +104,24 @@ fn subject(pointer: &Pointer) -> String {
         .unwrap_or_else(|| "policy".to_owned())
 }
 
-fn report(loaded: &LoadedPolicy, file: &str) -> Report {
+fn report(loaded: &LoadedPolicy, file: &str) -> FindingReport {
     let mut findings = Vec::new();
     let warnings = loaded.warnings.iter().map(|it| {
         let message = it.message.clone();
-        (SURPRISING, Level::Warning, it.pointer.clone(), message)
+        (
+            SURPRISING,
+            FindingLevel::Warning,
+            it.pointer.clone(),
+            message,
+        )
     });
     let found = lint(&loaded.policy).into_iter().map(|it| {
         let level = match it.severity {
-            LintSeverity::Error => Level::Error,
-            LintSeverity::Warning => Level::Warning,
-            LintSeverity::Note => Level::Note,
+            LintSeverity::Error => FindingLevel::Error,
+            LintSeverity::Warning => FindingLevel::Warning,
+            LintSeverity::Note => FindingLevel::Note,
         };
-        let about = About {
+        let about = RuleInfo {
             id: it.rule.as_str(),
             finds: it.rule.description(),
             help: "Change the rule of the policy; docs/guard.md describes what each rule finds.",
@@ -120,7 +130,7 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
     });
     for (about, level, pointer, message) in warnings.chain(found) {
         let position = loaded.document.position(&pointer);
-        findings.push(Finding {
+        findings.push(ReportFinding {
             check: "policy".to_owned(),
             rule: about.id,
             level,
@@ -131,34 +141,34 @@ fn report(loaded: &LoadedPolicy, file: &str) -> Report {
             column: position.column,
             pointer: pointer.to_string(),
             fixable: false,
-            detail: Detail {
-                about: Some(about),
-                ..Detail::default()
+            detail: FindingDetail {
+                rule_info: Some(about),
+                ..FindingDetail::default()
             },
         });
     }
     findings.sort_by_key(|it| (it.line, it.column));
-    let loud = findings.iter().filter(|it| it.level != Level::Note);
+    let loud = findings.iter().filter(|it| it.level != FindingLevel::Note);
     let loud: BTreeSet<&str> = loud
         .filter(|it| it.pointer.starts_with("/tools/"))
         .map(|it| it.tool.as_str())
         .collect();
     let rejected = loud.len();
-    Report {
+    FindingReport {
         schema: "toolwarden/guard/lint/v1",
-        checks: vec![Check {
+        checks: vec![ReportCheck {
             name: "policy".to_owned(),
             basis: None,
             rejected,
             outcome: "with findings",
             tools: loaded.policy.tools.len(),
-            failing: LOUD,
+            failing: FAILING_LEVELS,
         }],
         subjects: loaded
             .policy
             .tools
             .iter()
-            .map(|it| it.name.clone())
+            .map(|it| Subject::of(&it.name))
             .collect(),
         findings,
     }

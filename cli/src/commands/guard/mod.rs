@@ -1,23 +1,23 @@
 mod available;
-mod calls;
+mod call_input;
 mod check;
 mod error;
 mod explain;
+mod feature_input;
 mod graph;
 mod groups;
 mod lint;
 mod policy;
 mod simulate;
 mod suggest;
-mod written_feature;
 
 pub(crate) use error::GuardError;
 
 use crate::args::GuardCommand;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(command: &GuardCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: &GuardCommand) -> Result<CommandOutcome, CliError> {
     match command {
         GuardCommand::Check(args) => check::run(args),
         GuardCommand::Available(args) => available::run(args),

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::{Circumstances, Guard, RequestedGroups};
-use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log, SetClock, UNKNOWN_PRINCIPAL};
+use toolwarden_warden::guard::{
+    AuditLog, Clock, LiveGuard, LoadedPolicy, ManualClock, UNKNOWN_PRINCIPAL,
+};
 
 use super::GuardError;
 use crate::args::{CallArgs, CircumstancesArgs};
-use crate::commands::talk;
-use crate::commands::watch::keep;
+use crate::commands::progress;
+use crate::commands::watch::store_path;
 use crate::error::CliError;
-use crate::style::{self, visible};
+use crate::style::{self, escape_controls};
 
 /// Reads a policy and says what is surprising in it.
 pub(super) fn load(path: &Path) -> Result<LoadedPolicy, CliError> {
@@ -33,28 +35,28 @@ pub(super) fn load(path: &Path) -> Result<LoadedPolicy, CliError> {
 /// As [`load`], and says what is surprising in the policy.
 pub(super) fn load_and_warn(path: &Path) -> Result<LoadedPolicy, CliError> {
     let loaded = load(path)?;
-    let (warning, place) = (style::WARNING, style::PLACE);
+    let (warning, place) = (style::WARNING, style::LOCATION);
     for told in &loaded.warnings {
         let position = loaded.document.position(&told.pointer);
-        talk::say(&format!(
+        progress::print_status(&format!(
             "{warning}Warning{warning:#}: {place}{}:{}:{}{place:#}: {}",
             path.display(),
             position.line,
             position.column,
-            visible(&told.message)
+            escape_controls(&told.message)
         ));
     }
     Ok(loaded)
 }
 
 /// A guard at the time and load that are given, or at those of the machine.
-pub(super) fn live(
+pub(super) fn live_guard(
     policy: LoadedPolicy,
-    log: Log,
+    log: AuditLog,
     args: &CircumstancesArgs,
 ) -> Result<LiveGuard, CliError> {
     let clock = match args.now {
-        Some(now) => Clock::Set(SetClock::at(now)),
+        Some(now) => Clock::Manual(ManualClock::at(now)),
         None => Clock::default(),
     };
     let guard = LiveGuard::open(policy, log, clock).map_err(GuardError::from)?;
@@ -64,7 +66,7 @@ pub(super) fn live(
     Ok(guard)
 }
 
-/// Takes the state of a call that is spelled out for that of its session: whoever asks is no client.
+/// Sets the state of the session to the state given on the command line: the user is not an MCP client.
 pub(super) fn assume_state(guard: &LiveGuard, args: &CallArgs) -> Result<(), CliError> {
     let Some(state) = args.state.as_deref().filter(|it| !it.is_empty()) else {
         return Ok(());
@@ -77,7 +79,7 @@ pub(super) fn assume_state(guard: &LiveGuard, args: &CallArgs) -> Result<(), Cli
 
 pub(super) fn circumstances(guard: &Guard, args: &CircumstancesArgs) -> Circumstances {
     Circumstances {
-        now: args.now.unwrap_or_else(keep::now),
+        now: args.now.unwrap_or_else(store_path::now),
         zone: guard.zone().clone(),
         load: args.load,
         attributes: attributes(args),

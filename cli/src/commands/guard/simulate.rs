@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups, States};
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, Log, SetClock};
+use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups, StateSet};
+use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, ManualClock};
 
-use super::calls::{self, Line, Recorded, WrittenCall};
+use super::call_input::{self, CallInput, CallLine, LoggedDecision};
 use super::{GuardError, check, policy};
 use crate::args::{PlainFormat, SimulateArgs};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &SimulateArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &SimulateArgs) -> Result<CommandOutcome, CliError> {
     let stdin = Path::new("-");
     let inputs = [
         Some(&args.calls),
@@ -28,7 +28,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Verdict, CliError> {
         .count()
         > 1
     {
-        return Err(GuardError::TwiceStdin.into());
+        return Err(GuardError::DuplicateStdin.into());
     }
     let new = policy::load_and_warn(&args.policy.policy)?;
     let old = args
@@ -37,29 +37,29 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Verdict, CliError> {
         .map(|path| policy::load_and_warn(path))
         .transpose()?;
     let mut simulation = Simulation {
-        new: Replay::new(new.guard, args.load)?,
+        new: PolicyReplay::new(new.guard, args.load)?,
         old: old
-            .map(|old| Replay::new(old.guard, args.load))
+            .map(|old| PolicyReplay::new(old.guard, args.load))
             .transpose()?,
-        outcome: Outcome::default(),
+        summary: SimulationSummary::default(),
     };
     let mut lines = Vec::new();
-    calls::each_line(&args.calls, |line| {
+    call_input::each_line(&args.calls, |line| {
         lines.push(line);
         Ok(())
     })?;
-    let ended = endings(&lines);
+    let ended = logged_outcomes(&lines);
     for line in &lines {
-        if let Line::Call(call) = line {
-            simulation.take(call, success(call, &ended));
+        if let CallLine::Call(call) = line {
+            simulation.add_call(call, success(call, &ended));
         }
     }
-    let outcome = simulation.outcome;
+    let outcome = simulation.summary;
     if outcome.calls == 0 {
         let place = args.calls.clone();
         return Err(GuardError::NoCalls { place }.into());
     }
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text => outcome.text(),
         PlainFormat::Json => format!("{:#}\n", outcome.document()),
     })?;
@@ -68,23 +68,23 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Verdict, CliError> {
     } else {
         outcome.denied() > 0
     };
-    Ok(Verdict::of(found))
+    Ok(CommandOutcome::from_finding(found))
 }
 
 /// How the calls of a log ended, by the name of their decision.
-fn endings(lines: &[Line]) -> BTreeMap<&str, bool> {
+fn logged_outcomes(lines: &[CallLine]) -> BTreeMap<&str, bool> {
     let mut ended = BTreeMap::new();
     for line in lines {
-        if let Line::Outcome { call, success } = line {
+        if let CallLine::Outcome { call, success } = line {
             ended.insert(call.as_str(), *success);
         }
     }
     ended
 }
 
-/// Whether a call succeeded. One out of the log did if the log says so, any other if nobody says
-/// otherwise.
-fn success(call: &WrittenCall, ended: &BTreeMap<&str, bool>) -> bool {
+/// Whether a call succeeded. A call from the log did if the log says so; any other did unless its
+/// input says otherwise.
+fn success(call: &CallInput, ended: &BTreeMap<&str, bool>) -> bool {
     match &call.recorded {
         Some(recorded) => ended.get(recorded.id.as_str()) == Some(&true),
         None => call.success.unwrap_or(true),
@@ -92,26 +92,26 @@ fn success(call: &WrittenCall, ended: &BTreeMap<&str, bool>) -> bool {
 }
 
 /// A policy under which calls are made again, at the times they were made.
-struct Replay {
+struct PolicyReplay {
     guard: LiveGuard,
-    clock: Arc<SetClock>,
-    initial_states: States,
+    clock: Arc<ManualClock>,
+    initial_states: StateSet,
 }
 
 /// What a policy says of a call.
 #[derive(Clone, PartialEq, Eq)]
-struct Answer {
+struct ReplayDecision {
     allowed: bool,
     code: String,
     reason: String,
 }
 
-impl Replay {
+impl PolicyReplay {
     fn new(guard: Guard, load: Option<f64>) -> Result<Self, CliError> {
         // Calls out of order are taken at the latest time seen; so the clock starts before them all.
-        let clock = SetClock::at(Timestamp::UNIX_EPOCH);
+        let clock = ManualClock::at(Timestamp::UNIX_EPOCH);
         let initial_states = guard.sessions().initial_states.clone();
-        let guard = LiveGuard::new(guard, Log::recent(), Clock::Set(Arc::clone(&clock)));
+        let guard = LiveGuard::new(guard, AuditLog::recent(), Clock::Manual(Arc::clone(&clock)));
         let guard = guard.map_err(GuardError::from)?;
         if let Some(load) = load {
             guard.report_load(load);
@@ -123,23 +123,23 @@ impl Replay {
         })
     }
 
-    fn answer(&self, written: &WrittenCall, success: bool) -> Answer {
+    fn decide(&self, written: &CallInput, success: bool) -> ReplayDecision {
         if let Some(at) = written.at {
-            self.clock.reach(at);
+            self.clock.advance_to(at);
         }
-        written.introduce_server(&self.guard);
+        written.register_server(&self.guard);
         let mut call: Call<'_> = written.call();
-        self.start_where_it_was(written, &mut call);
+        self.restore_state(written, &mut call);
         match self.guard.decide(&call) {
             Ok(open) => {
-                check::settle(open, success);
-                Answer {
+                check::report_outcome(open, success);
+                ReplayDecision {
                     allowed: true,
                     code: "allowed".to_owned(),
                     reason: ALL_PASSED.to_owned(),
                 }
             }
-            Err(denial) => Answer {
+            Err(denial) => ReplayDecision {
                 allowed: false,
                 code: denial.code.as_str().to_owned(),
                 reason: denial.reason,
@@ -149,7 +149,7 @@ impl Replay {
 
     /// A log may begin in the middle of a session: it stands where its first record says. Where the
     /// policy lets a client start there, it is taken for the client's word.
-    fn start_where_it_was<'w>(&self, written: &'w WrittenCall, call: &mut Call<'w>) {
+    fn restore_state<'w>(&self, written: &'w CallInput, call: &mut Call<'w>) {
         let Some(state) = written.recorded.as_ref().and_then(|it| it.state.as_deref()) else {
             return;
         };
@@ -157,7 +157,7 @@ impl Replay {
         if state == INITIAL_STATE || self.guard.session(&written.principal, session).is_some() {
             return;
         }
-        if self.initial_states.contain(state) {
+        if self.initial_states.contains(state) {
             call.state = Some(state);
             return;
         }
@@ -171,45 +171,45 @@ impl Replay {
 }
 
 struct Simulation {
-    new: Replay,
-    old: Option<Replay>,
-    outcome: Outcome,
+    new: PolicyReplay,
+    old: Option<PolicyReplay>,
+    summary: SimulationSummary,
 }
 
 /// What the simulation found.
 #[derive(Default)]
-struct Outcome {
+struct SimulationSummary {
     calls: usize,
     compared: bool,
     codes: BTreeMap<String, usize>,
-    changes: Vec<Change>,
-    /// Calls whose arguments were not kept, so that nobody can tell.
+    changes: Vec<DecisionChange>,
+    /// Calls that cannot be decided again because their arguments were not kept.
     unsure: usize,
 }
 
 /// A call that is decided differently.
-struct Change {
+struct DecisionChange {
     line: usize,
     tool: String,
     principal: String,
-    before: Answer,
-    after: Answer,
+    before: ReplayDecision,
+    after: ReplayDecision,
 }
 
 impl Simulation {
-    fn take(&mut self, call: &WrittenCall, success: bool) {
-        let after = self.new.answer(call, success);
+    fn add_call(&mut self, call: &CallInput, success: bool) {
+        let after = self.new.decide(call, success);
         let before = match &self.old {
-            Some(old) => Some(old.answer(call, success)),
-            None => call.recorded.as_ref().map(Answer::recorded),
+            Some(old) => Some(old.decide(call, success)),
+            None => call.recorded.as_ref().map(ReplayDecision::from_log),
         };
-        let outcome = &mut self.outcome;
+        let outcome = &mut self.summary;
         outcome.calls += 1;
         *outcome.codes.entry(after.code.clone()).or_default() += 1;
         let Some(before) = before else { return };
         outcome.compared = true;
-        // What was not kept cannot be held to a schema again, and neither load nor secret attributes
-        // are kept.
+        // Arguments that were not kept cannot be validated again. The log does not keep the load or secret
+        // attributes either.
         let either = |code: &str| before.code == code || after.code == code;
         let recorded = self.old.is_none();
         let by_arguments = [
@@ -224,7 +224,7 @@ impl Simulation {
             return;
         }
         if (before.allowed, &before.code) != (after.allowed, &after.code) {
-            outcome.changes.push(Change {
+            outcome.changes.push(DecisionChange {
                 line: call.line,
                 tool: call.tool.clone(),
                 principal: call.principal.clone(),
@@ -235,8 +235,8 @@ impl Simulation {
     }
 }
 
-impl Answer {
-    fn recorded(recorded: &Recorded) -> Self {
+impl ReplayDecision {
+    fn from_log(recorded: &LoggedDecision) -> Self {
         Self {
             allowed: recorded.allowed,
             code: recorded.code.clone(),
@@ -249,7 +249,7 @@ impl Answer {
     }
 }
 
-impl Outcome {
+impl SimulationSummary {
     fn denied(&self) -> usize {
         let allowed = self.codes.get("allowed").copied().unwrap_or_default();
         self.calls - allowed
@@ -278,7 +278,7 @@ impl Outcome {
     }
 
     fn text(&self) -> String {
-        let (good, bad, dim) = (style::GOOD, style::ERROR, style::DIM);
+        let (good, bad, dim) = (style::SUCCESS, style::ERROR, style::DIM);
         let mut out = String::new();
         for change in &self.changes {
             let (colour, word) = match (change.before.allowed, change.after.allowed) {
@@ -289,11 +289,11 @@ impl Outcome {
             out.push_str(&format!(
                 "{colour}{word}{colour:#}  line {}: {} {dim}by {}{dim:#}\n    {} → {}: {}\n",
                 change.line,
-                visible(&change.tool),
-                visible(&change.principal),
+                escape_controls(&change.tool),
+                escape_controls(&change.principal),
                 change.before.code,
                 change.after.code,
-                visible(&change.after.reason)
+                escape_controls(&change.after.reason)
             ));
         }
         let codes = self.codes.iter().filter(|(code, _)| *code != "allowed");

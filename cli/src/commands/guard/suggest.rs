@@ -4,29 +4,29 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Suggestion, Usage, suggest};
+use toolwarden_guard::{GrantSuggestion, ToolUsage, suggest_grants};
 use toolwarden_store::{RecordFilter, Store};
 
 use super::policy;
 use crate::args::{PlainFormat, SuggestArgs};
-use crate::ci_escape::in_json;
+use crate::ci_escape::escape_json;
 use crate::commands::audit;
-use crate::commands::watch::keep;
+use crate::commands::watch::store_path;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &SuggestArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &SuggestArgs) -> Result<CommandOutcome, CliError> {
     let loaded = policy::load_and_warn(&args.policy.policy)?;
     let store = audit::store(&args.kept)?;
     let (usage, calls) = usage(&store, args)?;
-    let mut suggestions = suggest(&loaded.policy, &usage);
+    let mut suggestions = suggest_grants(&loaded.policy, &usage);
     if let Some(wanted) = &args.principal {
         let known = loaded.policy.principals.contains_key(wanted);
         let shown = if known { wanted } else { "*" };
         suggestions.retain(|it| it.principal == shown);
     }
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text => text(&suggestions, calls),
         PlainFormat::Json => {
             let document = json!({
@@ -34,22 +34,24 @@ pub(super) fn run(args: &SuggestArgs) -> Result<Verdict, CliError> {
                 "calls": calls,
                 "principals": suggestions.iter().map(entry).collect::<Vec<_>>(),
             });
-            in_json(format!("{document:#}\n"))
+            escape_json(format!("{document:#}\n"))
         }
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 /// The calls that were allowed, by principal and tool, and how many there are.
-fn usage(store: &Store, args: &SuggestArgs) -> Result<(Usage, u64), CliError> {
+fn usage(store: &Store, args: &SuggestArgs) -> Result<(ToolUsage, u64), CliError> {
     let filter = RecordFilter {
         kind: Some("decision".to_owned()),
         code: Some("allowed".to_owned()),
         principal: args.principal.clone(),
-        since_ms: args.since.map(|it| it.time(keep::now()).as_millisecond()),
+        since_ms: args
+            .since
+            .map(|it| it.time(store_path::now()).as_millisecond()),
         ..RecordFilter::default()
     };
-    let (mut usage, mut calls) = (Usage::new(), 0);
+    let (mut usage, mut calls) = (ToolUsage::new(), 0);
     store.records(&filter, |row| {
         let principal = row.principal.unwrap_or_default();
         let tool = row.tool.unwrap_or_default();
@@ -61,7 +63,7 @@ fn usage(store: &Store, args: &SuggestArgs) -> Result<(Usage, u64), CliError> {
     Ok((usage, calls))
 }
 
-fn entry(suggestion: &Suggestion) -> Value {
+fn entry(suggestion: &GrantSuggestion) -> Value {
     json!({
         "principal": suggestion.principal,
         "tools": suggestion.tools,
@@ -79,21 +81,21 @@ fn entry(suggestion: &Suggestion) -> Value {
     })
 }
 
-fn text(suggestions: &[Suggestion], calls: u64) -> String {
-    let (good, dim, warning) = (style::GOOD, style::DIM, style::WARNING);
+fn text(suggestions: &[GrantSuggestion], calls: u64) -> String {
+    let (good, dim, warning) = (style::SUCCESS, style::DIM, style::WARNING);
     let mut out = String::new();
     for suggestion in suggestions {
         let tools = suggestion.tools.len();
         let made: u64 = suggestion.tools.values().sum();
-        let name = visible(&suggestion.principal);
+        let name = escape_controls(&suggestion.principal);
         out.push_str(&format!(
             "{name}: {} of {}\n",
-            counted(made, "allowed call"),
-            counted(tools as u64, "tool")
+            count_text(made, "allowed call"),
+            count_text(tools as u64, "tool")
         ));
         let mut line = |style: anstyle::Style, title: &str, names: &BTreeSet<String>| {
             if !names.is_empty() {
-                let names: Vec<String> = names.iter().map(|it| visible(it)).collect();
+                let names: Vec<String> = names.iter().map(|it| escape_controls(it)).collect();
                 let names = names.join(", ");
                 out.push_str(&format!("  {style}{title}{style:#} {names}\n"));
             }
@@ -113,12 +115,12 @@ fn text(suggestions: &[Suggestion], calls: u64) -> String {
     }
     out.push_str(&format!(
         "{dim}from {} in the audit log{dim:#}\n",
-        counted(calls, "allowed call")
+        count_text(calls, "allowed call")
     ));
     out
 }
 
-fn counted(count: u64, what: &str) -> String {
+fn count_text(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),

@@ -1,30 +1,34 @@
 use std::path::Path;
 
-use toolwarden_drift::contract::{AnySnapshot, Snapshot};
+use toolwarden_drift::contract::{Snapshot, VersionedSnapshot};
 
 use super::snapshot::all_measured;
-use super::{ProbeError, comparing, report};
+use super::{ProbeError, comparison, report};
 use crate::args::ProbeDiffArgs;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(args: &ProbeDiffArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ProbeDiffArgs) -> Result<CommandOutcome, CliError> {
     let (old, new) = (read(&args.old)?, read(&args.new)?);
-    let compared = [comparing::snapshots(&old, &new, &args.judge)?];
+    let compared = [comparison::compare_snapshots(&old, &new, &args.judge)?];
     let taken: Vec<Snapshot> = [old, new]
         .into_iter()
         .filter_map(|it| match it {
-            AnySnapshot::Two(taken) => Some(taken),
-            AnySnapshot::One(_) => None,
+            VersionedSnapshot::V2(taken) => Some(taken),
+            VersionedSnapshot::V1(_) => None,
         })
         .collect();
     let place = args.new.display().to_string();
-    report::show(&compared, &taken, &place, &args.judge)?;
+    report::print_comparisons(&compared, &taken, &place, &args.judge)?;
     let measured = taken.iter().all(all_measured);
-    Ok(comparing::verdict(&compared, &args.judge, measured))
+    Ok(comparison::overall_outcome(
+        &compared,
+        &args.judge,
+        measured,
+    ))
 }
 
-fn read(path: &Path) -> Result<AnySnapshot, ProbeError> {
+fn read(path: &Path) -> Result<VersionedSnapshot, ProbeError> {
     let text = if path == Path::new("-") {
         std::io::read_to_string(std::io::stdin())
     } else {

@@ -1,33 +1,33 @@
-mod asking;
-mod comparing;
+mod compare_table;
+mod comparison;
 mod dialect;
 mod diff;
-mod document;
+mod difference_rows;
 mod error;
-mod pinning;
+mod json_document;
+mod pin_rows;
 mod providers;
 mod replay;
 mod report;
-mod rows;
 mod run;
-mod screen;
+mod run_suite;
 mod snapshot;
-mod table;
-mod writing;
+mod text_report;
+mod write_file;
 
 pub(crate) use error::ProbeError;
 
-use super::watch::live;
+use super::watch::live_servers;
 use crate::args::ProbeCommand;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(command: &ProbeCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: &ProbeCommand) -> Result<CommandOutcome, CliError> {
     match command {
         ProbeCommand::Snapshot(args) => snapshot::run(args),
         ProbeCommand::Diff(args) => diff::run(args),
         ProbeCommand::Run(args) => run::run(args),
-        ProbeCommand::CompareTable(args) => table::run(args),
+        ProbeCommand::CompareTable(args) => compare_table::run(args),
         ProbeCommand::Providers(args) => providers::run(args),
         ProbeCommand::Replay(args) => replay::run(args),
         ProbeCommand::Dialect(args) => dialect::run(args),

@@ -3,10 +3,10 @@ use toolwarden_probe::{Provider, fixture, presets};
 
 use crate::args::{PlainFormat, ProvidersArgs};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 use crate::style;
 
-pub(super) fn run(args: &ProvidersArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ProvidersArgs) -> Result<CommandOutcome, CliError> {
     let told = match args.format {
         PlainFormat::Text => text(),
         PlainFormat::Json => {
@@ -15,24 +15,24 @@ pub(super) fn run(args: &ProvidersArgs) -> Result<Verdict, CliError> {
             format!("{:#}\n", json!({"schema": schema, "providers": providers}))
         }
     };
-    print(&told)?;
-    Ok(Verdict::Fine)
+    print_text(&told)?;
+    Ok(CommandOutcome::Pass)
 }
 
 /// The variable the key is taken from, if one is set; never the key.
-fn set(provider: &Provider) -> Option<&str> {
+fn key_variable(provider: &Provider) -> Option<&str> {
     let is_set = |name: &&String| std::env::var(name).is_ok_and(|it| !it.is_empty());
     provider.key_env.iter().find(is_set).map(String::as_str)
 }
 
 fn text() -> String {
-    let (good, dim) = (style::GOOD, style::DIM);
+    let (good, dim) = (style::SUCCESS, style::DIM);
     let width = |of: fn(&Provider) -> &str| presets().iter().map(|it| of(it).len()).max();
     let names = width(|it| &it.name).unwrap_or(0);
     let models = width(|it| &it.model_id).unwrap_or(0);
     let mut out = String::new();
     for it in presets() {
-        let key = match (set(it), it.key_env.as_slice()) {
+        let key = match (key_variable(it), it.key_env.as_slice()) {
             (Some(name), _) => format!("{good}${name} is set{good:#}"),
             (None, []) => "needs no key".to_owned(),
             (None, names) => {
@@ -55,7 +55,7 @@ fn entry(provider: &Provider) -> Value {
         "model_id": provider.model_id,
         "wire": provider.wire.as_str(),
         "key_env": provider.key_env,
-        "key_set": set(provider),
+        "key_set": key_variable(provider),
         "verified_on": provider.verified_on,
         "notes": provider.notes,
         "fixture": fixture(&provider.name).is_some(),

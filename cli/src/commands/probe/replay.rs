@@ -1,15 +1,15 @@
 use tokio::net::TcpListener;
-use toolwarden_model::reply::Mode;
-use toolwarden_probe::replay::{Recording, serve};
+use toolwarden_model::reply::StreamMode;
+use toolwarden_probe::replay::{RecordedExchange, serve};
 use toolwarden_probe::{FIXTURES, Provider, capture};
 
 use super::ProbeError;
-use super::live::{Interrupt, runtime};
+use super::live_servers::{Interrupt, runtime};
 use crate::args::ReplayArgs;
 use crate::error::CliError;
-use crate::output::{Verdict, print_part};
+use crate::output::{CommandOutcome, print_chunk};
 
-pub(super) fn run(args: &ReplayArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ReplayArgs) -> Result<CommandOutcome, CliError> {
     let recordings = recordings(args)?;
     runtime()?.block_on(async {
         let address = args.listen;
@@ -17,28 +17,28 @@ pub(super) fn run(args: &ReplayArgs) -> Result<Verdict, CliError> {
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let mut interrupt = Interrupt::new()?;
-        print_part(&format!("http://{bound}/v1\n"))?;
+        print_chunk(&format!("http://{bound}/v1\n"))?;
         let stop = async move {
-            interrupt.came().await;
+            interrupt.wait().await;
         };
         serve(recordings, listener, stop).await.map_err(failed)?;
-        Ok(Verdict::Fine)
+        Ok(CommandOutcome::Pass)
     })
 }
 
-fn recordings(args: &ReplayArgs) -> Result<Vec<Recording>, ProbeError> {
+fn recordings(args: &ReplayArgs) -> Result<Vec<RecordedExchange>, ProbeError> {
     let mut recordings = Vec::new();
     for path in &args.captures {
         let captures = capture::read(path)?;
-        recordings.extend(captures.iter().flat_map(Recording::of_capture));
+        recordings.extend(captures.iter().flat_map(RecordedExchange::from_capture));
     }
     if args.from_fixtures {
         for (name, body) in FIXTURES {
             let provider = Provider::resolve(name, None, None)?;
-            let recording = Recording::fixture(
+            let recording = RecordedExchange::from_fixture(
                 name,
                 provider.wire,
-                Mode::Nonstream,
+                StreamMode::Nonstream,
                 &provider.model_id,
                 body,
             );

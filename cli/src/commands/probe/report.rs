@@ -1,28 +1,33 @@
 //! Comparisons in every format.
 
-use toolwarden_drift::contract::{Severity, Snapshot, Verdict};
+use toolwarden_drift::contract::{Severity, Snapshot, SnapshotVerdict};
 
-use super::comparing::Compared;
-use super::rows::Row;
-use super::{document, screen};
+use super::comparison::ProbeComparison;
+use super::difference_rows::DifferenceRow;
+use super::{json_document, text_report};
 use crate::args::{Compat, JudgeArgs, ReportFormat};
 use crate::error::CliError;
-use crate::output::print;
-use crate::report::{About, Check, Detail, Finding, Level, Report, fingerprint};
-use crate::style::visible;
+use crate::output::print_text;
+use crate::report::{
+    FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,
+    fingerprint,
+};
+use crate::style::escape_controls;
 
 /// Prints comparisons. `place` is the file that a reader would open: what was asked, or what was
 /// compared.
-pub(super) fn show(
-    compared: &[Compared],
+pub(super) fn print_comparisons(
+    compared: &[ProbeComparison],
     taken: &[Snapshot],
     place: &str,
     args: &JudgeArgs,
 ) -> Result<(), CliError> {
     let told = match (args.format, args.compat) {
-        (ReportFormat::Text, _) => screen::comparisons(compared, taken, args),
-        (ReportFormat::Json, Some(Compat::Tooldrift)) => document::tooldrift(compared, taken),
-        (ReportFormat::Json, None) => document::ours(compared, taken),
+        (ReportFormat::Text, _) => text_report::comparisons_text(compared, taken, args),
+        (ReportFormat::Json, Some(Compat::Tooldrift)) => {
+            json_document::tooldrift_document(compared, taken)
+        }
+        (ReportFormat::Json, None) => json_document::native_document(compared, taken),
         (format, _) => {
             let mut report = report(compared, taken, args);
             for finding in &mut report.findings {
@@ -30,16 +35,16 @@ pub(super) fn show(
             }
             let report = match format {
                 ReportFormat::Sarif => by_rule(report),
-                _ => plain(report),
+                _ => escape_names(report),
             };
             report.render(format)
         }
     };
-    print(&told)
+    print_text(&told)
 }
 
-/// The same with rules that are named alike whoever is compared, so that alerts can be followed.
-fn by_rule(mut report: Report) -> Report {
+/// The same with rule names that do not depend on the providers compared, so that alerts can be tracked.
+fn by_rule(mut report: FindingReport) -> FindingReport {
     for finding in &mut report.findings {
         finding.message = format!("{}: {}", finding.check, finding.message);
         "probe".clone_into(&mut finding.check);
@@ -48,9 +53,9 @@ fn by_rule(mut report: Report) -> Report {
 }
 
 /// The same with names that can end no line: what is printed in a workflow is read by it.
-fn plain(mut report: Report) -> Report {
+fn escape_names(mut report: FindingReport) -> FindingReport {
     for subject in &mut report.subjects {
-        *subject = visible(subject);
+        subject.name = escape_controls(&subject.name);
     }
     for finding in &mut report.findings {
         for text in [
@@ -58,32 +63,38 @@ fn plain(mut report: Report) -> Report {
             &mut finding.message,
             &mut finding.pointer,
         ] {
-            *text = visible(text);
+            *text = escape_controls(text);
         }
     }
     report
 }
 
-fn report(compared: &[Compared], taken: &[Snapshot], args: &JudgeArgs) -> Report {
+fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) -> FindingReport {
     let mut findings = Vec::new();
     let mut checks = Vec::new();
     let mut subjects: Vec<String> = Vec::new();
     for it in compared {
-        let check = visible(&format!("{} → {}", it.old, it.new));
+        let check = escape_controls(&format!("{} → {}", it.old, it.new));
         findings.extend(it.rows.iter().map(|row| finding(&check, it, row)));
-        if it.verdict == Verdict::Inconclusive {
-            findings.push(note(&check, &it.new, "inconclusive", Level::Error, OPEN));
+        if it.verdict == SnapshotVerdict::Inconclusive {
+            findings.push(note_finding(
+                &check,
+                &it.new,
+                "inconclusive",
+                FindingLevel::Error,
+                INCONCLUSIVE,
+            ));
         }
         subjects.extend(it.tools.iter().cloned());
-        checks.push(Check {
+        checks.push(ReportCheck {
             name: check,
             basis: None,
             rejected: it.tools.iter().filter(|tool| it.differs(tool)).count(),
             outcome: "drifted",
             tools: it.tools.len(),
-            failing: match args.fails_from() {
-                Severity::Breaking => &[Level::Error],
-                Severity::Warning | Severity::Info => &[Level::Error, Level::Warning],
+            failing: match args.failing_severity() {
+                Severity::Breaking => &[FindingLevel::Error],
+                Severity::Warning | Severity::Info => &[FindingLevel::Error, FindingLevel::Warning],
             },
         });
     }
@@ -93,8 +104,8 @@ fn report(compared: &[Compared], taken: &[Snapshot], args: &JudgeArgs) -> Report
     {
         let (measured, planned) = (it.trials.measured, it.trials.planned);
         let message = format!("only {measured} of {planned} trials could be measured");
-        let level = Level::Error;
-        findings.push(note(
+        let level = FindingLevel::Error;
+        findings.push(note_finding(
             "measured",
             &it.label(),
             "not-measured",
@@ -103,46 +114,52 @@ fn report(compared: &[Compared], taken: &[Snapshot], args: &JudgeArgs) -> Report
         ));
     }
     if findings.iter().any(|it| it.check == "measured") || checks.is_empty() {
-        checks.push(Check {
+        checks.push(ReportCheck {
             name: "measured".to_owned(),
             basis: None,
             rejected: findings.iter().filter(|it| it.check == "measured").count(),
             outcome: "not measured",
             tools: taken.len(),
-            failing: &[Level::Error],
+            failing: &[FindingLevel::Error],
         });
     }
     subjects.sort();
     subjects.dedup();
-    Report {
+    FindingReport {
         schema: "toolwarden/probe/report/v1",
         checks,
-        subjects,
+        subjects: subjects.iter().map(|name| Subject::of(name)).collect(),
         findings,
     }
 }
 
-const OPEN: &str = "the trials do not tell whether the two are the same; ask more often";
+const INCONCLUSIVE: &str = "the trials do not tell whether the two are the same; ask more often";
 
-fn finding(check: &str, compared: &Compared, row: &Row) -> Finding {
+fn finding(check: &str, compared: &ProbeComparison, row: &DifferenceRow) -> ReportFinding {
     let level = match row.severity {
-        Severity::Breaking => Level::Error,
-        Severity::Warning => Level::Warning,
-        Severity::Info => Level::Note,
+        Severity::Breaking => FindingLevel::Error,
+        Severity::Warning => FindingLevel::Warning,
+        Severity::Info => FindingLevel::Note,
     };
     let tool = row.tool.clone().unwrap_or_else(|| compared.new.clone());
     let message = format!(
         "{}: {} → {}; {}",
         row.field, row.before, row.after, row.note
     );
-    Finding {
+    ReportFinding {
         pointer: row.pointer.clone(),
-        ..note(check, &tool, rule(&row.field), level, &message)
+        ..note_finding(check, &tool, rule(&row.field), level, &message)
     }
 }
 
-fn note(check: &str, tool: &str, rule: &'static str, level: Level, message: &str) -> Finding {
-    Finding {
+fn note_finding(
+    check: &str,
+    tool: &str,
+    rule: &'static str,
+    level: FindingLevel,
+    message: &str,
+) -> ReportFinding {
+    ReportFinding {
         check: check.to_owned(),
         rule,
         level,
@@ -153,17 +170,17 @@ fn note(check: &str, tool: &str, rule: &'static str, level: Level, message: &str
         column: 1,
         pointer: String::new(),
         fixable: false,
-        detail: Detail {
-            about: Some(about(rule)),
+        detail: FindingDetail {
+            rule_info: Some(rule_info(rule)),
             fingerprint: Some(fingerprint([check, rule, tool, message])),
-            ..Detail::default()
+            ..FindingDetail::default()
         },
     }
 }
 
 /// What a rule is about.
-const fn about(rule: &'static str) -> About {
-    About {
+const fn rule_info(rule: &'static str) -> RuleInfo {
+    RuleInfo {
         id: rule,
         finds: "Two models call the same tools differently, or it could not be told whether they do.",
         help: "Read the difference; `toolwarden probe diff` shows all of them, and docs/probe.md says what \

@@ -1,24 +1,29 @@
-use toolwarden_drift::contract::{AnySnapshot, Pinned, PinnedTool, Snapshot};
-use toolwarden_model::closest;
-use toolwarden_probe::{Contract, Provider, Suite};
+use toolwarden_drift::contract::{PinnedContract, PinnedToolContract, Snapshot, VersionedSnapshot};
+use toolwarden_model::did_you_mean;
+use toolwarden_probe::{ContractFile, ProbeSuite, Provider};
 
-use super::comparing::{self, Compared};
+use super::comparison::{self, ProbeComparison};
 use super::snapshot::all_measured;
-use super::{ProbeError, asking, report};
+use super::{ProbeError, report, run_suite};
 use crate::args::ProbeRunArgs;
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(args: &ProbeRunArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ProbeRunArgs) -> Result<CommandOutcome, CliError> {
     let (providers, suite, expected) = match &args.contract {
-        Some(path) => of_contract(args, &Contract::load(path).map_err(ProbeError::File)?)?,
+        Some(path) => {
+            providers_from_contract(args, &ContractFile::load(path).map_err(ProbeError::File)?)?
+        }
         None => (
-            of_options(args)?,
-            asking::suite(args.ask.suite.as_deref())?,
+            providers_from_options(args)?,
+            run_suite::load_suite(args.ask.suite.as_deref())?,
             None,
         ),
     };
-    let pins = |it: &Pinned| it.values().any(|tool| *tool != PinnedTool::default());
+    let pins = |it: &PinnedContract| {
+        it.values()
+            .any(|tool| *tool != PinnedToolContract::default())
+    };
     if providers.len() < 2 && !expected.as_ref().is_some_and(pins) {
         return Err(ProbeError::NothingToCompare.into());
     }
@@ -30,37 +35,41 @@ pub(super) fn run(args: &ProbeRunArgs) -> Result<Verdict, CliError> {
             .into_iter()
             .zip(models)
             .map(|(provider, model)| {
-                let body = asking::bundled(&provider.name)?;
-                asking::of_fixture(provider, &suite, model, body)
+                let body = run_suite::bundled_fixture(&provider.name)?;
+                run_suite::snapshot_from_fixture(provider, &suite, model, body)
             })
             .collect();
         taken?
     } else {
-        asking::ask(providers, &suite, &args.ask)?
+        run_suite::run_providers(providers, &suite, &args.ask)?
     };
-    let compared = compared(&taken, expected.as_ref(), args)?;
+    let compared = compare_all(&taken, expected.as_ref(), args)?;
     let place = args.contract.as_ref().or(args.ask.suite.as_ref());
     let place = place.map_or_else(|| suite.name.clone(), |it| it.display().to_string());
-    report::show(&compared, &taken, &place, &args.judge)?;
+    report::print_comparisons(&compared, &taken, &place, &args.judge)?;
     let measured = taken.iter().all(all_measured);
-    Ok(comparing::verdict(&compared, &args.judge, measured))
+    Ok(comparison::overall_outcome(
+        &compared,
+        &args.judge,
+        measured,
+    ))
 }
 
 /// Each provider with the next, and each with what is pinned. What was not measured is compared with
 /// nothing.
-fn compared(
+fn compare_all(
     taken: &[Snapshot],
-    expected: Option<&Pinned>,
+    expected: Option<&PinnedContract>,
     args: &ProbeRunArgs,
-) -> Result<Vec<Compared>, ProbeError> {
+) -> Result<Vec<ProbeComparison>, ProbeError> {
     let measured: Vec<&Snapshot> = taken.iter().filter(|it| it.is_measured()).collect();
     let mut compared = Vec::new();
     for pair in measured.windows(2) {
         if let [old, new] = pair {
             let (old, new) = ((*old).clone(), (*new).clone());
-            compared.push(comparing::snapshots(
-                &AnySnapshot::Two(old),
-                &AnySnapshot::Two(new),
+            compared.push(comparison::compare_snapshots(
+                &VersionedSnapshot::V2(old),
+                &VersionedSnapshot::V2(new),
                 &args.judge,
             )?);
         }
@@ -68,13 +77,13 @@ fn compared(
     if let Some(expected) = expected {
         let held = measured
             .iter()
-            .map(|it| comparing::pinned(it, expected, &args.judge));
+            .map(|it| comparison::compare_with_pins(it, expected, &args.judge));
         compared.extend(held);
     }
     Ok(compared)
 }
 
-fn of_options(args: &ProbeRunArgs) -> Result<Vec<Provider>, ProbeError> {
+fn providers_from_options(args: &ProbeRunArgs) -> Result<Vec<Provider>, ProbeError> {
     let both = args.base_url.as_deref();
     let sides = [
         (&args.old, &args.old_model, args.old_base_url.as_deref()),
@@ -87,10 +96,10 @@ fn of_options(args: &ProbeRunArgs) -> Result<Vec<Provider>, ProbeError> {
     Ok(sides.collect::<Result<_, _>>()?)
 }
 
-fn of_contract(
+fn providers_from_contract(
     args: &ProbeRunArgs,
-    contract: &Contract,
-) -> Result<(Vec<Provider>, Suite, Option<Pinned>), ProbeError> {
+    contract: &ContractFile,
+) -> Result<(Vec<Provider>, ProbeSuite, Option<PinnedContract>), ProbeError> {
     let names = || contract.providers.iter().map(|it| it.name.as_str());
     let unknown = args
         .base
@@ -100,7 +109,7 @@ fn of_contract(
         return Err(ProbeError::NotInContract {
             contract: contract.path.clone(),
             name: name.clone(),
-            suggestion: closest(name, names()),
+            suggestion: did_you_mean(name, names()),
         });
     }
     let providers = if args.base.is_empty() {
@@ -112,7 +121,7 @@ fn of_contract(
     };
     Ok((
         providers,
-        Suite::load(&contract.suite)?,
+        ProbeSuite::load(&contract.suite)?,
         contract.expected.clone(),
     ))
 }

@@ -1,13 +1,13 @@
 use toolwarden_drift::contract::Snapshot;
 use toolwarden_probe::Provider;
 
-use super::{ProbeError, asking, screen, writing};
+use super::{ProbeError, run_suite, text_report, write_file};
 use crate::args::{Compat, PlainFormat, SnapshotArgs};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
-pub(super) fn run(args: &SnapshotArgs) -> Result<Verdict, CliError> {
-    let suite = asking::suite(args.ask.suite.as_deref())?;
+pub(super) fn run(args: &SnapshotArgs) -> Result<CommandOutcome, CliError> {
+    let suite = run_suite::load_suite(args.ask.suite.as_deref())?;
     let asked = &args.provider;
     let (model, base_url) = (asked.model.as_deref(), asked.base_url.as_deref());
     let taken = if let Some(path) = &args.fixture {
@@ -17,34 +17,34 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<Verdict, CliError> {
         })?;
         let provider = Provider::find(&asked.provider)
             .unwrap_or_else(|_| Provider::custom(&asked.provider, "", model.unwrap_or_default()));
-        asking::of_fixture(provider, &suite, model, &body)?
+        run_suite::snapshot_from_fixture(provider, &suite, model, &body)?
     } else {
         let provider =
             Provider::resolve(&asked.provider, model, base_url).map_err(ProbeError::Provider)?;
         if args.from_fixtures {
-            let body = asking::bundled(&asked.provider)?;
-            asking::of_fixture(provider, &suite, model, body)?
+            let body = run_suite::bundled_fixture(&asked.provider)?;
+            run_suite::snapshot_from_fixture(provider, &suite, model, body)?
         } else {
-            let mut taken = asking::ask(vec![provider], &suite, &args.ask)?;
+            let mut taken = run_suite::run_providers(vec![provider], &suite, &args.ask)?;
             let Some(taken) = taken.pop() else {
-                return Ok(Verdict::NotMeasured);
+                return Ok(CommandOutcome::NotMeasured);
             };
             taken
         }
     };
-    // A failure is no contract: nothing is written that could be compared later.
+    // A failure is not a contract: nothing is written that could be compared later.
     let Some(text) = text(&taken, args.compat) else {
-        return Ok(Verdict::NotMeasured);
+        return Ok(CommandOutcome::NotMeasured);
     };
     if let Some(path) = &args.output {
-        writing::file(path, &text)?;
+        write_file::write_file(path, &text)?;
     }
     match (args.format, args.quiet, &args.output) {
-        (PlainFormat::Json, _, _) | (_, true, None) => print(&text)?,
+        (PlainFormat::Json, _, _) | (_, true, None) => print_text(&text)?,
         (PlainFormat::Text, true, Some(_)) => {}
-        (PlainFormat::Text, false, _) => print(&screen::snapshot(&taken))?,
+        (PlainFormat::Text, false, _) => print_text(&text_report::snapshot_text(&taken))?,
     }
-    Ok(Verdict::measured(all_measured(&taken)))
+    Ok(CommandOutcome::from_measured(all_measured(&taken)))
 }
 
 fn text(taken: &Snapshot, compat: Option<Compat>) -> Option<String> {

@@ -1,50 +1,52 @@
 use serde_json::{Value, json};
 use toolwarden_store::{Alert, AlertFilter, AlertStatus};
-use toolwarden_warden::document as entry;
+use toolwarden_warden::json_documents as entry;
 
-use super::document::parsed;
-use super::{document, keep};
-use crate::args::{AlertsArgs, PlainFormat, SeverityWord, StatusWord};
+use super::json_document::parse;
+use super::{json_document, store_path};
+use crate::args::{AlertStatusArg, AlertsArgs, PlainFormat, SeverityArg};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &AlertsArgs) -> Result<Verdict, CliError> {
-    let alerts = match keep::existing_store(args.kept.store.as_ref())? {
+pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {
+    let alerts = match store_path::open_existing_store(args.kept.store.as_ref())? {
         Some(store) => store.alerts(&filter(args))?,
         None => Vec::new(),
     };
     let json = args.compat || args.format == PlainFormat::Json;
-    print(&match (json, args.compat) {
+    print_text(&match (json, args.compat) {
         (_, true) if alerts.is_empty() => "No alerts recorded.\n".to_owned(),
         (_, true) => {
-            let entries = alerts.iter().map(|alert| parsed(&alert.old_form));
-            document::rendered(&Value::Array(entries.collect()))
+            let entries = alerts.iter().map(|alert| parse(&alert.toolwatch_document));
+            json_document::to_text(&Value::Array(entries.collect()))
         }
         (true, false) => {
             let entries: Vec<Value> = alerts.iter().map(entry::alert).collect();
-            document::rendered(&json!({"schema": "toolwarden/watch/alerts/v1", "alerts": entries}))
+            json_document::to_text(
+                &json!({"schema": "toolwarden/watch/alerts/v1", "alerts": entries}),
+            )
         }
         (false, false) => text(&alerts),
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 fn filter(args: &AlertsArgs) -> AlertFilter {
     let severities = args.severity.iter().map(|word| match word {
-        SeverityWord::Low => "low",
-        SeverityWord::Medium => "medium",
-        SeverityWord::High => "high",
+        SeverityArg::Low => "low",
+        SeverityArg::Medium => "medium",
+        SeverityArg::High => "high",
     });
     AlertFilter {
-        since: args.since.map(|since| since.time(keep::now())),
+        since: args.since.map(|since| since.time(store_path::now())),
         severities: severities.map(ToOwned::to_owned).collect(),
         tools: args.tools.clone(),
         servers: args.servers.clone(),
         status: args.status.map(|status| match status {
-            StatusWord::Open => AlertStatus::Open,
-            StatusWord::Approved => AlertStatus::Approved,
-            StatusWord::Closed => AlertStatus::Closed,
+            AlertStatusArg::Open => AlertStatus::Open,
+            AlertStatusArg::Approved => AlertStatus::Approved,
+            AlertStatusArg::Closed => AlertStatus::Closed,
         }),
     }
 }
@@ -70,13 +72,13 @@ fn text(alerts: &[Alert]) -> String {
             alert.id,
             alert.severity,
             alert.status.as_str(),
-            visible(&alert.tool),
-            visible(&alert.server.name),
+            escape_controls(&alert.tool),
+            escape_controls(&alert.server.name),
             alert.change_type,
             alert.class,
             alert.last_seen,
         ));
-        let document = parsed(&alert.document);
+        let document = parse(&alert.document);
         let changes = document.get("changes").and_then(Value::as_array);
         let count = changes.map_or(0, Vec::len);
         for change in changes.into_iter().flatten().take(3) {
@@ -84,7 +86,7 @@ fn text(alerts: &[Alert]) -> String {
             out.push_str(&format!(
                 "    {:<11} {}\n",
                 word("class"),
-                visible(word("message"))
+                escape_controls(word("message"))
             ));
         }
         if count > 3 {

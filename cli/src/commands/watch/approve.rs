@@ -1,70 +1,75 @@
 use serde_json::{Value, json};
-use toolwarden_warden::{Approved, Selection, Waiting, approve, document as entry, waiting};
+use toolwarden_warden::{
+    ApprovalSelection, ApprovedItem, PendingApproval, approve, json_documents as entry, waiting,
+};
 
-use super::words::marked_words;
-use super::{document, keep};
+use super::marked_words::marked_words;
+use super::{json_document, store_path};
 use crate::args::{ApproveArgs, PlainFormat};
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &ApproveArgs) -> Result<Verdict, CliError> {
-    let selection = Selection {
+pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
+    let selection = ApprovalSelection {
         all: args.all,
         tools: args.tools.clone(),
         ids: args.ids.clone(),
         text: args.text,
     };
     let nothing_selected = !args.all && !args.text && args.tools.is_empty() && args.ids.is_empty();
-    let Some(store) = keep::existing_store(args.kept.store.as_ref())? else {
+    let Some(store) = store_path::open_existing_store(args.kept.store.as_ref())? else {
         if nothing_selected {
-            return shown(&[], args.format);
+            return show_pending(&[], args.format);
         }
         return Err(CliError::NothingPinned {
             server: args.server.clone().unwrap_or_default(),
         });
     };
-    let servers = keep::servers(&store, args.server.as_ref(), args.scope.as_ref())?;
+    let servers = store_path::matching_servers(&store, args.server.as_ref(), args.scope.as_ref())?;
     if nothing_selected {
-        return shown(&waiting(&store, &servers)?, args.format);
+        return show_pending(&waiting(&store, &servers)?, args.format);
     }
-    let approval = keep::approval(&args.approval);
+    let approval = store_path::approval(&args.approval);
     let approved = approve(&store, &servers, &selection, &approval)?;
-    print(&match args.format {
+    print_text(&match args.format {
         PlainFormat::Text if approved.is_empty() && args.text => {
             "no change of text waits for approval\n".to_owned()
         }
         PlainFormat::Text => text(&approved),
         PlainFormat::Json => {
-            let entries: Vec<Value> = approved.iter().map(entry::approved).collect();
-            document::rendered(
+            let entries: Vec<Value> = approved.iter().map(entry::approved_item).collect();
+            json_document::to_text(
                 &json!({"schema": "toolwarden/watch/approve/v1", "approved": entries}),
             )
         }
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
-fn text(approved: &[Approved]) -> String {
+fn text(approved: &[ApprovedItem]) -> String {
     if approved.is_empty() {
         return "nothing waits for approval\n".to_owned();
     }
-    let good = style::GOOD;
+    let good = style::SUCCESS;
     let mut out = String::new();
     for it in approved {
         let line = match it {
-            Approved::Tool { server, tool } => format!(
-                "`{}` of `{}` is held to what was seen last",
-                visible(tool),
-                visible(server)
+            ApprovedItem::Tool { server, tool } => format!(
+                "`{}` of `{}`: pinned as last observed",
+                escape_controls(tool),
+                escape_controls(server)
             ),
-            Approved::Gone { server, tool } => format!(
-                "`{}` of `{}` is gone, and may be",
-                visible(tool),
-                visible(server)
+            ApprovedItem::RemovedTool { server, tool } => format!(
+                "`{}` of `{}`: removal accepted",
+                escape_controls(tool),
+                escape_controls(server)
             ),
-            Approved::Change { tool, id, left, .. } => {
-                format!("change {id} of `{}`; {left} still wait", visible(tool))
+            ApprovedItem::Change { tool, id, left, .. } => {
+                format!(
+                    "change {id} of `{}`; {left} still pending",
+                    escape_controls(tool)
+                )
             }
         };
         out.push_str(&format!("{good}approved{good:#} {line}\n"));
@@ -72,8 +77,11 @@ fn text(approved: &[Approved]) -> String {
     out
 }
 
-/// What waits, for whoever has not decided yet.
-fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> {
+/// Prints the pending approvals.
+fn show_pending(
+    waiting: &[PendingApproval],
+    format: PlainFormat,
+) -> Result<CommandOutcome, CliError> {
     if format == PlainFormat::Json {
         let entries: Vec<Value> = waiting
             .iter()
@@ -90,14 +98,17 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
             })
             .collect();
         let document = json!({"schema": "toolwarden/watch/waiting/v1", "waiting": entries});
-        print(&document::rendered(&document))?;
-        return Ok(Verdict::Fine);
+        print_text(&json_document::to_text(&document))?;
+        return Ok(CommandOutcome::Pass);
     }
     let dim = style::DIM;
     let mut out = String::new();
     for it in waiting {
-        let (tool, server) = (visible(&it.sighting.tool), visible(&it.server.key.name));
-        let (scope, at) = (visible(&it.server.key.scope), it.sighting.at);
+        let (tool, server) = (
+            escape_controls(&it.sighting.tool),
+            escape_controls(&it.server.key.name),
+        );
+        let (scope, at) = (escape_controls(&it.server.key.scope), it.sighting.at);
         let alert: String = it.alerts.iter().map(|(id, _)| format!("{id} ")).collect();
         out.push_str(&format!(
             "{alert}{tool} {dim}of `{server}` (scope {scope}), {}, seen {at:.0}{dim:#}\n",
@@ -113,22 +124,22 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
                 "  {} {:<11} {} {dim}{}{approved}{dim:#}\n",
                 change.id,
                 change.class.as_str(),
-                visible(&change.message),
-                visible(change.pointer.as_str())
+                escape_controls(&change.message),
+                escape_controls(change.pointer.as_str())
             ));
             let words = marked_words(change);
             if !words.is_empty() {
-                out.push_str(&format!("      {}\n", visible(&words)));
+                out.push_str(&format!("      {}\n", escape_controls(&words)));
             }
             for reason in &change.reasons {
-                out.push_str(&format!("      ! {}\n", visible(&reason.message)));
+                out.push_str(&format!("      ! {}\n", escape_controls(&reason.message)));
             }
         }
         for message in &it.findings {
-            out.push_str(&format!("  suspicious   {}\n", visible(message)));
+            out.push_str(&format!("  suspicious   {}\n", escape_controls(message)));
         }
         for message in &it.results {
-            out.push_str(&format!("  results      {}\n", visible(message)));
+            out.push_str(&format!("  results      {}\n", escape_controls(message)));
         }
     }
     out.push_str(&match waiting.len() {
@@ -136,6 +147,6 @@ fn shown(waiting: &[Waiting], format: PlainFormat) -> Result<Verdict, CliError> 
         1 => "1 tool waits for approval: give its ids, --tool, --text or --all\n".to_owned(),
         count => format!("{count} tools wait for approval: give ids, --tool, --text or --all\n"),
     });
-    print(&out)?;
-    Ok(Verdict::Fine)
+    print_text(&out)?;
+    Ok(CommandOutcome::Pass)
 }

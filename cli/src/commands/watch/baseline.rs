@@ -1,68 +1,68 @@
 use serde_json::{Value, json};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_store::ServerKey;
-use toolwarden_warden::{Pinned, PinnedTool, pin};
+use toolwarden_warden::{PinReport, PinReportTool, pin};
 
-use super::live::ask;
-use super::sources::sources;
-use super::{calls, document, first_sight, keep, look};
+use super::live_servers::query_servers;
+use super::sources::tool_sources;
+use super::{json_document, new_tool_warnings, observe, recorded_calls, store_path};
 use crate::args::{BaselineArgs, PlainFormat};
-use crate::commands::talk::say_error;
+use crate::commands::progress::print_error;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &BaselineArgs) -> Result<Verdict, CliError> {
-    let sources = sources(&args.source, &args.pinned)?;
-    let calls = calls::to_make(args.source.calls.as_deref())?;
-    let answers = ask(&sources, &calls)?;
-    let store = keep::store(args.pinned.kept.store.as_ref())?;
-    let approval = keep::approval(&args.approval);
+pub(super) fn run(args: &BaselineArgs) -> Result<CommandOutcome, CliError> {
+    let sources = tool_sources(&args.source, &args.pinned)?;
+    let calls = recorded_calls::live_calls(args.source.calls.as_deref())?;
+    let answers = query_servers(&sources, &calls)?;
+    let store = store_path::open_store(args.pinned.kept.store.as_ref())?;
+    let approval = store_path::approval(&args.approval);
     let key = ValueKey::new(store.value_key()?);
-    let mut pinned: Vec<(ServerKey, Pinned)> = Vec::new();
+    let mut pinned: Vec<(ServerKey, PinReport)> = Vec::new();
     let mut unanswered = 0;
     for (source, answer) in sources.iter().zip(answers) {
         let answer = match answer.transpose() {
             Ok(answer) => answer,
             Err(error) => {
                 unanswered += 1;
-                say_error(&CliError::live(source, error));
+                print_error(&CliError::live_server(source, error));
                 continue;
             }
         };
-        let mut seen = look::look(source, answer, &args.source, None, &key)?;
-        seen.refuse_doubled(source)?;
-        // Tools nobody asked for are not gone.
-        seen.listing.whole &= source.wanted(&args.source).is_empty();
+        let mut seen = observe::observe(source, answer, &args.source, None, &key)?;
+        seen.refuse_duplicates(source)?;
+        // Tools that were not requested are not gone.
+        seen.listing.is_complete &= source.requested_tools(&args.source).is_empty();
         if args.open {
-            seen.listing.whole &= !source.is_unnamed();
-            store.leave_open(&source.key, approval.at)?;
+            seen.listing.is_complete &= !source.is_unnamed();
+            store.mark_unsealed(&source.key, approval.at)?;
         }
-        let seal = seen.listing.whole && !args.open;
+        let seal = seen.listing.is_complete && !args.open;
         let version = &args.source.version;
         let done = pin(&store, &source.key, &seen.listing, seal, version, &approval)?;
-        let new = done.tools.iter().filter(|tool| !tool.known);
+        let new = done.tools.iter().filter(|tool| !tool.already_pinned);
         let new: Vec<String> = new.map(|tool| tool.name.clone()).collect();
-        first_sight::warn(source, &seen.listing, &new);
+        new_tool_warnings::warn_of_findings(source, &seen.listing, &new);
         pinned.push((source.key.clone(), done));
     }
-    print(&match (args.compat, args.format) {
+    print_text(&match (args.compat, args.format) {
         (true, _) => pinned
             .iter()
             .flat_map(|(_, it)| &it.tools)
-            .map(compat)
+            .map(toolwatch_json)
             .collect(),
         (false, PlainFormat::Json) => json_document(&pinned),
         (false, PlainFormat::Text) => text(&pinned, &store.path().display().to_string()),
     })?;
-    Ok(Verdict::measured(unanswered == 0))
+    Ok(CommandOutcome::from_measured(unanswered == 0))
 }
 
 /// The JSON of the toolwatch program.
-fn compat(tool: &PinnedTool) -> String {
+fn toolwatch_json(tool: &PinReportTool) -> String {
     let mut at = format!("{:.6}", tool.at);
     at.truncate(at.trim_end_matches('Z').len());
-    document::rendered(&json!({
+    json_document::to_text(&json!({
         "tool_name": tool.name,
         "schema_hash": tool.schema_hash,
         "response_pattern_hash": tool.response_hash,
@@ -70,7 +70,7 @@ fn compat(tool: &PinnedTool) -> String {
     }))
 }
 
-fn json_document(pinned: &[(ServerKey, Pinned)]) -> String {
+fn json_document(pinned: &[(ServerKey, PinReport)]) -> String {
     let servers: Vec<Value> = pinned
         .iter()
         .map(|(key, pinned)| {
@@ -80,7 +80,7 @@ fn json_document(pinned: &[(ServerKey, Pinned)]) -> String {
                 .map(|tool| {
                     json!({
                         "tool": tool.name,
-                        "outcome": if tool.known { "unchanged" } else { "pinned" },
+                        "outcome": if tool.already_pinned { "unchanged" } else { "pinned" },
                         "results": tool.results,
                         "pinned_at": format!("{:.3}", tool.at),
                         "schema_hash": tool.schema_hash,
@@ -92,11 +92,11 @@ fn json_document(pinned: &[(ServerKey, Pinned)]) -> String {
                 "tools": tools, "retired": pinned.retired})
         })
         .collect();
-    document::rendered(&json!({"schema": "toolwarden/watch/baseline/v1", "servers": servers}))
+    json_document::to_text(&json!({"schema": "toolwarden/watch/baseline/v1", "servers": servers}))
 }
 
-fn text(pinned: &[(ServerKey, Pinned)], store: &str) -> String {
-    let (good, dim) = (style::GOOD, style::DIM);
+fn text(pinned: &[(ServerKey, PinReport)], store: &str) -> String {
+    let (good, dim) = (style::SUCCESS, style::DIM);
     let mut out = String::new();
     for (key, pinned) in pinned {
         for tool in &pinned.tools {
@@ -105,15 +105,15 @@ fn text(pinned: &[(ServerKey, Pinned)], store: &str) -> String {
                 1 => " with the shape of 1 result".to_owned(),
                 count => format!(" with the shape of {count} results"),
             };
-            let name = visible(&tool.name);
-            out.push_str(&if tool.known {
+            let name = escape_controls(&tool.name);
+            out.push_str(&if tool.already_pinned {
                 format!("{dim}known{dim:#}  {name}{results}\n")
             } else {
                 format!("{good}pinned{good:#} {name}{results}\n")
             });
         }
         for name in &pinned.retired {
-            let name = visible(name);
+            let name = escape_controls(name);
             out.push_str(&format!("{dim}gone{dim:#}   {name}\n"));
         }
         let count = pinned.tools.len();
@@ -121,11 +121,11 @@ fn text(pinned: &[(ServerKey, Pinned)], store: &str) -> String {
         let sealed = if pinned.sealed { ", sealed" } else { "" };
         out.push_str(&format!(
             "{count} {tools} of server `{}`{sealed}\n",
-            visible(&key.name)
+            escape_controls(&key.name)
         ));
     }
     if !pinned.is_empty() {
-        out.push_str(&format!("{dim}kept in {}{dim:#}\n", visible(store)));
+        out.push_str(&format!("{dim}kept in {}{dim:#}\n", escape_controls(store)));
     }
     out
 }

@@ -2,27 +2,34 @@ use std::path::Path;
 
 use serde_json::json;
 use toolwarden_drift::shape::ValueKey;
-use toolwarden_drift::{ChangeType, RecordedCall, ToolDrift};
+use toolwarden_drift::{RecordedCall, ToolDrift, ToolwatchChangeType};
 use toolwarden_store::{ServerKey, Store};
 use toolwarden_warden::{
-    Judged, LockFile, Pins, Recorded, Recording, Sampling, judge, mutation, record,
+    CheckOutcome, LockFile, Pins, RecordOptions, RecordOutcome, ResultSampling, judge, record,
+    toolwatch_mutation,
 };
 
-use super::comparison::{CHECK_FAILS_ON, failing};
-use super::live::ask;
-use super::look::{Look, look};
-use super::places::Places;
-use super::sources::{Source, sources};
-use super::told::{Checked, Unchecked, report};
-use super::{calls, document, first_sight, keep};
+use super::comparison::{CHECK_FAILS_ON, effective_fail_on};
+use super::live_servers::query_servers;
+use super::observe::{ObservedServer, observe};
+use super::report::{ServerCheck, UncheckedServer, print_report};
+use super::report_locations::ReportLocations;
+use super::sources::{WatchSource, tool_sources};
+use super::{json_document, new_tool_warnings, recorded_calls, store_path};
 use crate::args::{ApprovalArgs, CheckArgs, FailOn};
-use crate::commands::talk::{say, say_error};
+use crate::commands::progress::{print_error, print_status};
 use crate::error::CliError;
-use crate::output::Verdict;
-use crate::style::{self, visible};
+use crate::output::CommandOutcome;
+use crate::style::{self, escape_controls};
 
-pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
-    let mut sources = sources(&args.source, &args.pinned)?;
+pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
+    let default = if args.compat {
+        &[FailOn::Any][..]
+    } else {
+        &CHECK_FAILS_ON
+    };
+    let fail_on = effective_fail_on(&args.fail_on, default, &args.allow)?;
+    let mut sources = tool_sources(&args.source, &args.pinned)?;
     let stdin = |path: &Option<std::path::PathBuf>| path.as_deref() == Some(Path::new("-"));
     let source = &args.source;
     let elsewhere = source
@@ -35,7 +42,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
             .chain(&source.calls)
             .any(|it| it.as_os_str() == "-")
     {
-        return Err(CliError::TwiceStdin);
+        return Err(CliError::DuplicateStdin);
     }
     let results = !source.responses.is_empty()
         || source.calls.is_some()
@@ -43,79 +50,81 @@ pub(super) fn run(args: &CheckArgs) -> Result<Verdict, CliError> {
     if args.fixtures && !results {
         return Err(CliError::NoFixtures);
     }
-    let path = keep::store_path(args.pinned.kept.store.as_ref());
+    let path = store_path::store_path(args.pinned.kept.store.as_ref());
     if args.frozen && args.lock.is_none() && !path?.exists() {
         return Err(CliError::NothingPinned {
             server: args.pinned.server.clone().unwrap_or_default(),
         });
     }
-    let lock = args.lock.as_deref().map(keep::lock).transpose()?;
+    let lock = args
+        .lock
+        .as_deref()
+        .map(store_path::read_lock)
+        .transpose()?;
     if lock.is_some() {
         // A lock file states everything, also of tools that come from files.
         for source in &mut sources {
-            source.whole = args.source.schema.is_none();
+            source.is_complete = args.source.schema.is_none();
         }
     }
     let recorded = match &args.compare.observed {
-        Some(file) => calls::read(file)?,
+        Some(file) => recorded_calls::read(file)?,
         None => Vec::new(),
     };
-    let to_make = calls::to_make(args.source.calls.as_deref())?;
-    let answers = ask(&sources, &to_make)?;
+    let to_make = recorded_calls::live_calls(args.source.calls.as_deref())?;
+    let answers = query_servers(&sources, &to_make)?;
     let store = match &lock {
         Some(_) => None,
-        None => Some(keep::store(args.pinned.kept.store.as_ref())?),
+        None => Some(store_path::open_store(args.pinned.kept.store.as_ref())?),
     };
     let keeper = match (&lock, &store) {
-        (Some(lock), _) => Keeper::Lock(lock, args.lock.as_deref().unwrap_or(Path::new(""))),
-        (None, Some(store)) => Keeper::Store(store),
+        (Some(lock), _) => PinLocation::Lock(lock, args.lock.as_deref().unwrap_or(Path::new(""))),
+        (None, Some(store)) => PinLocation::Store(store),
         (None, None) => return Err(CliError::NoSource),
     };
-    let places = Places::of(args);
+    let places = ReportLocations::from_args(args);
     let mut checked = Vec::new();
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {
         match answer.transpose() {
             Ok(answer) => match keeper.check(source, answer, args, &recorded, &places) {
                 Ok(found) => checked.push(found),
-                // The others are looked at, and told, all the same.
+                // The other servers are still checked and reported.
                 Err(error) if sources.len() > 1 => {
-                    say_error(&error);
+                    print_error(&error);
                     unanswered.push((source, error));
                 }
                 Err(error) => return Err(error),
             },
             Err(error) => {
-                let error = CliError::live(source, error);
-                say_error(&error);
+                let error = CliError::live_server(source, error);
+                print_error(&error);
                 unanswered.push((source, error));
             }
         }
     }
-    let default = if args.compat {
-        &[FailOn::Any][..]
-    } else {
-        &CHECK_FAILS_ON
-    };
-    let fail_on = failing(&args.fail_on, default, &args.allow);
     let unchecked = match (&lock, &args.lock) {
-        (Some(lock), Some(path)) => unchecked(lock, path, &sources),
+        (Some(lock), Some(path)) => unchecked_servers(lock, path, &sources),
         _ => Vec::new(),
     };
-    let failed = report(args, &checked, (&unanswered, &unchecked), &fail_on, &places)?;
-    let measured = args.compat || checked.iter().all(Checked::is_measured);
+    let failed = print_report(args, &checked, (&unanswered, &unchecked), &fail_on, &places)?;
+    let measured = args.compat || checked.iter().all(ServerCheck::is_measured);
     Ok(if failed {
-        Verdict::Finding
+        CommandOutcome::Finding
     } else {
-        Verdict::measured(unanswered.is_empty() && measured)
+        CommandOutcome::from_measured(unanswered.is_empty() && measured)
     })
 }
 
 /// The servers of a lock file that this check does not look at.
-fn unchecked(lock: &LockFile, path: &Path, sources: &[Source]) -> Vec<Unchecked> {
+fn unchecked_servers(
+    lock: &LockFile,
+    path: &Path,
+    sources: &[WatchSource],
+) -> Vec<UncheckedServer> {
     let looked_at = |key: &ServerKey| sources.iter().any(|source| source.key == *key);
     let others = lock.servers.iter().filter(|(key, _)| !looked_at(key));
-    let others = others.map(|(key, server)| Unchecked {
+    let others = others.map(|(key, server)| UncheckedServer {
         key: key.clone(),
         tools: server.tools.len(),
         lock: path.display().to_string(),
@@ -124,77 +133,84 @@ fn unchecked(lock: &LockFile, path: &Path, sources: &[Source]) -> Vec<Unchecked>
 }
 
 #[derive(Clone, Copy)]
-enum Keeper<'k> {
+enum PinLocation<'k> {
     Store(&'k Store),
     Lock(&'k LockFile, &'k Path),
 }
 
-impl<'k> Keeper<'k> {
+impl<'k> PinLocation<'k> {
     fn check<'s>(
         self,
-        source: &'s Source,
-        answer: Option<super::live::Answer>,
+        source: &'s WatchSource,
+        answer: Option<super::live_servers::LiveAnswer>,
         args: &CheckArgs,
         recorded: &[RecordedCall],
-        places: &Places,
-    ) -> Result<Checked<'s>, CliError> {
+        places: &ReportLocations,
+    ) -> Result<ServerCheck<'s>, CliError> {
         let mut pins = self.pins(source)?;
         let key = ValueKey::new(match self {
             Self::Store(store) => store.value_key()?,
             // A lock file has no hashes of values.
             Self::Lock(..) => [0; 16],
         });
-        let mut look = look(source, answer, &args.source, Some(&pins), &key)?;
+        let mut look = observe(source, answer, &args.source, Some(&pins), &key)?;
         if args.fixtures {
-            look.listing.sampling = Sampling::Fixtures;
+            look.listing.sampling = ResultSampling::Fixtures;
         }
-        look.listing.whole &= !(pins.open && source.is_unnamed() && !self.is_lock());
-        let wanted = source.wanted(&args.source);
+        look.listing.is_complete &= !(pins.open && source.is_unnamed() && !self.is_lock());
+        let wanted = source.requested_tools(&args.source);
         if !wanted.is_empty() {
             pins.retain(wanted);
         }
         let options = args.compare.options();
-        let (judged, recorded, old_form, mutated) = loop {
-            let judged = judge(&pins, &mut look.listing, &options, recorded)?;
-            self.refuse_unpinned(source, args, &look, &pins, &judged)?;
+        let (judged, recorded, old_form, mutated, unpinned_results) = loop {
+            let mut judged = judge(&pins, &mut look.listing, &options, recorded)?;
+            self.require_pinned(source, args, &look, &pins, &judged)?;
+            // What toolwatch pinned at its first check is pinned at that check still.
+            let unpinned = if args.compat && !self.is_lock() {
+                Vec::new()
+            } else {
+                unpinned_results(&mut judged, &pins)
+            };
             let (said, mutated) = if args.compat {
-                toolwatch_says(&pins, &look, &judged)?
+                toolwatch_output(&pins, &look, &judged)?
             } else {
                 (Vec::new(), false)
             };
             let Self::Store(store) = self else {
-                break (judged, Recorded::default(), said, mutated);
+                break (judged, RecordOutcome::default(), said, mutated, unpinned);
             };
-            let approval = keep::approval(&ApprovalArgs::default());
-            let recording = Recording {
+            let approval = store_path::approval(&ApprovalArgs::default());
+            let recording = RecordOptions {
                 approval: &approval,
                 version: &args.source.version,
-                seal: source.whole && wanted.is_empty(),
+                seal: source.is_complete && wanted.is_empty(),
                 alert_on: &source.alert_on,
                 alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
                 wanted,
             };
             let recorded = record(store, &pins, &look.listing, &judged, &recording)?;
-            if !recorded.overtaken {
-                break (judged, recorded, said, mutated);
+            if !recorded.pins_changed {
+                break (judged, recorded, said, mutated, unpinned);
             }
-            // What another process pinned while this one looked is what tools are held to.
+            // Another process changed the pins during the check: compare with its pins.
             pins = self.pins(source)?;
             if !wanted.is_empty() {
                 pins.retain(wanted);
             }
         };
-        first_sight::warn(source, &look.listing, &recorded.registered);
+        new_tool_warnings::warn_of_findings(source, &look.listing, &recorded.registered);
         places.assign(source, &judged.drift, &mut look);
-        self.notice_absent(source, &pins, &look);
-        Ok(Checked {
+        self.warn_of_absent(source, &pins, &look);
+        Ok(ServerCheck {
             source,
-            look,
-            judged,
+            observed: look,
+            judgement: judged,
             recorded,
-            old_form,
+            toolwatch_output: old_form,
             mutated,
-            kept: matches!(self, Self::Store(_)),
+            unpinned_results,
+            is_recorded: matches!(self, Self::Store(_)),
         })
     }
 
@@ -204,12 +220,12 @@ impl<'k> Keeper<'k> {
 
     /// The pins of a server. A list that has pins is compared as a whole, unless it was left open; a
     /// single definition is compared with its own pin.
-    fn pins(self, source: &Source) -> Result<Pins<'k>, CliError> {
+    fn pins(self, source: &WatchSource) -> Result<Pins<'k>, CliError> {
         let store = match self {
             Self::Store(store) => store,
-            Self::Lock(lock, _) => return Ok(Pins::of_lock(lock, &source.key)),
+            Self::Lock(lock, _) => return Ok(Pins::from_lock(lock, &source.key)),
         };
-        let mut pins = Pins::of_store(store, &source.key)?;
+        let mut pins = Pins::from_store(store, &source.key)?;
         pins.sealed = if source.is_list() {
             pins.sealed || (!pins.open && !pins.tools.is_empty())
         } else {
@@ -218,27 +234,27 @@ impl<'k> Keeper<'k> {
         Ok(pins)
     }
 
-    /// What was never pinned is an error where everything has to be, and so are two tools of one name
-    /// that nobody could tell apart later.
-    fn refuse_unpinned(
+    /// A tool that was never pinned is an error if everything has to be pinned. So are two tools of one
+    /// name, which could not be distinguished later.
+    fn require_pinned(
         self,
-        source: &Source,
+        source: &WatchSource,
         args: &CheckArgs,
-        look: &Look,
+        look: &ObservedServer,
         pins: &Pins<'_>,
-        judged: &Judged,
+        judged: &CheckOutcome,
     ) -> Result<(), CliError> {
         let lock = match self {
             Self::Store(_) => None,
             Self::Lock(_, path) => Some(path.to_owned()),
         };
-        let Some(tool) = judged.newcomers.first() else {
-            return match judged.learned.first() {
+        let Some(tool) = judged.new_tools.first() else {
+            return match judged.first_results.first() {
                 Some(tool) if args.frozen => Err(CliError::NoShape { tool: tool.clone() }),
                 Some(tool) if lock.is_some() => {
-                    say(&format!(
+                    print_status(&format!(
                         "the lock file has no shape of the results of `{}`",
-                        visible(tool)
+                        escape_controls(tool)
                     ));
                     Ok(())
                 }
@@ -246,10 +262,10 @@ impl<'k> Keeper<'k> {
             };
         };
         if lock.is_some() && pins.known && !args.frozen {
-            let count = judged.newcomers.len();
-            say(&format!(
+            let count = judged.new_tools.len();
+            print_status(&format!(
                 "{count} tools of `{}` are not in the lock file, which leaves the server open",
-                visible(&source.key.name)
+                escape_controls(&source.key.name)
             ));
             return Ok(());
         }
@@ -257,26 +273,30 @@ impl<'k> Keeper<'k> {
             return Err(CliError::NotPinned {
                 server: source.key.name.clone(),
                 tool: tool.clone(),
-                more: judged.newcomers.len() - 1,
+                more: judged.new_tools.len() - 1,
                 lock,
             });
         }
-        look.refuse_doubled(source)
+        look.refuse_duplicates(source)
     }
 
     /// An open server may lose tools in silence; say so where a whole list was read.
-    fn notice_absent(self, source: &Source, pins: &Pins<'_>, look: &Look) {
-        let from_files = matches!(source.from, super::sources::From::Files(_));
-        if !from_files || look.listing.whole || pins.tools.len() <= look.listing.unchanged.len() {
+    fn warn_of_absent(self, source: &WatchSource, pins: &Pins<'_>, look: &ObservedServer) {
+        let from_files = matches!(source.kind, super::sources::SourceKind::Files(_));
+        if !from_files
+            || look.listing.is_complete
+            || pins.tools.len() <= look.listing.unchanged.len()
+        {
             return;
         }
-        let seen =
-            |name: &String| look.listing.unchanged.contains(name) || look.places.contains_key(name);
+        let seen = |name: &String| {
+            look.listing.unchanged.contains(name) || look.locations.contains_key(name)
+        };
         let absent: Vec<String> = pins
             .tools
             .keys()
             .filter(|name| !seen(name))
-            .map(|name| visible(name))
+            .map(|name| escape_controls(name))
             .collect();
         if !absent.is_empty() {
             let (dim, count) = (style::DIM, absent.len());
@@ -287,7 +307,7 @@ impl<'k> Keeper<'k> {
                 .collect::<Vec<_>>()
                 .join(", ");
             let dots = if count > 5 { ", …" } else { "" };
-            say(&format!(
+            print_status(&format!(
                 "{dim}note:{dim:#} {count} pinned tools of `{}` are not in these files: {some}{dots}; the server was left open (`watch baseline` without --open seals it)",
                 source.key.name
             ));
@@ -295,19 +315,32 @@ impl<'k> Keeper<'k> {
     }
 }
 
-/// What the toolwatch program would say of each tool, and whether any mutated.
-fn toolwatch_says(
-    pins: &Pins<'_>,
-    look: &Look,
-    judged: &Judged,
-) -> Result<(Vec<String>, bool), CliError> {
-    let now = keep::now();
-    let (mut said, mut mutated) = (Vec::new(), false);
-    let mut say = |name: &str, found: Option<ChangeType>| {
-        mutated |= found.is_some();
-        said.push(compat(name, found, now));
+/// Takes out the tools that returned results and have a pin without any: a check never pins what it
+/// checks. Results of which toolwatch knew the hash were compared by it, and are pinned.
+fn unpinned_results(judged: &mut CheckOutcome, pins: &Pins<'_>) -> Vec<String> {
+    let known = |tool: &String| {
+        let pin = pins.tools.get(tool);
+        pin.is_some_and(|pin| pin.old.response.is_some())
     };
-    // What came, went or doubled is no matter of hashes.
+    let learned = std::mem::take(&mut judged.first_results).into_iter();
+    let (known, unpinned) = learned.partition(known);
+    judged.first_results = known;
+    unpinned
+}
+
+/// What the toolwatch program would say of each tool, and whether any mutated.
+fn toolwatch_output(
+    pins: &Pins<'_>,
+    look: &ObservedServer,
+    judged: &CheckOutcome,
+) -> Result<(Vec<String>, bool), CliError> {
+    let now = store_path::now();
+    let (mut said, mut mutated) = (Vec::new(), false);
+    let mut say = |name: &str, found: Option<ToolwatchChangeType>| {
+        mutated |= found.is_some();
+        said.push(toolwatch_line(name, found, now));
+    };
+    // Added, removed and duplicate tools are not found by comparing hashes.
     let by_name: Vec<&str> = judged
         .drift
         .tools
@@ -316,37 +349,43 @@ fn toolwatch_says(
         .map(ToolDrift::tool)
         .collect();
     for name in &by_name {
-        say(name, Some(ChangeType::Schema));
+        say(name, Some(ToolwatchChangeType::Schema));
     }
     for seen in &look.listing.observed {
         if by_name.contains(&seen.name.as_str()) {
             continue;
         }
         let results = look.listing.results.get(&seen.name);
-        say(&seen.name, mutation(pins, seen, results)?);
+        say(&seen.name, toolwatch_mutation(pins, seen, results)?);
     }
     let unchanged = look.listing.unchanged.iter();
     for name in unchanged.filter(|name| !by_name.contains(&name.as_str())) {
         let Some(seen) = pins.observation(name)? else {
             continue;
         };
-        say(name, mutation(pins, &seen, look.listing.results.get(name))?);
+        say(
+            name,
+            toolwatch_mutation(pins, &seen, look.listing.results.get(name))?,
+        );
     }
     Ok((said, mutated))
 }
 
 /// What the toolwatch program prints.
-fn compat(tool: &str, found: Option<ChangeType>, now: jiff::Timestamp) -> String {
+fn toolwatch_line(tool: &str, found: Option<ToolwatchChangeType>, now: jiff::Timestamp) -> String {
     let Some(change_type) = found else {
-        return format!("No mutation detected for tool '{}'.\n", visible(tool));
+        return format!(
+            "No mutation detected for tool '{}'.\n",
+            escape_controls(tool)
+        );
     };
-    let severity = if change_type == ChangeType::Behavior {
+    let severity = if change_type == ToolwatchChangeType::Behavior {
         "high"
     } else {
         "medium"
     };
     let at = format!("{now:.6}");
-    document::rendered(&json!({
+    json_document::to_text(&json!({
         "tool_name": tool,
         "change_type": change_type.as_str(),
         "severity": severity,

@@ -1,4 +1,4 @@
-//! Checks servers again and again, each at its own time.
+//! Checks servers repeatedly, each on its own schedule.
 
 use std::time::Duration;
 
@@ -8,29 +8,30 @@ use tokio::time::Instant;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{Options, ToolDrift};
 use toolwarden_mcp::McpError;
-use toolwarden_store::{Raised, ServerKey, Store, StoreError};
+use toolwarden_store::{AlertNovelty, ServerKey, Store, StoreError};
 use toolwarden_warden::{
-    Gathering, Judged, Pins, PinsError, Reached, Recorded, Recording, Schedule, UNKNOWN_VERSION,
-    WatchConfig, WatchedServer, check, first_words, pool,
+    CheckOutcome, Pins, PinsError, RecordOptions, RecordOutcome, ResultPooling, Schedule,
+    ToolListSource, UNKNOWN_VERSION, WatchConfig, WatchedServer, add_recent_results, check,
+    summary_line,
 };
 
 use super::comparison::{CHECK_FAILS_ON, fails};
-use super::keep;
-use super::live::{Answer, Interrupt, ask_one, runtime};
-use super::look::{Look, look};
-use super::sources::{From, Source, config};
+use super::live_servers::{Interrupt, LiveAnswer, query_server, runtime};
+use super::observe::{ObservedServer, observe};
+use super::sources::{SourceKind, WatchSource, load_config};
+use super::store_path;
 use crate::args::{ApprovalArgs, DaemonArgs, PlainFormat, SourceArgs};
-use crate::ci_escape::in_json;
-use crate::commands::talk::say;
+use crate::ci_escape::escape_json;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::{self, visible};
+use crate::output::{CommandOutcome, print_text};
+use crate::style::{self, escape_controls};
 
-type Asked = (usize, Result<Option<Answer>, McpError>);
+type QueryResult = (usize, Result<Option<LiveAnswer>, McpError>);
 
-pub(super) fn run(args: &DaemonArgs) -> Result<Verdict, CliError> {
-    let config = config(&args.config)?;
-    let store = keep::store(args.kept.store.as_ref())?;
+pub(super) fn run(args: &DaemonArgs) -> Result<CommandOutcome, CliError> {
+    let config = load_config(&args.config)?;
+    let store = store_path::open_store(args.kept.store.as_ref())?;
     let key = ValueKey::new(store.value_key()?);
     let daemon = Daemon {
         config: &config,
@@ -49,19 +50,19 @@ struct Daemon<'d> {
 }
 
 /// A server and when it is due.
-struct Watched {
-    source: Source,
+struct ScheduledServer {
+    source: WatchSource,
     schedule: Schedule,
     due: Option<Instant>,
 }
 
 impl Daemon<'_> {
-    async fn watch(&self, once: bool) -> Result<Verdict, CliError> {
+    async fn watch(&self, once: bool) -> Result<CommandOutcome, CliError> {
         let mut interrupt = Interrupt::new()?;
-        let mut servers: Vec<Watched> = self.servers(once);
-        let mut asked: JoinSet<Asked> = JoinSet::new();
+        let mut servers: Vec<ScheduledServer> = self.servers(once);
+        let mut asked: JoinSet<QueryResult> = JoinSet::new();
         let (mut found, mut unanswered) = (false, false);
-        say(&format!(
+        print_status(&format!(
             "watching {} servers every {} s",
             servers.len(),
             self.config.check_interval.as_secs()
@@ -71,7 +72,7 @@ impl Daemon<'_> {
             for (index, watched) in servers.iter_mut().enumerate() {
                 if watched.due.is_some_and(|due| due <= now) {
                     watched.due = None;
-                    ask(&mut asked, index, &watched.source);
+                    spawn_query(&mut asked, index, &watched.source);
                 }
             }
             let next = servers.iter().filter_map(|it| it.due).min();
@@ -80,22 +81,22 @@ impl Daemon<'_> {
             }
             let wait = tokio::time::sleep_until(next.unwrap_or(now + Duration::from_secs(3600)));
             tokio::select! {
-                code = interrupt.came() => {
+                code = interrupt.wait() => {
                     asked.shutdown().await;
                     if once {
                         return Err(CliError::Interrupted { code });
                     }
-                    say("stopping");
+                    print_status("stopping");
                     break;
                 }
                 Some(done) = asked.join_next(), if !asked.is_empty() => {
                     let (index, answer) = done.map_err(|error| CliError::Runtime(error.into()))?;
                     let Some(watched) = servers.get_mut(index) else { continue };
-                    match self.answered(watched, answer)? {
+                    match self.handle_answer(watched, answer)? {
                         Some(drifted) => found |= drifted,
                         None => unanswered = true,
                     }
-                    let wait = watched.schedule.wait(chance());
+                    let wait = watched.schedule.next_delay(jitter());
                     watched.due = (!once).then(|| Instant::now() + wait);
                 }
                 () = wait, if next.is_some() => {}
@@ -104,13 +105,13 @@ impl Daemon<'_> {
         // Servers that were started end with the tasks that started them.
         asked.shutdown().await;
         Ok(match (once, found, unanswered) {
-            (true, true, _) => Verdict::Finding,
-            (true, false, true) => Verdict::NotMeasured,
-            _ => Verdict::Fine,
+            (true, true, _) => CommandOutcome::Finding,
+            (true, false, true) => CommandOutcome::NotMeasured,
+            _ => CommandOutcome::Pass,
         })
     }
 
-    fn servers(&self, once: bool) -> Vec<Watched> {
+    fn servers(&self, once: bool) -> Vec<ScheduledServer> {
         let now = Instant::now();
         let servers = self.config.servers.iter();
         servers
@@ -119,9 +120,9 @@ impl Daemon<'_> {
                 let first = if once {
                     Duration::ZERO
                 } else {
-                    schedule.first(chance())
+                    schedule.first(jitter())
                 };
-                Watched {
+                ScheduledServer {
                     source: source(name, server),
                     schedule,
                     due: Some(now + first),
@@ -130,23 +131,23 @@ impl Daemon<'_> {
             .collect()
     }
 
-    /// Takes in an answer; tells whether anything drifted, or nothing if there was no answer.
-    fn answered(
+    /// Handles an answer. Returns whether anything drifted, or none if there was no answer.
+    fn handle_answer(
         &self,
-        watched: &mut Watched,
-        answer: Result<Option<Answer>, McpError>,
+        watched: &mut ScheduledServer,
+        answer: Result<Option<LiveAnswer>, McpError>,
     ) -> Result<Option<bool>, CliError> {
         let checked = match answer {
             Ok(answer) => self.check(&watched.source, answer),
-            Err(error) => Err(CliError::live(&watched.source, error)),
+            Err(error) => Err(CliError::live_server(&watched.source, error)),
         };
         let key = &watched.source.key;
         match checked {
             Ok((judged, recorded)) => {
                 if watched.schedule.failures() > 0 {
-                    self.tell(key, "recovered", None, "answers again")?;
+                    self.print_result(key, "recovered", None, "answers again")?;
                 }
-                watched.schedule.answered();
+                watched.schedule.record_success();
                 self.report(key, &judged, &recorded)?;
                 let grave = |it: &ToolDrift| fails(&CHECK_FAILS_ON, it);
                 let told =
@@ -158,19 +159,19 @@ impl Daemon<'_> {
                 error @ (CliError::Store(StoreError::Busy { .. })
                 | CliError::Pins(PinsError::Store(StoreError::Busy { .. }))),
             ) => {
-                self.tell(key, "unanswered", None, &error.to_string())?;
+                self.print_result(key, "unanswered", None, &error.to_string())?;
                 Ok(None)
             }
-            // A store that cannot be written is no fault of the server.
+            // A store that cannot be written is not the server's fault.
             Err(error @ (CliError::Store(_) | CliError::Pins(_) | CliError::Write { .. })) => {
                 Err(error)
             }
             Err(error) => {
-                watched.schedule.failed();
-                let wait = watched.schedule.wait(0.5).as_secs();
+                watched.schedule.record_failure();
+                let wait = watched.schedule.next_delay(0.5).as_secs();
                 let error = error.to_string().lines().collect::<Vec<_>>().join(" / ");
                 let told = format!("{error}; next try in about {wait} s");
-                self.tell(key, "unanswered", None, &told)?;
+                self.print_result(key, "unanswered", None, &told)?;
                 Ok(None)
             }
         }
@@ -178,25 +179,25 @@ impl Daemon<'_> {
 
     fn check(
         &self,
-        source: &Source,
-        answer: Option<Answer>,
-    ) -> Result<(Judged, Recorded), CliError> {
-        let pins = Pins::of_store(self.store, &source.key)?;
+        source: &WatchSource,
+        answer: Option<LiveAnswer>,
+    ) -> Result<(CheckOutcome, RecordOutcome), CliError> {
+        let pins = Pins::from_store(self.store, &source.key)?;
         let args = SourceArgs::default();
-        let mut look = look(source, answer, &args, Some(&pins), self.key)?;
-        self.only_wanted(&mut look);
+        let mut look = observe(source, answer, &args, Some(&pins), self.key)?;
+        self.retain_requested(&mut look);
         if !pins.known {
-            look.refuse_doubled(source)?;
+            look.refuse_duplicates(source)?;
         }
-        let now = keep::now();
-        let gathering = Gathering {
+        let now = store_path::now();
+        let gathering = ResultPooling {
             learn_results: self.config.learn_results,
             window: self.config.window,
         };
-        pool(self.store, &pins, &mut look.listing.results, gathering, now)?;
-        let mut approval = keep::approval(&ApprovalArgs::default());
+        add_recent_results(self.store, &pins, &mut look.listing.results, gathering, now)?;
+        let mut approval = store_path::approval(&ApprovalArgs::default());
         approval.at = now;
-        let recording = Recording {
+        let recording = RecordOptions {
             approval: &approval,
             version: UNKNOWN_VERSION,
             seal: self.config.tools.is_empty(),
@@ -213,14 +214,14 @@ impl Daemon<'_> {
             &recording,
         )?;
         if let Some(server) = &pins.server {
-            for tool in &judged.learned {
-                self.store.drop_observed_shapes(server.id, tool)?;
+            for tool in &judged.first_results {
+                self.store.delete_observed_shapes(server.id, tool)?;
             }
         }
         Ok((judged, recorded))
     }
 
-    fn only_wanted(&self, look: &mut Look) {
+    fn retain_requested(&self, look: &mut ObservedServer) {
         let tools = &self.config.tools;
         if !tools.is_empty() {
             look.listing
@@ -233,18 +234,18 @@ impl Daemon<'_> {
     fn report(
         &self,
         key: &ServerKey,
-        judged: &Judged,
-        recorded: &Recorded,
+        judged: &CheckOutcome,
+        recorded: &RecordOutcome,
     ) -> Result<(), CliError> {
         if !recorded.registered.is_empty() {
             let told = format!(
                 "{} tools pinned for the first time",
                 recorded.registered.len()
             );
-            self.tell(key, "registered", None, &told)?;
+            self.print_result(key, "registered", None, &told)?;
         }
-        for tool in &judged.learned {
-            self.tell(
+        for tool in &judged.first_results {
+            self.print_result(
                 key,
                 "learned",
                 None,
@@ -254,69 +255,72 @@ impl Daemon<'_> {
         for alert in recorded
             .alerts
             .iter()
-            .filter(|it| it.raised == Raised::First)
+            .filter(|it| it.raised == AlertNovelty::New)
         {
             let mut drifted = judged.drift.tools.iter();
             let drift = drifted.find(|it| it.tool() == alert.tool);
             if let Some(drift) = drift {
-                self.tell(key, "drift", Some((drift, &alert.id)), &first_words(drift))?;
+                self.print_result(key, "drift", Some((drift, &alert.id)), &summary_line(drift))?;
             }
         }
         Ok(())
     }
 
-    fn tell(
+    fn print_result(
         &self,
         key: &ServerKey,
         event: &str,
         drift: Option<(&ToolDrift, &String)>,
         message: &str,
     ) -> Result<(), CliError> {
-        let at = keep::now();
+        let at = store_path::now();
         if self.format == PlainFormat::Json {
             let mut entry = json!({"schema": "toolwarden/watch/event/v1", "at": format!("{at:.3}"),
                 "event": event, "server": key.name, "scope": key.scope, "message": message});
             if let (Some((drift, id)), Some(members)) = (drift, entry.as_object_mut()) {
                 members.insert("alert".to_owned(), json!(id));
-                members.insert("drift".to_owned(), toolwarden_drift::document::tool(drift));
+                members.insert(
+                    "drift".to_owned(),
+                    toolwarden_drift::drift_json::tool(drift),
+                );
             }
-            return print(&(in_json(entry.to_string()) + "\n"));
+            return print_text(&(escape_json(entry.to_string()) + "\n"));
         }
         let (dim, colour) = (
             style::DIM,
             if drift.is_some() {
                 style::ERROR
             } else {
-                style::PLACE
+                style::LOCATION
             },
         );
         let subject = match drift {
             Some((drift, id)) => format!(
                 " {} {} {dim}alert {id}{dim:#}",
-                visible(drift.tool()),
+                escape_controls(drift.tool()),
                 drift.class().as_str()
             ),
             None => String::new(),
         };
-        print(&format!(
+        print_text(&format!(
             "{dim}{at:.0}{dim:#} {colour}{event}{colour:#} {}{subject}: {}\n",
-            visible(&key.name),
-            visible(message)
+            escape_controls(&key.name),
+            escape_controls(message)
         ))
     }
 }
 
-fn source(name: &str, server: &WatchedServer) -> Source {
-    Source {
+fn source(name: &str, server: &WatchedServer) -> WatchSource {
+    WatchSource {
         key: ServerKey {
             name: name.to_owned(),
             scope: server.scope.clone(),
         },
-        from: match &server.reached {
-            Reached::Live(endpoint) => From::Live(endpoint.clone()),
-            Reached::Files(files) => From::Files(files.clone()),
+        kind: match &server.source {
+            ToolListSource::Live(endpoint) => SourceKind::Live(endpoint.clone()),
+            ToolListSource::Files(files) => SourceKind::Files(files.clone()),
         },
-        whole: true,
+        is_complete: true,
         calls: server.calls.clone(),
         timeout: server.timeout,
         tools: Vec::new(),
@@ -324,20 +328,20 @@ fn source(name: &str, server: &WatchedServer) -> Source {
     }
 }
 
-fn ask(asked: &mut JoinSet<Asked>, index: usize, source: &Source) {
-    let From::Live(endpoint) = &source.from else {
+fn spawn_query(asked: &mut JoinSet<QueryResult>, index: usize, source: &WatchSource) {
+    let SourceKind::Live(endpoint) = &source.kind else {
         asked.spawn(async move { (index, Ok(None)) });
         return;
     };
     let (endpoint, timeout, calls) = (endpoint.clone(), source.timeout, source.calls.clone());
     asked.spawn(async move {
-        let answer = ask_one(&endpoint, timeout, &calls).await;
+        let answer = query_server(&endpoint, timeout, &calls).await;
         (index, answer.map(Some))
     });
 }
 
 /// A number from 0 to 1; where there is no randomness, checks are not spread.
-fn chance() -> f64 {
+fn jitter() -> f64 {
     let mut bytes = [0; 4];
     match getrandom::fill(&mut bytes) {
         Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),

@@ -1,23 +1,23 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::compare_lists;
-use toolwarden_model::closest;
+use toolwarden_drift::{ListDrift, compare_lists};
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Object;
-use toolwarden_warden::{LOCK_SCHEMA, LockFile, Observation, share_words};
+use toolwarden_warden::{LOCK_SCHEMA, LockFile, Observation, align_formats};
 
-use super::comparison::{Comparison, failing};
-use super::seen::{Seen, read};
-use super::{calls, document, findings, keep, markdown, screen};
+use super::comparison::{DIFF_FAILS_ON, ServerComparison, effective_fail_on};
+use super::read_tools::{LocatedTool, read_tools};
+use super::{findings, json_document, markdown, recorded_calls, store_path, text_report};
 use crate::args::{DiffArgs, ReportFormat};
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::input::KeptPlace;
-use crate::output::{Verdict, print};
+use crate::input::SourceLocation;
+use crate::output::{CommandOutcome, print_text};
 
-pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &DiffArgs) -> Result<CommandOutcome, CliError> {
     let stdin = Path::new("-");
     let from_stdin = [
         Some(&args.old),
@@ -31,24 +31,28 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
         .count()
         > 1
     {
-        return Err(CliError::TwiceStdin);
+        return Err(CliError::DuplicateStdin);
     }
-    let mut old = side(args, &args.old)?;
-    let mut new = side(args, &args.new)?;
+    let fail_on = effective_fail_on(&args.fail_on, &DIFF_FAILS_ON, &args.allow)?;
+    let mut old = load_side(args, &args.old)?;
+    let mut new = load_side(args, &args.new)?;
     if old.is_empty() && new.is_empty() {
         let places = format!("{} and {}", args.old.display(), args.new.display());
         return Err(CliError::NoTools { places });
     }
-    let names: Vec<String> = old.iter().map(|seen| seen.tool.name.clone()).collect();
+    let names: Vec<String> = old
+        .iter()
+        .map(|seen| seen.observation.name.clone())
+        .collect();
     select(&mut old, &mut new, &args.tools)?;
-    let across = across_formats(&mut old, &mut new);
+    let across = align_tool_formats(&mut old, &mut new);
     if across > 0 {
-        say(&format!(
+        print_status(&format!(
             "{across} tools are in different formats: what both can say is compared"
         ));
     }
     let recorded = match &args.compare.observed {
-        Some(file) => calls::read(file)?,
+        Some(file) => recorded_calls::read(file)?,
         None => Vec::new(),
     };
     let known = |name: &str| names.iter().any(|known| known == name);
@@ -57,56 +61,60 @@ pub(super) fn run(args: &DiffArgs) -> Result<Verdict, CliError> {
         .filter(|call| call.tool.as_deref().is_some_and(|tool| !known(tool)));
     match strangers.count() {
         0 => {}
-        count => say(&format!(
+        count => print_status(&format!(
             "{count} of {} recorded calls are of tools the old version does not have",
             recorded.len()
         )),
     }
     let options = args.compare.options();
-    let before: Vec<_> = old.iter().map(|seen| seen.tool.observed()).collect();
-    let after: Vec<_> = new.iter().map(|seen| seen.tool.observed()).collect();
+    let before: Vec<_> = old.iter().map(|seen| seen.observation.observed()).collect();
+    let after: Vec<_> = new.iter().map(|seen| seen.observation.observed()).collect();
     let mut drift = compare_lists(&before, &after, &options, &recorded);
-    let opaque = new.iter().filter(|seen| seen.tool.opaque);
-    for name in opaque.map(|seen| seen.tool.name.as_str()) {
-        drift.doubt(name);
+    let opaque = new.iter().filter(|seen| seen.observation.opaque);
+    for name in opaque.map(|seen| seen.observation.name.as_str()) {
+        drift.mark_unknown(name);
     }
-    let places = places(&old, &new);
-    let mut subjects: Vec<String> = new.iter().map(|seen| seen.tool.name.clone()).collect();
-    subjects.extend(findings::gone(&drift));
-    let fail_on = failing(&args.fail_on, &[], &args.allow);
-    let comparison = Comparison {
+    add_doubles(&new, &mut drift);
+    let places = locations(&old, &new);
+    let mut subjects: Vec<String> = new
+        .iter()
+        .map(|seen| seen.observation.name.clone())
+        .collect();
+    subjects.extend(findings::removed_tools(&drift));
+    let comparison = ServerComparison {
         options,
         fail_on: &fail_on,
-        places: &places,
+        locations: &places,
         subjects,
+        server: None,
         drift: &drift,
     };
-    print(&match args.format {
-        ReportFormat::Text => screen::render(&comparison),
+    print_text(&match args.format {
+        ReportFormat::Text => text_report::render(&comparison),
         ReportFormat::Json => {
             let mut members = Object::new();
             members.insert("schema".to_owned(), json!("toolwarden/watch/diff/v1"));
             members.insert("old".to_owned(), json!(args.old.display().to_string()));
             members.insert("new".to_owned(), json!(args.new.display().to_string()));
-            members.extend(document::members(&comparison));
-            document::rendered(&Value::Object(members))
+            members.extend(json_document::comparison_members(&comparison));
+            json_document::to_text(&Value::Object(members))
         }
         ReportFormat::Markdown => markdown::render(&[(None, &comparison)]),
         format => findings::report("toolwarden/watch/diff/v1", &[&comparison]).render(format),
     })?;
-    Ok(Verdict::of(comparison.failed()))
+    Ok(CommandOutcome::from_finding(comparison.has_failures()))
 }
 
 /// The tools a side names: those of a file, of a lock file, or of the store.
-fn side(args: &DiffArgs, word: &Path) -> Result<Vec<Seen>, CliError> {
+fn load_side(args: &DiffArgs, word: &Path) -> Result<Vec<LocatedTool>, CliError> {
     if let Some(wanted) = word.to_str().and_then(|word| word.strip_prefix('@')) {
-        return keep::seen(&args.pinned, wanted);
+        return store_path::stored_tools(&args.pinned, wanted);
     }
     if is_lock(word) {
-        let lock = keep::lock(word)?;
-        return of_lock(args, &lock, word);
+        let lock = store_path::read_lock(word)?;
+        return tools_of_lock(args, &lock, word);
     }
-    read(word, args.source_format)
+    read_tools(word, args.source_format)
 }
 
 /// Whether a file is a lock file, whatever it is called.
@@ -124,7 +132,11 @@ fn is_lock(path: &Path) -> bool {
     String::from_utf8_lossy(head).contains(LOCK_SCHEMA)
 }
 
-fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, CliError> {
+fn tools_of_lock(
+    args: &DiffArgs,
+    lock: &LockFile,
+    path: &Path,
+) -> Result<Vec<LocatedTool>, CliError> {
     let mut seen = Vec::new();
     if let Some(wanted) = &args.pinned.server
         && !lock.servers.keys().any(|key| key.name == *wanted)
@@ -133,7 +145,7 @@ fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, C
             server: wanted.clone(),
         });
     }
-    let lines = keep::lock_lines(path);
+    let lines = store_path::lock_lines(path);
     for (key, server) in &lock.servers {
         if args
             .pinned
@@ -144,63 +156,83 @@ fn of_lock(args: &DiffArgs, lock: &LockFile, path: &Path) -> Result<Vec<Seen>, C
             continue;
         }
         for (name, tool) in &server.tools {
-            let read = Observation::read(name, tool.kept.format, &tool.text);
-            let read = read.map_err(|source| CliError::Kept {
+            let read = Observation::parse(name, tool.kept.format, &tool.text);
+            let read = read.map_err(|source| CliError::StoredDefinition {
                 tool: name.clone(),
                 source,
             })?;
             let line = lines.tool(key, name).unwrap_or(1);
-            let place = KeptPlace::at_line(&path.display().to_string(), line);
-            seen.push(Seen { place, tool: read });
+            let place = SourceLocation::at_line(&path.display().to_string(), line);
+            seen.push(LocatedTool {
+                location: place,
+                observation: read,
+            });
         }
     }
     Ok(seen)
 }
 
-/// Brings the tools of one name that are in different formats to what both can say; tells how many.
-fn across_formats(old: &mut [Seen], new: &mut [Seen]) -> usize {
-    let mut waiting: BTreeMap<String, Vec<&mut Seen>> = BTreeMap::new();
+/// Brings the tools of one name that are in different formats to what both can express; returns how many.
+fn align_tool_formats(old: &mut [LocatedTool], new: &mut [LocatedTool]) -> usize {
+    let mut waiting: BTreeMap<String, Vec<&mut LocatedTool>> = BTreeMap::new();
     for seen in old {
         waiting
-            .entry(seen.tool.name.clone())
+            .entry(seen.observation.name.clone())
             .or_default()
             .push(seen);
     }
     let mut across = 0;
     for seen in new {
-        let named = waiting.get_mut(&seen.tool.name);
+        let named = waiting.get_mut(&seen.observation.name);
         for before in named.into_iter().flatten() {
-            across += usize::from(!share_words(&mut before.tool, &mut seen.tool));
+            across += usize::from(!align_formats(
+                &mut before.observation,
+                &mut seen.observation,
+            ));
         }
     }
     across
 }
 
+/// Two tools of one name are never fine, also where the old list had them already: one reader takes
+/// the first of them, another the last.
+fn add_doubles(new: &[LocatedTool], drift: &mut ListDrift) {
+    let mut known = BTreeSet::new();
+    let doubles = new.iter().map(|seen| seen.observation.name.as_str());
+    for name in doubles.filter(|name| !known.insert(*name)) {
+        drift.add_double(name);
+    }
+}
+
 /// Where each tool stands now, or stood.
-fn places(old: &[Seen], new: &[Seen]) -> BTreeMap<String, KeptPlace> {
+fn locations(old: &[LocatedTool], new: &[LocatedTool]) -> BTreeMap<String, SourceLocation> {
     let all = old.iter().chain(new.iter().rev());
-    all.map(|seen| (seen.tool.name.clone(), seen.place.clone()))
+    all.map(|seen| (seen.observation.name.clone(), seen.location.clone()))
         .collect()
 }
 
 /// Keeps the wanted tools of both lists.
-fn select(old: &mut Vec<Seen>, new: &mut Vec<Seen>, tools: &[String]) -> Result<(), CliError> {
+fn select(
+    old: &mut Vec<LocatedTool>,
+    new: &mut Vec<LocatedTool>,
+    tools: &[String],
+) -> Result<(), CliError> {
     if tools.is_empty() {
         return Ok(());
     }
     let names: Vec<String> = old
         .iter()
         .chain(&*new)
-        .map(|seen| seen.tool.name.clone())
+        .map(|seen| seen.observation.name.clone())
         .collect();
     if let Some(missing) = tools.iter().find(|tool| !names.contains(tool)) {
         return Err(CliError::NoSuchTool {
             name: missing.clone(),
-            suggestion: closest(missing, names.iter().map(String::as_str)),
+            suggestion: did_you_mean(missing, names.iter().map(String::as_str)),
         });
     }
     for list in [old, new] {
-        list.retain(|seen| tools.contains(&seen.tool.name));
+        list.retain(|seen| tools.contains(&seen.observation.name));
     }
     Ok(())
 }

@@ -1,37 +1,46 @@
 //! A comparison as findings, for the formats of CI.
 
-use toolwarden_drift::{Change, Class, Drift, Effect, Facet, Judgement, ListDrift, ToolDrift};
+use toolwarden_drift::{
+    CallEffect, Change, ChangeClass, Drift, Facet, Judgement, ListDrift, ToolDrift,
+};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
-use super::classes;
-use super::comparison::Comparison;
-use super::words::marked_words;
+use super::comparison::ServerComparison;
+use super::marked_words::marked_words;
+use super::rule_info;
 use crate::error::CliError;
-use crate::input::KeptPlace;
-use crate::report::{Check, Detail, Finding, FindingOrigin, Level, Report, fingerprint};
+use crate::input::SourceLocation;
+use crate::report::{
+    FindingDetail, FindingLevel, FindingOrigin, FindingReport, ReportCheck, ReportFinding, Subject,
+    fingerprint,
+};
 
 /// A report about all servers that were compared.
-pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> Report {
+pub(super) fn report(schema: &'static str, comparisons: &[&ServerComparison<'_>]) -> FindingReport {
     let mut findings = Vec::new();
     let mut subjects = Vec::new();
     let mut rejected = 0;
     for comparison in comparisons {
         for tool in &comparison.drift.tools {
-            findings.extend(of_tool(comparison, tool));
+            findings.extend(tool_findings(comparison, tool));
             rejected += usize::from(comparison.fails(tool));
         }
-        findings.extend(unmeasured(comparison));
-        subjects.extend(comparison.subjects.iter().cloned());
+        findings.extend(unmeasured_findings(comparison));
+        let tools = comparison.subjects.iter();
+        subjects.extend(tools.map(|tool| Subject {
+            name: tool.clone(),
+            group: comparison.server.map(str::to_owned),
+        }));
     }
-    Report {
+    FindingReport {
         schema,
-        checks: vec![Check {
+        checks: vec![ReportCheck {
             name: "drift".to_owned(),
             basis: None,
             rejected,
             outcome: "drifted",
             tools: subjects.len(),
-            failing: &[Level::Error],
+            failing: &[FindingLevel::Error],
         }],
         subjects,
         findings,
@@ -39,62 +48,99 @@ pub(super) fn report(schema: &'static str, comparisons: &[&Comparison<'_>]) -> R
 }
 
 /// A server that could not be asked must not look like one that is fine.
-pub(super) fn unanswered(server: &str, place: &KeptPlace, error: &CliError) -> Finding {
+pub(super) fn unanswered_finding(
+    server: &str,
+    place: &SourceLocation,
+    error: &CliError,
+) -> ReportFinding {
     let position = place.positions(std::iter::once(&Pointer::root()));
     let position = position.first();
-    Finding {
+    ReportFinding {
         check: "drift".to_owned(),
-        rule: classes::UNANSWERED.id,
-        level: Level::Error,
+        rule: rule_info::UNANSWERED.id,
+        level: FindingLevel::Error,
         tool: server.to_owned(),
         message: error.to_string(),
-        file: place.file.clone(),
+        file: place.file.to_string(),
         line: position.map_or(1, |position| position.line),
         column: position.map_or(1, |position| position.column),
         pointer: String::new(),
         fixable: false,
-        detail: Detail {
+        detail: FindingDetail {
             origin: place.origin,
-            about: Some(classes::UNANSWERED),
-            fingerprint: Some(fingerprint([classes::UNANSWERED.id, server])),
+            rule_info: Some(rule_info::UNANSWERED),
+            fingerprint: Some(fingerprint([rule_info::UNANSWERED.id, server])),
+            group: None,
         },
     }
 }
 
 /// Results that were too few to say anything must not look as if they were fine.
-fn unmeasured(comparison: &Comparison<'_>) -> impl Iterator<Item = Finding> {
+fn unmeasured_findings(comparison: &ServerComparison<'_>) -> impl Iterator<Item = ReportFinding> {
     let results = comparison.drift.results.iter();
     results.filter_map(|(tool, said)| {
         let limit = said.too_few()?;
-        let place = comparison.places.get(tool);
+        let place = comparison.locations.get(tool);
         let position = place.map(|place| place.positions(std::iter::once(&Pointer::root())));
         let position = position.and_then(|it| it.first().copied());
-        Some(Finding {
+        Some(ReportFinding {
             check: "drift".to_owned(),
-            rule: classes::UNMEASURED.id,
-            level: Level::Warning,
+            rule: rule_info::UNMEASURED.id,
+            level: FindingLevel::Warning,
             tool: tool.clone(),
             message: format!("results not measured: {limit}"),
-            file: place.map(|place| place.file.clone()).unwrap_or_default(),
+            file: place
+                .map(|place| place.file.to_string())
+                .unwrap_or_default(),
             line: position.map_or(1, |position| position.line),
             column: position.map_or(1, |position| position.column),
             pointer: place.map(|it| it.pointer.to_string()).unwrap_or_default(),
             fixable: false,
-            detail: Detail {
+            detail: FindingDetail {
                 origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
-                about: Some(classes::UNMEASURED),
-                fingerprint: Some(fingerprint([classes::UNMEASURED.id, tool])),
+                rule_info: Some(rule_info::UNMEASURED),
+                fingerprint: Some(fingerprint([rule_info::UNMEASURED.id, tool])),
+                group: comparison.server.map(str::to_owned),
             },
         })
     })
 }
 
-/// A server of the lock file that was not looked at must not look like one that is fine.
-pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> Finding {
-    Finding {
+/// Results that were asked for and could not be compared must not look as if they were fine.
+pub(super) fn not_measured(
+    server: &str,
+    subject: &str,
+    message: &str,
+    place: Option<&SourceLocation>,
+) -> ReportFinding {
+    let position = place.map(|place| place.positions(std::iter::once(&Pointer::root())));
+    let position = position.and_then(|it| it.first().copied());
+    ReportFinding {
         check: "drift".to_owned(),
-        rule: classes::UNCHECKED.id,
-        level: Level::Warning,
+        rule: rule_info::UNMEASURED.id,
+        level: FindingLevel::Warning,
+        tool: subject.to_owned(),
+        message: format!("results not measured: {message}"),
+        file: place.map_or_else(String::new, |place| place.file.to_string()),
+        line: position.map_or(1, |position| position.line),
+        column: position.map_or(1, |position| position.column),
+        pointer: place.map(|it| it.pointer.to_string()).unwrap_or_default(),
+        fixable: false,
+        detail: FindingDetail {
+            origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
+            rule_info: Some(rule_info::UNMEASURED),
+            fingerprint: Some(fingerprint([rule_info::UNMEASURED.id, server, subject])),
+            group: Some(server.to_owned()),
+        },
+    }
+}
+
+/// A server of the lock file that was not checked must not look like one without drift.
+pub(super) fn unchecked_finding(server: &str, tools: usize, lock: &str) -> ReportFinding {
+    ReportFinding {
+        check: "drift".to_owned(),
+        rule: rule_info::UNCHECKED.id,
+        level: FindingLevel::Warning,
         tool: server.to_owned(),
         message: format!("server `{server}` of the lock file was not checked ({tools} tools)"),
         file: lock.to_owned(),
@@ -102,32 +148,36 @@ pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> Finding {
         column: 1,
         pointer: String::new(),
         fixable: false,
-        detail: Detail {
+        detail: FindingDetail {
             origin: FindingOrigin::File,
-            about: Some(classes::UNCHECKED),
-            fingerprint: Some(fingerprint([classes::UNCHECKED.id, server])),
+            rule_info: Some(rule_info::UNCHECKED),
+            fingerprint: Some(fingerprint([rule_info::UNCHECKED.id, server])),
+            group: None,
         },
     }
 }
 
 /// The tools that are gone.
-pub(super) fn gone(drift: &ListDrift) -> impl Iterator<Item = String> {
+pub(super) fn removed_tools(drift: &ListDrift) -> impl Iterator<Item = String> {
     let gone = drift.tools.iter();
     let gone = gone.filter(|tool| matches!(tool, ToolDrift::Removed { .. }));
     gone.map(|tool| tool.tool().to_owned())
 }
 
 /// The changes of one tool; what fails is an error.
-fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
+fn tool_findings(comparison: &ServerComparison<'_>, tool: &ToolDrift) -> Vec<ReportFinding> {
     let failing = comparison.fails(tool);
-    let level = |class: Class, fails: bool| match class {
-        _ if fails => Level::Error,
-        Class::Equivalent | Class::Info | Class::Behavioural | Class::Text => Level::Note,
-        _ => Level::Warning,
+    let level = |class: ChangeClass, fails: bool| match class {
+        _ if fails => FindingLevel::Error,
+        ChangeClass::Equivalent
+        | ChangeClass::Info
+        | ChangeClass::Behavioural
+        | ChangeClass::Text => FindingLevel::Note,
+        _ => FindingLevel::Warning,
     };
-    let mut rows: Vec<(Row, bool)> = Vec::new();
+    let mut rows: Vec<(ChangeRow, bool)> = Vec::new();
     let row = |rule: &'static str, message: String| {
-        let row = Row {
+        let row = ChangeRow {
             rule,
             class: tool.class(),
             at: Pointer::root(),
@@ -136,7 +186,7 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         };
         (row, failing)
     };
-    let changes = |drift: &Drift| -> Vec<(Row, bool)> {
+    let changes = |drift: &Drift| -> Vec<(ChangeRow, bool)> {
         let changes = drift.changes.iter();
         let rows = changes.map(|change| (change_row(change), comparison.fails_change(change)));
         rows.collect()
@@ -159,38 +209,39 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
         }
         ToolDrift::Changed(drift) => rows.extend(changes(drift)),
     }
-    let place = comparison.place(tool);
+    let place = comparison.location(tool);
     let positions = place.map(|place| place.positions(rows.iter().map(|(row, _)| &row.at)));
     let positions = positions.unwrap_or_default();
     rows.into_iter()
         .enumerate()
         .map(|(index, (row, fails))| {
             let position = positions.get(index);
-            let Row {
+            let ChangeRow {
                 rule,
                 class,
                 at,
                 message,
                 id,
             } = row;
-            Finding {
+            ReportFinding {
                 check: "drift".to_owned(),
                 rule,
                 level: level(class, fails),
                 tool: tool.tool().to_owned(),
                 message: format!("{}: {message}", class.as_str()),
-                file: place.map(|place| place.file.clone()).unwrap_or_default(),
+                file: place
+                    .map(|place| place.file.to_string())
+                    .unwrap_or_default(),
                 line: position.map_or(1, |position| position.line),
                 column: position.map_or(1, |position| position.column),
-                pointer: place.map_or_else(
-                    || at.to_string(),
-                    |place| place.pointer.join(&at).to_string(),
-                ),
+                pointer: place
+                    .map_or_else(|| at.to_string(), |place| place.pointer_to(&at).to_string()),
                 fixable: false,
-                detail: Detail {
+                detail: FindingDetail {
                     origin: place.map_or(FindingOrigin::Elsewhere, |place| place.origin),
-                    about: Some(classes::about(class)),
+                    rule_info: Some(rule_info::rule_info(class)),
                     fingerprint: Some(id),
+                    group: comparison.server.map(str::to_owned),
                 },
             }
         })
@@ -198,26 +249,26 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> Vec<Finding> {
 }
 
 /// What a finding says of one change.
-struct Row {
+struct ChangeRow {
     rule: &'static str,
-    class: Class,
+    class: ChangeClass,
     at: Pointer,
     message: String,
     /// What the change is recognized by.
     id: String,
 }
 
-fn change_row(change: &Change) -> Row {
+fn change_row(change: &Change) -> ChangeRow {
     let mut message = change.message.clone();
     if let Some(witness) = witness(change) {
         message.push_str(&format!("; {witness}"));
     }
     match &change.effect {
-        Some(Effect::Ignored { call, pointer }) => {
+        Some(CallEffect::Ignored { call, pointer }) => {
             let call = to_canonical_string(call);
             message.push_str(&format!("; accepted without {pointer} being read: {call}"));
         }
-        Some(Effect::Default {
+        Some(CallEffect::Default {
             calls: Some((before, after)),
             ..
         }) => {
@@ -226,7 +277,7 @@ fn change_row(change: &Change) -> Row {
                 "; a call without it meant {before} and means {after}"
             ));
         }
-        Some(Effect::Default { calls: None, .. }) | None => {}
+        Some(CallEffect::Default { calls: None, .. }) | None => {}
     }
     let words = marked_words(change);
     if !words.is_empty() {
@@ -235,7 +286,7 @@ fn change_row(change: &Change) -> Row {
     for reason in &change.reasons {
         message.push_str(&format!("; {}", reason.message));
     }
-    Row {
+    ChangeRow {
         rule: change.rule,
         class: change.class,
         at: change.pointer.clone(),

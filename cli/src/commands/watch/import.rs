@@ -5,27 +5,29 @@ use serde_json::{Value, json};
 use toolwarden_drift::toolwatch::{read_alerts, read_baselines};
 use toolwarden_model::json::{decode_utf8, parse};
 use toolwarden_store::{ServerKey, Store};
-use toolwarden_warden::{DEFAULT_SCOPE, Imported, LOCAL, OldState, import};
+use toolwarden_warden::{
+    DEFAULT_SCOPE, ImportReport, LOCAL_SERVER, ToolwatchState, import_toolwatch,
+};
 
-use super::{document, keep};
+use super::{json_document, store_path};
 use crate::args::{ApprovalArgs, ImportArgs, PlainFormat, StoreArgs};
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
+use crate::output::{CommandOutcome, print_text};
 
 const BASELINES: &str = "baselines.json";
 const ALERTS: &str = "alerts.json";
 
-pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &ImportArgs) -> Result<CommandOutcome, CliError> {
     let folder = match &args.folder {
         Some(folder) => folder.clone(),
         None => default_folder()?,
     };
     let old = read(&folder)?;
-    let store = keep::store(args.kept.store.as_ref())?;
-    let imported = imported_from(&folder, &store, &old)?;
-    print(&match args.format {
-        PlainFormat::Json => document::rendered(&json!({
+    let store = store_path::open_store(args.kept.store.as_ref())?;
+    let imported = import_folder(&folder, &store, &old)?;
+    print_text(&match args.format {
+        PlainFormat::Json => json_document::to_text(&json!({
             "schema": "toolwarden/watch/import/v1",
             "baselines": imported.baselines,
             "already_pinned": imported.known,
@@ -33,16 +35,16 @@ pub(super) fn run(args: &ImportArgs) -> Result<Verdict, CliError> {
         })),
         PlainFormat::Text => text(imported),
     })?;
-    Ok(Verdict::Fine)
+    Ok(CommandOutcome::Pass)
 }
 
 /// Imports what the toolwatch program kept, before anything is pinned or shown without it.
 ///
 /// Called by that program's name, whatever it kept and the store has not is imported. Otherwise only a
 /// store that is made by this command, in its usual place, starts from it.
-pub(super) fn at_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), CliError> {
+pub(super) fn import_on_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), CliError> {
     let named = kept.store.is_some() || std::env::var_os("TOOLWARDEN_STORE").is_some();
-    let path = keep::store_path(kept.store.as_ref())?;
+    let path = store_path::store_path(kept.store.as_ref())?;
     if !as_toolwatch && (named || path.exists()) {
         return Ok(());
     }
@@ -57,12 +59,12 @@ pub(super) fn at_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), C
     if old.baselines.is_empty() && old.alerts.is_empty() {
         return Ok(());
     }
-    let store = keep::store(kept.store.as_ref())?;
+    let store = store_path::open_store(kept.store.as_ref())?;
     if is_known(&store, &old)? {
         return Ok(());
     }
-    let imported = imported_from(&folder, &store, &old)?;
-    say(&format!(
+    let imported = import_folder(&folder, &store, &old)?;
+    print_status(&format!(
         "{}: {}",
         folder.display(),
         text(imported).trim_end()
@@ -71,9 +73,9 @@ pub(super) fn at_first_use(kept: &StoreArgs, as_toolwatch: bool) -> Result<(), C
 }
 
 /// Whether the store has seen every tool of the old program.
-fn is_known(store: &Store, old: &OldState) -> Result<bool, CliError> {
+fn is_known(store: &Store, old: &ToolwatchState) -> Result<bool, CliError> {
     let key = ServerKey {
-        name: LOCAL.to_owned(),
+        name: LOCAL_SERVER.to_owned(),
         scope: DEFAULT_SCOPE.to_owned(),
     };
     let Some(server) = store.server(&key)? else {
@@ -86,12 +88,16 @@ fn is_known(store: &Store, old: &OldState) -> Result<bool, CliError> {
         .all(|baseline| known.contains(&baseline.tool)))
 }
 
-fn imported_from(folder: &Path, store: &Store, old: &OldState) -> Result<Imported, CliError> {
-    let approval = keep::approval(&ApprovalArgs {
+fn import_folder(
+    folder: &Path,
+    store: &Store,
+    old: &ToolwatchState,
+) -> Result<ImportReport, CliError> {
+    let approval = store_path::approval(&ApprovalArgs {
         why: Some(format!("imported from {}", folder.display())),
         by: None,
     });
-    Ok(import(store, old, &approval)?)
+    Ok(import_toolwatch(store, old, &approval)?)
 }
 
 fn default_folder() -> Result<PathBuf, CliError> {
@@ -99,21 +105,21 @@ fn default_folder() -> Result<PathBuf, CliError> {
     Ok(strategy.home_dir().join(".aumai").join("toolwatch"))
 }
 
-fn read(folder: &Path) -> Result<OldState, CliError> {
+fn read(folder: &Path) -> Result<ToolwatchState, CliError> {
     let (baselines, alerts) = (folder.join(BASELINES), folder.join(ALERTS));
     let invalid = |place: &Path| {
         let place = place.to_owned();
-        move |source| CliError::OldFile { place, source }
+        move |source| CliError::ToolwatchFile { place, source }
     };
-    let mut old = OldState::default();
-    if let Some(document) = document_of(&baselines)? {
+    let mut old = ToolwatchState::default();
+    if let Some(document) = read_json(&baselines)? {
         old.baselines = read_baselines(&document).map_err(invalid(&baselines))?;
     } else if !alerts.exists() {
         return Err(CliError::NothingToImport {
             folder: folder.to_owned(),
         });
     }
-    if let Some(document) = document_of(&alerts)? {
+    if let Some(document) = read_json(&alerts)? {
         let read = read_alerts(&document).map_err(invalid(&alerts))?;
         let written = document.as_array().into_iter().flatten();
         old.alerts = read
@@ -124,7 +130,7 @@ fn read(folder: &Path) -> Result<OldState, CliError> {
     Ok(old)
 }
 
-fn document_of(file: &Path) -> Result<Option<Value>, CliError> {
+fn read_json(file: &Path) -> Result<Option<Value>, CliError> {
     if !file.exists() {
         return Ok(None);
     }
@@ -141,8 +147,8 @@ fn document_of(file: &Path) -> Result<Option<Value>, CliError> {
     Ok(Some(parsed.value))
 }
 
-fn text(imported: Imported) -> String {
-    let Imported {
+fn text(imported: ImportReport) -> String {
+    let ImportReport {
         baselines,
         known,
         alerts,

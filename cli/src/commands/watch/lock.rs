@@ -3,37 +3,38 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use toolwarden_drift::shape::{Shape, ValueKey};
 use toolwarden_store::{Approval, ServerKey};
-use toolwarden_warden::{LockFile, LockedServer, LockedTool};
+use toolwarden_warden::{LockFile, LockedServer, LockedTool, ServerListing};
 
-use super::live::ask;
-use super::look::{Look, look};
-use super::sources::{Source, sources};
-use super::{calls, keep};
+use super::live_servers::query_servers;
+use super::observe::observe;
+use super::sources::{WatchSource, tool_sources};
+use super::{recorded_calls, store_path};
 use crate::args::LockArgs;
-use crate::commands::talk::say_error;
+use crate::commands::progress::print_error;
 use crate::error::CliError;
-use crate::output::{Verdict, print};
-use crate::style::visible;
+use crate::output::{CommandOutcome, print_text};
+use crate::style::escape_controls;
 
-pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
+pub(super) fn run(args: &LockArgs) -> Result<CommandOutcome, CliError> {
     let mut unanswered = 0;
-    let mut seen: Vec<(Source, Look)> = Vec::new();
+    let mut seen: Vec<(WatchSource, ServerListing)> = Vec::new();
     if !args.from_store {
-        let sources = sources(&args.source, &args.pinned)?;
-        let calls = calls::to_make(args.source.calls.as_deref())?;
-        let answers = ask(&sources, &calls)?;
+        let sources = tool_sources(&args.source, &args.pinned)?;
+        let calls = recorded_calls::live_calls(args.source.calls.as_deref())?;
+        let answers = query_servers(&sources, &calls)?;
         for (source, answer) in sources.into_iter().zip(answers) {
             match answer.transpose() {
                 Ok(answer) => {
                     // A lock file has no hashes of values, so their key does not matter.
                     let key = ValueKey::new([0; 16]);
-                    let look = look(&source, answer, &args.source, None, &key)?;
-                    look.refuse_doubled(&source)?;
-                    seen.push((source, look));
+                    let look = observe(&source, answer, &args.source, None, &key)?;
+                    look.refuse_duplicates(&source)?;
+                    // Where its tools stand is not written, and takes room in a long list.
+                    seen.push((source, look.listing));
                 }
                 Err(error) => {
                     unanswered += 1;
-                    say_error(&CliError::live(&source, error));
+                    print_error(&CliError::live_server(&source, error));
                 }
             }
         }
@@ -42,46 +43,46 @@ pub(super) fn run(args: &LockArgs) -> Result<Verdict, CliError> {
         place: args.output.clone(),
         source,
     };
-    let exclusive = LockFile::exclusive(&args.output).map_err(failed)?;
+    let exclusive = LockFile::lock_exclusive(&args.output).map_err(failed)?;
     let exists = args.output.exists();
     let before = if exists {
-        keep::lock(&args.output)?
+        store_path::read_lock(&args.output)?
     } else {
         LockFile::default()
     };
     let mut lock = before.clone();
     if args.from_store {
-        let kept = of_store(args)?;
+        let kept = lock_from_store(args)?;
         if args.pinned.server.is_none() {
             lock.servers.clear();
         }
         lock.servers.extend(kept.servers);
     }
-    for (source, look) in &seen {
-        add(&mut lock, source, look, args);
+    for (source, listing) in &seen {
+        add_server(&mut lock, source, listing, args);
     }
     if lock != before || !exists {
         lock.write(&args.output).map_err(failed)?;
     }
     drop(exclusive);
-    print(&summary(&before, &lock, args))?;
-    Ok(Verdict::measured(unanswered == 0))
+    print_text(&summary(&before, &lock, args))?;
+    Ok(CommandOutcome::from_measured(unanswered == 0))
 }
 
 /// Puts what was seen of a server into the lock. What stays the same keeps its approval.
-fn add(lock: &mut LockFile, source: &Source, seen: &Look, args: &LockArgs) {
+fn add_server(lock: &mut LockFile, source: &WatchSource, seen: &ServerListing, args: &LockArgs) {
     let said = args.approval.why.is_some() || args.approval.by.is_some();
-    let approval = said.then(|| keep::approval(&args.approval));
+    let approval = said.then(|| store_path::approval(&args.approval));
     let server = lock.servers.entry(source.key.clone()).or_default();
-    let whole = source.wanted(&args.source).is_empty() && args.source.schema.is_none();
+    let whole = source.requested_tools(&args.source).is_empty() && args.source.schema.is_none();
     server.sealed |= whole && !args.open;
     if whole {
-        let names: BTreeSet<&String> = seen.listing.observed.iter().map(|it| &it.name).collect();
+        let names: BTreeSet<&String> = seen.observed.iter().map(|it| &it.name).collect();
         server.tools.retain(|name, _| names.contains(name));
     }
-    for tool in &seen.listing.observed {
+    for tool in &seen.observed {
         let known = server.tools.get(&tool.name);
-        let results = seen.listing.results.get(&tool.name);
+        let results = seen.results.get(&tool.name);
         let shape = results.map(|results| results.shape().without_values().to_json());
         let shape = shape.or_else(|| known.and_then(|known| known.shape.clone()));
         let kept = tool.kept();
@@ -100,13 +101,14 @@ fn add(lock: &mut LockFile, source: &Source, seen: &Look, args: &LockArgs) {
     }
 }
 
-fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
+fn lock_from_store(args: &LockArgs) -> Result<LockFile, CliError> {
     let nothing = || CliError::NothingPinned {
         server: args.pinned.server.clone().unwrap_or_default(),
     };
-    let store = keep::existing_store(args.pinned.kept.store.as_ref())?.ok_or_else(nothing)?;
+    let store =
+        store_path::open_existing_store(args.pinned.kept.store.as_ref())?.ok_or_else(nothing)?;
     let mut lock = LockFile::default();
-    for server in keep::servers(&store, args.pinned.server.as_ref(), None)? {
+    for server in store_path::matching_servers(&store, args.pinned.server.as_ref(), None)? {
         let mut locked = LockedServer {
             sealed: server.sealed && !args.open,
             ..LockedServer::default()
@@ -117,7 +119,11 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
                     tool: baseline.tool,
                 });
             };
-            let shape = baseline.shape.as_deref().map(published).transpose()?;
+            let shape = baseline
+                .shape
+                .as_deref()
+                .map(without_value_hashes)
+                .transpose()?;
             let Approval { by, at, why } = baseline.approval;
             let tool = LockedTool {
                 kept,
@@ -134,34 +140,24 @@ fn of_store(args: &LockArgs) -> Result<LockFile, CliError> {
 }
 
 /// A kept shape without the hashes of values.
-fn published(text: &str) -> Result<Value, CliError> {
+fn without_value_hashes(text: &str) -> Result<Value, CliError> {
     let json = serde_json::from_str(text).unwrap_or_default();
     let shape = Shape::from_json(&json).map_err(|source| CliError::Shape { source })?;
     Ok(shape.without_values().to_json())
 }
 
 fn summary(before: &LockFile, after: &LockFile, args: &LockArgs) -> String {
-    let tools = |lock: &LockFile| -> Vec<(ServerKey, String)> {
-        let servers = lock.servers.iter();
-        let named = servers.flat_map(|(key, server)| {
-            server
-                .tools
-                .keys()
-                .map(move |name| (key.clone(), name.clone()))
-        });
-        named.collect()
-    };
-    let (old, new) = (tools(before), tools(after));
-    let text = |lock: &LockFile, at: &(ServerKey, String)| {
-        let tool = lock.servers.get(&at.0).and_then(|it| it.tools.get(&at.1));
+    let (old, new) = (names(before), names(after));
+    let text = |lock: &LockFile, at: &(&ServerKey, &str)| {
+        let tool = lock.servers.get(at.0).and_then(|it| it.tools.get(at.1));
         tool.map(|tool| (tool.kept.fingerprint, tool.shape.clone()))
     };
     let mut out = String::new();
-    let mut line = |word: &str, (key, name): &(ServerKey, String)| {
+    let mut line = |word: &str, (key, name): &(&ServerKey, &str)| {
         out.push_str(&format!(
             "{word} {} of `{}`\n",
-            visible(name),
-            visible(&key.name)
+            escape_controls(name),
+            escape_controls(&key.name)
         ));
     };
     if !old.is_empty() {
@@ -183,4 +179,14 @@ fn summary(before: &LockFile, after: &LockFile, args: &LockArgs) -> String {
         args.output.display()
     ));
     out
+}
+
+/// Every tool of a lock file, by server and name.
+fn names(lock: &LockFile) -> Vec<(&ServerKey, &str)> {
+    let servers = lock.servers.iter();
+    let named = servers.flat_map(|(key, server)| {
+        let names = server.tools.keys();
+        names.map(move |name| (key, name.as_str()))
+    });
+    named.collect()
 }

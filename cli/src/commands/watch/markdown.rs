@@ -1,29 +1,29 @@
 //! A comparison as Markdown: a table of changes, each with the value that proves it.
 
 use serde_json::Value;
-use toolwarden_drift::{Change, Class, Drift, ToolDrift};
+use toolwarden_drift::{Change, ChangeClass, Drift, ToolDrift};
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
-use super::comparison::Comparison;
+use super::comparison::ServerComparison;
 use super::findings::witness;
-use crate::report::markdown::cell;
+use crate::report::markdown::escape_cell;
 
 /// The most characters of a value in a cell.
 const MAX_CELL: usize = 160;
 
 /// The table for one or several servers, with the name of each where there are several.
-pub(super) fn render(comparisons: &[(Option<&str>, &Comparison<'_>)]) -> String {
+pub(super) fn render(comparisons: &[(Option<&str>, &ServerComparison<'_>)]) -> String {
     let mut text = String::new();
     for (server, comparison) in comparisons {
         if let Some(server) = server {
-            text.push_str(&format!("### {}\n\n", cell(server)));
+            text.push_str(&format!("### {}\n\n", escape_cell(server)));
         }
         text.push_str(&summary(comparison));
         let mut rows = String::new();
         let mut tools: Vec<&ToolDrift> = comparison.drift.tools.iter().collect();
         tools.sort_by_key(|tool| std::cmp::Reverse(tool.class()));
         for tool in tools {
-            rows.push_str(&of_tool(comparison, tool));
+            rows.push_str(&tool_section(comparison, tool));
         }
         if !rows.is_empty() {
             text.push_str("\n| tool | class | change | before | after | witness | place |\n");
@@ -36,26 +36,35 @@ pub(super) fn render(comparisons: &[(Option<&str>, &Comparison<'_>)]) -> String 
 }
 
 /// A server that could not be asked.
-pub(super) fn unanswered(server: &str, why: &str) -> String {
-    format!("\n**not checked**: {}: {}\n", cell(server), cell(why))
+pub(super) fn unanswered_row(server: &str, why: &str) -> String {
+    format!(
+        "\n**not checked**: {}: {}\n",
+        escape_cell(server),
+        escape_cell(why)
+    )
 }
 
-/// A server of the lock file that was not looked at.
-pub(super) fn unchecked(server: &str, tools: usize, lock: &str) -> String {
+/// Results that could not be compared.
+pub(super) fn not_measured(message: &str) -> String {
+    format!("\n**not measured**: {}\n", escape_cell(message))
+}
+
+/// A server of the lock file that was not checked.
+pub(super) fn unchecked_row(server: &str, tools: usize, lock: &str) -> String {
     let tools = match tools {
         1 => "1 tool".to_owned(),
         several => format!("{several} tools"),
     };
     format!(
         "\n**not checked**: server {} of {} was not checked ({tools})\n",
-        cell(server),
-        cell(lock)
+        escape_cell(server),
+        escape_cell(lock)
     )
 }
 
-fn summary(comparison: &Comparison<'_>) -> String {
+fn summary(comparison: &ServerComparison<'_>) -> String {
     let drift = comparison.drift;
-    let counts = Class::ALL.into_iter().rev().filter_map(|class| {
+    let counts = ChangeClass::ALL.into_iter().rev().filter_map(|class| {
         let tools = drift.tools.iter();
         let count = tools.filter(|tool| tool.class() == class).count();
         (count > 0).then(|| format!("{count} {}", class.as_str()))
@@ -65,7 +74,7 @@ fn summary(comparison: &Comparison<'_>) -> String {
     if counts.is_empty() {
         return format!("**no drift**: {unchanged} unchanged\n");
     }
-    let verdict = if comparison.failed() {
+    let verdict = if comparison.has_failures() {
         "failed"
     } else {
         "passed"
@@ -74,22 +83,22 @@ fn summary(comparison: &Comparison<'_>) -> String {
     format!("**{verdict}**: {counts}; {unchanged} unchanged\n")
 }
 
-fn unmeasured(comparison: &Comparison<'_>) -> String {
+fn unmeasured(comparison: &ServerComparison<'_>) -> String {
     let results = comparison.drift.results.iter();
     let lines = results.filter_map(|(tool, said)| {
         let limit = said.too_few()?.to_string();
-        let (tool, limit) = (cell(tool), cell(&limit));
+        let (tool, limit) = (escape_cell(tool), escape_cell(&limit));
         Some(format!("\n**results not measured**: {tool}: {limit}\n"))
     });
     lines.collect()
 }
 
-fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> String {
+fn tool_section(comparison: &ServerComparison<'_>, tool: &ToolDrift) -> String {
     let whole = |change: &str, witness: &str| {
         row(
             comparison,
             tool,
-            &Row {
+            &TableRow {
                 class: tool.class(),
                 change,
                 before: None,
@@ -115,13 +124,13 @@ fn of_tool(comparison: &Comparison<'_>, tool: &ToolDrift) -> String {
     }
 }
 
-fn changes(comparison: &Comparison<'_>, tool: &ToolDrift, drift: &Drift) -> String {
+fn changes(comparison: &ServerComparison<'_>, tool: &ToolDrift, drift: &Drift) -> String {
     let rows = drift.changes.iter().map(|change| {
         let proof = proof(change);
         row(
             comparison,
             tool,
-            &Row {
+            &TableRow {
                 class: change.class,
                 change: &change.message,
                 before: change.before.as_ref(),
@@ -148,8 +157,8 @@ fn proof(change: &Change) -> String {
     parts.join("; ")
 }
 
-struct Row<'r> {
-    class: Class,
+struct TableRow<'r> {
+    class: ChangeClass,
     change: &'r str,
     before: Option<&'r Value>,
     after: Option<&'r Value>,
@@ -157,8 +166,8 @@ struct Row<'r> {
     at: &'r Pointer,
 }
 
-fn row(comparison: &Comparison<'_>, tool: &ToolDrift, row: &Row<'_>) -> String {
-    let place = comparison.place(tool).map(|place| {
+fn row(comparison: &ServerComparison<'_>, tool: &ToolDrift, row: &TableRow<'_>) -> String {
+    let place = comparison.location(tool).map(|place| {
         let position = place.positions(std::iter::once(row.at));
         let line = position.first().map_or(1, |position| position.line);
         format!("{}:{line}", place.file)
@@ -166,8 +175,8 @@ fn row(comparison: &Comparison<'_>, tool: &ToolDrift, row: &Row<'_>) -> String {
     let place = place.unwrap_or_default();
     let value = |value: Option<&Value>| match value {
         None => String::new(),
-        Some(Value::String(text)) => shortened(text),
-        Some(value) => shortened(&to_canonical_string(value)),
+        Some(Value::String(text)) => truncate(text),
+        Some(value) => truncate(&to_canonical_string(value)),
     };
     let cells = [
         tool.tool(),
@@ -178,11 +187,11 @@ fn row(comparison: &Comparison<'_>, tool: &ToolDrift, row: &Row<'_>) -> String {
         row.witness,
         &place,
     ];
-    let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
+    let cells: Vec<String> = cells.iter().map(|text| escape_cell(text)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn shortened(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let mut short: String = text.chars().take(MAX_CELL).collect();
     if short.len() < text.len() {
         short.push('…');

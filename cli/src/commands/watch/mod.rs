@@ -1,50 +1,50 @@
 mod alerts;
 mod approve;
 mod baseline;
-mod calls;
 mod check;
-mod classes;
-mod columns;
 mod comparison;
 mod daemon;
 mod diff;
-mod document;
 mod findings;
-mod first_sight;
 mod import;
-pub(super) mod keep;
-pub(super) mod live;
+mod json_document;
+pub(super) mod live_servers;
 mod lock;
-mod look;
 mod markdown;
-mod pinned;
-mod places;
+mod marked_words;
+mod new_tool_warnings;
+mod observe;
+mod read_tools;
+mod recorded_calls;
+mod report;
+mod report_locations;
 mod responses;
+mod rule_info;
 mod scan;
-mod screen;
-mod seen;
+mod show_pins;
 mod sources;
-mod told;
-mod words;
+pub(super) mod store_path;
+mod text_layout;
+mod text_report;
 
-pub(crate) use sources::Source;
+pub(crate) use sources::WatchSource;
 
 use crate::args::{StoreArgs, WatchCommand, is_toolwatch};
 use crate::error::CliError;
-use crate::output::Verdict;
+use crate::output::CommandOutcome;
 
-pub(super) fn run(command: &WatchCommand) -> Result<Verdict, CliError> {
+pub(super) fn run(command: &WatchCommand) -> Result<CommandOutcome, CliError> {
     if let Some((kept, compat)) = uses_store(command) {
-        import::at_first_use(kept, compat || is_toolwatch())?;
+        import::import_on_first_use(kept, compat || is_toolwatch())?;
     }
     match command {
         WatchCommand::Baseline(args) => baseline::run(args),
         WatchCommand::Check(args) => check::run(args),
         WatchCommand::Approve(args) => approve::run(args),
         WatchCommand::Alerts(args) => alerts::run(args),
-        WatchCommand::List(args) => pinned::list(args),
-        WatchCommand::Show(args) => pinned::show(args),
-        WatchCommand::History(args) => pinned::history(args),
+        WatchCommand::List(args) => show_pins::list(args),
+        WatchCommand::Show(args) => show_pins::show(args),
+        WatchCommand::History(args) => show_pins::history(args),
         WatchCommand::Lock(args) => lock::run(args),
         WatchCommand::Import(args) => import::run(args),
         WatchCommand::Daemon(args) => daemon::run(args),

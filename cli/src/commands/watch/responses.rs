@@ -6,30 +6,30 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::commands::talk::say;
+use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::input::files_of;
+use crate::input::json_files;
 
-type Take<'t> = dyn FnMut(&str, &Value) -> Result<(), CliError> + 't;
+type ResultHandler<'t> = dyn FnMut(&str, &Value) -> Result<(), CliError> + 't;
 
-/// Hands over every result of a file or of the files of a directory, with its tool.
+/// Hands over every result of a file or of the files of a directory, with its tool; returns how many.
 ///
 /// `only` is the tool that results without a name belong to; otherwise the name of the file says it.
 pub(super) fn read(
     path: &Path,
     only: Option<&str>,
     tools: &BTreeSet<String>,
-    take: &mut Take<'_>,
-) -> Result<(), CliError> {
+    take: &mut ResultHandler<'_>,
+) -> Result<usize, CliError> {
     let mut strangers = 0;
     let mut stranger = None;
     let mut taken = 0;
-    let take: &mut Take<'_> = &mut |name, result| {
+    let take: &mut ResultHandler<'_> = &mut |name, result| {
         taken += 1;
         take(name, result)
     };
     if path.is_dir() {
-        for file in files_of(path)? {
+        for file in json_files(path)? {
             let stem = file.file_stem().map(|it| it.to_string_lossy().into_owned());
             strangers += read_file(&file, stem.as_deref(), tools, take, &mut stranger)?;
         }
@@ -39,14 +39,14 @@ pub(super) fn read(
         strangers += read_file(path, only.or(stem.as_deref()), tools, take, &mut stranger)?;
     }
     if let (0, Some(name)) = (taken, &stranger) {
-        return Err(CliError::StrangeResults {
+        return Err(CliError::UnknownResultTool {
             place: path.to_owned(),
             name: name.clone(),
-            suggestion: toolwarden_model::closest(name, tools.iter().map(String::as_str)),
+            suggestion: toolwarden_model::did_you_mean(name, tools.iter().map(String::as_str)),
         });
     }
     if strangers == 0 && taken == 0 {
-        say(&format!("{}: no results in it", path.display()));
+        print_status(&format!("{}: no results in it", path.display()));
     }
     if strangers > 0 {
         let results = if strangers == 1 {
@@ -54,16 +54,16 @@ pub(super) fn read(
         } else {
             format!("{strangers} results are of tools that were")
         };
-        say(&format!("{}: {results} not looked at", path.display()));
+        print_status(&format!("{}: {results} not looked at", path.display()));
     }
-    Ok(())
+    Ok(taken)
 }
 
 fn read_file(
     path: &Path,
     tool: Option<&str>,
     tools: &BTreeSet<String>,
-    take: &mut Take<'_>,
+    take: &mut ResultHandler<'_>,
     stranger: &mut Option<String>,
 ) -> Result<usize, CliError> {
     let failed = |source| CliError::Read {
@@ -80,9 +80,9 @@ fn read_file(
     let mut strangers = 0;
     let mut index = 0;
     let mut see = |value: &Value, index: usize| -> Result<usize, CliError> {
-        let (named, result) = record(value);
+        let (named, result) = tool_and_result(value);
         let Some(name) = named.or(tool) else {
-            return Err(CliError::Unnamed {
+            return Err(CliError::UnnamedTool {
                 place: path.to_owned(),
                 index,
             });
@@ -124,7 +124,7 @@ fn read_file(
 }
 
 /// The tool a record names and its result, or the whole as a result.
-fn record(value: &Value) -> (Option<&str>, &Value) {
+fn tool_and_result(value: &Value) -> (Option<&str>, &Value) {
     let named = value.get("tool").and_then(Value::as_str);
     let held = ["result", "response", "output"];
     let result = held.iter().find_map(|key| value.get(key));

@@ -1,22 +1,24 @@
-use toolwarden_drift::text::{Detector, Finding, Named, Weight, name_pointer, scan, scan_together};
+use toolwarden_drift::text::{
+    Detector, ServerTool, TextFinding, Weight, name_pointer, scan, scan_across_tools,
+};
 
-use super::seen::{Seen, Strays};
-use crate::args::{LeastWeight, ReportFormat, ScanArgs};
+use super::read_tools::{LocatedTool, OtherEntries};
+use crate::args::{MinWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
 use crate::input::each_tool;
-use crate::output::{Verdict, print};
-use crate::report::{self, About, Check, Level, Report};
+use crate::output::{CommandOutcome, print_text};
+use crate::report::{self, FindingLevel, FindingReport, ReportCheck, RuleInfo};
 use crate::style;
 
-pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
-    let mut seen: Vec<Seen> = Vec::new();
-    let mut found: Vec<Vec<Finding>> = Vec::new();
-    let mut strays = Strays::default();
+pub(super) fn run(args: &ScanArgs) -> Result<CommandOutcome, CliError> {
+    let mut seen: Vec<LocatedTool> = Vec::new();
+    let mut found: Vec<Vec<TextFinding>> = Vec::new();
+    let mut strays = OtherEntries::default();
     each_tool(&args.input, |read| {
-        if let Some(mut tool) = strays.sort(read) {
-            found.push(scan(tool.tool.definition()));
+        if let Some(mut tool) = strays.take_named(read) {
+            found.push(scan(tool.observation.definition()));
             // A list may be long: from here on its texts are enough.
-            tool.tool.compact();
+            tool.observation.compact();
             seen.push(tool);
         }
         Ok(())
@@ -25,11 +27,11 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
         return Err(args.input.nothing_found());
     }
     let least = match args.weight {
-        LeastWeight::Low => Weight::Low,
-        LeastWeight::Medium => Weight::Medium,
-        LeastWeight::High => Weight::High,
+        MinWeight::Low => Weight::Low,
+        MinWeight::Medium => Weight::Medium,
+        MinWeight::High => Weight::High,
     };
-    add_neighbours(&seen, &mut found);
+    add_cross_tool_findings(&seen, &mut found);
     let hidden = found
         .iter()
         .flatten()
@@ -44,42 +46,42 @@ pub(super) fn run(args: &ScanArgs) -> Result<Verdict, CliError> {
             "{dim}{hidden} findings of less weight not shown; --weight low shows all{dim:#}\n"
         ));
     }
-    print(&rendered)?;
-    Ok(Verdict::of(failed))
+    print_text(&rendered)?;
+    Ok(CommandOutcome::from_finding(failed))
 }
 
 /// Adds to each definition what only shows beside the others.
-fn add_neighbours(seen: &[Seen], found: &mut [Vec<Finding>]) {
-    let mut servers = seen.iter().map(|tool| tool.place.file.as_str());
+fn add_cross_tool_findings(seen: &[LocatedTool], found: &mut [Vec<TextFinding>]) {
+    let mut servers = seen.iter().map(|tool| &*tool.location.file);
     let first = servers.next();
     let several = servers.any(|server| Some(server) != first);
     let unread = serde_json::Value::Null;
-    let named: Vec<Named<'_>> = seen
+    let named: Vec<ServerTool<'_>> = seen
         .iter()
-        .map(|tool| Named {
-            server: &tool.place.file,
-            name: &tool.tool.name,
+        .map(|tool| ServerTool {
+            server: &tool.location.file,
+            name: &tool.observation.name,
             // Within one server names are all that is compared.
             definition: if several {
-                tool.tool.definition()
+                tool.observation.definition()
             } else {
                 &unread
             },
         })
         .collect();
-    for (index, mut finding) in scan_together(&named, Weight::Low) {
+    for (index, mut finding) in scan_across_tools(&named, Weight::Low) {
         let (Some(tool), Some(found)) = (seen.get(index), found.get_mut(index)) else {
             continue;
         };
         if !several {
-            finding.pointer = name_pointer(tool.tool.definition());
+            finding.pointer = name_pointer(tool.observation.definition());
         }
         found.push(finding);
     }
 }
 
 /// What a detector is about.
-const fn about(detector: Detector) -> About {
+const fn rule_info(detector: Detector) -> RuleInfo {
     let finds = match detector {
         Detector::HiddenUnicode => {
             "The text has characters that a model reads and a person does not see."
@@ -95,46 +97,47 @@ const fn about(detector: Detector) -> About {
         Detector::Introduced => "Words came that point to an address, a secret or another tool.",
         Detector::AnnotationContradiction => "Annotations contradict the name or the arguments.",
     };
-    About {
+    RuleInfo {
         id: detector.as_str(),
         finds,
         help: "Have a person read the definition before a model does.",
     }
 }
 
-fn report(seen: &[Seen], found: &[Vec<Finding>], least: Weight) -> Report {
+fn report(seen: &[LocatedTool], found: &[Vec<TextFinding>], least: Weight) -> FindingReport {
     let mut rows = Vec::new();
     let mut rejected = 0;
     for (tool, findings) in seen.iter().zip(found) {
-        let told: Vec<&Finding> = findings.iter().filter(|it| it.weight >= least).collect();
+        let told: Vec<&TextFinding> = findings.iter().filter(|it| it.weight >= least).collect();
         rejected += usize::from(!told.is_empty());
-        let positions = tool.place.positions(told.iter().map(|it| &it.pointer));
+        let positions = tool.location.positions(told.iter().map(|it| &it.pointer));
         for (finding, position) in told.iter().zip(positions) {
             let reads = finding
                 .decoded
                 .as_ref()
                 .map(|decoded| format!(" (reads: {decoded})"));
-            rows.push(report::Finding {
+            rows.push(report::ReportFinding {
                 check: "text".to_owned(),
                 rule: finding.detector.as_str(),
                 level: if finding.weight == Weight::High {
-                    Level::Error
+                    FindingLevel::Error
                 } else {
-                    Level::Warning
+                    FindingLevel::Warning
                 },
-                tool: tool.tool.name.clone(),
+                tool: tool.observation.name.clone(),
                 message: format!("{}{}", finding.message, reads.unwrap_or_default()),
-                file: tool.place.file.clone(),
+                file: tool.location.file.to_string(),
                 line: position.line,
                 column: position.column,
-                pointer: tool.place.pointer.join(&finding.pointer).to_string(),
+                pointer: tool.location.pointer.join(&finding.pointer).to_string(),
                 fixable: false,
-                detail: report::Detail {
-                    origin: tool.place.origin,
-                    about: Some(about(finding.detector)),
+                detail: report::FindingDetail {
+                    group: None,
+                    origin: tool.location.origin,
+                    rule_info: Some(rule_info(finding.detector)),
                     fingerprint: Some(report::fingerprint([
                         finding.detector.as_str(),
-                        &tool.tool.name,
+                        &tool.observation.name,
                         finding.pointer.as_str(),
                         &finding.message,
                     ])),
@@ -142,17 +145,20 @@ fn report(seen: &[Seen], found: &[Vec<Finding>], least: Weight) -> Report {
             });
         }
     }
-    Report {
+    FindingReport {
         schema: "toolwarden/watch/scan/v1",
-        checks: vec![Check {
+        checks: vec![ReportCheck {
             name: "text".to_owned(),
             basis: None,
             rejected,
             outcome: "with findings",
             tools: seen.len(),
-            failing: &[Level::Error],
+            failing: &[FindingLevel::Error],
         }],
-        subjects: seen.iter().map(|tool| tool.tool.name.clone()).collect(),
+        subjects: seen
+            .iter()
+            .map(|tool| report::Subject::of(&tool.observation.name))
+            .collect(),
         findings: rows,
     }
 }

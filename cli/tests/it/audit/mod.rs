@@ -1,17 +1,17 @@
 //! The commands about the audit log, on logs written by the same writer as the guard's.
 
-mod following;
-mod proof;
-mod reading;
+mod read;
+mod tail;
+mod verify;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::Content;
+use toolwarden_guard::audit::RecordContent;
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
 
-use crate::sandbox::{Said, Sandbox, said};
+use crate::sandbox::{CommandOutput, Sandbox, command_output};
 
 /// 2026-09-21T14:13:20Z.
 const START: i64 = 1_790_000_000_000;
@@ -30,7 +30,7 @@ fn long(count: i64) -> Sandbox {
     place
 }
 
-fn append(path: &Path, contents: impl IntoIterator<Item = Content>) {
+fn append(path: &Path, contents: impl IntoIterator<Item = RecordContent>) {
     let writer = AuditWriter::open(path, AuditOptions::new(Durability::Group)).unwrap();
     let tickets: Vec<_> = contents
         .into_iter()
@@ -42,23 +42,23 @@ fn append(path: &Path, contents: impl IntoIterator<Item = Content>) {
     writer.close().unwrap();
 }
 
-fn audit(place: &Sandbox, args: &[&str]) -> Said {
+fn audit(place: &Sandbox, args: &[&str]) -> CommandOutput {
     let mut command = place.command();
     command.arg("audit").args(args);
     command.env("TOOLWARDEN_STORE", "audit.db");
-    said(command.output().unwrap())
+    command_output(command.output().unwrap())
 }
 
 /// Runs an `audit` command that must end with this code.
 #[track_caller]
-fn audit_to(code: i32, place: &Sandbox, args: &[&str]) -> Said {
+fn audit_to(code: i32, place: &Sandbox, args: &[&str]) -> CommandOutput {
     let said = audit(place, args);
     assert_eq!(said.code, code, "{args:?}: {said:#?}");
     said
 }
 
-fn decision(number: i64) -> Content {
-    Content {
+fn decision(number: i64) -> RecordContent {
+    RecordContent {
         at_ms: START + number * 1000,
         kind: "decision".into(),
         principal: Some("ada".into()),
@@ -70,16 +70,17 @@ fn decision(number: i64) -> Content {
     }
 }
 
-fn every_kind() -> Vec<Content> {
-    let denied = |number, principal: &str, tool: &str, code: &'static str, body: &str| Content {
-        principal: Some(principal.into()),
-        tool: Some(tool.into()),
-        code: code.into(),
-        allowed: Some(false),
-        body: body.to_owned(),
-        ..decision(number)
-    };
-    let other = |number, kind: &'static str, code: &'static str, body: &str| Content {
+fn every_kind() -> Vec<RecordContent> {
+    let denied =
+        |number, principal: &str, tool: &str, code: &'static str, body: &str| RecordContent {
+            principal: Some(principal.into()),
+            tool: Some(tool.into()),
+            code: code.into(),
+            allowed: Some(false),
+            body: body.to_owned(),
+            ..decision(number)
+        };
+    let other = |number, kind: &'static str, code: &'static str, body: &str| RecordContent {
         kind: kind.into(),
         session: Some("s-1".into()),
         tool: None,
@@ -91,7 +92,7 @@ fn every_kind() -> Vec<Content> {
     vec![
         other(0, "session", "opened", r#"{"id":"0","state":"start"}"#),
         decision(60),
-        Content {
+        RecordContent {
             tool: Some(Arc::from("read_file")),
             ..other(
                 61,
@@ -126,7 +127,7 @@ fn every_kind() -> Vec<Content> {
             "groups_not_granted",
             r#"{"groups":["admin"],"id":"3720","reason":"`admin` is not granted"}"#,
         ),
-        Content {
+        RecordContent {
             principal: None,
             session: None,
             ..other(

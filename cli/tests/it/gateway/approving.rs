@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::callers::{Answered, POLICY, records, require_records};
-use super::{Served, shop_settings};
+use super::callers::{AnsweredCalls, POLICY, records, require_records};
+use super::{ServedGateway, shop_settings};
 use crate::sandbox::{Sandbox, data};
 
 fn tools(description: &str) -> String {
@@ -19,8 +19,8 @@ fn approvals_are_recorded_while_a_gateway_writes() {
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
     sandbox.write("one.json", &tools("Click."));
     sandbox.write("two.json", &tools("Click twice."));
-    let served = Served::start(&sandbox, &[]);
-    let answered = Answered::default();
+    let served = ServedGateway::start(&sandbox, &[]);
+    let answered = AnsweredCalls::default();
     let store = ["--store", "toolwarden.db"];
     let watch = |args: &[&str]| sandbox.watch(&[args, &store[..]].concat());
     answered.while_calling(&served, || {

@@ -4,13 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use super::callers::{Answered, POLICY, require_records};
-use super::{Served, shop_settings};
-use crate::sandbox::{Said, Sandbox, said};
+use super::callers::{AnsweredCalls, POLICY, require_records};
+use super::{ServedGateway, shop_settings};
+use crate::sandbox::{CommandOutput, Sandbox, command_output};
 
-fn backup(sandbox: &Sandbox, args: &[&str]) -> Said {
+fn backup(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let mut command = sandbox.command();
-    said(
+    command_output(
         command
             .args(["store", "backup"])
             .args(args)
@@ -21,7 +21,7 @@ fn backup(sandbox: &Sandbox, args: &[&str]) -> Said {
 
 /// Runs a backup that must end with this code.
 #[track_caller]
-fn backup_to(code: i32, sandbox: &Sandbox, args: &[&str]) -> Said {
+fn backup_to(code: i32, sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let said = backup(sandbox, args);
     assert_eq!(said.code, code, "{args:?}: {said:#?}");
     said
@@ -39,7 +39,7 @@ fn names(sandbox: &Sandbox, folder: &str) -> Vec<String> {
 /// A store with a few records, of no gateway that runs.
 fn filled(sandbox: &Sandbox) {
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
-    let mut served = Served::start(sandbox, &[]);
+    let mut served = ServedGateway::start(sandbox, &[]);
     let text = serde_json::json!({"text": "before"});
     served.call("shop__echo", &text);
     served.process.signal("-TERM");
@@ -51,8 +51,8 @@ fn a_copy_of_a_running_store_holds_every_answered_call() {
     let sandbox = Sandbox::new();
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
     std::fs::create_dir(sandbox.path("copies")).unwrap();
-    let served = Served::start(&sandbox, &[]);
-    let answered = Answered::default();
+    let served = ServedGateway::start(&sandbox, &[]);
+    let answered = AnsweredCalls::default();
     answered.while_calling(&served, || {
         for number in 0..5 {
             let before = answered.so_far();
@@ -72,7 +72,7 @@ fn a_copy_of_a_running_store_holds_every_answered_call() {
 }
 
 #[test]
-fn a_backup_tells_what_it_did() {
+fn backup_reports_what_it_did() {
     let sandbox = Sandbox::new();
     filled(&sandbox);
     let args = ["--config", "toolwarden.yaml", "copy.db", "--format", "json"];
@@ -85,7 +85,7 @@ fn a_backup_tells_what_it_did() {
     let verify = ["audit", "verify", "--format", "json", "--store"];
     let verified = |store| {
         let mut command = sandbox.command();
-        let verified = said(command.args(verify).arg(store).output().unwrap());
+        let verified = command_output(command.args(verify).arg(store).output().unwrap());
         serde_json::from_str::<Value>(&verified.out).unwrap()
     };
     let (original, copy) = (verified("toolwarden.db"), verified("copy.db"));

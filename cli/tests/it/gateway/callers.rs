@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::Served;
+use super::ServedGateway;
 use crate::sandbox::Sandbox;
 
 /// How many callers there are at a time.
@@ -21,24 +21,24 @@ pub(super) const POLICY: &str =
 
 /// The calls that were answered, over the lives of several gateways.
 #[derive(Default)]
-pub(super) struct Answered {
+pub(super) struct AnsweredCalls {
     texts: Mutex<BTreeSet<String>>,
     next: AtomicU64,
 }
 
-impl Answered {
+impl AnsweredCalls {
     pub(super) fn so_far(&self) -> BTreeSet<String> {
         self.texts.lock().unwrap().clone()
     }
 
     /// Does something while several callers call a gateway as fast as it answers.
-    pub(super) fn while_calling<T>(&self, served: &Served, work: impl FnOnce() -> T) -> T {
+    pub(super) fn while_calling<T>(&self, served: &ServedGateway, work: impl FnOnce() -> T) -> T {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..CALLERS {
                 scope.spawn(|| self.call_until(&over, &served.address, &served.session));
             }
-            let _over = SetAtEnd(&over);
+            let _over = SetOnDrop(&over);
             work()
         })
     }
@@ -55,9 +55,9 @@ impl Answered {
 }
 
 /// Ends the callers, also after a panic.
-struct SetAtEnd<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for SetAtEnd<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_testkit::skipped;
+use toolwarden_testkit::report_skip;
 
 use super::callers::{records, require_records};
-use super::{Served, shop_settings};
+use super::{ServedGateway, shop_settings};
 use crate::sandbox::Sandbox;
 
 /// The window of the rate limit. It is longer than the pause between two looks for idle sessions, so
@@ -38,13 +38,13 @@ struct WallClock {
 }
 
 impl WallClock {
-    /// The right time, until it is told otherwise; none where the library is not installed.
+    /// The real time, until a test changes it; none where the library is not installed.
     fn new(sandbox: &Sandbox) -> Option<Self> {
         let folders = std::fs::read_dir("/usr/lib").ok().into_iter().flatten();
         let mut libraries =
             folders.flat_map(|it| Some(it.ok()?.path().join("faketime/libfaketime.so.1")));
         let Some(library) = libraries.find(|it| it.exists()) else {
-            skipped("the clock jump needs libfaketime (package `faketime`)");
+            report_skip("the clock jump needs libfaketime (package `faketime`)");
             return None;
         };
         let file = sandbox.path("clock");
@@ -75,7 +75,7 @@ impl WallClock {
     }
 }
 
-fn refund(served: &Served) -> Value {
+fn refund(served: &ServedGateway) -> Value {
     served.call(
         "shop__refund_order",
         &json!({"order_id": "A-1001", "amount": 5}),
@@ -97,7 +97,7 @@ fn wait_of(result: &Value) -> Duration {
 
 /// Uses the limit up, lets the clock jump, and finds the limit in force for the rest of its window and
 /// not a moment longer.
-fn exhaust_and_jump(served: &Served, clock: &WallClock, seconds: i64) {
+fn exhaust_and_jump(served: &ServedGateway, clock: &WallClock, seconds: i64) {
     let begun = Instant::now();
     assert_refunded(&refund(served));
     assert_refunded(&refund(served));
@@ -118,7 +118,7 @@ fn a_jump_of_the_clock_changes_nothing() {
         return;
     };
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
-    let mut served = Served::start_as(clock.command(&sandbox), &[]);
+    let mut served = ServedGateway::start_as(clock.command(&sandbox), &[]);
     let unused = served.open();
     served.call("shop__search_orders", &json!({}));
     let answered = Mutex::new(BTreeSet::new());
@@ -137,11 +137,11 @@ fn a_jump_of_the_clock_changes_nothing() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         });
-        let end = EndOf(&over);
+        let end = StopOnDrop(&over);
         exhaust_and_jump(&served, &clock, DAY);
         exhaust_and_jump(&served, &clock, -DAY);
         assert_refunded(&refund(&served));
-        // Nobody used this session through both jumps.
+        // No caller used this session during both jumps.
         echo(&unused, "call-of-the-unused".to_owned());
         drop(end);
     });
@@ -153,9 +153,9 @@ fn a_jump_of_the_clock_changes_nothing() {
 }
 
 /// Lets the callers end, also where an assertion does not hold.
-struct EndOf<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for EndOf<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

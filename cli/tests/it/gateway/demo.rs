@@ -1,12 +1,12 @@
 use serde_json::Value;
 
-use super::{Process, post};
-use crate::sandbox::{Sandbox, said};
+use super::{ToolwardenProcess, post};
+use crate::sandbox::{Sandbox, command_output};
 
 #[test]
-fn the_demo_tells_the_whole_story() {
+fn demo_prints_every_step() {
     let sandbox = Sandbox::new();
-    let told = said(sandbox.command().arg("demo").output().unwrap());
+    let told = command_output(sandbox.command().arg("demo").output().unwrap());
     assert_eq!((told.code, told.err.as_str()), (0, ""));
     snapbox::assert_data_eq!(told.out, snapbox::file!["demo.txt"]);
 }
@@ -14,7 +14,7 @@ fn the_demo_tells_the_whole_story() {
 #[test]
 fn the_demo_as_a_document() {
     let sandbox = Sandbox::new();
-    let told = said(
+    let told = command_output(
         sandbox
             .command()
             .args(["demo", "--format", "json"])
@@ -39,7 +39,7 @@ fn the_demo_is_left_running() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command();
     command.args(["demo", "--keep", "--listen", "127.0.0.1:0"]);
-    let mut process = Process::start(command);
+    let mut process = ToolwardenProcess::start(command);
     let told = process.wait_for("\"mcpServers\"");
     let (_, rest) = told.split_once("left running at http://").unwrap();
     let address = rest.split('/').next().unwrap();
@@ -49,7 +49,7 @@ fn the_demo_is_left_running() {
         answer["result"]["protocolVersion"], "2025-11-25",
         "{answer}"
     );
-    process.say("drift");
+    process.write_line("drift");
     process.wait_for("refund_order drifted\n");
     process.signal("-INT");
     assert_eq!(process.end(), Some(0));

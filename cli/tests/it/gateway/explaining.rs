@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use super::{Served, shop_settings};
-use crate::sandbox::{Said, Sandbox, said};
+use super::{ServedGateway, shop_settings};
+use crate::sandbox::{CommandOutput, Sandbox, command_output};
 
 const POLICY: &str = "\
 policy:
@@ -11,9 +11,9 @@ policy:
     eve: {groups: [default, money]}
 ";
 
-fn explain(sandbox: &Sandbox, args: &[&str]) -> Said {
+fn explain(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let mut command = sandbox.command();
-    said(command.arg("explain").args(args).output().unwrap())
+    command_output(command.arg("explain").args(args).output().unwrap())
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_gateway_says_why_and_so_does_its_store() {
         "{unknown:?}"
     );
 
-    let served = Served::start(&sandbox, &[]);
+    let served = ServedGateway::start(&sandbox, &[]);
     served.tools();
     let online = explain(&sandbox, &[&["--url", &served.url()], &refund[..]].concat());
     assert_eq!(online.code, 1, "{online:?}");
@@ -82,6 +82,6 @@ fn a_gateway_that_is_not_there_is_no_answer() {
     let sandbox = Sandbox::new();
     let told = explain(&sandbox, &["--url", "http://127.0.0.1:1", "--tool", "x"]);
     assert_eq!(told.code, 3, "{told:?}");
-    let begin = "error: the gateway at http://127.0.0.1:1/api/v1/explain could not be asked: ";
+    let begin = "error: the gateway at http://127.0.0.1:1/api/v1/explain could not be reached: ";
     assert!(told.err.starts_with(begin), "{told:?}");
 }

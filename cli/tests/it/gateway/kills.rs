@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::callers::{Answered, POLICY, require_records};
-use super::{Served, runs, servers_of, shop_settings};
+use super::callers::{AnsweredCalls, POLICY, require_records};
+use super::{ServedGateway, is_running, servers_of, shop_settings};
 use crate::sandbox::Sandbox;
 
 /// How many gateways run at a time, each with a store of its own.
@@ -37,9 +37,9 @@ fn no_answered_call_is_without_its_records() {
 fn killed_under_load(times: u64) -> u64 {
     let sandbox = Sandbox::new();
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
-    let answered = Answered::default();
+    let answered = AnsweredCalls::default();
     for round in 0..times {
-        let mut served = Served::start(&sandbox, &[]);
+        let mut served = ServedGateway::start(&sandbox, &[]);
         let children = servers_of(served.process.id());
         assert!(!children.is_empty(), "round {round}");
         answered.while_calling(&served, || {
@@ -58,7 +58,7 @@ fn killed_under_load(times: u64) -> u64 {
 /// Waits until programs are gone.
 fn gone(children: &[u32]) {
     let deadline = Instant::now() + Duration::from_secs(10);
-    while children.iter().any(|id| runs(*id)) {
+    while children.iter().any(|id| is_running(*id)) {
         assert!(
             Instant::now() < deadline,
             "{children:?} outlived the gateway"

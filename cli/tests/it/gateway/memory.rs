@@ -1,5 +1,5 @@
-//! Servers that send more than anybody can hold cost the gateway no more memory than its limits say, and
-//! cost the other servers nothing.
+//! Servers that send too much data cost the gateway no more memory than its limits say, and cost the
+//! other servers nothing.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 use toolwarden_mcp::Era;
 
-use super::{Process, Served, request, until};
+use super::{ServedGateway, ToolwardenProcess, poll_until, request};
 use crate::sandbox::{Sandbox, data};
 
 const MIB: u64 = 1 << 20;
@@ -32,7 +32,7 @@ const OF_LINES: u64 = OF_CALLS + FLOODS * 3 * MESSAGE;
 
 /// The messages of these floods have 1 MB at most. Each of the eight streams is kept for an agent that
 /// comes back, up to 4 MiB. Of the two that are under way another 4 MiB wait for the agent, four pieces
-/// are on their way out, and there are not more than 24 copies of what is read and written at the moment.
+/// are being sent, and there are not more than 24 copies of what is read and written at the moment.
 const OF_MESSAGES: u64 = OF_CALLS + (8 * 4 + FLOODS * (4 + 4 + 24)) * MIB;
 
 /// How often each flood comes.
@@ -56,11 +56,11 @@ fn held(mut entry: Value, limit: &str) -> Value {
 }
 
 /// A gateway before two servers that flood it, each for so long at most, and one that does not.
-fn start(sandbox: &Sandbox, limit: &str) -> (Served, Process) {
+fn start(sandbox: &Sandbox, limit: &str) -> (ServedGateway, ToolwardenProcess) {
     let script = data("server/flood.py");
     let mut site = Command::new("python3");
     site.args([&script, "http"]);
-    let site = Process::start(site);
+    let site = ToolwardenProcess::start(site);
     let url = site.wait_for("/mcp").trim().to_owned();
     let shop = cargo_bin!("toolwarden").to_str().unwrap();
     let settings = json!({
@@ -76,20 +76,20 @@ fn start(sandbox: &Sandbox, limit: &str) -> (Served, Process) {
     // Memory that is given back is given back at once: what counts is what the gateway holds, not what
     // the allocator keeps for a moment.
     command.env("MIMALLOC_PURGE_DELAY", "0");
-    let served = Served::start_as(command, &[]);
-    until(|| (served.tools().len() == 7 + 2 * 7).then_some(())).unwrap();
+    let served = ServedGateway::start_as(command, &[]);
+    poll_until(|| (served.tools().len() == 7 + 2 * 7).then_some(())).unwrap();
     (served, site)
 }
 
 /// Lets both servers flood the gateway at once, while the third is used, and waits until both are well
 /// again.
-fn flood(served: &Served, flood: impl Fn(&str) + Sync, servers: [&str; 2]) {
+fn flood(served: &ServedGateway, flood: impl Fn(&str) + Sync, servers: [&str; 2]) {
     let under_way = AtomicU32::new(2);
     std::thread::scope(|scope| {
         for tool in servers {
             let (flood, under_way) = (&flood, &under_way);
             scope.spawn(move || {
-                let _end = EndOf(under_way);
+                let _end = CountOnDrop(under_way);
                 flood(tool);
             });
         }
@@ -105,21 +105,22 @@ fn flood(served: &Served, flood: impl Fn(&str) + Sync, servers: [&str; 2]) {
     });
     for tool in ["program__calm", "site__calm"] {
         let is_well = || served.call(tool, &json!({}))["isError"] != true;
-        until(|| is_well().then_some(())).unwrap_or_else(|| panic!("{tool} never works again"));
+        poll_until(|| is_well().then_some(()))
+            .unwrap_or_else(|| panic!("{tool} never works again"));
     }
 }
 
 /// Counts down, also where an assertion does not hold.
-struct EndOf<'a>(&'a AtomicU32);
+struct CountOnDrop<'a>(&'a AtomicU32);
 
-impl Drop for EndOf<'_> {
+impl Drop for CountOnDrop<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn floods_are_held_to_the_limit_of_a_message() {
+fn floods_are_bounded_by_the_message_limit() {
     let sandbox = Sandbox::new();
     let (served, _site) = start(&sandbox, "8s");
     let at_rest = peak(served.process.id());
@@ -144,7 +145,7 @@ fn floods_are_held_to_the_limit_of_a_message() {
 }
 
 /// What makes a call one of its era: headers, and the `_meta` of its parameters.
-fn dressed(served: &Served, era: Era, tool: &str) -> (String, Value) {
+fn dressed(served: &ServedGateway, era: Era, tool: &str) -> (String, Value) {
     match era {
         Era::Handshake => (format!("Mcp-Session-Id: {}", served.session()), json!({})),
         Era::Stateless => (
@@ -162,7 +163,7 @@ fn dressed(served: &Served, era: Era, tool: &str) -> (String, Value) {
 }
 
 /// An agent that calls and does not read what comes, until the server has had its time.
-fn call_and_sleep(served: &Served, era: Era, tool: &str) {
+fn call_and_sleep(served: &ServedGateway, era: Era, tool: &str) {
     let address = served.url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let (headers, meta) = dressed(served, era, tool);

@@ -11,10 +11,10 @@ mod kills;
 mod memory;
 mod orphans;
 mod outside;
-mod serving;
+mod serve;
 mod settings;
 mod soak;
-mod wrapping;
+mod wrap;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -29,15 +29,15 @@ use snapbox::cmd::cargo_bin;
 use super::sandbox::Sandbox;
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A `toolwarden` that runs; it is killed with this value.
-pub(super) struct Process {
+pub(super) struct ToolwardenProcess {
     child: Child,
-    told: Arc<Mutex<String>>,
+    output: Arc<Mutex<String>>,
 }
 
-impl Process {
+impl ToolwardenProcess {
     pub(super) fn start(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -45,27 +45,27 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let told = Arc::new(Mutex::new(String::new()));
-        follow(child.stdout.take().unwrap(), Arc::clone(&told));
-        follow(child.stderr.take().unwrap(), Arc::clone(&told));
-        Self { child, told }
+        let output = Arc::new(Mutex::new(String::new()));
+        collect_output(child.stdout.take().unwrap(), Arc::clone(&output));
+        collect_output(child.stderr.take().unwrap(), Arc::clone(&output));
+        Self { child, output }
     }
 
     /// Everything that was said so far.
-    pub(super) fn told(&self) -> String {
-        self.told.lock().unwrap().clone()
+    pub(super) fn output(&self) -> String {
+        self.output.lock().unwrap().clone()
     }
 
     /// Waits until something is said, and gives everything that was.
     pub(super) fn wait_for(&self, text: &str) -> String {
-        until(|| {
-            let told = self.told();
+        poll_until(|| {
+            let told = self.output();
             told.contains(text).then_some(told)
         })
-        .unwrap_or_else(|| panic!("`{text}` was not said:\n{}", self.told()))
+        .unwrap_or_else(|| panic!("`{text}` was not said:\n{}", self.output()))
     }
 
-    pub(super) fn say(&mut self, line: &str) {
+    pub(super) fn write_line(&mut self, line: &str) {
         let input = self.child.stdin.as_mut().unwrap();
         writeln!(input, "{line}").unwrap();
     }
@@ -82,14 +82,14 @@ impl Process {
 
     /// Waits for the end, and gives the exit code.
     pub(super) fn end(&mut self) -> Option<i32> {
-        let ended = until(|| self.child.try_wait().unwrap());
+        let ended = poll_until(|| self.child.try_wait().unwrap());
         ended
-            .unwrap_or_else(|| panic!("it did not end:\n{}", self.told()))
+            .unwrap_or_else(|| panic!("it did not end:\n{}", self.output()))
             .code()
     }
 }
 
-impl Drop for Process {
+impl Drop for ToolwardenProcess {
     fn drop(&mut self) {
         // It may have ended.
         let _ended = self.child.kill();
@@ -98,13 +98,13 @@ impl Drop for Process {
 }
 
 /// A gateway that runs, and an agent before it.
-pub(super) struct Served {
-    pub(super) process: Process,
+pub(super) struct ServedGateway {
+    pub(super) process: ToolwardenProcess,
     address: String,
     session: String,
 }
 
-impl Served {
+impl ServedGateway {
     /// Runs `serve` with the settings of a place, and opens a session.
     pub(super) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         Self::start_as(sandbox.command(), args)
@@ -115,7 +115,7 @@ impl Served {
         command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .args(args);
-        let process = Process::start(command);
+        let process = ToolwardenProcess::start(command);
         let told = process.wait_for("/mcp");
         let (_, rest) = told.split_once("http://").unwrap();
         let address = rest.split('/').next().unwrap().to_owned();
@@ -170,7 +170,7 @@ impl Served {
         post(&self.address, session, &message).body["result"].take()
     }
 
-    fn post(&self, method: &str, params: &Value) -> Answer {
+    fn post(&self, method: &str, params: &Value) -> HttpAnswer {
         post(&self.address, &self.session, &request(method, params))
     }
 }
@@ -179,15 +179,15 @@ fn request(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
-pub(super) struct Answer {
+pub(super) struct HttpAnswer {
     pub(super) session: String,
     pub(super) body: Value,
 }
 
 /// Sends one message of the handshake era and takes the answer, plain or on a stream.
-fn post(address: &str, session: &str, message: &str) -> Answer {
+fn post(address: &str, session: &str, message: &str) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let session = match session {
         "" => String::new(),
         id => format!("Mcp-Session-Id: {id}\r\nMCP-Protocol-Version: 2025-11-25\r\n"),
@@ -217,7 +217,7 @@ fn post(address: &str, session: &str, message: &str) -> Answer {
     let answer = messages
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .rfind(|it| it.get("id").is_some());
-    Answer {
+    HttpAnswer {
         session: header("mcp-session-id"),
         body: answer.unwrap_or_else(|| panic!("no answer: {text}")),
     }
@@ -232,7 +232,7 @@ fn shop_settings(more: &str) -> String {
     )
 }
 
-fn follow(stream: impl Read + Send + 'static, told: Arc<Mutex<String>>) {
+fn collect_output(stream: impl Read + Send + 'static, told: Arc<Mutex<String>>) {
     std::thread::spawn(move || {
         for line in BufReader::new(stream).lines() {
             let Ok(line) = line else { return };
@@ -244,9 +244,9 @@ fn follow(stream: impl Read + Send + 'static, told: Arc<Mutex<String>>) {
 }
 
 /// Asks again and again until there is an answer.
-fn until<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+fn poll_until<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
-    while begun.elapsed() < PATIENCE {
+    while begun.elapsed() < TIMEOUT {
         if let Some(answer) = ask() {
             return Some(answer);
         }
@@ -277,8 +277,8 @@ fn parent_of(process: &Path) -> Option<u32> {
     fields.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
-/// Whether a process runs; one that nobody has reaped does not.
-fn runs(id: u32) -> bool {
+/// Whether a process runs; a zombie does not.
+fn is_running(id: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
     let rest = stat.rsplit_once(')').map(|(_, fields)| fields.trim_start());
     rest.is_some_and(|fields| !fields.starts_with('Z'))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Served, parent_of, runs, until};
+use super::{ServedGateway, is_running, parent_of, poll_until};
 use crate::sandbox::Sandbox;
 
 /// A server that leaves a process behind by a double fork, and writes down its id.
@@ -38,30 +38,30 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": id, "result": result}), flush=True)
 "#;
 
-fn started(sandbox: &Sandbox) -> (Served, u32) {
+fn started(sandbox: &Sandbox) -> (ServedGateway, u32) {
     let settings = json!({
         "servers": {"forks": {"command": "python3", "args": ["-c", SERVER], "sessions": "shared", "cwd": "."}},
         "identity": {"anonymous": "ada"},
         "drain": "1s",
     });
     sandbox.write("toolwarden.yaml", &settings.to_string());
-    let served = Served::start(sandbox, &[]);
-    until(|| (!served.tools().is_empty()).then_some(())).unwrap();
-    let orphan = until(|| {
+    let served = ServedGateway::start(sandbox, &[]);
+    poll_until(|| (!served.tools().is_empty()).then_some(())).unwrap();
+    let orphan = poll_until(|| {
         let text = std::fs::read_to_string(sandbox.path("orphan")).ok()?;
         text.parse::<u32>().ok()
     });
     let orphan = orphan.unwrap();
     let gateway = served.process.id();
     let place = format!("/proc/{orphan}");
-    let adopted = until(|| (parent_of(Path::new(&place)) == Some(gateway)).then_some(()));
+    let adopted = poll_until(|| (parent_of(Path::new(&place)) == Some(gateway)).then_some(()));
     assert!(adopted.is_some(), "the gateway adopts it");
     (served, orphan)
 }
 
 fn gone(orphan: u32) {
     let deadline = Instant::now() + Duration::from_secs(15);
-    while runs(orphan) {
+    while is_running(orphan) {
         assert!(Instant::now() < deadline, "{orphan} outlived the gateway");
         std::thread::sleep(Duration::from_millis(20));
     }

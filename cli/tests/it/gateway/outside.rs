@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::callers::{Answered, POLICY, require_records};
-use super::{Served, shop_settings};
+use super::callers::{AnsweredCalls, POLICY, require_records};
+use super::{ServedGateway, shop_settings};
 use crate::sandbox::Sandbox;
 
 /// Opens a database as often as asked, reads it, and closes it as its only connection.
@@ -33,8 +33,8 @@ fn read_from_outside(sandbox: &Sandbox, times: u32) {
 fn an_outside_reader_takes_nothing_away() {
     let sandbox = Sandbox::new();
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
-    let served = Served::start(&sandbox, &[]);
-    let answered = Answered::default();
+    let served = ServedGateway::start(&sandbox, &[]);
+    let answered = AnsweredCalls::default();
     let journal = sandbox.path("toolwarden.db-wal");
     for _ in 0..10 {
         answered.while_calling(&served, || read_from_outside(&sandbox, 10));
@@ -56,15 +56,15 @@ fn an_outside_reader_takes_nothing_away() {
 fn a_journal_that_is_removed_loses_no_record() {
     let sandbox = Sandbox::new();
     sandbox.write("toolwarden.yaml", &shop_settings(POLICY));
-    let mut served = Served::start(&sandbox, &[]);
-    let answered = Answered::default();
+    let mut served = ServedGateway::start(&sandbox, &[]);
+    let answered = AnsweredCalls::default();
     answered.while_calling(&served, || {
         std::thread::sleep(Duration::from_millis(300));
     });
     for ending in ["wal", "shm"] {
         std::fs::remove_file(sandbox.path(&format!("toolwarden.db-{ending}"))).unwrap();
     }
-    let echo = |served: &Served| served.call("shop__echo", &json!({"text": "afterwards"}));
+    let echo = |served: &ServedGateway| served.call("shop__echo", &json!({"text": "afterwards"}));
     for _ in 0..3 {
         let refused = echo(&served);
         let code = &refused["_meta"]["toolwarden/denial"]["code"];
@@ -76,7 +76,7 @@ fn a_journal_that_is_removed_loses_no_record() {
     assert!(!answered.is_empty());
     require_records(&sandbox, "toolwarden.db", &answered);
 
-    let served = Served::start(&sandbox, &[]);
+    let served = ServedGateway::start(&sandbox, &[]);
     let result = echo(&served);
     assert!(result["structuredContent"].is_object(), "{result}");
     require_records(&sandbox, "toolwarden.db", &answered);

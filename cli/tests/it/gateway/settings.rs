@@ -6,10 +6,10 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 
-use crate::sandbox::{Said, Sandbox, said};
+use crate::sandbox::{CommandOutput, Sandbox, command_output};
 
-fn run(sandbox: &Sandbox, args: &[&str]) -> Said {
-    said(sandbox.command().args(args).output().unwrap())
+fn run(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
+    command_output(sandbox.command().args(args).output().unwrap())
 }
 
 fn claude(sandbox: &Sandbox) {
@@ -28,7 +28,8 @@ fn the_servers_of_a_client_become_settings_that_can_be_used() {
     let told = run(&sandbox, &["import", "claude", "claude.json"]);
     assert_eq!((told.code, told.out.as_str()), (0, ""), "{told:?}");
     assert!(
-        told.err.contains("`DOCS_TOKEN` looks like a secret"),
+        told.err
+            .contains("`DOCS_TOKEN` looks like a plaintext secret"),
         "{told:?}"
     );
     assert!(!told.err.contains("0123456789"), "{told:?}");
@@ -54,7 +55,7 @@ fn the_servers_of_a_client_become_settings_that_can_be_used() {
         shown["servers"]["docs"]["env"],
         json!({"DOCS_TOKEN": "***"})
     );
-    // Agents come without a key, and are no administrators.
+    // Agents connect without a key, and are not administrators.
     assert_eq!(shown["identity"]["anonymous"], "ada");
     assert_eq!(shown["identity"]["admins"], json!(["admin"]));
     let yaml = run(&sandbox, &["config", "show"]).out;
@@ -65,14 +66,14 @@ fn the_servers_of_a_client_become_settings_that_can_be_used() {
 }
 
 #[test]
-fn who_imports_can_call_and_agents_cannot_administer() {
+fn importer_can_call_and_agents_cannot_administer() {
     let sandbox = Sandbox::new();
     let program = cargo_bin!("toolwarden").to_str().unwrap();
     let file = json!({"mcpServers": {"shop": {"command": program, "args": ["__demo-server"]}}});
     sandbox.write("claude.json", &file.to_string());
     let told = run(&sandbox, &["import", "claude", "claude.json"]);
     assert_eq!(told.code, 0, "{told:?}");
-    let served = super::Served::start(&sandbox, &[]);
+    let served = super::ServedGateway::start(&sandbox, &[]);
     assert_eq!(served.tools().len(), 7);
     let mut stream = TcpStream::connect(&served.address).unwrap();
     let host = &served.address;
@@ -92,7 +93,7 @@ fn no_file_is_replaced_unasked() {
     claude(&sandbox);
     sandbox.write("toolwarden.yaml", "# mine\n");
     let told = run(&sandbox, &["import", "claude", "claude.json"]);
-    let refused = "error: toolwarden.yaml is there already\n  help: replace it with --force, or write elsewhere with --output\n";
+    let refused = "error: toolwarden.yaml already exists\n  help: replace it with --force, or write elsewhere with --output\n";
     assert_eq!((told.code, told.err.as_str()), (2, refused));
     assert_eq!(sandbox.read("toolwarden.yaml"), "# mine\n");
     let forced = run(&sandbox, &["import", "claude", "claude.json", "--force"]);
@@ -122,13 +123,13 @@ fn a_client_is_found_in_its_usual_place_or_read_from_standard_input() {
     command
         .args(["import", "cursor", "-", "--output", "-"])
         .stdin(Stdio::from(file));
-    assert_eq!(said(command.output().unwrap()).out, found.out);
+    assert_eq!(command_output(command.output().unwrap()).out, found.out);
     let expected = "servers:\n  web:\n    url: \"https://mcp.example/mcp\"\n";
     assert!(found.out.contains(expected), "{}", found.out);
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place() {
+fn every_mistake_is_reported_with_its_position() {
     let sandbox = Sandbox::new();
     sandbox.write("toolwarden.yaml", BROKEN);
     let told = run(&sandbox, &["config", "check"]);
@@ -162,8 +163,8 @@ identty: {}
 ";
 
 const MISTAKES: &str = "\
-toolwarden.yaml:1:1: error listen.address: `nowhere` is no address to listen on; write 127.0.0.1:8700 or [::1]:8700
-toolwarden.yaml:3:9: error servers.web.url: `ftp://x` is no http or https address
+toolwarden.yaml:1:1: error listen.address: `nowhere` is not an address to listen on; write 127.0.0.1:8700 or [::1]:8700
+toolwarden.yaml:3:9: error servers.web.url: `ftp://x` is not an http or https address
 toolwarden.yaml:4:1: error tools: `tools` is a key of a policy; write it under `policy`, or name the policy file there
 toolwarden.yaml:5:1: error identty: unknown key `identty`, did you mean `identity`?
 ";
@@ -245,10 +246,10 @@ fn alerts_are_tried_out() {
     assert!(
         nobody
             .err
-            .starts_with("error: toolwarden.yaml names nobody to tell\n"),
+            .starts_with("error: toolwarden.yaml names no alert target\n"),
         "{nobody:?}"
     );
-    // Nobody listens at port 1.
+    // No process listens on port 1.
     sandbox.write(
         "toolwarden.yaml",
         "servers: {}\nalerts: {ops: {webhook: 'http://127.0.0.1:1/hook'}}\n",

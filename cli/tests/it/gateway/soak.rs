@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 
-use super::{Served, post, request, until};
+use super::{ServedGateway, poll_until, post, request};
 use crate::sandbox::Sandbox;
 
 /// What may be added besides a tenth: caches that fill up to their bounds, and pieces the allocator keeps.
@@ -52,7 +52,7 @@ fn descriptors(id: u32) -> usize {
 }
 
 /// Sessions are opened, used, refused and closed.
-fn use_it(served: &Served, sandbox: &Sandbox, how_long: Duration) -> usize {
+fn use_it(served: &ServedGateway, sandbox: &Sandbox, how_long: Duration) -> usize {
     let began = Instant::now();
     let mut round = 0;
     while began.elapsed() < how_long {
@@ -95,7 +95,7 @@ fn close(address: &str, session: &str) {
 }
 
 /// Waits until nothing is left of the sessions; gives memory and descriptors.
-fn at_rest(served: &Served) -> (u64, usize) {
+fn at_rest(served: &ServedGateway) -> (u64, usize) {
     let id = served.process.id();
     let mut least = (u64::MAX, usize::MAX);
     let deadline = Instant::now() + REST;
@@ -113,8 +113,8 @@ fn a_gateway_at_rest_has_given_back_what_it_took() {
     let mut command = sandbox.command();
     // What counts is what the gateway holds, not what the allocator keeps for a moment.
     command.env("MIMALLOC_PURGE_DELAY", "0");
-    let served = Served::start_as(command, &[]);
-    until(|| (!served.tools().is_empty()).then_some(())).unwrap();
+    let served = ServedGateway::start_as(command, &[]);
+    poll_until(|| (!served.tools().is_empty()).then_some(())).unwrap();
     use_it(&served, &sandbox, WARM_UP);
     let before = at_rest(&served);
     let rounds = use_it(&served, &sandbox, duration());

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolwarden_testkit::provider::{FakeProvider, Script, basic};
+use toolwarden_testkit::provider::{FakeProvider, Script, wire_replies};
 use toolwarden_testkit::{Registry, installed};
 
-use super::replay::Replay;
-use super::{Probe, parsed, said};
+use super::replay::ReplayServer;
+use super::{ProbeSandbox, command_output, parsed};
 use crate::sandbox::data;
 
 const CLIENTS: [&str; 2] = ["openai==3.49.0", "anthropic==2.8.0"];
@@ -18,8 +18,11 @@ fn python() -> Option<PathBuf> {
 }
 
 /// Captures what a provider answers on a wire, whole and streamed, and serves it again.
-fn recorded(probe: &Probe, wire: &str, provider: &str) -> Replay {
-    let row = basic().into_iter().find(|it| it.wire == wire).unwrap();
+fn recorded(probe: &ProbeSandbox, wire: &str, provider: &str) -> ReplayServer {
+    let row = wire_replies()
+        .into_iter()
+        .find(|it| it.wire == wire)
+        .unwrap();
     let server = FakeProvider::start(Script::by_mode(row.nonstream, row.stream));
     let url = server.url();
     let args = [
@@ -40,7 +43,7 @@ fn recorded(probe: &Probe, wire: &str, provider: &str) -> Replay {
         .concat(),
     );
     drop(server);
-    Replay::start(probe, &["raw"])
+    ReplayServer::start(probe, &["raw"])
 }
 
 /// What a client read, by the way it asked.
@@ -48,7 +51,7 @@ fn read(python: PathBuf, script: &str, url: &str) -> Value {
     let mut command = Command::new(python);
     command.arg(data(&format!("probe/{script}"))).arg(url);
     command.env("NO_PROXY", "127.0.0.1");
-    let said = said(command.output().unwrap());
+    let said = command_output(command.output().unwrap());
     assert_eq!(said.code, 0, "{}", said.err);
     parsed(&said.out)
 }
@@ -61,7 +64,7 @@ fn the_real_openai_client_reads_chat_completions() {
     let Some(python) = python() else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let replay = recorded(&probe, "openai-chat", "openai");
     let calls = json!([
         ["call_0a1b2c3d4e", "get_weather", WEATHER],
@@ -81,7 +84,7 @@ fn the_real_openai_client_reads_responses() {
     let Some(python) = python() else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let replay = recorded(&probe, "openai-responses", "openai-responses");
     let calls = json!([
         ["call_0a1b2c3d4e", "get_weather", WEATHER],
@@ -100,7 +103,7 @@ fn the_real_anthropic_client_reads_messages() {
     let Some(python) = python() else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let replay = recorded(&probe, "anthropic", "anthropic");
     let calls = json!([
         ["toolu_01A", "get_weather", parsed(WEATHER)],
@@ -121,8 +124,8 @@ fn the_real_openai_client_reads_a_refusal() {
     let Some(python) = python() else {
         return;
     };
-    let probe = Probe::new();
-    let refusal = toolwarden_testkit::provider::Answer::refusal(401, "no such key");
+    let probe = ProbeSandbox::new();
+    let refusal = toolwarden_testkit::provider::ProviderResponse::refusal(401, "no such key");
     let server = super::serving(refusal);
     let url = server.url();
     let args = [
@@ -136,7 +139,7 @@ fn the_real_openai_client_reads_a_refusal() {
     ];
     probe.run_to(3, &args);
     drop(server);
-    let replay = Replay::start(&probe, &["raw"]);
+    let replay = ReplayServer::start(&probe, &["raw"]);
     assert_eq!(
         read(python, "openai_refusal.py", &replay.url),
         json!({"error": "AuthenticationError", "status": 401, "message": "no such key"})

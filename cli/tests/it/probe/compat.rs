@@ -1,9 +1,9 @@
 //! Called as `tooldrift`, or asked to be it: its words, notes, severities and documents.
 
 use serde_json::{Value, json};
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
-use super::{Probe, parsed};
+use super::{ProbeSandbox, parsed};
 
 /// What the original says of a field that differs.
 fn note(field: &str) -> String {
@@ -49,10 +49,10 @@ fn document(vectors: &Value) -> Value {
 
 #[test]
 fn the_document_is_the_original_one_to_the_byte() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let wanted = format!("{:#}\n", document(&vectors));
     let run = [
         "run",
@@ -105,7 +105,7 @@ fn the_document_is_the_original_one_to_the_byte() {
 
 #[test]
 fn the_text_has_the_notes_of_the_original() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     let run = [
@@ -117,7 +117,7 @@ fn the_text_has_the_notes_of_the_original() {
         "--from-fixtures",
     ];
     for format in ["text", "rich"] {
-        let said = Probe::new().tooldrift(&[&run[..], &["--format", format]].concat());
+        let said = ProbeSandbox::new().tooldrift(&[&run[..], &["--format", format]].concat());
         assert_eq!(said.code, 1);
         let head = "ToolDrift deepseek/deepseek-chat  →  qwen/qwen-plus   suite=weather\n";
         assert!(said.out.starts_with(head), "{}", said.out);
@@ -144,10 +144,10 @@ fn the_text_has_the_notes_of_the_original() {
 /// It fails for a difference that only warns, and ours does not.
 #[test]
 fn any_difference_fails() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let old = &vectors["deepseek_snapshot"];
     let mut new = old.clone();
     new["tools"]["get_weather"]["parallel_arity"] = json!(2);
@@ -183,6 +183,6 @@ fn any_difference_fails() {
         document["tools"][2],
         json!({"tool": "rm_rf", "only_in": "new", "fields": []})
     );
-    // A tool that nobody offered breaks callers.
+    // A tool that was not offered breaks callers.
     probe.run_to(1, &["diff", "old.json", "new.json"]);
 }

@@ -1,13 +1,13 @@
 //! A contract file: whom to ask, and what is pinned.
 
 use serde_json::{Value, json};
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
-use super::{Probe, parsed};
+use super::{ProbeSandbox, parsed};
 
 /// A probe with a suite and a contract that pins everything the first provider shows.
-fn with_contract(vectors: &Value) -> Probe {
-    let probe = Probe::new();
+fn with_contract(vectors: &Value) -> ProbeSandbox {
+    let probe = ProbeSandbox::new();
     probe.write(
         "probe/suite.yaml",
         include_str!("../../../../examples/suite.weather.yaml"),
@@ -31,7 +31,7 @@ const RUN: [&str; 4] = [
 
 #[test]
 fn the_codes_and_the_number_of_comparisons_are_the_original_ones() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     let probe = with_contract(&vectors);
@@ -99,7 +99,7 @@ fn the_codes_and_the_number_of_comparisons_are_the_original_ones() {
 /// Only what is named is compared; a file that pins nothing and one provider are nothing to compare.
 #[test]
 fn what_is_not_pinned_is_not_compared() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     probe.write(
         "suite.yaml",
         include_str!("../../../../examples/suite.weather.yaml"),
@@ -133,10 +133,10 @@ fn what_is_not_pinned_is_not_compared() {
     assert!(said.code == 2 && said.err.starts_with(nothing), "{said:?}");
 }
 
-/// What the original does not know is held to as well where its words are asked for.
+/// Pins that the original does not know are checked as well if its output is requested.
 #[test]
 fn a_pinned_share_is_not_lost_in_the_original_words() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     probe.write(
         "suite.yaml",
         include_str!("../../../../examples/suite.weather.yaml"),
@@ -156,8 +156,8 @@ fn a_pinned_share_is_not_lost_in_the_original_words() {
     assert_eq!(fields[0]["field"], "schema_valid_rate", "{}", said.out);
 }
 
-fn contract_of(provider: &str, expected: &Value) -> Probe {
-    let probe = Probe::new();
+fn contract_of(provider: &str, expected: &Value) -> ProbeSandbox {
+    let probe = ProbeSandbox::new();
     let suite = include_str!("../../../../examples/suite.weather.yaml");
     probe.write("suite.yaml", suite);
     let contract = json!({
@@ -179,7 +179,7 @@ fn a_contract_that_pins_nothing_compares_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_told_whatever_is_pinned() {
+fn faults_are_reported_whatever_is_pinned() {
     // The bundled answer of qwen has a text where the schema wants an integer.
     let probe = contract_of("qwen", &json!({"get_weather": {"emitted": true}}));
     let args = [

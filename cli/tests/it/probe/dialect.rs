@@ -1,25 +1,30 @@
 //! What a provider takes, asked of it and kept for the linter.
 
 use serde_json::json;
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, Seen, tool_call, whole};
+use toolwarden_testkit::provider::{
+    FakeProvider, ProviderResponse, RecordedRequest, Script, chat_completion, tool_call,
+};
 
-use super::{Probe, parsed, said};
+use super::{ProbeSandbox, command_output, parsed};
 
 /// A provider that takes no `oneOf`, and otherwise calls with whatever the user names.
-fn obedient(seen: &Seen, _before: usize) -> Answer {
+fn obedient(seen: &RecordedRequest, _before: usize) -> ProviderResponse {
     let tool = &seen.body["tools"][0]["function"];
     if tool["parameters"].to_string().contains("oneOf") {
-        return Answer::refusal(400, "Invalid schema: oneOf is not permitted");
+        return ProviderResponse::refusal(400, "Invalid schema: oneOf is not permitted");
     }
     let asked = seen.body["messages"][0]["content"].as_str().unwrap();
     let wanted = asked.split_once(": ").unwrap().1;
     let call = tool_call("call_0a1b2c3d4e", tool["name"].as_str().unwrap(), wanted);
-    Answer::json(&whole(&json!({"tool_calls": [call]}), &json!("tool_calls")))
+    ProviderResponse::json(&chat_completion(
+        &json!({"tool_calls": [call]}),
+        &json!("tool_calls"),
+    ))
 }
 
 #[test]
 fn a_dialect_is_found_out_and_kept() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let server = FakeProvider::start(Script::by(obedient));
     let url = server.url();
     let args = [
@@ -50,9 +55,9 @@ fn a_dialect_is_found_out_and_kept() {
 }
 
 #[test]
-fn a_provider_that_refuses_everything_tells_nothing() {
-    let probe = Probe::new();
-    let server = super::serving(Answer::refusal(401, "who are you?"));
+fn provider_that_refuses_everything_is_not_measured() {
+    let probe = ProbeSandbox::new();
+    let server = super::serving(ProviderResponse::refusal(401, "who are you?"));
     let url = server.url();
     let said = probe.run_to(3, &["dialect", "-p", "kimi", "--base-url", &url]);
     assert!(
@@ -64,11 +69,11 @@ fn a_provider_that_refuses_everything_tells_nothing() {
 
 /// A schema that was taken, and of which no call shows what it is worth.
 #[test]
-fn a_tool_that_was_not_called_is_told() {
-    let probe = Probe::new();
+fn uncalled_tool_is_reported() {
+    let probe = ProbeSandbox::new();
     let server = FakeProvider::start(Script::by(|seen, before| match before {
         0 => obedient(seen, before),
-        _ => Answer::json(&whole(&json!({"content": "no"}), &json!("stop"))),
+        _ => ProviderResponse::json(&chat_completion(&json!({"content": "no"}), &json!("stop"))),
     }));
     let url = server.url();
     let said = probe.run_to(0, &["dialect", "-p", "kimi", "--base-url", &url]);
@@ -88,7 +93,7 @@ fn a_tool_that_was_not_called_is_told() {
 /// The loop is closed: what was found out is what definitions are checked for.
 #[test]
 fn the_linter_reads_what_was_found_out() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let server = FakeProvider::start(Script::by(obedient));
     let url = server.url();
     probe.run_to(
@@ -112,7 +117,7 @@ fn the_linter_reads_what_was_found_out() {
     for (file, code) in [("bad.json", 1), ("good.json", 0)] {
         let mut command = probe.sandbox.command();
         command.args(["canon", "lint", "--for", "kimi.json", file]);
-        let said = said(command.output().unwrap());
+        let said = command_output(command.output().unwrap());
         assert_eq!(said.code, code, "{said:?}");
         assert_eq!(said.out.contains("oneOf"), code == 1, "{said:?}");
     }

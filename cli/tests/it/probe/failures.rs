@@ -1,84 +1,95 @@
-//! What could not be measured is no contract: 3, and nothing is kept that could be compared later.
+//! A failed measurement is not a contract: the exit code is 3, and nothing is kept for later comparison.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_testkit::provider::{Answer, FakeProvider, good, tool_call, whole};
+use toolwarden_testkit::provider::{
+    FakeProvider, ProviderResponse, chat_completion, good, tool_call,
+};
 
-use super::{Probe, parsed, serving};
+use super::{ProbeSandbox, parsed, serving};
 
-pub(super) fn well() -> Answer {
-    Answer::json(&whole(&good(), &json!("tool_calls")))
+pub(super) fn good_reply() -> ProviderResponse {
+    ProviderResponse::json(&chat_completion(&good(), &json!("tool_calls")))
 }
 
 #[test]
 fn a_failure_is_never_a_snapshot() {
-    let reply = well();
+    let reply = good_reply();
     let half = reply.body().get(..200).unwrap().to_vec();
-    let login = Answer::new(302, "text/plain", "").header("location", "https://example.com/in");
+    let login =
+        ProviderResponse::new(302, "text/plain", "").header("location", "https://example.com/in");
     let html = "<html><body>Bad gateway</body></html>";
     let minimax =
         json!({"choices": null, "base_resp": {"status_code": 1004, "status_msg": "login fail"}});
     for (name, answer, told) in [
         (
             "500",
-            Answer::refusal(500, "oh no"),
+            ProviderResponse::refusal(500, "oh no"),
             "HTTP 500: oh no (status)",
         ),
         (
             "503",
-            Answer::refusal(503, "later"),
+            ProviderResponse::refusal(503, "later"),
             "HTTP 503: later (status)",
         ),
         (
             "429",
-            Answer::refusal(429, "slow"),
+            ProviderResponse::refusal(429, "slow"),
             "HTTP 429: slow (status)",
         ),
         (
             "401",
-            Answer::refusal(401, "who?"),
+            ProviderResponse::refusal(401, "who?"),
             "HTTP 401: who? (status)",
         ),
         (
             "302",
             login,
-            "HTTP 302 leads to https://example.com/in, which is not followed",
+            "HTTP 302 redirects to https://example.com/in, which is not followed",
         ),
         (
             "HTML",
-            Answer::new(200, "text/html", html),
+            ProviderResponse::new(200, "text/html", html),
             "Bad gateway</body></html> (not_json)",
         ),
         (
             "nothing",
-            Answer::new(200, "application/json", ""),
+            ProviderResponse::new(200, "application/json", ""),
             "(empty)",
         ),
         (
             "half",
-            Answer::new(200, "application/json", half),
+            ProviderResponse::new(200, "application/json", half),
             "(truncated)",
         ),
         (
             "an error",
-            Answer::json(&json!({"error": {"message": "full"}})),
+            ProviderResponse::json(&json!({"error": {"message": "full"}})),
             "full (error_body)",
         ),
-        ("MiniMax", Answer::json(&minimax), "login fail (error_body)"),
+        (
+            "MiniMax",
+            ProviderResponse::json(&minimax),
+            "login fail (error_body)",
+        ),
         (
             "no choices",
-            Answer::json(&json!({"choices": []})),
+            ProviderResponse::json(&json!({"choices": []})),
             "(empty)",
         ),
         (
             "choices null",
-            Answer::json(&json!({"choices": null})),
+            ProviderResponse::json(&json!({"choices": null})),
             "(empty)",
         ),
-        ("a list", Answer::json(&json!([1])), "(wrong_envelope)"),
+        (
+            "a list",
+            ProviderResponse::json(&json!([1])),
+            "(wrong_envelope)",
+        ),
     ] {
-        let probe = Probe::new();
+        let probe = ProbeSandbox::new();
         let server = serving(answer);
         let url = server.url();
         let ask = [
@@ -133,8 +144,8 @@ fn a_failure_is_never_a_snapshot() {
 }
 
 #[test]
-fn nobody_there_and_nobody_answering() {
-    let probe = Probe::new();
+fn unreachable_and_silent_providers() {
+    let probe = ProbeSandbox::new();
     let ask = |url: &str, more: &[&str]| {
         let args = [
             "snapshot",
@@ -149,18 +160,18 @@ fn nobody_there_and_nobody_answering() {
         assert!(!probe.path("x.json").exists());
         said.err
     };
-    // Nobody listens on the first port of all.
+    // No process listens on port 1.
     let told = ask("http://127.0.0.1:1", &["--retries", "0"]);
     assert!(told.contains("(connection)"), "{told}");
     let hanging = serving(
-        Answer::new(200, "application/json", "{")
+        ProviderResponse::new(200, "application/json", "{")
             .split_at([1])
             .hanging(),
     );
     let begun = Instant::now();
     let told = ask(&hanging.url(), &["--timeout", "300ms"]);
     assert!(
-        told.contains("no whole response within 0.3 s, 1 bytes came (timeout)"),
+        told.contains("no complete response within 0.3 s, 1 bytes received (timeout)"),
         "{told}"
     );
     let told = ask(&hanging.url(), &["--deadline", "0.3s", "--repeat", "8"]);
@@ -169,7 +180,7 @@ fn nobody_there_and_nobody_answering() {
 }
 
 /// A provider that answers, one that does not, and one that answers otherwise.
-pub(super) fn contract(probe: &Probe, servers: &[(&str, &FakeProvider)], more: Value) {
+pub(super) fn contract(probe: &ProbeSandbox, servers: &[(&str, &FakeProvider)], more: Value) {
     let providers = servers.iter().map(|(name, server)| {
         let described = json!({"base_url": server.url(), "model_id": "m", "api_key_env": []});
         ((*name).to_owned(), described)
@@ -188,15 +199,21 @@ pub(super) fn contract(probe: &Probe, servers: &[(&str, &FakeProvider)], more: V
 
 #[test]
 fn one_failure_does_not_hide_the_rest() {
-    let probe = Probe::new();
-    let (fine, broken) = (serving(well()), serving(Answer::refusal(500, "oh no")));
+    let probe = ProbeSandbox::new();
+    let (fine, broken) = (
+        serving(good_reply()),
+        serving(ProviderResponse::refusal(500, "oh no")),
+    );
     let words = json!([tool_call(
         "call_0a1b2c3d4e",
         "get_weather",
         r#"{"location":5}"#
     )]);
     let other = json!({"role": "assistant", "content": null, "tool_calls": words});
-    let other = serving(Answer::json(&whole(&other, &json!("tool_calls"))));
+    let other = serving(ProviderResponse::json(&chat_completion(
+        &other,
+        &json!("tool_calls"),
+    )));
     let run = [
         "run",
         "--contract",

@@ -1,15 +1,15 @@
 //! What `probe snapshot` writes, and that it writes it alike.
 
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
-use super::{Probe, files, names, parsed};
+use super::{ProbeSandbox, files, names, parsed};
 
 #[test]
 fn the_original_file_is_written_to_the_byte() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     for provider in ["deepseek", "qwen"] {
         let wanted = &vectors[format!("{provider}_snapshot")];
         let mut wanted = wanted.clone();
@@ -46,7 +46,7 @@ fn the_original_file_is_written_to_the_byte() {
 /// The same answer gives the same bytes, on the screen and in a file; no clock gets in.
 #[test]
 fn a_recorded_answer_always_gives_the_same_bytes() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     for provider in ["deepseek", "qwen", "kimi", "glm", "minimax"] {
         let args = ["snapshot", "-p", provider, "--from-fixtures"];
         let quiet = probe.run_to(0, &[&args[..], &["-q"]].concat()).out;
@@ -68,10 +68,10 @@ fn a_recorded_answer_always_gives_the_same_bytes() {
     }
 }
 
-/// One provider alone: what breaks the schemas is told without anything to compare with.
+/// One provider alone: schema violations are reported without anything to compare with.
 #[test]
-fn a_single_snapshot_tells_what_is_wrong_with_it() {
-    let probe = Probe::new();
+fn single_snapshot_reports_its_faults() {
+    let probe = ProbeSandbox::new();
     let said = probe.run_to(0, &["snapshot", "-p", "qwen", "--from-fixtures"]);
     assert!(
         said.out.contains("\"3\" is not of type \"integer\""),
@@ -83,7 +83,7 @@ fn a_single_snapshot_tells_what_is_wrong_with_it() {
         "{}",
         said.out
     );
-    // Two that err alike are equal, and it is told that they err.
+    // Two providers with the same faults are equal, and the faults are reported.
     let run = ["run", "--old", "qwen", "--new", "qwen", "--from-fixtures"];
     let said = probe.run_to(0, &run);
     assert!(

@@ -1,9 +1,9 @@
-//! The demonstration everybody tries first: ten fields differ, and all ten are told.
+//! The demonstration that users try first: ten fields differ, and all ten are reported.
 
 use serde_json::Value;
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
-use super::{Probe, parsed};
+use super::{ProbeSandbox, parsed};
 
 const RUN: [&str; 6] = [
     "run",
@@ -32,10 +32,10 @@ fn text(value: &Value) -> String {
 
 #[test]
 fn all_ten_rows_are_printed_and_it_fails() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let rows = expected(&vectors);
     assert_eq!(rows.len(), 10);
     let said = probe.run_to(1, &RUN);
@@ -74,10 +74,10 @@ fn all_ten_rows_are_printed_and_it_fails() {
     assert_eq!(comparison["verdict"], "fail");
 }
 
-/// What the schema allows does not break anybody, whatever the original calls it.
+/// What the schema allows does not break callers, whatever the original calls it.
 #[test]
 fn severities_go_by_the_schema() {
-    let said = Probe::new().run_to(1, &[&RUN[..], &["--format", "json"]].concat());
+    let said = ProbeSandbox::new().run_to(1, &[&RUN[..], &["--format", "json"]].concat());
     let document = parsed(&said.out);
     let changes = document["comparisons"][0]["changes"].as_array().unwrap();
     let found: Vec<String> = changes
@@ -131,7 +131,7 @@ fn the_table_is_the_published_one() {
 > Rows marked `Δ` differ across providers — those are the tool-call contract drifts to handle before swapping models. Columns shown: `deepseek`, `qwen`.
 
 ";
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let args = [
         "compare-table",
         "--provider",
@@ -171,7 +171,7 @@ fn the_table_is_the_published_one() {
 /// All five providers of the original have an answer, not two.
 #[test]
 fn every_provider_of_the_original_has_a_fixture() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let said = probe.run_to(0, &["compare-table", "--from-fixtures"]);
     let columns = "Columns shown: `deepseek`, `glm`, `kimi`, `minimax`, `qwen`.\n\n";
     assert!(said.out.ends_with(columns), "{}", said.out);
@@ -181,7 +181,7 @@ fn every_provider_of_the_original_has_a_fixture() {
         ("deepseek", equal),
         ("glm", equal),
         ("kimi", equal),
-        // What is wrong on both sides is no difference, and told.
+        // A fault on both sides is not a difference, and is reported.
         (
             "minimax",
             "PASS — nothing breaks; there are warnings about replies.",

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Probe, parsed, said};
+use super::{ProbeSandbox, command_output, parsed};
 
 const RUN: [&str; 6] = [
     "run",
@@ -17,8 +17,8 @@ const RUN: [&str; 6] = [
 const WRONG: &str = "\"3\" is not of type \"integer\"";
 
 /// A probe with snapshots of two providers.
-fn with_snapshots() -> Probe {
-    let probe = Probe::new();
+fn with_snapshots() -> ProbeSandbox {
+    let probe = ProbeSandbox::new();
     for provider in ["deepseek", "qwen"] {
         let file = format!("{provider}.json");
         probe.run_to(
@@ -38,7 +38,7 @@ fn with_snapshots() -> Probe {
 }
 
 /// The report of `run` and of `diff`, which are one.
-fn report(probe: &Probe, format: &str) -> String {
+fn report(probe: &ProbeSandbox, format: &str) -> String {
     let run = probe.run_to(1, &[&RUN[..], &["--format", format]].concat());
     let diff = probe.run_to(
         1,
@@ -193,7 +193,7 @@ fn nothing_is_coloured_that_a_program_reads() {
         vec!["snapshot", "-p", "qwen", "--from-fixtures"],
         vec!["providers"],
         vec!["compare-table", "--from-fixtures"],
-        vec!["snapshot", "-p", "nobody"],
+        vec!["snapshot", "-p", "absent"],
     ];
     for format in ["text", "json", "markdown", "junit", "sarif", "github"] {
         commands.push([&RUN[..], &["-f", format]].concat());
@@ -202,7 +202,7 @@ fn nothing_is_coloured_that_a_program_reads() {
         for variable in ["NO_COLOR", "TERM"] {
             let mut command = probe.command(args);
             command.env(variable, "1").env_remove("CLICOLOR_FORCE");
-            let said = said(command.output().unwrap());
+            let said = command_output(command.output().unwrap());
             assert!(
                 !said.out.contains('\u{1b}') && !said.err.contains('\u{1b}'),
                 "{args:?}"

@@ -1,16 +1,16 @@
 //! Names that are meant for a terminal, a workflow or a table are only names.
 
 use serde_json::json;
-use toolwarden_testkit::provider::{tool_call, whole};
+use toolwarden_testkit::provider::{chat_completion, tool_call};
 
-use super::{Probe, parsed};
+use super::{ProbeSandbox, parsed};
 
 const NAME: &str = "[/red]\u{1b}[31m|x\n::error::gone\u{202e}";
 const KEY: &str = "[red]y\u{7}</td>";
 
-/// A snapshot of a reply that calls a tool nobody offered, with an argument nobody named.
-fn with_snapshots() -> Probe {
-    let probe = Probe::new();
+/// A snapshot of a reply that calls an undeclared tool with an undeclared argument.
+fn with_snapshots() -> ProbeSandbox {
+    let probe = ProbeSandbox::new();
     let arguments = json!({"location": "x", (KEY): 1}).to_string();
     let calls = json!([
         tool_call("call_0a1b2c3d4e", "get_weather", &arguments),
@@ -19,7 +19,7 @@ fn with_snapshots() -> Probe {
     let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
     probe.write(
         "fixture.json",
-        &whole(&message, &json!("[bold]\u{1b}stop")).to_string(),
+        &chat_completion(&message, &json!("[bold]\u{1b}stop")).to_string(),
     );
     probe.run_to(
         0,

@@ -4,13 +4,13 @@ mod clients;
 mod compat;
 mod contract;
 mod dialect;
-mod exits;
+mod exit_codes;
 mod failures;
 mod files;
 mod flagship;
 mod formats;
 mod hostile;
-mod odd;
+mod odd_replies;
 mod pace;
 mod providers;
 mod rates;
@@ -23,16 +23,16 @@ use std::process::Command;
 
 use serde_json::Value;
 use snapbox::cmd::cargo_bin;
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script};
+use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script};
 
-use super::sandbox::{Said, Sandbox, said};
+use super::sandbox::{CommandOutput, Sandbox, command_output};
 
 /// A place to probe from, in which no key is set.
-struct Probe {
+struct ProbeSandbox {
     sandbox: Sandbox,
 }
 
-impl Probe {
+impl ProbeSandbox {
     fn new() -> Self {
         Self {
             sandbox: Sandbox::new(),
@@ -59,29 +59,29 @@ impl Probe {
     }
 
     /// The same program, called by the name of the one it takes the place of.
-    fn tooldrift(&self, args: &[&str]) -> Said {
+    fn tooldrift(&self, args: &[&str]) -> CommandOutput {
         let link = self.path("tooldrift");
         if !link.exists() {
             std::os::unix::fs::symlink(cargo_bin!("toolwarden"), &link).unwrap();
         }
         let mut command = keyless(Command::new(link));
         command.current_dir(self.path("")).args(args);
-        said(command.output().unwrap())
+        command_output(command.output().unwrap())
     }
 
-    fn run(&self, args: &[&str]) -> Said {
-        said(self.command(args).output().unwrap())
+    fn run(&self, args: &[&str]) -> CommandOutput {
+        command_output(self.command(args).output().unwrap())
     }
 
     /// Runs a command that must end with this code.
-    fn run_to(&self, code: i32, args: &[&str]) -> Said {
+    fn run_to(&self, code: i32, args: &[&str]) -> CommandOutput {
         let said = self.run(args);
         assert_eq!(said.code, code, "{args:?}: {said:#?}");
         said
     }
 }
 
-/// Whoever runs the tests may have keys, and a proxy.
+/// The environment of the tests may have keys, and a proxy.
 fn keyless(mut command: Command) -> Command {
     for name in toolwarden_probe::presets()
         .iter()
@@ -94,7 +94,7 @@ fn keyless(mut command: Command) -> Command {
 }
 
 /// A provider that answers everyone the same.
-fn serving(answer: Answer) -> FakeProvider {
+fn serving(answer: ProviderResponse) -> FakeProvider {
     FakeProvider::start(Script::always(answer))
 }
 

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script};
+use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script};
 
-use super::failures::{contract, well};
-use super::{Probe, parsed, serving};
+use super::failures::{contract, good_reply};
+use super::{ProbeSandbox, parsed, serving};
 
 /// A provider that is busy is asked again, as late as it says and not more often than is said.
 #[test]
 fn a_busy_provider_is_asked_again() {
-    let probe = Probe::new();
-    let busy = Answer::refusal(429, "slow down").header("retry-after", "0.4");
-    let server = FakeProvider::start(Script::in_turn(vec![busy.clone(), well()]));
+    let probe = ProbeSandbox::new();
+    let busy = ProviderResponse::refusal(429, "slow down").header("retry-after", "0.4");
+    let server = FakeProvider::start(Script::in_turn(vec![busy.clone(), good_reply()]));
     let url = server.url();
     let ask = ["snapshot", "-p", "deepseek", "-q", "--base-url", &url];
     let said = probe.run_to(0, &ask);
@@ -45,9 +45,9 @@ fn a_busy_provider_is_asked_again() {
 /// Providers that answer slowly are waited for together.
 #[test]
 fn providers_are_asked_at_once() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let slow: Vec<FakeProvider> = (0..5)
-        .map(|_| serving(well().after(Duration::from_millis(600))))
+        .map(|_| serving(good_reply().after_delay(Duration::from_millis(600))))
         .collect();
     let names = ["a", "b", "c", "d", "e"];
     let servers: Vec<(&str, &FakeProvider)> = names.into_iter().zip(&slow).collect();
@@ -60,8 +60,8 @@ fn providers_are_asked_at_once() {
 
 #[test]
 fn tokens_are_counted_and_bounded() {
-    let probe = Probe::new();
-    let server = serving(well());
+    let probe = ProbeSandbox::new();
+    let server = serving(good_reply());
     let url = server.url();
     let ask = [
         "snapshot",
@@ -91,9 +91,9 @@ fn tokens_are_counted_and_bounded() {
 
 #[test]
 fn an_interrupt_ends_it_at_once() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let hanging = serving(
-        Answer::new(200, "application/json", "{")
+        ProviderResponse::new(200, "application/json", "{")
             .split_at([1])
             .hanging(),
     );
@@ -119,10 +119,14 @@ fn an_interrupt_ends_it_at_once() {
 /// What was paid for is not lost.
 #[test]
 fn an_interrupt_leaves_what_was_received() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let hanging = || {
-        let hanging = Answer::new(200, "application/json", "{");
-        Script::in_turn(vec![well(), well(), hanging.split_at([1]).hanging()])
+        let hanging = ProviderResponse::new(200, "application/json", "{");
+        Script::in_turn(vec![
+            good_reply(),
+            good_reply(),
+            hanging.split_at([1]).hanging(),
+        ])
     };
     let servers = [
         FakeProvider::start(hanging()),
@@ -148,8 +152,8 @@ fn an_interrupt_leaves_what_was_received() {
 /// Who watches sees how far it is; who reads the output of a program does not.
 #[test]
 fn a_terminal_shows_how_far_it_is() {
-    let probe = Probe::new();
-    let server = serving(well().after(Duration::from_millis(300)));
+    let probe = ProbeSandbox::new();
+    let server = serving(good_reply().after_delay(Duration::from_millis(300)));
     let url = server.url();
     let args = [
         "snapshot",
@@ -178,7 +182,7 @@ fn a_terminal_shows_how_far_it_is() {
         };
     }
     terminal.env("TERM", "xterm").current_dir(probe.path(""));
-    let shown = super::said(terminal.output().unwrap());
+    let shown = super::command_output(terminal.output().unwrap());
     assert_eq!(shown.code, 0, "{shown:?}");
     assert!(
         shown.out.contains("asking ") && shown.out.contains("/4 "),

@@ -2,19 +2,19 @@
 
 use serde_json::json;
 
-use super::{Probe, parsed, said};
+use super::{ProbeSandbox, command_output, parsed};
 
 const KEY: &str = "sk-test-key-1234567890abcdef";
 
 #[test]
-fn the_variable_is_told_and_the_key_is_not() {
-    let probe = Probe::new();
+fn variable_is_shown_and_the_key_is_not() {
+    let probe = ProbeSandbox::new();
     let list = |more: &[&str]| {
         let mut command = probe.command(&[&["providers"], more].concat());
         command
             .env("MOONSHOTAI_API_KEY", KEY)
             .env("OPENAI_API_KEY", "");
-        let said = said(command.output().unwrap());
+        let said = command_output(command.output().unwrap());
         assert_eq!((said.code, said.err.as_str()), (0, ""));
         assert!(!said.out.contains(KEY), "{}", said.out);
         said.out
@@ -56,7 +56,7 @@ fn the_variable_is_told_and_the_key_is_not() {
     assert_eq!(
         of("openai")["verified_on"],
         json!(null),
-        "nobody compared it"
+        "it was never verified"
     );
     assert_eq!(probe.tooldrift(&["providers", "--from-fixtures"]).code, 0);
 }

@@ -1,28 +1,30 @@
-//! Many trials: chance is told from difference.
+//! Many trials: distinguishing chance from a difference.
 
 use serde_json::json;
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, tool_call, whole};
+use toolwarden_testkit::provider::{
+    FakeProvider, ProviderResponse, Script, chat_completion, tool_call,
+};
 
-use super::failures::well;
-use super::{Probe, parsed};
+use super::failures::good_reply;
+use super::{ProbeSandbox, parsed};
 
-fn silent() -> Answer {
+fn silent() -> ProviderResponse {
     let said = json!({"role": "assistant", "content": "It is sunny."});
-    Answer::json(&whole(&said, &json!("stop")))
+    ProviderResponse::json(&chat_completion(&said, &json!("stop")))
 }
 
 /// Calls one tool, with a wrong type.
-fn wrong() -> Answer {
+fn wrong() -> ProviderResponse {
     let call = tool_call("call_0a1b2c3d4e", "get_weather", r#"{"location":5}"#);
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-    Answer::json(&whole(&message, &json!("tool_calls")))
+    ProviderResponse::json(&chat_completion(&message, &json!("tool_calls")))
 }
 
 /// A provider that answers otherwise in so many of ten cases.
-fn mixed(other: fn() -> Answer, of_ten: usize) -> FakeProvider {
+fn mixed(other: fn() -> ProviderResponse, of_ten: usize) -> FakeProvider {
     FakeProvider::start(Script::by(move |_, before| match before % 10 < of_ten {
         true => other(),
-        false => well(),
+        false => good_reply(),
     }))
 }
 
@@ -72,7 +74,7 @@ fn rates_are_compared_and_not_single_replies() {
         ),
     ];
     for (name, one, other, repeat, code, verdict) in cases {
-        let probe = Probe::new();
+        let probe = ProbeSandbox::new();
         let (old, new) = (one.url(), other.url());
         let run = [
             "run", "--old", "openai", "--new", "deepseek", "--repeat", repeat,
@@ -90,7 +92,7 @@ fn rates_are_compared_and_not_single_replies() {
         let measured = &document["measured"][0]["measured"];
         assert_eq!(measured.to_string(), repeat, "{name}");
     }
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let (steady, unsteady) = (mixed(silent, 0), mixed(silent, 1));
     let (old, new) = (steady.url(), unsteady.url());
     let run = [
@@ -105,8 +107,8 @@ fn rates_are_compared_and_not_single_replies() {
 }
 
 #[test]
-fn what_is_not_told_from_chance_fails_no_less_in_junit() {
-    let probe = Probe::new();
+fn inconclusive_comparison_fails_in_junit() {
+    let probe = ProbeSandbox::new();
     let (old, new) = (mixed(silent, 0), mixed(silent, 3));
     let (old, new) = (old.url(), new.url());
     let args = [
@@ -135,10 +137,10 @@ fn what_is_not_told_from_chance_fails_no_less_in_junit() {
 
 #[test]
 fn a_snapshot_that_is_half_measured_is_no_pass() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let half = FakeProvider::start(Script::by(|_, before| match before % 2 {
-        0 => well(),
-        _ => Answer::refusal(500, "busy"),
+        0 => good_reply(),
+        _ => ProviderResponse::refusal(500, "busy"),
     }));
     let whole = mixed(silent, 0);
     for (provider, file, code) in [(&whole, "whole.json", 0), (&half, "half.json", 3)] {

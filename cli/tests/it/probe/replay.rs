@@ -4,20 +4,20 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, basic};
+use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script, wire_replies};
 
-use super::{Probe, parsed};
+use super::{ProbeSandbox, parsed};
 
 /// A `probe replay` that is ended with its value.
-pub(super) struct Replay {
+pub(super) struct ReplayServer {
     child: Child,
     _lines: Lines<BufReader<ChildStdout>>,
     /// Where it listens, as it says itself.
     pub(super) url: String,
 }
 
-impl Replay {
-    pub(super) fn start(probe: &Probe, args: &[&str]) -> Self {
+impl ReplayServer {
+    pub(super) fn start(probe: &ProbeSandbox, args: &[&str]) -> Self {
         let mut command = probe.command(&[&["replay"], args].concat());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -36,7 +36,7 @@ impl Replay {
     }
 }
 
-impl Drop for Replay {
+impl Drop for ReplayServer {
     fn drop(&mut self) {
         // It may have ended already.
         let _ended = self.child.kill();
@@ -71,14 +71,14 @@ fn answers(capture: &str) -> Vec<Value> {
 #[test]
 fn a_captured_run_is_repeated_byte_for_byte() {
     for (row, provider) in
-        basic()
+        wire_replies()
             .into_iter()
             .zip(["openai", "openai-responses", "anthropic", "gemini"])
     {
-        let probe = Probe::new();
+        let probe = ProbeSandbox::new();
         let server = FakeProvider::start(Script::by(move |seen, before| match before {
-            2 => Answer::refusal(429, "slow down").header("retry-after", "0"),
-            4 => Answer::new(200, "application/json", "{\"choices\": ["),
+            2 => ProviderResponse::refusal(429, "slow down").header("retry-after", "0"),
+            4 => ProviderResponse::new(200, "application/json", "{\"choices\": ["),
             _ if seen.wants_stream() => row.stream.clone(),
             _ => row.nonstream.clone(),
         }));
@@ -109,13 +109,13 @@ fn a_captured_run_is_repeated_byte_for_byte() {
         };
         let (taken, received) = ask(&server.url(), "first");
         assert_eq!(taken["trials"]["measured"], 7, "{taken:#}");
-        let replay = Replay::start(&probe, &["first"]);
+        let replay = ReplayServer::start(&probe, &["first"]);
         let (again, received_again) = ask(&replay.url, "second");
         assert_eq!(again, taken, "{provider}");
         assert_eq!(received_again, received, "{provider}");
         assert_eq!(replay.stop("-TERM"), Some(0));
         let file = format!("second/{provider}.jsonl");
-        let replay = Replay::start(&probe, &["--listen", "127.0.0.1:0", &file]);
+        let replay = ReplayServer::start(&probe, &["--listen", "127.0.0.1:0", &file]);
         assert_eq!(ask(&replay.url, "third").0, taken, "{provider}");
         assert_eq!(replay.stop("-INT"), Some(0));
     }
@@ -123,8 +123,8 @@ fn a_captured_run_is_repeated_byte_for_byte() {
 
 #[test]
 fn the_bundled_answers_can_be_asked_for() {
-    let probe = Probe::new();
-    let replay = Replay::start(&probe, &["--from-fixtures"]);
+    let probe = ProbeSandbox::new();
+    let replay = ReplayServer::start(&probe, &["--from-fixtures"]);
     let run = [
         "run",
         "--old",
@@ -147,8 +147,8 @@ fn the_bundled_answers_can_be_asked_for() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
-    let probe = Probe::new();
+fn port_in_use_is_reported() {
+    let probe = ProbeSandbox::new();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let said = probe.run_to(3, &["replay", "--from-fixtures", "--listen", &address]);

@@ -2,17 +2,18 @@
 
 use serde_json::{Value, json};
 use toolwarden_testkit::provider::{
-    Answer, FakeProvider, Script, Seen, event_stream, streamed, tool_call, whole,
+    FakeProvider, ProviderResponse, RecordedRequest, Script, chat_completion, event_stream,
+    streamed_completion, tool_call,
 };
 
-use super::{Probe, files, said};
+use super::{ProbeSandbox, command_output, files};
 
 const KEY: &str = "sk-test-key-1234567890abcdef";
 
-type Echo = fn(&Seen) -> Answer;
+type Echo = fn(&RecordedRequest) -> ProviderResponse;
 
 /// The key in every place a provider can put it.
-fn echoed(seen: &Seen) -> Answer {
+fn echoed(seen: &RecordedRequest) -> ProviderResponse {
     let message = json!({
         "role": "assistant",
         "content": format!("Your key is {KEY}"),
@@ -21,30 +22,30 @@ fn echoed(seen: &Seen) -> Answer {
             tool_call("call_1a1b2c3d4e", KEY, &format!("{{'{KEY}': '{KEY}'}}")),
         ]
     });
-    let mut body = whole(&message, &json!(KEY));
+    let mut body = chat_completion(&message, &json!(KEY));
     body["model"] = json!(KEY);
     if seen.wants_stream() {
-        streamed(&message, &json!(KEY))
+        streamed_completion(&message, &json!(KEY))
     } else {
-        Answer::json(&body)
+        ProviderResponse::json(&body)
     }
 }
 
-fn refused(seen: &Seen) -> Answer {
+fn refused(seen: &RecordedRequest) -> ProviderResponse {
     let sent = seen.header("authorization").unwrap();
-    Answer::refusal(401, &format!("wrong key: {sent}"))
+    ProviderResponse::refusal(401, &format!("wrong key: {sent}"))
 }
 
-fn led_away(_: &Seen) -> Answer {
-    Answer::new(302, "text/plain", "").header("location", &format!("/login/{KEY}"))
+fn led_away(_: &RecordedRequest) -> ProviderResponse {
+    ProviderResponse::new(302, "text/plain", "").header("location", &format!("/login/{KEY}"))
 }
 
-fn page(_: &Seen) -> Answer {
-    Answer::new(200, "text/html", format!("<p>{KEY}</p>"))
+fn page(_: &RecordedRequest) -> ProviderResponse {
+    ProviderResponse::new(200, "text/html", format!("<p>{KEY}</p>"))
 }
 
 #[test]
-fn an_echoed_key_is_told_nowhere() {
+fn echoed_key_is_never_printed() {
     let answers: [(&str, i32, Echo); 4] = [
         ("200", 0, echoed),
         ("401", 3, refused),
@@ -52,7 +53,7 @@ fn an_echoed_key_is_told_nowhere() {
         ("HTML", 3, page),
     ];
     for (name, code, answer) in answers {
-        let probe = Probe::new();
+        let probe = ProbeSandbox::new();
         let server = FakeProvider::start(Script::by(move |seen, _| {
             answer(seen).header("x-echo", KEY).header("set-cookie", KEY)
         }));
@@ -86,7 +87,7 @@ fn an_echoed_key_is_told_nowhere() {
             command
                 .env("DEEPSEEK_API_KEY", KEY)
                 .env("DASHSCOPE_API_KEY", KEY);
-            let said = said(command.output().unwrap());
+            let said = command_output(command.output().unwrap());
             if args[0] == "snapshot" {
                 assert_eq!(said.code, code, "{name}: {args:?}: {said:?}");
             }
@@ -125,9 +126,9 @@ fn an_echoed_key_is_told_nowhere() {
 /// What a header of a contract takes from the environment is a secret too.
 #[test]
 fn headers_of_a_contract_are_kept_secret() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let server = FakeProvider::start(Script::by(|seen, _| {
-        Answer::refusal(401, &format!("wrong: {}", seen.header("x-team").unwrap()))
+        ProviderResponse::refusal(401, &format!("wrong: {}", seen.header("x-team").unwrap()))
     }));
     probe.write(
         "suite.yaml",
@@ -154,14 +155,14 @@ fn headers_of_a_contract_are_kept_secret() {
     assert!(missing.err.contains("TEAM_TOKEN"), "{}", missing.err);
     let mut command = probe.command(&args);
     command.env("TEAM_TOKEN", "team-secret-42");
-    let said = said(command.output().unwrap());
+    let said = command_output(command.output().unwrap());
     assert_eq!(said.code, 3, "{said:?}");
     let told = [said.out, said.err, probe.read("raw/a.jsonl")].concat();
     assert!(!told.contains("team-secret-42"), "{told}");
     assert!(told.contains("HTTP 401: wrong: ***"), "{told}");
 }
 
-/// The texts of a value that are no names.
+/// The texts of a value that are not names.
 fn texts(value: &Value, into: &mut String) {
     match value {
         Value::String(text) => into.push_str(text),
@@ -174,7 +175,7 @@ fn texts(value: &Value, into: &mut String) {
 /// A key that comes one character at a time is not to be read in a capture by joining them.
 #[test]
 fn a_key_in_pieces_is_not_kept() {
-    let probe = Probe::new();
+    let probe = ProbeSandbox::new();
     let piece = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
     let content = KEY.chars().map(|it| piece(json!({"content": it})));
     let (head, tail) = KEY.split_at(15);
@@ -198,7 +199,7 @@ fn a_key_in_pieces_is_not_kept() {
     let args = [&args[..], &["--mode", "stream", "--capture", "raw"]].concat();
     let mut command = probe.command(&args);
     command.env("DEEPSEEK_API_KEY", KEY);
-    let told = said(command.output().unwrap());
+    let told = command_output(command.output().unwrap());
     assert_eq!(told.code, 0, "{told:?}");
     let capture = probe.read("raw/deepseek.jsonl");
     let line = super::parsed(capture.lines().nth(1).unwrap());
@@ -219,15 +220,15 @@ fn a_key_in_pieces_is_not_kept() {
     assert!(joined.contains("\"location\":\"***"), "{joined}");
 }
 
-/// What no header can hold is a mistake in the environment, found before anybody is asked.
+/// What no header can hold is a mistake in the environment, found before any request is sent.
 #[test]
 fn a_key_with_a_line_break_is_a_mistake() {
-    let probe = Probe::new();
-    let server = super::serving(Answer::refusal(401, "no"));
+    let probe = ProbeSandbox::new();
+    let server = super::serving(ProviderResponse::refusal(401, "no"));
     let url = server.url();
     let mut command = probe.command(&["snapshot", "-p", "deepseek", "--base-url", &url]);
     command.env("DEEPSEEK_API_KEY", "sk-first-line\nsk-second-line");
-    let told = said(command.output().unwrap());
+    let told = command_output(command.output().unwrap());
     assert_eq!(told.code, 2, "{told:?}");
     assert!(told.err.contains("$DEEPSEEK_API_KEY"), "{}", told.err);
     assert!(

@@ -1,10 +1,10 @@
-//! What definitions come wrapped in.
+//! Containers that hold tool definitions.
 
+mod definitions;
 mod openapi;
 mod split;
-mod unwrap;
 
-pub(crate) use openapi::lone_operation;
-pub use split::{Item, split};
-pub use unwrap::Container;
-pub(crate) use unwrap::{Found, unwrap};
+pub use definitions::Container;
+pub(crate) use definitions::{ContainedDefinition, find_definitions};
+pub(crate) use openapi::standalone_operation;
+pub use split::{TextItem, split};

@@ -1,14 +1,14 @@
 //! One tool per operation of an OpenAPI document.
 
-mod schemas;
+mod shared_schemas;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::{Absent, Format, Tool};
+use toolwarden_model::{AbsentParts, Format, Tool};
 
-use schemas::Schemas;
+use shared_schemas::SharedSchemas;
 
 const METHODS: &[&str] = &[
     "get", "put", "post", "delete", "options", "head", "patch", "trace",
@@ -30,7 +30,7 @@ pub(super) fn operations(document: &Object) -> Vec<Operation> {
     let mut operations = Vec::new();
     let paths = document.get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
-        let Some(item) = Schemas::of(document).follow(item) else {
+        let Some(item) = SharedSchemas::of(document).follow(item) else {
             continue;
         };
         for (method, operation) in item {
@@ -49,8 +49,8 @@ pub(super) fn operations(document: &Object) -> Vec<Operation> {
     operations
 }
 
-/// An operation that stands alone, without the document it came from.
-pub(crate) fn lone_operation(operation: &Object) -> Tool {
+/// A standalone operation, without the document it came from.
+pub(crate) fn standalone_operation(operation: &Object) -> Tool {
     tool(&Object::new(), None, None, operation)
 }
 
@@ -66,7 +66,7 @@ fn tool(
             .and_then(Value::as_str)
             .map(str::to_owned)
     };
-    let schemas = Schemas::of(document);
+    let schemas = SharedSchemas::of(document);
     let mut arguments = Arguments::default();
     for parameter in parameters(&schemas, shared, operation) {
         arguments.add_parameter(&schemas, parameter);
@@ -76,7 +76,7 @@ fn tool(
     let mut tool = Tool::new(Format::Openapi);
     let operation_id = text("operationId");
     let (summary, description) = (text("summary"), text("description"));
-    tool.absent = Absent {
+    tool.absent = AbsentParts {
         name: operation_id.is_none(),
         description: summary.is_none() && description.is_none(),
         inputs: false,
@@ -106,7 +106,7 @@ fn tool(
 
 /// The operation's own parameters, then those of its path that it does not override.
 fn parameters<'d>(
-    schemas: &Schemas<'d>,
+    schemas: &SharedSchemas<'d>,
     shared: Option<&'d Vec<Value>>,
     operation: &'d Object,
 ) -> Vec<&'d Object> {
@@ -130,8 +130,8 @@ fn parameters<'d>(
     parameters
 }
 
-/// The schema of the first successful answer.
-fn result_schema(schemas: &Schemas<'_>, operation: &Object) -> Option<Object> {
+/// The schema of the first successful response.
+fn result_schema(schemas: &SharedSchemas<'_>, operation: &Object) -> Option<Object> {
     let responses = operation.get("responses")?.as_object()?;
     let successes = responses
         .iter()
@@ -172,7 +172,7 @@ fn slug(method: &str, path: &str) -> String {
 struct Arguments {
     properties: Object,
     required: Vec<Value>,
-    /// Where each argument travels.
+    /// The location of each argument in the HTTP request.
     places: Object,
 }
 
@@ -195,7 +195,7 @@ impl Arguments {
         self.properties.insert(argument, schema);
     }
 
-    fn add_parameter(&mut self, schemas: &Schemas<'_>, parameter: &Object) {
+    fn add_parameter(&mut self, schemas: &SharedSchemas<'_>, parameter: &Object) {
         let text = |key: &str| {
             parameter
                 .get(key)
@@ -231,7 +231,7 @@ impl Arguments {
         self.add(name, place, schema, flag || place == "path");
     }
 
-    fn add_body(&mut self, schemas: &Schemas<'_>, operation: &Object) {
+    fn add_body(&mut self, schemas: &SharedSchemas<'_>, operation: &Object) {
         let Some(body) = operation
             .get("requestBody")
             .and_then(|body| schemas.follow(body))
@@ -248,17 +248,17 @@ impl Arguments {
         self.add_body_schema(schemas, schema, required, Some(media));
     }
 
-    /// Spreads the properties of a body over the arguments where that says the same, and keeps the
-    /// body as one argument where it does not.
+    /// Turns the properties of a body into arguments if that keeps the meaning, and otherwise keeps the
+    /// body as one argument.
     fn add_body_schema(
         &mut self,
-        schemas: &Schemas<'_>,
+        schemas: &SharedSchemas<'_>,
         schema: Value,
         required: bool,
         media: Option<&String>,
     ) {
         let target = schemas.target_of(&schema);
-        let Some(properties) = spreadable(&target, required).filter(|properties| {
+        let Some(properties) = inlinable_properties(&target, required).filter(|properties| {
             properties
                 .keys()
                 .all(|name| !self.properties.contains_key(name))
@@ -290,7 +290,7 @@ impl Arguments {
 }
 
 /// The properties of a body that is a plain object and need not be given as a whole.
-fn spreadable(schema: &Value, required: bool) -> Option<&Object> {
+fn inlinable_properties(schema: &Value, required: bool) -> Option<&Object> {
     const PLAIN: &[&str] = &[
         "type",
         "properties",

@@ -3,10 +3,10 @@ use serde_json::value::RawValue;
 use std::fmt;
 use toolwarden_model::json::{JsonError, Pointer, Position};
 
-/// A stretch of text that holds one definition, or one document that has to be taken apart.
+/// A span of text that holds one definition, or one document that must be split further.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item<'t> {
-    /// Where the item stands in its document.
+pub struct TextItem<'t> {
+    /// The place of the item in its document.
     pub pointer: Pointer,
     /// The item's own text.
     pub text: &'t str,
@@ -17,7 +17,7 @@ pub struct Item<'t> {
 ///
 /// # Errors
 /// Says where and why the text is not JSON.
-pub fn split(text: &str) -> Result<Vec<Item<'_>>, JsonError> {
+pub fn split(text: &str) -> Result<Vec<TextItem<'_>>, JsonError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut items = Vec::new();
     let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
@@ -35,7 +35,7 @@ pub fn split(text: &str) -> Result<Vec<Item<'_>>, JsonError> {
     Ok(items)
 }
 
-fn split_document<'t>(text: &'t str, at: &Pointer, items: &mut Vec<Item<'t>>) {
+fn split_document<'t>(text: &'t str, at: &Pointer, items: &mut Vec<TextItem<'t>>) {
     if text.starts_with('[')
         && let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(text)
     {
@@ -43,18 +43,18 @@ fn split_document<'t>(text: &'t str, at: &Pointer, items: &mut Vec<Item<'t>>) {
             elements
                 .into_iter()
                 .enumerate()
-                .map(|(index, element)| Item {
+                .map(|(index, element)| TextItem {
                     pointer: at.index(index),
                     text: element.get(),
                 }),
         );
         return;
     }
-    if let Some((key, list)) = listed(text) {
+    if let Some((key, list)) = tool_list(text) {
         split_document(list, &at.child(key), items);
         return;
     }
-    items.push(Item {
+    items.push(TextItem {
         pointer: at.clone(),
         text,
     });
@@ -62,17 +62,20 @@ fn split_document<'t>(text: &'t str, at: &Pointer, items: &mut Vec<Item<'t>>) {
 
 /// The list of an object that is nothing but a list of tools and facts about it.
 ///
-/// Anything less plain (request bodies, namespaces, several lists) is left to be taken apart as a
-/// value.
-fn listed(text: &str) -> Option<(&'static str, &str)> {
+/// Anything more complex (request bodies, namespaces, several lists) is split as a value later.
+fn tool_list(text: &str) -> Option<(&'static str, &str)> {
     if !text.starts_with('{') {
         return None;
     }
     let members = serde_json::from_str::<Members<'_>>(text).ok()?.0;
+    // Duplicate keys are reported when the object is split as a value.
+    let mut known = std::collections::BTreeSet::new();
+    if !members.iter().all(|(name, _)| known.insert(name)) {
+        return None;
+    }
     let get = |key: &str| {
         members
             .iter()
-            .rev()
             .find(|(name, _)| name == key)
             .map(|(_, value)| value.get())
     };

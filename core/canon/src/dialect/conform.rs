@@ -5,11 +5,11 @@ use toolwarden_model::Draft;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::Dialect;
-use super::facts::Facts;
+use super::facts::DialectFacts;
 use super::lint::is_branch;
-use super::node::{Node, Remedy, Violation};
 use super::rules;
-use crate::emit::{Edit, Kind, Severity};
+use super::violation::{Remedy, SchemaContext, Violation};
+use crate::emit::{Edit, EditKind, LossKind};
 use crate::schema::{convert, subschemas};
 
 /// How many remedies one schema may need before it is left as it is.
@@ -17,40 +17,40 @@ const MAX_REMEDIES: usize = 200;
 /// How many edits one tool may need.
 const MAX_EDITS: usize = 20_000;
 
-/// What a rewrite may do to a schema.
+/// Whether a rewrite may lose something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
-    /// Only what keeps the same calls valid.
+pub enum RewriteMode {
+    /// Apply only edits after which the same calls are valid.
     KeepMeaning,
-    /// Also what loses something, if the dialect asks for it.
-    WhateverItTakes,
+    /// Also apply edits that lose something, if the dialect requires them.
+    AllowLoss,
 }
 
-/// Rewrites a schema towards a dialect; `place` is where it stands in the canonical form.
+/// Rewrites a schema to fit a dialect; `definition_pointer` is its place in the canonical form.
 ///
 /// The edits, applied one after the other, turn the old schema into the new one.
 pub fn conform(
     schema: &mut Object,
     place: &Pointer,
     dialect: Dialect,
-    demand: Demand,
+    demand: RewriteMode,
 ) -> Vec<Edit> {
-    conform_by(schema, place, dialect.facts(), demand)
+    conform_to_facts(schema, place, dialect.facts(), demand)
 }
 
-/// Rewrites a schema towards a target of which these facts are known, as [`conform`] does.
-pub fn conform_by(
+/// Rewrites a schema to fit a target with these facts, as [`conform`] does.
+pub fn conform_to_facts(
     schema: &mut Object,
     place: &Pointer,
-    facts: &Facts,
-    demand: Demand,
+    facts: &DialectFacts,
+    demand: RewriteMode,
 ) -> Vec<Edit> {
-    let edits = forget_draft(schema, place, facts);
+    let edits = remove_draft(schema, place, facts);
     let root = schema.clone();
     let mut rewriter = Rewriter {
         facts,
         root: &root,
-        demand,
+        mode: demand,
         edits,
     };
     let mut value = Value::Object(std::mem::take(schema));
@@ -62,9 +62,9 @@ pub fn conform_by(
     rewriter.edits
 }
 
-/// Takes `$schema` off where the dialect refuses it. Without it a document is read as draft 2020-12,
-/// so what an older draft says is first said in the words of that one.
-fn forget_draft(schema: &mut Object, place: &Pointer, facts: &Facts) -> Vec<Edit> {
+/// Removes `$schema` where the dialect refuses it. Without it a document is read as draft 2020-12, so
+/// keywords of an older draft are converted to that draft first.
+fn remove_draft(schema: &mut Object, place: &Pointer, facts: &DialectFacts) -> Vec<Edit> {
     if facts.accepts("$schema") || Draft::declared(schema).is_none() {
         return Vec::new();
     }
@@ -73,7 +73,7 @@ fn forget_draft(schema: &mut Object, place: &Pointer, facts: &Facts) -> Vec<Edit
         edits.push(Edit::loss(
             place.child("$schema"),
             uri,
-            Severity::Metadata,
+            LossKind::Metadata,
             "`$schema` is not accepted",
         ));
     }
@@ -81,9 +81,9 @@ fn forget_draft(schema: &mut Object, place: &Pointer, facts: &Facts) -> Vec<Edit
 }
 
 struct Rewriter<'s> {
-    facts: &'s Facts,
+    facts: &'s DialectFacts,
     root: &'s Object,
-    demand: Demand,
+    mode: RewriteMode,
     edits: Vec<Edit>,
 }
 
@@ -94,8 +94,8 @@ impl Rewriter<'_> {
                 break;
             };
             let before = self.edits.len();
-            for step in remedy.steps {
-                let edit = step.make(schema, place, remedy.kind, reason.clone());
+            for step in remedy.edits {
+                let edit = step.apply(schema, place, remedy.kind, reason.clone());
                 self.edits.extend(edit);
             }
             if self.edits.len() == before {
@@ -126,7 +126,7 @@ impl Rewriter<'_> {
         in_union: bool,
     ) -> Option<(Remedy, Cow<'static, str>)> {
         let violations = match schema {
-            Value::Object(schema) => rules::violations(Node {
+            Value::Object(schema) => rules::violations(SchemaContext {
                 facts: self.facts,
                 schema,
                 root: self.root,
@@ -142,14 +142,14 @@ impl Rewriter<'_> {
                  remedy, message, ..
              }| {
                 remedy
-                    .filter(|remedy| self.may(remedy.kind))
+                    .filter(|remedy| self.allows(remedy.kind))
                     .map(|remedy| (remedy, message))
             },
         )
     }
 
-    fn may(&self, kind: Kind) -> bool {
-        self.demand == Demand::WhateverItTakes || kind != Kind::Loss(Severity::Semantic)
+    fn allows(&self, kind: EditKind) -> bool {
+        self.mode == RewriteMode::AllowLoss || kind != EditKind::Loss(LossKind::Semantic)
     }
 
     /// Drops definitions that inlining has left without a reference.
@@ -163,10 +163,10 @@ impl Rewriter<'_> {
             return;
         }
         for key in ["$defs", "definitions"] {
-            let step = super::node::Step::remove(key);
+            let step = super::violation::SchemaEdit::remove(key);
             let reason = "nothing refers to it any more".into();
             self.edits
-                .extend(step.make(schema, place, Kind::Change, reason));
+                .extend(step.apply(schema, place, EditKind::Change, reason));
         }
     }
 }

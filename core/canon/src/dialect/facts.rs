@@ -1,222 +1,222 @@
 use std::borrow::Cow;
 
-use super::lint::Level;
+use super::lint::DialectLevel;
 use crate::emit::NameRule;
 
-/// What is known about a dialect. Data, not code: providers change their minds.
+/// The known facts about a dialect. They are data, not code, because providers change them.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct DialectFacts {
     /// When the facts were last checked against their source.
     pub verified_on: Cow<'static, str>,
     /// Where they come from.
     pub source: Cow<'static, str>,
     /// Keywords that may occur.
-    pub(super) keywords: Keywords,
-    /// Keywords that may occur and mean nothing.
-    pub(super) ignored: Keywords,
+    pub(super) keywords: KeywordSet,
+    /// Keywords that may occur and have no effect.
+    pub(super) ignored: KeywordSet,
     /// Every object must say `additionalProperties: false`.
     pub(super) closed_objects: bool,
     /// Every property must be required.
     pub(super) all_required: bool,
-    /// A union may stand at the root.
-    pub(super) union_at_root: Taken,
-    /// `type` may stand beside `anyOf`, except at the root.
-    pub(super) type_beside_union: Taken,
-    /// `type` may stand beside `anyOf` at the root.
-    pub(super) type_beside_root_union: Taken,
-    pub(super) references: References,
-    pub(super) formats: Formats,
-    /// Patterns may look around.
-    pub(super) look_around: Taken,
-    pub(super) enums: Enums,
-    pub(super) type_lists: TypeLists,
+    /// The root may be a union.
+    pub(super) union_at_root: KeywordSupport,
+    /// `type` may occur beside `anyOf`, except at the root.
+    pub(super) type_beside_union: KeywordSupport,
+    /// `type` may occur beside `anyOf` at the root.
+    pub(super) type_beside_root_union: KeywordSupport,
+    pub(super) references: ReferenceFacts,
+    pub(super) formats: FormatFacts,
+    /// Patterns may use lookaround.
+    pub(super) lookaround: KeywordSupport,
+    pub(super) enums: EnumFacts,
+    pub(super) type_lists: TypeListFacts,
     /// A value may have no type at all.
-    pub(super) untyped: Taken,
+    pub(super) untyped: KeywordSupport,
     /// The root may have no type; one that it has is `object` in any case.
-    pub(super) untyped_root: Taken,
+    pub(super) untyped_root: KeywordSupport,
     /// An array may have no `items`.
-    pub(super) bare_arrays: Taken,
+    pub(super) bare_arrays: KeywordSupport,
     /// An object inside may have no properties.
-    pub(super) empty_objects: Taken,
+    pub(super) empty_objects: KeywordSupport,
     /// The root may have no properties.
-    pub(super) empty_root: Taken,
+    pub(super) empty_root: KeywordSupport,
     /// `additionalProperties` may hold a schema.
-    pub(super) maps: Taken,
+    pub(super) maps: KeywordSupport,
     /// `items` may be a list.
-    pub(super) tuples: Taken,
-    /// `true` and `false` may stand for schemas.
-    pub(super) boolean_schemas: Taken,
+    pub(super) tuples: KeywordSupport,
+    /// `true` and `false` are accepted as schemas.
+    pub(super) boolean_schemas: KeywordSupport,
     /// `examples` may hold one value only.
     pub(super) one_example: bool,
     /// The largest `minItems`.
     pub(super) max_min_items: Option<u64>,
-    pub(super) limits: Limits,
+    pub(super) limits: SchemaSizeLimits,
     pub(super) tool_name: Option<NameRule>,
     pub(super) parameter_name: Option<NameRule>,
-    /// What a name of a tool may have about it.
-    pub(super) tool_marks: NameMarks,
-    /// What a name of a parameter may have about it.
-    pub(super) parameter_marks: NameMarks,
-    /// A description that is there must say something.
-    pub(super) description_says_something: bool,
-    /// There must be an input schema.
+    /// Which characters and lengths a tool name may have.
+    pub(super) tool_name_support: NameSupport,
+    /// Which characters and lengths a parameter name may have.
+    pub(super) parameter_name_support: NameSupport,
+    /// A description, where present, must not be empty.
+    pub(super) nonempty_description: bool,
+    /// The tool must have an input schema.
     pub(super) inputs_required: bool,
-    /// A constraint that has to go is told in the description.
-    pub(super) tells_lost_constraints: bool,
+    /// A constraint that is removed is stated in the description instead.
+    pub(super) describes_lost_constraints: bool,
 }
 
-/// What a target does with something in a schema.
+/// How a provider handles a schema feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// It takes it and does as it says.
-    Honoured,
-    /// It takes it and does not do as it says.
+pub(super) enum KeywordSupport {
+    /// The provider accepts and honours it.
+    Supported,
+    /// The provider accepts it and does not honour it.
     Ignored,
-    /// It rejects the request.
+    /// The provider rejects the request.
     Refused,
 }
 
 /// A set of keywords.
 #[derive(Clone, Debug)]
-pub(super) enum Keywords {
+pub(super) enum KeywordSet {
     /// These, and no others.
     Only(Cow<'static, [&'static str]>),
     /// All but these.
-    AllBut(Cow<'static, [&'static str]>),
+    AllExcept(Cow<'static, [&'static str]>),
 }
 
 /// How references may occur.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct References {
-    pub(super) allowed: Taken,
+pub(super) struct ReferenceFacts {
+    pub(super) allowed: KeywordSupport,
     pub(super) with_siblings: bool,
-    pub(super) recursive: Taken,
+    pub(super) recursive: KeywordSupport,
     pub(super) inside_unions: bool,
-    /// Definitions may stand only at the root.
+    /// Definitions may occur only at the root.
     pub(super) root_only: bool,
-    /// A reference may lead to the whole schema.
+    /// A reference may point to the whole schema.
     pub(super) to_whole: bool,
 }
 
 /// What `format` may say.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Formats {
-    /// The formats that are taken.
+pub(super) struct FormatFacts {
+    /// The formats the provider accepts.
     pub(super) known: &'static [&'static str],
-    /// What becomes of all others.
-    pub(super) others: Taken,
+    /// How the provider handles all other formats.
+    pub(super) others: KeywordSupport,
 }
 
 /// What `enum` may hold besides strings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Enums {
+pub(super) struct EnumFacts {
     /// Nothing but integers, or nothing but numbers.
-    pub(super) numbers: Taken,
+    pub(super) numbers: KeywordSupport,
     /// Anything else.
-    pub(super) mixed: Taken,
+    pub(super) mixed: KeywordSupport,
 }
 
 /// How `type` may be a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum TypeLists {
+pub(super) enum TypeListFacts {
     /// One type and null.
     Nullable,
     /// It depends on what is in the list.
     Of {
-        scalars: Taken,
+        scalars: KeywordSupport,
         /// `object` or `array` beside another type.
-        containers: Taken,
+        containers: KeywordSupport,
     },
 }
 
-/// What a name may have about it, apart from the rule for names.
+/// Which characters and lengths of names a provider supports, besides its name rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NameMarks {
-    pub(super) dot: Taken,
-    pub(super) hyphen: Taken,
-    pub(super) space: Taken,
-    pub(super) dollar: Taken,
-    pub(super) digit_first: Taken,
-    pub(super) beyond_ascii: Taken,
+pub(super) struct NameSupport {
+    pub(super) dot: KeywordSupport,
+    pub(super) hyphen: KeywordSupport,
+    pub(super) space: KeywordSupport,
+    pub(super) dollar: KeywordSupport,
+    pub(super) digit_first: KeywordSupport,
+    pub(super) non_ascii: KeywordSupport,
     /// More than 64 characters.
-    pub(super) long: Taken,
+    pub(super) long: KeywordSupport,
 }
 
 /// How large a schema may be.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct SchemaSizeLimits {
     pub(super) depth: Option<usize>,
-    /// What becomes of a schema that is deeper.
-    pub(super) beyond_depth: Level,
+    /// How the provider handles a deeper schema.
+    pub(super) beyond_depth: DialectLevel,
     pub(super) properties: Option<usize>,
     pub(super) enum_values: Option<usize>,
     pub(super) union_branches: Option<usize>,
     pub(super) bytes: Option<usize>,
 }
 
-impl Facts {
+impl DialectFacts {
     /// Whether a keyword may occur.
     pub(super) fn accepts(&self, keyword: &str) -> bool {
-        self.keywords.contain(keyword)
+        self.keywords.contains(keyword)
     }
 }
 
-impl Keywords {
-    pub(super) fn contain(&self, keyword: &str) -> bool {
+impl KeywordSet {
+    pub(super) fn contains(&self, keyword: &str) -> bool {
         match self {
             Self::Only(keywords) => keywords.contains(&keyword),
-            Self::AllBut(keywords) => !keywords.contains(&keyword),
+            Self::AllExcept(keywords) => !keywords.contains(&keyword),
         }
     }
 }
 
-impl Taken {
-    /// How much a target minds, if it does.
-    pub(super) const fn objection(self) -> Option<Level> {
+impl KeywordSupport {
+    /// The level of a finding about the feature; `None` if the target supports it.
+    pub(super) const fn finding_level(self) -> Option<DialectLevel> {
         match self {
-            Self::Honoured => None,
-            Self::Ignored => Some(Level::Ignored),
-            Self::Refused => Some(Level::Rejected),
+            Self::Supported => None,
+            Self::Ignored => Some(DialectLevel::Ignored),
+            Self::Refused => Some(DialectLevel::Rejected),
         }
     }
 }
 
-impl Enums {
+impl EnumFacts {
     pub(super) const ANYTHING: Self = Self {
-        numbers: Taken::Honoured,
-        mixed: Taken::Honoured,
+        numbers: KeywordSupport::Supported,
+        mixed: KeywordSupport::Supported,
     };
     pub(super) const STRINGS: Self = Self {
-        numbers: Taken::Refused,
-        mixed: Taken::Refused,
+        numbers: KeywordSupport::Refused,
+        mixed: KeywordSupport::Refused,
     };
     /// All strings, all integers or all numbers.
     pub(super) const ONE_TYPE: Self = Self {
-        numbers: Taken::Honoured,
-        mixed: Taken::Refused,
+        numbers: KeywordSupport::Supported,
+        mixed: KeywordSupport::Refused,
     };
 }
 
-impl TypeLists {
+impl TypeListFacts {
     pub(super) const ANY: Self = Self::Of {
-        scalars: Taken::Honoured,
-        containers: Taken::Honoured,
+        scalars: KeywordSupport::Supported,
+        containers: KeywordSupport::Supported,
     };
     /// No `object` and no `array` among them.
     pub(super) const SCALARS: Self = Self::Of {
-        scalars: Taken::Honoured,
-        containers: Taken::Refused,
+        scalars: KeywordSupport::Supported,
+        containers: KeywordSupport::Refused,
     };
 }
 
-impl NameMarks {
-    pub(super) const HONOURED: Self = Self {
-        dot: Taken::Honoured,
-        hyphen: Taken::Honoured,
-        space: Taken::Honoured,
-        dollar: Taken::Honoured,
-        digit_first: Taken::Honoured,
-        beyond_ascii: Taken::Honoured,
-        long: Taken::Honoured,
+impl NameSupport {
+    pub(super) const SUPPORTED: Self = Self {
+        dot: KeywordSupport::Supported,
+        hyphen: KeywordSupport::Supported,
+        space: KeywordSupport::Supported,
+        dollar: KeywordSupport::Supported,
+        digit_first: KeywordSupport::Supported,
+        non_ascii: KeywordSupport::Supported,
+        long: KeywordSupport::Supported,
     };
 }

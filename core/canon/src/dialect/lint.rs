@@ -5,19 +5,19 @@ use toolwarden_model::Tool;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::Dialect;
-use super::facts::Facts;
-use super::node::{Node, Violation};
+use super::facts::DialectFacts;
 use super::rules;
-use crate::emit::{Kind, Severity};
+use super::violation::{SchemaContext, Violation};
+use crate::emit::{EditKind, LossKind};
 use crate::schema::subschemas;
 
-/// Something in a tool that a dialect does not take as it is.
+/// Something in a tool that a dialect does not accept as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The rule's word.
+pub struct DialectFinding {
+    /// The rule's id.
     pub rule: &'static str,
     /// What the target does about it.
-    pub level: Level,
+    pub level: DialectLevel,
     /// Where in the canonical form.
     pub pointer: Pointer,
     /// What is wrong, in words.
@@ -28,14 +28,14 @@ pub struct Finding {
 
 /// What a target does about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// It takes the keyword and does not honour it.
+pub enum DialectLevel {
+    /// The target accepts the keyword and does not honour it.
     Ignored,
-    /// It rejects the request.
+    /// The target rejects the request.
     Rejected,
 }
 
-impl Level {
+impl DialectLevel {
     /// The word in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -45,25 +45,25 @@ impl Level {
         }
     }
 
-    /// What becomes of something, in words.
-    pub(super) fn said_of(self, what: &str) -> String {
+    /// Describes how the target handles something.
+    pub(super) fn describe(self, what: &str) -> String {
         match self {
-            Self::Ignored => format!("{what} is taken and not honoured"),
+            Self::Ignored => format!("{what} is accepted but not honoured"),
             Self::Rejected => format!("{what} is not accepted"),
         }
     }
 }
 
-/// Everything in a tool that a dialect does not take as it is, in document order.
+/// Everything in a tool that a dialect does not accept unchanged, in document order.
 #[must_use]
-pub fn lint(tool: &Tool, dialect: Dialect) -> Vec<Finding> {
-    lint_by(tool, dialect.facts())
+pub fn lint(tool: &Tool, dialect: Dialect) -> Vec<DialectFinding> {
+    lint_with_facts(tool, dialect.facts())
 }
 
-/// Everything in a tool that a target of which these facts are known does not take as it is, in
-/// document order.
+/// Everything in a tool that a target with these facts does not accept unchanged, in document
+/// order.
 #[must_use]
-pub fn lint_by(tool: &Tool, facts: &Facts) -> Vec<Finding> {
+pub fn lint_with_facts(tool: &Tool, facts: &DialectFacts) -> Vec<DialectFinding> {
     let mut findings = Vec::new();
     if tool.format.is_hosted() {
         return findings;
@@ -82,7 +82,7 @@ pub fn lint_by(tool: &Tool, facts: &Facts) -> Vec<Finding> {
 }
 
 struct Walk<'s> {
-    facts: &'s Facts,
+    facts: &'s DialectFacts,
     root: &'s Object,
 }
 
@@ -93,9 +93,9 @@ impl Walk<'_> {
         place: &Pointer,
         is_root: bool,
         in_union: bool,
-        findings: &mut Vec<Finding>,
+        findings: &mut Vec<DialectFinding>,
     ) {
-        let node = Node {
+        let node = SchemaContext {
             facts: self.facts,
             schema,
             root: self.root,
@@ -118,14 +118,14 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a schema stands directly in a union of the schema around it.
+/// Whether a schema is a direct branch of a union in its parent schema.
 pub(super) fn is_branch(at: &Pointer) -> bool {
     ["/anyOf/", "/oneOf/"]
         .iter()
         .any(|prefix| at.as_str().starts_with(prefix))
 }
 
-fn finding(violation: Violation, place: &Pointer) -> Finding {
+fn finding(violation: Violation, place: &Pointer) -> DialectFinding {
     let Violation {
         rule,
         level,
@@ -133,8 +133,8 @@ fn finding(violation: Violation, place: &Pointer) -> Finding {
         message,
         remedy,
     } = violation;
-    let fixable = remedy.is_some_and(|remedy| remedy.kind != Kind::Loss(Severity::Semantic));
-    Finding {
+    let fixable = remedy.is_some_and(|remedy| remedy.kind != EditKind::Loss(LossKind::Semantic));
+    DialectFinding {
         rule,
         level,
         pointer: place.join(&at),

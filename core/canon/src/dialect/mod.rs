@@ -1,28 +1,28 @@
-//! What a target accepts inside a schema: dated tables, rules that read them, and rewrites that
-//! bring a schema within them.
+//! What a target accepts inside a schema: dated tables of facts, the rules that apply them, and the
+//! rewrites that make a schema conform.
 
 mod conform;
 mod facts;
-mod known;
 mod lint;
-mod node;
-mod request;
+mod provider_facts;
+mod request_limits;
 mod rules;
 mod table;
+mod violation;
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 
-pub use conform::{Demand, conform, conform_by};
-pub use facts::Facts;
-pub use lint::{Finding, Level, lint, lint_by};
-pub use request::RequestLimits;
+pub use conform::{RewriteMode, conform, conform_to_facts};
+pub use facts::DialectFacts;
+pub use lint::{DialectFinding, DialectLevel, lint, lint_with_facts};
+pub use request_limits::RequestLimits;
 pub use table::{DialectTable, InvalidTable};
 
-/// A subset of JSON Schema, and rules for names and sizes, that a target holds requests to.
+/// The subset of JSON Schema, and the rules for names and sizes, that a target enforces on requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Dialect {
     /// OpenAI with `strict: true`.
@@ -43,9 +43,9 @@ pub enum Dialect {
     Cohere,
 }
 
-/// A word that names no dialect.
+/// An unknown dialect name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown dialect `{word}`{} (known: {})", closest(word, Dialect::ids()), Dialect::ids().collect::<Vec<_>>().join(", "))]
+#[error("unknown dialect `{word}`{} (known: {})", did_you_mean(word, Dialect::ids()), Dialect::ids().collect::<Vec<_>>().join(", "))]
 pub struct UnknownDialect {
     word: String,
 }
@@ -67,7 +67,7 @@ impl Dialect {
         Self::ALL.iter().map(|dialect| dialect.id())
     }
 
-    /// The dialect's word in commands.
+    /// The dialect's name in commands.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -3,40 +3,40 @@ use std::borrow::Cow;
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
-/// One difference between a tool's contract and what was made of it.
+/// One difference between a tool's contract and its emitted form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// Where in the contract.
     pub path: Pointer,
-    /// What stood there, if anything.
+    /// The value before, if any.
     pub before: Option<Value>,
-    /// What stands there now, if anything.
+    /// The value after, if any.
     pub after: Option<Value>,
     /// Why.
     pub reason: Cow<'static, str>,
     /// What it means.
-    pub kind: Kind,
+    pub kind: EditKind,
 }
 
 /// What an edit means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The same said in another way.
+pub enum EditKind {
+    /// The same meaning in another form.
     Change,
-    /// Something is gone.
-    Loss(Severity),
+    /// Something is lost.
+    Loss(LossKind),
 }
 
-/// How much a loss matters.
+/// The kind of a loss: metadata or meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// The same calls are valid; something that informs is gone.
+pub enum LossKind {
+    /// The same calls are valid; only metadata is lost.
     Metadata,
-    /// Other calls are valid than before.
+    /// The set of valid calls changes.
     Semantic,
 }
 
-impl Severity {
+impl LossKind {
     /// The word in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -59,14 +59,14 @@ impl Edit {
             before,
             after,
             reason: reason.into(),
-            kind: Kind::Change,
+            kind: EditKind::Change,
         }
     }
 
     pub(crate) fn loss(
         path: Pointer,
         before: Value,
-        severity: Severity,
+        severity: LossKind,
         reason: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
@@ -74,11 +74,11 @@ impl Edit {
             before: Some(before),
             after: None,
             reason: reason.into(),
-            kind: Kind::Loss(severity),
+            kind: EditKind::Loss(severity),
         }
     }
 
-    /// Makes the same difference to a document; tells whether the document was as the edit says.
+    /// Applies the edit to a document. Returns whether the document matched the edit's `before`.
     pub fn apply(&self, document: &mut Value) -> bool {
         if self.path.find(document) != self.before.as_ref() {
             return false;

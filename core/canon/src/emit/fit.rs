@@ -1,24 +1,25 @@
-//! Makes a tool one that a target can say in full, and accounts for every step.
+//! Changes a tool until a target can express all of it, and records every step.
 
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
 
-use super::edit::{Edit, Kind, Severity};
-use super::names::Names;
-use super::target::Target;
-use crate::dialect::{Demand, conform};
-use crate::formats::{self, Slot, Table};
+use super::edit::{Edit, EditKind, LossKind};
+use super::name_allocator::NameAllocator;
+use super::target::EmitTarget;
+use crate::dialect::{RewriteMode, conform};
+use crate::formats::{self, FieldTable, ToolField};
 use crate::schema::convert;
+use crate::unread::{describes_arguments, unread_schemas};
 
-/// Changes the tool until the target's format can say all of it.
-pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edit> {
+/// Changes the tool until the target's format can express all of it.
+pub(super) fn fit(tool: &mut Tool, target: EmitTarget, names: &mut NameAllocator) -> Vec<Edit> {
     let mut edits = Vec::new();
-    // Also for a tool that stays in its format: somebody may have added to the canonical form.
+    // Also for a tool that stays in its format: a caller may have added to the canonical form.
     drop_extensions(tool, target, &mut edits);
     drop_fields(tool, target, &mut edits);
     if tool.format != target.format() {
-        complete_shape(tool, target, &mut edits);
+        add_required_fields(tool, target, &mut edits);
     }
     complete_inputs(tool, target, &mut edits);
     fit_draft(tool, target, &mut edits);
@@ -29,8 +30,8 @@ pub(super) fn fit(tool: &mut Tool, target: Target, names: &mut Names) -> Vec<Edi
     edits
 }
 
-/// Adds what the format cannot do without.
-fn complete_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+/// Adds the fields that the format requires.
+fn add_required_fields(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     if tool.absent.name && !tool.name.is_empty() {
         tool.absent.name = false;
         let name = Some(json!(tool.name));
@@ -52,13 +53,13 @@ fn complete_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     }
     if tool.absent.inputs
         && requires(formats::table(target.format()), |slot| {
-            matches!(slot, Slot::Inputs)
+            matches!(slot, ToolField::Inputs)
         })
     {
         let schema = json!({"type": "object", "properties": {}});
         set_inputs(tool, schema, "the format requires an input schema", edits);
     }
-    if target == Target::Bedrock && !tool.absent.description && tool.description.is_empty() {
+    if target == EmitTarget::Bedrock && !tool.absent.description && tool.description.is_empty() {
         tool.absent.description = true;
         let before = Some(json!(""));
         edits.push(Edit::change(
@@ -71,7 +72,11 @@ fn complete_shape(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
 }
 
 /// Drops the keys of other formats.
-fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
+    let unread = unread_schemas(tool);
+    if target == EmitTarget::OpenaiStrict {
+        drop_unread(tool, target.format(), edits);
+    }
     let kept = tool.extensions.remove(&target.format());
     for (format, keys) in std::mem::take(&mut tool.extensions) {
         let at = Pointer::of(["extensions", format.id()]);
@@ -85,12 +90,18 @@ fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
             }
             let free_text = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
             let arguments = tool.absent.inputs && describes_arguments(&value);
-            let severity = if free_text || arguments {
-                Severity::Semantic
+            let first = |pointer: &Pointer| pointer.segments().next();
+            let schema = unread.iter().find(|it| {
+                format == tool.format && first(&it.pointer).as_deref() == Some(key.as_str())
+            });
+            let severity = if free_text || arguments || schema.is_some() {
+                LossKind::Semantic
             } else {
-                Severity::Metadata
+                LossKind::Metadata
             };
-            let reason = if arguments {
+            let reason = if let Some(schema) = schema {
+                schema.problem.describe()
+            } else if arguments {
                 "this looks like the schema of the arguments, under a key that is not read as one"
                     .to_owned()
             } else {
@@ -103,18 +114,40 @@ fn drop_extensions(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         .extend(kept.map(|keys| (target.format(), keys)));
 }
 
+/// Drops schemas under keys that the provider does not read, for a target that rewrites a definition
+/// even in its own format.
+fn drop_unread(tool: &mut Tool, format: Format, edits: &mut Vec<Edit>) {
+    if tool.format != format {
+        return;
+    }
+    for unread in unread_schemas(tool) {
+        let mut segments: Vec<String> = unread.pointer.segments().collect();
+        let last = segments.pop().unwrap_or_default();
+        let mut holder = tool.extensions.get_mut(&format);
+        for segment in &segments {
+            let inner = holder.and_then(|holder| holder.get_mut(segment));
+            holder = inner.and_then(Value::as_object_mut);
+        }
+        if let Some(value) = holder.and_then(|holder| holder.shift_remove(&last)) {
+            let path = Pointer::of(["extensions", format.id()]).join(&unread.pointer);
+            let reason = unread.problem.describe();
+            edits.push(Edit::loss(path, value, LossKind::Semantic, reason));
+        }
+    }
+}
+
 /// Drops the canonical fields the format has no key for.
-fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+fn drop_fields(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     let format = target.format();
     let table = formats::table(format);
     let json_schema = format == Format::JsonSchema;
-    let has = |test: fn(Slot) -> bool| has_slot(table, test);
+    let has = |test: fn(ToolField) -> bool| has_slot(table, test);
     let mut lose = |key: &str, value: Value| {
         let reason = format!("{format} has no place for it");
         edits.push(Edit::loss(
             Pointer::of([key]),
             value,
-            Severity::Metadata,
+            LossKind::Metadata,
             reason,
         ));
     };
@@ -122,7 +155,7 @@ fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         let version = std::mem::replace(&mut tool.version, Tool::DEFAULT_VERSION.into());
         lose("version", Value::String(version.into_owned()));
     }
-    if !has(|slot| matches!(slot, Slot::Title))
+    if !has(|slot| matches!(slot, ToolField::Title))
         && let Some(title) = tool.title.take()
     {
         lose("title", Value::String(title));
@@ -131,24 +164,24 @@ fn drop_fields(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         lose("capabilities", json!(tool.hints));
         tool.evidence = HintsEvidence::all(Evidence::Default);
     }
-    if !tool.outputs.is_empty() && !json_schema && !has(|slot| matches!(slot, Slot::Outputs)) {
+    if !tool.outputs.is_empty() && !json_schema && !has(|slot| matches!(slot, ToolField::Outputs)) {
         lose("outputs", Value::Object(std::mem::take(&mut tool.outputs)));
     }
     if !json_schema && let Some(security) = tool.security.take() {
         lose("security", json!(security));
     }
     if let Some(annotations) = tool.annotations.take() {
-        match formats::can_say_annotations(table, &annotations) {
+        match formats::supports_annotations(table, &annotations) {
             true => tool.annotations = Some(annotations),
             false => lose("annotations", Value::Object(annotations)),
         }
     }
-    if !has(|slot| matches!(slot, Slot::Strict))
+    if !has(|slot| matches!(slot, ToolField::Strict))
         && let Some(strict) = tool.strict.take()
     {
         lose("strict", Value::Bool(strict));
     }
-    if !tool.examples.is_empty() && !has(|slot| matches!(slot, Slot::Examples)) {
+    if !tool.examples.is_empty() && !has(|slot| matches!(slot, ToolField::Examples)) {
         lose("examples", Value::Array(std::mem::take(&mut tool.examples)));
     }
 }
@@ -174,25 +207,14 @@ fn set_inputs(tool: &mut Tool, schema: Value, reason: &'static str, edits: &mut 
     }
 }
 
-/// Whether a value looks like an input schema, or like a map from arguments to their schemas.
-fn describes_arguments(value: &Value) -> bool {
-    let Value::Object(members) = value else {
-        return false;
-    };
-    let is_schema = members.get("properties").is_some_and(Value::is_object)
-        || members.get("type").and_then(Value::as_str) == Some("object");
-    let is_typed = |value: &Value| value.get("type").is_some_and(|it| it.is_string());
-    is_schema || (!members.is_empty() && members.values().all(is_typed))
-}
-
-/// Says that arguments are an object where the schema leaves it open. Providers and MCP refuse a
-/// schema that does not.
-fn complete_inputs(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+/// Adds `"type": "object"` to the input schema if it is missing. Providers and MCP refuse a schema
+/// without it.
+fn complete_inputs(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     // A Gemini schema that stays one is written as it was spelled.
-    let is_spelled = target == Target::Gemini && tool.format == Format::Gemini;
+    let is_spelled = target == EmitTarget::Gemini && tool.format == Format::Gemini;
     if tool.absent.inputs
         || is_spelled
-        || !target.calls_by_name()
+        || !target.requires_name()
         || tool.inputs.contains_key("type")
     {
         return;
@@ -216,8 +238,8 @@ fn complete_inputs(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     tool.inputs = inputs;
 }
 
-/// Brings the schema into the draft of the target, and has it name that draft.
-fn fit_draft(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+/// Converts the schema to the draft of the target and names that draft in it.
+fn fit_draft(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     let Some((draft, converts)) = target.draft() else {
         return;
     };
@@ -244,9 +266,9 @@ fn fit_draft(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     }
 }
 
-/// The Responses API reads a function that does not say so as strict, and no other format does.
-fn fit_strictness(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
-    if target != Target::OpenaiResponses
+/// The Responses API treats a function without `strict` as strict; no other format does.
+fn fit_strictness(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
+    if target != EmitTarget::OpenaiResponses
         || tool.format == Format::OpenaiResponses
         || tool.strict.is_some()
     {
@@ -261,11 +283,11 @@ fn fit_strictness(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
     ));
 }
 
-/// Drops what one revision of MCP has and the other has not.
-fn fit_revision(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
+/// Drops features that the target's revision of MCP does not have.
+fn fit_revision(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     let object_results_only = match target {
-        Target::Mcp20251125 => true,
-        Target::Mcp => tool.format != Format::Mcp,
+        EmitTarget::Mcp20251125 => true,
+        EmitTarget::Mcp => tool.format != Format::Mcp,
         _ => false,
     };
     let is_object = tool.outputs.get("type").and_then(Value::as_str) == Some("object");
@@ -275,52 +297,52 @@ fn fit_revision(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
         edits.push(Edit::loss(
             Pointer::of(["outputs"]),
             outputs,
-            Severity::Metadata,
+            LossKind::Metadata,
             reason,
         ));
     }
-    if target == Target::Mcp20260728
+    if target == EmitTarget::Mcp20260728
         && let Some(keys) = tool.extensions.get_mut(&Format::Mcp)
         && let Some(execution) = keys.shift_remove("execution")
     {
         let path = Pointer::of(["extensions", "mcp", "execution"]);
         let reason = "revision 2026-07-28 moved tasks into an extension";
-        edits.push(Edit::loss(path, execution, Severity::Metadata, reason));
+        edits.push(Edit::loss(path, execution, LossKind::Metadata, reason));
     }
 }
 
 /// Rewrites the schemas until they are within what the target accepts.
-fn fit_dialect(tool: &mut Tool, target: Target, edits: &mut Vec<Edit>) {
-    let native_gemini = target == Target::Gemini && tool.format == Format::Gemini;
+fn fit_dialect(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
+    let native_gemini = target == EmitTarget::Gemini && tool.format == Format::Gemini;
     let Some(dialect) = target.dialect().filter(|_| !native_gemini) else {
         return;
     };
-    if target == Target::OpenaiStrict && tool.strict != Some(true) {
-        ask_for_strict_mode(tool, edits);
+    if target == EmitTarget::OpenaiStrict && tool.strict != Some(true) {
+        enable_strict_mode(tool, edits);
     }
     if !tool.absent.inputs {
         edits.extend(conform(
             &mut tool.inputs,
             &Pointer::of(["inputs"]),
             dialect,
-            Demand::WhateverItTakes,
+            RewriteMode::AllowLoss,
         ));
     }
-    if target == Target::Gemini && !tool.outputs.is_empty() {
+    if target == EmitTarget::Gemini && !tool.outputs.is_empty() {
         let place = Pointer::of(["outputs"]);
-        let mut made = conform(&mut tool.outputs, &place, dialect, Demand::WhateverItTakes);
+        let mut made = conform(&mut tool.outputs, &place, dialect, RewriteMode::AllowLoss);
         // Arguments are an object in any case. Results are not: a type takes something away.
         let given_type = made
             .iter_mut()
             .find(|edit| edit.path == place.child("type") && edit.before.is_none());
         if let Some(edit) = given_type {
-            edit.kind = Kind::Loss(Severity::Semantic);
+            edit.kind = EditKind::Loss(LossKind::Semantic);
         }
         edits.extend(made);
     }
 }
 
-fn ask_for_strict_mode(tool: &mut Tool, edits: &mut Vec<Edit>) {
+fn enable_strict_mode(tool: &mut Tool, edits: &mut Vec<Edit>) {
     const REASON: &str = "strict mode is asked for";
     let before = tool.strict.map(Value::Bool);
     edits.push(Edit::change(
@@ -352,9 +374,9 @@ fn ask_for_strict_mode(tool: &mut Tool, edits: &mut Vec<Edit>) {
 }
 
 /// Gives the tool a name the target accepts. A definition that stays in its own format keeps its
-/// name: giving it back as it was comes first, and lint tells what is wrong with it.
-fn fit_name(tool: &mut Tool, target: Target, names: &mut Names, edits: &mut Vec<Edit>) {
-    if tool.format == target.format() && target != Target::OpenaiStrict {
+/// name: an unchanged definition takes priority, and lint reports what is wrong with the name.
+fn fit_name(tool: &mut Tool, target: EmitTarget, names: &mut NameAllocator, edits: &mut Vec<Edit>) {
+    if tool.format == target.format() && target != EmitTarget::OpenaiStrict {
         names.reserve(&tool.name);
         return;
     }
@@ -372,16 +394,16 @@ fn fit_name(tool: &mut Tool, target: Target, names: &mut Names, edits: &mut Vec<
     }
 }
 
-fn has_slot(table: Table, test: fn(Slot) -> bool) -> bool {
-    table.iter().any(|field| match field.slot {
-        Slot::Nested(inner) => has_slot(inner, test),
+fn has_slot(table: FieldTable, test: fn(ToolField) -> bool) -> bool {
+    table.iter().any(|field| match field.field {
+        ToolField::Nested(inner) => has_slot(inner, test),
         slot => test(slot),
     })
 }
 
-fn requires(table: Table, test: fn(Slot) -> bool) -> bool {
-    table.iter().any(|field| match field.slot {
-        Slot::Nested(inner) => requires(inner, test),
+fn requires(table: FieldTable, test: fn(ToolField) -> bool) -> bool {
+    table.iter().any(|field| match field.field {
+        ToolField::Nested(inner) => requires(inner, test),
         slot => field.required && test(slot),
     })
 }

@@ -1,21 +1,21 @@
-//! From the canonical form to a provider's, with an account of every difference.
+//! Converts the canonical form to a provider's format and records every difference.
 
-mod claim;
 mod edit;
+mod equivalence_claim;
 mod fit;
-mod names;
+mod name_allocator;
 mod target;
 
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::{Format, Tool};
 
-pub use claim::{Claim, Originals, SchemaSlot, Unaccounted};
-pub use edit::{Edit, Kind, Severity};
-pub use names::{NameRule, Names};
-pub use target::{Target, UnknownTarget};
+pub use edit::{Edit, EditKind, LossKind};
+pub use equivalence_claim::{EditMismatch, EquivalenceClaim, OriginalSchemas, SchemaSlot};
+pub use name_allocator::{NameAllocator, NameRule};
+pub use target::{EmitTarget, UnknownTarget};
 
-use crate::dialect::{Finding, lint};
+use crate::dialect::{DialectFinding, lint};
 use crate::formats;
 
 /// A tool in a provider's format.
@@ -23,12 +23,12 @@ use crate::formats;
 pub struct Emission {
     /// The definition.
     pub value: Value,
-    /// The name it goes by, and the name it had.
+    /// The emitted name and the original name.
     pub name: RenamedTool,
     /// Every difference from the tool, in the order it was made.
     pub edits: Vec<Edit>,
-    /// What the target's dialect still does not take, for targets that have one.
-    pub unaccepted: Vec<Finding>,
+    /// What the target's dialect still does not accept, for targets that have a dialect.
+    pub findings: Vec<DialectFinding>,
 }
 
 /// How a tool is called on both sides of an emission.
@@ -40,7 +40,7 @@ pub struct RenamedTool {
     pub original: String,
 }
 
-/// A tool that cannot be said in a format.
+/// A tool that cannot be expressed in a format.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NotPortable {
     /// Its provider runs it.
@@ -57,42 +57,44 @@ pub enum NotPortable {
     #[error("the tool has no name, and {target} calls tools by name; add `name`")]
     Nameless {
         /// What it was to be emitted as.
-        target: Target,
+        target: EmitTarget,
     },
 }
 
 /// Emits tools for one target, keeping their names apart.
 #[derive(Debug)]
 pub struct Emitter {
-    target: Target,
-    names: Names,
+    target: EmitTarget,
+    names: NameAllocator,
 }
 
 impl Emission {
-    /// What the target has no place for.
+    /// The edits that lose something the target cannot express.
     pub fn losses(&self) -> impl Iterator<Item = &Edit> {
         self.edits
             .iter()
-            .filter(|edit| matches!(edit.kind, Kind::Loss(_)))
+            .filter(|edit| matches!(edit.kind, EditKind::Loss(_)))
     }
 
-    /// What is said in another way, its meaning kept.
+    /// The edits that keep the meaning in another form.
     pub fn changes(&self) -> impl Iterator<Item = &Edit> {
-        self.edits.iter().filter(|edit| edit.kind == Kind::Change)
+        self.edits
+            .iter()
+            .filter(|edit| edit.kind == EditKind::Change)
     }
 }
 
 impl Emitter {
     /// An emitter that has given out no names yet.
     #[must_use]
-    pub fn new(target: Target) -> Self {
+    pub fn new(target: EmitTarget) -> Self {
         Self {
             target,
-            names: Names::new(target.name_rule()),
+            names: NameAllocator::new(target.name_rule()),
         }
     }
 
-    /// Says the tool in the target's format.
+    /// Writes the tool in the target's format.
     ///
     /// # Errors
     /// Refuses a tool that its provider runs itself, unless the target is that provider's format, and
@@ -100,14 +102,14 @@ impl Emitter {
     pub fn emit(&mut self, mut tool: Tool) -> Result<Emission, NotPortable> {
         if tool.format.is_hosted() && tool.format != self.target.format() {
             return match self.target.hosts(tool.format) {
-                true => Ok(native(tool)),
+                true => Ok(emit_native(tool)),
                 false => Err(NotPortable::Hosted {
                     name: tool.name,
                     format: tool.format,
                 }),
             };
         }
-        if tool.name.is_empty() && !tool.format.is_hosted() && self.target.calls_by_name() {
+        if tool.name.is_empty() && !tool.format.is_hosted() && self.target.requires_name() {
             return Err(NotPortable::Nameless {
                 target: self.target,
             });
@@ -127,22 +129,22 @@ impl Emitter {
             value,
             name,
             edits,
-            unaccepted,
+            findings: unaccepted,
         })
     }
 }
 
-/// Says one tool in the target's format.
+/// Writes one tool in the target's format.
 ///
 /// # Errors
 /// As [`Emitter::emit`].
-pub fn emit(tool: Tool, target: Target) -> Result<Emission, NotPortable> {
+pub fn emit(tool: Tool, target: EmitTarget) -> Result<Emission, NotPortable> {
     Emitter::new(target).emit(tool)
 }
 
-/// Gives back the definition a tool was read from, built from its canonical parts.
+/// Rebuilds the definition a tool was read from, from its canonical parts.
 #[must_use]
-pub fn native(tool: Tool) -> Emission {
+pub fn emit_native(tool: Tool) -> Emission {
     let name = RenamedTool {
         emitted: tool.name.clone(),
         original: tool.name.clone(),
@@ -152,6 +154,6 @@ pub fn native(tool: Tool) -> Emission {
         value,
         name,
         edits: Vec::new(),
-        unaccepted: Vec::new(),
+        findings: Vec::new(),
     }
 }

@@ -2,21 +2,21 @@ use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
-use toolwarden_model::{Draft, Format, closest};
+use toolwarden_model::{Draft, Format, did_you_mean};
 
-use super::names::NameRule;
+use super::name_allocator::NameRule;
 use crate::dialect::Dialect;
 
-/// What a tool can be emitted as.
+/// A format that a tool can be emitted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
+pub enum EmitTarget {
     /// Chat completions.
     OpenaiChat,
     /// Chat completions with the schema rewritten for strict mode.
     OpenaiStrict,
     /// The Responses API.
     OpenaiResponses,
-    /// The `functions` list of old.
+    /// The legacy `functions` list.
     OpenaiLegacy,
     /// The Messages API.
     Anthropic,
@@ -42,15 +42,15 @@ pub enum Target {
     JsonSchema202012,
 }
 
-/// A word that names no target.
+/// An unknown target name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unknown target `{word}`{} (known: {})", closest(word, Target::words()), Target::words().collect::<Vec<_>>().join(", "))]
+#[error("unknown target `{word}`{} (known: {})", did_you_mean(word, EmitTarget::words()), EmitTarget::words().collect::<Vec<_>>().join(", "))]
 pub struct UnknownTarget {
     word: String,
 }
 
-impl Target {
-    /// Every target, with the other words it is known by.
+impl EmitTarget {
+    /// Every target, with its aliases.
     pub const ALL: &'static [(Self, &'static [&'static str])] = &[
         (Self::OpenaiChat, &["openai"]),
         (Self::OpenaiStrict, &["openai-chat-strict"]),
@@ -69,14 +69,14 @@ impl Target {
         (Self::JsonSchema202012, &[]),
     ];
 
-    /// Every word a target is known by.
+    /// Every name and alias of a target.
     fn words() -> impl Iterator<Item = &'static str> {
         Self::ALL
             .iter()
             .flat_map(|(target, others)| std::iter::once(target.id()).chain(others.iter().copied()))
     }
 
-    /// The target's word in commands.
+    /// The target's name in commands.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {
@@ -160,7 +160,7 @@ impl Target {
 
     /// Whether a tool needs a name, and its input schema a type.
     #[must_use]
-    pub fn calls_by_name(self) -> bool {
+    pub fn requires_name(self) -> bool {
         self.format() != Format::JsonSchema
     }
 
@@ -173,13 +173,13 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for EmitTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id())
     }
 }
 
-impl FromStr for Target {
+impl FromStr for EmitTarget {
     type Err = UnknownTarget;
 
     fn from_str(word: &str) -> Result<Self, UnknownTarget> {

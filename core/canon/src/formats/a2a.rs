@@ -1,7 +1,7 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
 /// A skill has no schema: text goes in and text comes out.
-pub(super) const SKILL: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
+pub(super) const SKILL: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
 ];

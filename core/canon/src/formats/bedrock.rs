@@ -1,15 +1,15 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const TOOL_SPEC: Table = &[field(
+pub(super) const TOOL_SPEC: FieldTable = &[field(
     "toolSpec",
-    Slot::Nested(&[
-        field("name", Slot::Name),
-        field("description", Slot::Description),
+    ToolField::Nested(&[
+        field("name", ToolField::Name),
+        field("description", ToolField::Description),
         field(
             "inputSchema",
-            Slot::Nested(&[field("json", Slot::Inputs).required()]),
+            ToolField::Nested(&[field("json", ToolField::Inputs).required()]),
         ),
-        field("strict", Slot::Strict),
+        field("strict", ToolField::Strict),
     ]),
 )
 .required()];

@@ -1,9 +1,9 @@
-use super::conversion::PYTHON_SCHEMA;
-use super::table::{Slot, Table, field};
+use super::python_types::PYTHON_SCHEMA;
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const FUNCTION: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameters", Slot::Inputs).converted(&PYTHON_SCHEMA),
-    field("response", Slot::Outputs).converted(&PYTHON_SCHEMA),
+pub(super) const FUNCTION: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameters", ToolField::Inputs).converted(&PYTHON_SCHEMA),
+    field("response", ToolField::Outputs).converted(&PYTHON_SCHEMA),
 ];

@@ -1,13 +1,13 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-use super::conversion::json_type_of_python;
-use super::table::{Conversion, Slot, Table, field};
+use super::python_types::json_type_of_python;
+use super::table::{Conversion, FieldTable, ToolField, field};
 
-pub(super) const V1: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameter_definitions", Slot::Inputs).converted(&PARAMETER_DEFINITIONS),
+pub(super) const V1: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameter_definitions", ToolField::Inputs).converted(&PARAMETER_DEFINITIONS),
 ];
 
 /// A flat map of parameters with Python type names.

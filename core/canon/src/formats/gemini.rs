@@ -1,25 +1,25 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-use super::table::{Conversion, Slot, Table, field};
-use crate::schema::{let_null_in, rebuild, rename_types};
+use super::table::{Conversion, FieldTable, ToolField, field};
+use crate::schema::{allow_null, rebuild, rename_types};
 
-pub(super) const DECLARATION: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameters", Slot::Inputs)
+pub(super) const DECLARATION: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameters", ToolField::Inputs)
         .converted(&GEMINI_SCHEMA)
         .nullable(),
-    field("response", Slot::Outputs).converted(&GEMINI_SCHEMA),
+    field("response", ToolField::Outputs).converted(&GEMINI_SCHEMA),
 ];
 
-pub(super) const DECLARATION_JSON_SCHEMA: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parametersJsonSchema", Slot::Inputs)
-        .or_spelled(&["parameters_json_schema"])
+pub(super) const DECLARATION_JSON_SCHEMA: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parametersJsonSchema", ToolField::Inputs)
+        .aliased(&["parameters_json_schema"])
         .nullable(),
-    field("responseJsonSchema", Slot::Outputs).or_spelled(&["response_json_schema"]),
+    field("responseJsonSchema", ToolField::Outputs).aliased(&["response_json_schema"]),
 ];
 
 /// Keys of a Gemini tool that name something the provider runs itself.
@@ -106,7 +106,7 @@ fn decode(schema: &Value) -> Option<Value> {
             }
         }
         if schema.shift_remove("nullable") == Some(Value::Bool(true)) {
-            let_null_in(schema);
+            allow_null(schema);
         }
         if let Some(example) = schema.get_mut("example").map(Value::take) {
             schema.shift_remove("example");

@@ -1,14 +1,14 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const TOOL: Table = &[
-    field("type", Slot::Constant("function")),
+pub(super) const TOOL: FieldTable = &[
+    field("type", ToolField::Constant("function")),
     field(
         "function",
-        Slot::Nested(&[
-            field("name", Slot::Name),
-            field("description", Slot::Description),
-            field("parameters", Slot::Inputs).nullable(),
-            field("return", Slot::Outputs),
+        ToolField::Nested(&[
+            field("name", ToolField::Name),
+            field("description", ToolField::Description),
+            field("parameters", ToolField::Inputs).nullable(),
+            field("return", ToolField::Outputs),
         ]),
     )
     .required(),

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::{Evidence, Format, Hints, HintsEvidence, Layout, Security, Tool};
+use toolwarden_model::{Evidence, Format, Hints, HintsEvidence, KeyOrder, Security, Tool};
 
 use super::read::ParseError;
 
@@ -10,7 +10,7 @@ const DRAFT_2019_09: &str = "https://json-schema.org/draft/2019-09/schema";
 /// Reads a schema whose title is the tool's name.
 pub(super) fn read(mut definition: Object) -> Result<Tool, ParseError> {
     let mut tool = Tool::new(Format::JsonSchema);
-    tool.layout = Layout::from([(String::new(), definition.keys().cloned().collect())]);
+    tool.layout = KeyOrder::from([(String::new(), definition.keys().cloned().collect())]);
     let invalid = |error: toolwarden_model::InvalidTool| ParseError::Invalid { source: error };
     if let Some(value) = definition.shift_remove("x-capabilities") {
         let at = Pointer::of(["x-capabilities"]);
@@ -37,8 +37,8 @@ pub(super) fn read(mut definition: Object) -> Result<Tool, ParseError> {
     Ok(tool)
 }
 
-/// Takes the tool's own text: where the schema has one of its own under the same key, the tool's
-/// stands under an `x-` key.
+/// Takes the tool's own text. If the schema has its own text under the same key, the tool's text is
+/// under an `x-` key.
 fn take_text(definition: &mut Object, own: &str, shared: &str) -> (String, bool) {
     for key in [own, shared] {
         if definition.get(key).is_some_and(Value::is_string)
@@ -52,7 +52,7 @@ fn take_text(definition: &mut Object, own: &str, shared: &str) -> (String, bool)
 
 /// Writes the schema with the tool's name as title. A title, description or `$schema` of the
 /// schema's own takes precedence, as in the toolcanon document; the tool's name and description
-/// then stand under `x-name` and `x-description`.
+/// are then under `x-name` and `x-description`.
 pub(super) fn write(mut tool: Tool) -> Value {
     let mut members = Object::new();
     members.insert("$schema".to_owned(), json!(DRAFT_2019_09));
@@ -80,7 +80,7 @@ pub(super) fn write(mut tool: Tool) -> Value {
             if !stated && !keys.iter().any(|key| key == "x-capabilities") {
                 members.shift_remove("x-capabilities");
             }
-            Value::Object(super::write::in_order(members, &keys))
+            Value::Object(super::write::reorder_members(members, &keys))
         }
         _ => Value::Object(members),
     }

@@ -1,26 +1,26 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
-use toolwarden_model::{Absent, Format, Layout, Tool};
+use toolwarden_model::{AbsentParts, Format, KeyOrder, Tool};
 
-use super::table::{Conversion, Slot, Table, field};
+use super::table::{Conversion, FieldTable, ToolField, field};
 
-pub(super) const TOOL: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("args_schema", Slot::Inputs).converted(&ARGS_SCHEMA),
-    field("metadata", Slot::Annotations).converted(&METADATA),
+pub(super) const TOOL: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("args_schema", ToolField::Inputs).converted(&ARGS_SCHEMA),
+    field("metadata", ToolField::Annotations).converted(&METADATA),
 ];
 
-pub(super) const ARGS: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("args", Slot::Inputs).converted(&BARE_PROPERTIES),
+pub(super) const ARGS: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("args", ToolField::Inputs).converted(&BARE_PROPERTIES),
 ];
 
-pub(super) const SCHEMA: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("schema", Slot::Inputs).converted(&ARGS_SCHEMA),
+pub(super) const SCHEMA: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("schema", ToolField::Inputs).converted(&ARGS_SCHEMA),
 ];
 
 /// A JSON Schema, or the fields of a Pydantic model, which say no more than what is required.
@@ -45,8 +45,8 @@ static ARGS_SCHEMA: Conversion = Conversion::new(
     |value| Some(value.clone()),
 );
 
-/// LangChain's MCP adapter puts the annotations of a tool into its metadata. Metadata of any other
-/// kind is somebody's own.
+/// LangChain's MCP adapter puts the annotations of a tool into its metadata. Any other
+/// metadata belongs to the application.
 static METADATA: Conversion = Conversion::new(
     |value| has_hint(value).then(|| value.clone()),
     |value| has_hint(value).then(|| value.clone()),
@@ -77,9 +77,9 @@ static BARE_PROPERTIES: Conversion = Conversion::new(
 /// Reads a name beside a schema's own keywords.
 pub(super) fn read_flat(definition: Object) -> Tool {
     let mut tool = Tool::new(Format::LangchainFlat);
-    tool.layout = Layout::from([(String::new(), definition.keys().cloned().collect())]);
+    tool.layout = KeyOrder::from([(String::new(), definition.keys().cloned().collect())]);
     let mut extension = Object::new();
-    tool.absent = Absent {
+    tool.absent = AbsentParts {
         name: true,
         description: true,
         inputs: false,
@@ -128,5 +128,5 @@ pub(super) fn write_flat(mut tool: Tool) -> Value {
     if !keys.iter().any(|key| key == "type") {
         members.shift_remove("type");
     }
-    Value::Object(super::write::in_order(members, &keys))
+    Value::Object(super::write::reorder_members(members, &keys))
 }

@@ -1,7 +1,7 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const METADATA: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("fn_schema", Slot::Inputs).nullable(),
+pub(super) const METADATA: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("fn_schema", ToolField::Inputs).nullable(),
 ];

@@ -1,10 +1,10 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const TOOL: Table = &[
-    field("name", Slot::Name),
-    field("title", Slot::Title),
-    field("description", Slot::Description),
-    field("inputSchema", Slot::Inputs).required(),
-    field("outputSchema", Slot::Outputs),
-    field("annotations", Slot::Annotations),
+pub(super) const TOOL: FieldTable = &[
+    field("name", ToolField::Name),
+    field("title", ToolField::Title),
+    field("description", ToolField::Description),
+    field("inputSchema", ToolField::Inputs).required(),
+    field("outputSchema", ToolField::Outputs),
+    field("annotations", ToolField::Annotations),
 ];

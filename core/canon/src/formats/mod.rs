@@ -7,7 +7,7 @@ mod anthropic;
 mod bedrock;
 mod bfcl;
 mod cohere;
-mod conversion;
+mod definition_pointer;
 mod gemini;
 mod huggingface;
 mod json_schema;
@@ -15,7 +15,7 @@ mod langchain;
 mod llamaindex;
 mod mcp;
 mod openai;
-mod place;
+mod python_types;
 mod raw;
 mod read;
 mod semantic_kernel;
@@ -28,10 +28,10 @@ use serde_json::Value;
 use toolwarden_model::json::Object;
 use toolwarden_model::{Format, Tool};
 
+pub use definition_pointer::definition_pointer;
 pub(crate) use gemini::HOSTED_KEYS as GEMINI_HOSTED_KEYS;
-pub use place::definition_pointer;
 pub use read::ParseError;
-pub(crate) use table::{Slot, Table};
+pub(crate) use table::{FieldTable, ToolField};
 
 /// Reads a definition of a known format.
 pub(crate) fn read(format: Format, definition: Object) -> Result<Tool, ParseError> {
@@ -45,7 +45,7 @@ pub(crate) fn read(format: Format, definition: Object) -> Result<Tool, ParseErro
 
 /// Writes a tool in the format it was read from, or in any other that has a table.
 ///
-/// What the format has no place for is left out: telling so is the business of `emit`.
+/// Parts that the format cannot express are left out; `emit` reports them.
 pub(crate) fn write(format: Format, tool: Tool) -> Value {
     match format {
         Format::JsonSchema => json_schema::write(tool),
@@ -55,8 +55,8 @@ pub(crate) fn write(format: Format, tool: Tool) -> Value {
     }
 }
 
-/// The table of a format. Formats that are no table have an empty one.
-pub(crate) const fn table(format: Format) -> Table {
+/// The field table of a format; empty for formats that no table describes.
+pub(crate) const fn table(format: Format) -> FieldTable {
     match format {
         Format::OpenaiChat => openai::CHAT,
         Format::OpenaiChatCustom => openai::CHAT_CUSTOM,
@@ -94,14 +94,47 @@ pub(crate) const fn table(format: Format) -> Table {
 }
 
 /// Whether the table has a key for these very annotations.
-pub(crate) fn can_say_annotations(table: Table, annotations: &Object) -> bool {
+pub(crate) fn supports_annotations(table: FieldTable, annotations: &Object) -> bool {
     table.iter().any(|field| {
         let converts = || {
             field.conversion.is_none_or(|conversion| {
                 (conversion.encode)(&Value::Object(annotations.clone())).is_some()
             })
         };
-        matches!(field.slot, Slot::Annotations) && converts()
+        matches!(field.field, ToolField::Annotations) && converts()
+    })
+}
+
+/// The path of the argument schema in a format.
+pub(crate) fn input_key(format: Format) -> Option<String> {
+    fn of(table: FieldTable, at: &str) -> Option<String> {
+        table.iter().find_map(|field| match field.field {
+            ToolField::Inputs => Some(format!("{at}/{}", field.key)),
+            ToolField::Nested(inner) => of(inner, &format!("{at}/{}", field.key)),
+            _ => None,
+        })
+    }
+    of(table(format), "")
+}
+
+/// Whether the format has a schema under this key.
+pub(crate) fn reads_schema(format: Format, key: &str) -> bool {
+    any_field(table(format), &|field| {
+        field.matches_key(key) && matches!(field.field, ToolField::Inputs | ToolField::Outputs)
+    })
+}
+
+/// Whether `null` under this key means the same as leaving it out.
+pub(crate) fn is_nullable(format: Format, key: &str) -> bool {
+    any_field(table(format), &|field| {
+        field.matches_key(key) && field.nullable
+    })
+}
+
+fn any_field(table: FieldTable, test: &dyn Fn(&table::FieldMapping) -> bool) -> bool {
+    table.iter().any(|field| match field.field {
+        ToolField::Nested(inner) => test(field) || any_field(inner, test),
+        _ => test(field),
     })
 }
 
@@ -109,5 +142,5 @@ pub(crate) fn can_say_annotations(table: Table, annotations: &Object) -> bool {
 pub(crate) fn is_converted(format: Format, key: &str) -> bool {
     table(format)
         .iter()
-        .any(|field| field.is_spelled(key) && field.conversion.is_some())
+        .any(|field| field.matches_key(key) && field.conversion.is_some())
 }

@@ -1,59 +1,59 @@
-use super::table::{Slot, Table, field};
+use super::table::{FieldTable, ToolField, field};
 
-pub(super) const CHAT: Table = &[
-    field("type", Slot::Constant("function")),
+pub(super) const CHAT: FieldTable = &[
+    field("type", ToolField::Constant("function")),
     field(
         "function",
-        Slot::Nested(&[
-            field("name", Slot::Name),
-            field("description", Slot::Description),
-            field("parameters", Slot::Inputs).nullable(),
-            field("strict", Slot::Strict),
+        ToolField::Nested(&[
+            field("name", ToolField::Name),
+            field("description", ToolField::Description),
+            field("parameters", ToolField::Inputs).nullable(),
+            field("strict", ToolField::Strict),
         ]),
     )
     .required(),
 ];
 
-pub(super) const CHAT_CUSTOM: Table = &[
-    field("type", Slot::Constant("custom")),
+pub(super) const CHAT_CUSTOM: FieldTable = &[
+    field("type", ToolField::Constant("custom")),
     field(
         "custom",
-        Slot::Nested(&[
-            field("name", Slot::Name),
-            field("description", Slot::Description),
+        ToolField::Nested(&[
+            field("name", ToolField::Name),
+            field("description", ToolField::Description),
         ]),
     )
     .required(),
 ];
 
-pub(super) const RESPONSES: Table = &[
-    field("type", Slot::Constant("function")),
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameters", Slot::Inputs).nullable(),
-    field("strict", Slot::Strict),
-    field("output_schema", Slot::Outputs),
+pub(super) const RESPONSES: FieldTable = &[
+    field("type", ToolField::Constant("function")),
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameters", ToolField::Inputs).nullable(),
+    field("strict", ToolField::Strict),
+    field("output_schema", ToolField::Outputs),
 ];
 
-pub(super) const RESPONSES_CUSTOM: Table = &[
-    field("type", Slot::Constant("custom")),
-    field("name", Slot::Name),
-    field("description", Slot::Description),
+pub(super) const RESPONSES_CUSTOM: FieldTable = &[
+    field("type", ToolField::Constant("custom")),
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
 ];
 
 /// The type of a hosted tool is its identity, so it stays with the other provider keys.
-pub(super) const HOSTED: Table = &[field("name", Slot::Name)];
+pub(super) const HOSTED: FieldTable = &[field("name", ToolField::Name)];
 
-pub(super) const LEGACY: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameters", Slot::Inputs).nullable(),
-    field("strict", Slot::Strict),
+pub(super) const LEGACY: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameters", ToolField::Inputs).nullable(),
+    field("strict", ToolField::Strict),
 ];
 
-pub(super) const AGENTS: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("params_json_schema", Slot::Inputs),
-    field("strict_json_schema", Slot::Strict),
+pub(super) const AGENTS: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("params_json_schema", ToolField::Inputs),
+    field("strict_json_schema", ToolField::Strict),
 ];

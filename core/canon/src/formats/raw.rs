@@ -1,6 +1,6 @@
 use serde_json::Value;
 use toolwarden_model::json::Object;
-use toolwarden_model::{Absent, Format, Layout, Tool};
+use toolwarden_model::{AbsentParts, Format, KeyOrder, Tool};
 
 const NAME_KEYS: &[&str] = &["name", "title"];
 pub(super) const SCHEMA_KEYS: &[&str] = &[
@@ -18,8 +18,8 @@ pub(super) const SCHEMA_KEYS: &[&str] = &[
 /// Picks what looks like a name, a description and a schema, and keeps everything else.
 pub(super) fn read(mut definition: Object) -> Tool {
     let mut tool = Tool::new(Format::Raw);
-    tool.layout = Layout::from([(String::new(), definition.keys().cloned().collect())]);
-    tool.absent = Absent {
+    tool.layout = KeyOrder::from([(String::new(), definition.keys().cloned().collect())]);
+    tool.absent = AbsentParts {
         name: true,
         description: true,
         inputs: true,
@@ -52,7 +52,7 @@ pub(super) fn read(mut definition: Object) -> Tool {
     tool
 }
 
-/// Puts what was picked back under the keys it had.
+/// Puts the picked values back under their original keys.
 pub(super) fn write(mut tool: Tool) -> Value {
     let mut members = tool.extensions.remove(&Format::Raw).unwrap_or_default();
     let keys = tool.layout.remove("").unwrap_or_default();
@@ -77,5 +77,5 @@ pub(super) fn write(mut tool: Tool) -> Value {
         Value::String(tool.description),
     );
     put(tool.absent.inputs, SCHEMA_KEYS, Value::Object(tool.inputs));
-    Value::Object(super::write::in_order(members, &keys))
+    Value::Object(super::write::reorder_members(members, &keys))
 }

@@ -1,9 +1,9 @@
 use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{Object, Pointer, type_name};
-use toolwarden_model::{Absent, Format, InvalidTool, Tool};
+use toolwarden_model::{AbsentParts, Format, InvalidTool, Tool};
 
-use super::table::{Field, Slot, Table};
+use super::table::{FieldMapping, FieldTable, ToolField};
 
 /// Why a definition is not of the format it was taken for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -16,7 +16,7 @@ pub enum ParseError {
         /// The type it has.
         found: &'static str,
     },
-    /// A part the format lives by is missing.
+    /// A part that the format requires is missing.
     #[error("`{pointer}` is missing")]
     Missing {
         /// The part.
@@ -40,9 +40,13 @@ impl ParseError {
 }
 
 /// Reads a definition by its format's table.
-pub(super) fn read(format: Format, table: Table, definition: Object) -> Result<Tool, ParseError> {
+pub(super) fn read(
+    format: Format,
+    table: FieldTable,
+    definition: Object,
+) -> Result<Tool, ParseError> {
     let mut tool = Tool::new(format);
-    tool.absent = Absent {
+    tool.absent = AbsentParts {
         name: true,
         description: true,
         inputs: true,
@@ -63,7 +67,7 @@ pub(super) fn read(format: Format, table: Table, definition: Object) -> Result<T
 
 fn read_level(
     tool: &mut Tool,
-    table: Table,
+    table: FieldTable,
     members: Object,
     at: &Pointer,
     extension: &mut Object,
@@ -77,9 +81,10 @@ fn read_level(
             pointer: at.child(missing.key),
         });
     }
-    let mut order = (!is_usual(table, &members)).then(|| Vec::with_capacity(members.len()));
+    let mut order =
+        (!has_default_order(table, &members)).then(|| Vec::with_capacity(members.len()));
     for (key, value) in members {
-        let Some(field) = table.iter().find(|field| field.is_spelled(&key)) else {
+        let Some(field) = table.iter().find(|field| field.matches_key(&key)) else {
             order.iter_mut().for_each(|order| order.push(key.clone()));
             extension.insert(key, value);
             continue;
@@ -98,52 +103,52 @@ fn read_level(
 }
 
 /// Whether writing the table's keys in order, then all others, gives this order and these keys.
-fn is_usual(table: Table, members: &Object) -> bool {
+fn has_default_order(table: FieldTable, members: &Object) -> bool {
     let mut next = 0;
     for key in members.keys() {
         let found = table.iter().skip(next).position(|field| field.key == key);
         match found {
             Some(distance) => next += distance + 1,
-            None if table.iter().any(|field| field.is_spelled(key)) => return false,
+            None if table.iter().any(|field| field.matches_key(key)) => return false,
             None => next = table.len(),
         }
     }
-    table
-        .iter()
-        .all(|field| !matches!(field.slot, Slot::Constant(_)) || members.contains_key(field.key))
+    table.iter().all(|field| {
+        !matches!(field.field, ToolField::Constant(_)) || members.contains_key(field.key)
+    })
 }
 
-/// Moves a value into its slot; gives back what has to be kept beside it.
+/// Moves a value into its slot; returns what has to be kept beside it.
 fn store(
     tool: &mut Tool,
-    field: &Field,
+    field: &FieldMapping,
     value: Value,
     at: &Pointer,
     key: &str,
 ) -> Result<Option<Value>, ParseError> {
-    if let Slot::Nested(table) = field.slot {
+    if let ToolField::Nested(table) = field.field {
         return store_nested(tool, table, value, &at.child(key));
     }
     if value.is_null() && field.nullable {
         return Ok(Some(value));
     }
     let Some(conversion) = field.conversion else {
-        return fill(tool, field.slot, value, at, key);
+        return fill(tool, field.field, value, at, key);
     };
     match (conversion.decode)(&value) {
         Some(decoded) => {
             let undone = || {
                 let encoded = (conversion.encode)(&decoded);
-                encoded.is_some_and(|encoded| is_written_alike(&encoded, &value))
+                encoded.is_some_and(|encoded| has_same_key_order(&encoded, &value))
             };
             let same = (conversion.is_reversible)(&value) || undone();
             let kept = (!same).then_some(value);
-            if let Some(refused) = fill(tool, field.slot, decoded, at, key)? {
+            if let Some(refused) = fill(tool, field.field, decoded, at, key)? {
                 return Ok(Some(kept.unwrap_or(refused)));
             }
             Ok(kept)
         }
-        None if matches!(field.slot, Slot::Inputs) => {
+        None if matches!(field.field, ToolField::Inputs) => {
             Err(ParseError::not_an_object(at.child(key), &value))
         }
         None => Ok(Some(value)),
@@ -152,7 +157,7 @@ fn store(
 
 fn store_nested(
     tool: &mut Tool,
-    table: Table,
+    table: FieldTable,
     value: Value,
     at: &Pointer,
 ) -> Result<Option<Value>, ParseError> {
@@ -165,48 +170,52 @@ fn store_nested(
     Ok((empty || !extension.is_empty()).then_some(Value::Object(extension)))
 }
 
-/// Puts a value of the right type into the tool; gives back any other.
+/// Stores a value of the right type in the tool; returns any other.
 fn fill(
     tool: &mut Tool,
-    slot: Slot,
+    slot: ToolField,
     value: Value,
     at: &Pointer,
     key: &str,
 ) -> Result<Option<Value>, ParseError> {
     match (slot, value) {
-        (Slot::Name, Value::String(text)) => (tool.name, tool.absent.name) = (text, false),
-        (Slot::Description, Value::String(text)) => {
+        (ToolField::Name, Value::String(text)) => (tool.name, tool.absent.name) = (text, false),
+        (ToolField::Description, Value::String(text)) => {
             (tool.description, tool.absent.description) = (text, false);
         }
-        (Slot::Title, Value::String(text)) => tool.title = Some(text),
-        (Slot::Inputs, Value::Object(schema)) => {
+        (ToolField::Title, Value::String(text)) => tool.title = Some(text),
+        (ToolField::Inputs, Value::Object(schema)) => {
             (tool.inputs, tool.absent.inputs) = (schema, false)
         }
-        (Slot::Inputs, other) => return Err(ParseError::not_an_object(at.child(key), &other)),
-        // An empty schema is the canonical form's way to say that there is none.
-        (Slot::Outputs, Value::Object(schema)) if !schema.is_empty() && tool.outputs.is_empty() => {
+        (ToolField::Inputs, other) => return Err(ParseError::not_an_object(at.child(key), &other)),
+        // In the canonical form, an empty schema means that there is none.
+        (ToolField::Outputs, Value::Object(schema))
+            if !schema.is_empty() && tool.outputs.is_empty() =>
+        {
             tool.outputs = schema;
         }
-        (Slot::Annotations, Value::Object(annotations)) => tool.annotations = Some(annotations),
-        (Slot::Strict, Value::Bool(strict)) => tool.strict = Some(strict),
-        (Slot::Examples, Value::Array(examples)) if !examples.is_empty() => {
+        (ToolField::Annotations, Value::Object(annotations)) => {
+            tool.annotations = Some(annotations)
+        }
+        (ToolField::Strict, Value::Bool(strict)) => tool.strict = Some(strict),
+        (ToolField::Examples, Value::Array(examples)) if !examples.is_empty() => {
             tool.examples = examples
         }
-        (Slot::Constant(text), Value::String(found)) if found == text => {}
+        (ToolField::Constant(text), Value::String(found)) if found == text => {}
         (_, other) => return Ok(Some(other)),
     }
     Ok(None)
 }
 
 /// Whether two values are equal down to the order of their keys.
-fn is_written_alike(a: &Value, b: &Value) -> bool {
+fn has_same_key_order(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             let pairs = || a.iter().zip(b.iter());
-            a.len() == b.len() && pairs().all(|((a, x), (b, y))| a == b && is_written_alike(x, y))
+            a.len() == b.len() && pairs().all(|((a, x), (b, y))| a == b && has_same_key_order(x, y))
         }
         (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_written_alike(a, b))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| has_same_key_order(a, b))
         }
         (a, b) => a == b,
     }

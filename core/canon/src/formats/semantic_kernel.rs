@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-use super::conversion::json_type_of_python;
-use super::table::{Conversion, Slot, Table, field};
+use super::python_types::json_type_of_python;
+use super::table::{Conversion, FieldTable, ToolField, field};
 
-pub(super) const FUNCTION: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("parameters", Slot::Inputs).converted(&PARAMETER_LIST),
-    field("return_parameter", Slot::Outputs).converted(&RETURN_PARAMETER),
+pub(super) const FUNCTION: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("parameters", ToolField::Inputs).converted(&PARAMETER_LIST),
+    field("return_parameter", ToolField::Outputs).converted(&RETURN_PARAMETER),
 ];
 
 static PARAMETER_LIST: Conversion = Conversion::new(

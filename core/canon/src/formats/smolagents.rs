@@ -1,16 +1,16 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-use super::table::{Conversion, Slot, Table, field};
+use super::table::{Conversion, FieldTable, ToolField, field};
 
-pub(super) const TOOL: Table = &[
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("inputs", Slot::Inputs).converted(&INPUTS),
-    field("output_schema", Slot::Outputs),
+pub(super) const TOOL: FieldTable = &[
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("inputs", ToolField::Inputs).converted(&INPUTS),
+    field("output_schema", ToolField::Outputs),
 ];
 
-/// Every input is required unless it is `nullable`; `image`, `audio` and `any` are no JSON types.
+/// Every input is required unless it is `nullable`; `image`, `audio` and `any` are not JSON types.
 static INPUTS: Conversion = Conversion::new(
     |value| {
         let mut properties = Object::new();

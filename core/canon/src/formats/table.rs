@@ -1,26 +1,26 @@
 use serde_json::Value;
 
 /// The keys of one object of a definition, in the order they are usually written.
-pub(crate) type Table = &'static [Field];
+pub(crate) type FieldTable = &'static [FieldMapping];
 
-/// One key of a definition and what it feeds.
+/// One key of a definition and the tool field it maps to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Field {
+pub(crate) struct FieldMapping {
     pub(crate) key: &'static str,
     /// Other spellings that are read.
     pub(crate) aliases: &'static [&'static str],
-    pub(crate) slot: Slot,
-    /// How the value becomes canonical and back, where it is not the same.
+    pub(crate) field: ToolField,
+    /// How to convert the value to the canonical form and back, where the two differ.
     pub(crate) conversion: Option<&'static Conversion>,
     /// Whether `null` means the same as leaving the key out.
     pub(crate) nullable: bool,
-    /// Whether a definition without the key is no definition of this format.
+    /// Whether every definition of this format must have the key.
     pub(crate) required: bool,
 }
 
-/// The part of a tool a key feeds.
+/// The field of a tool that a key maps to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum ToolField {
     Name,
     Title,
     Description,
@@ -32,12 +32,12 @@ pub(crate) enum Slot {
     /// A fixed text.
     Constant(&'static str),
     /// An object that holds further keys.
-    Nested(Table),
+    Nested(FieldTable),
 }
 
 /// A pair of functions between a format's own value and the canonical one.
 ///
-/// Where `encode` does not give back what `decode` took, the reader keeps the original beside the
+/// Where `encode` does not restore the input of `decode`, the reader keeps the original beside the
 /// canonical value, so neither has to be complete.
 #[derive(Debug)]
 pub(crate) struct Conversion {
@@ -61,19 +61,19 @@ impl Conversion {
     }
 }
 
-pub(crate) const fn field(key: &'static str, slot: Slot) -> Field {
-    Field {
+pub(crate) const fn field(key: &'static str, slot: ToolField) -> FieldMapping {
+    FieldMapping {
         key,
         aliases: &[],
-        slot,
+        field: slot,
         conversion: None,
         nullable: false,
         required: false,
     }
 }
 
-impl Field {
-    pub(crate) const fn or_spelled(self, aliases: &'static [&'static str]) -> Self {
+impl FieldMapping {
+    pub(crate) const fn aliased(self, aliases: &'static [&'static str]) -> Self {
         Self { aliases, ..self }
     }
 
@@ -98,7 +98,7 @@ impl Field {
         }
     }
 
-    pub(crate) fn is_spelled(&self, key: &str) -> bool {
+    pub(crate) fn matches_key(&self, key: &str) -> bool {
         self.key == key || self.aliases.contains(&key)
     }
 }

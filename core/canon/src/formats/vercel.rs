@@ -1,21 +1,21 @@
 use serde_json::{Value, json};
 
-use super::table::{Conversion, Slot, Table, field};
+use super::table::{Conversion, FieldTable, ToolField, field};
 
-pub(super) const FUNCTION: Table = &[
-    field("type", Slot::Constant("function")),
-    field("name", Slot::Name),
-    field("description", Slot::Description),
-    field("inputSchema", Slot::Inputs).required(),
-    field("outputSchema", Slot::Outputs),
-    field("inputExamples", Slot::Examples).converted(&WRAPPED_EXAMPLES),
-    field("strict", Slot::Strict),
+pub(super) const FUNCTION: FieldTable = &[
+    field("type", ToolField::Constant("function")),
+    field("name", ToolField::Name),
+    field("description", ToolField::Description),
+    field("inputSchema", ToolField::Inputs).required(),
+    field("outputSchema", ToolField::Outputs),
+    field("inputExamples", ToolField::Examples).converted(&WRAPPED_EXAMPLES),
+    field("strict", ToolField::Strict),
 ];
 
 /// The id of a provider tool is its identity, so it stays with the other provider keys.
-pub(super) const PROVIDER: Table = &[field("name", Slot::Name)];
+pub(super) const PROVIDER: FieldTable = &[field("name", ToolField::Name)];
 
-/// Examples stand inside `{"input": …}`.
+/// Each example is wrapped in `{"input": …}`.
 static WRAPPED_EXAMPLES: Conversion = Conversion::new(
     |value| {
         let items = value.as_array()?.iter();

@@ -1,16 +1,16 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::{Format, Layout, Tool};
+use toolwarden_model::{Format, KeyOrder, Tool};
 
-use super::table::{Field, Slot, Table};
+use super::table::{FieldMapping, FieldTable, ToolField};
 
 /// Writes a tool by a format's table.
-pub(super) fn write(format: Format, table: Table, mut tool: Tool) -> Value {
+pub(super) fn write(format: Format, table: FieldTable, mut tool: Tool) -> Value {
     let extension = tool.extensions.remove(&format).unwrap_or_default();
     let layout = if tool.format == format {
         std::mem::take(&mut tool.layout)
     } else {
-        Layout::new()
+        KeyOrder::new()
     };
     Value::Object(write_level(
         &mut tool,
@@ -22,7 +22,7 @@ pub(super) fn write(format: Format, table: Table, mut tool: Tool) -> Value {
 }
 
 /// The members in the order of the given keys, then all others as they are.
-pub(super) fn in_order(mut members: Object, keys: &[String]) -> Object {
+pub(super) fn reorder_members(mut members: Object, keys: &[String]) -> Object {
     let mut ordered = Object::with_capacity(members.len());
     for key in keys {
         if let Some(value) = members.get_mut(key) {
@@ -39,20 +39,20 @@ pub(super) fn in_order(mut members: Object, keys: &[String]) -> Object {
 
 fn write_level(
     tool: &mut Tool,
-    table: Table,
+    table: FieldTable,
     mut extension: Object,
-    layout: &Layout,
+    layout: &KeyOrder,
     at: &mut Pointer,
 ) -> Object {
     let keys = layout.get(at.as_str());
     let mut members = Object::new();
     for field in table {
-        let spelling = keys.and_then(|keys| keys.iter().find(|key| field.is_spelled(key)));
+        let spelling = keys.and_then(|keys| keys.iter().find(|key| field.matches_key(key)));
         let key = spelling.map_or(field.key, String::as_str);
         let kept = extension.shift_remove(key);
         at.push(key);
-        let value = match field.slot {
-            Slot::Nested(table) => {
+        let value = match field.field {
+            ToolField::Nested(table) => {
                 let present = kept.is_some();
                 let inner = match kept {
                     Some(Value::Object(inner)) => inner,
@@ -61,7 +61,7 @@ fn write_level(
                 let inner = write_level(tool, table, inner, layout, at);
                 (present || !inner.is_empty()).then_some(Value::Object(inner))
             }
-            Slot::Constant(word) => {
+            ToolField::Constant(word) => {
                 let written = keys.is_none() || spelling.is_some();
                 kept.or_else(|| written.then(|| Value::from(word)))
             }
@@ -74,14 +74,14 @@ fn write_level(
     }
     members.extend(extension);
     match keys {
-        Some(keys) => in_order(members, keys),
+        Some(keys) => reorder_members(members, keys),
         None => members,
     }
 }
 
-/// The value of a key: what was kept of the definition, as long as the tool still says the same.
-fn value_of(tool: &mut Tool, field: &Field, kept: Option<Value>) -> Option<Value> {
-    let current = take(tool, field.slot);
+/// The value of a key: the kept original, as long as the tool still means the same.
+fn value_of(tool: &mut Tool, field: &FieldMapping, kept: Option<Value>) -> Option<Value> {
+    let current = take(tool, field.field);
     let (Some(kept), Some(conversion)) = (&kept, field.conversion) else {
         return match (current, field.conversion) {
             (Some(current), Some(conversion)) => (conversion.encode)(&current),
@@ -96,21 +96,21 @@ fn value_of(tool: &mut Tool, field: &Field, kept: Option<Value>) -> Option<Value
     }
 }
 
-/// Takes what the tool says in a slot; nothing where the definition said nothing.
-fn take(tool: &mut Tool, slot: Slot) -> Option<Value> {
+/// Takes the tool's value for a slot; `None` if the definition had none.
+fn take(tool: &mut Tool, slot: ToolField) -> Option<Value> {
     let text = |text: &mut String| Value::String(std::mem::take(text));
     let schema = |schema: &mut Object| Value::Object(std::mem::take(schema));
     match slot {
-        Slot::Name => (!tool.absent.name).then(|| text(&mut tool.name)),
-        Slot::Description => (!tool.absent.description).then(|| text(&mut tool.description)),
-        Slot::Title => tool.title.take().map(Value::String),
-        Slot::Inputs => (!tool.absent.inputs).then(|| schema(&mut tool.inputs)),
-        Slot::Outputs => (!tool.outputs.is_empty()).then(|| schema(&mut tool.outputs)),
-        Slot::Annotations => tool.annotations.take().map(Value::Object),
-        Slot::Strict => tool.strict.map(Value::Bool),
-        Slot::Examples => {
+        ToolField::Name => (!tool.absent.name).then(|| text(&mut tool.name)),
+        ToolField::Description => (!tool.absent.description).then(|| text(&mut tool.description)),
+        ToolField::Title => tool.title.take().map(Value::String),
+        ToolField::Inputs => (!tool.absent.inputs).then(|| schema(&mut tool.inputs)),
+        ToolField::Outputs => (!tool.outputs.is_empty()).then(|| schema(&mut tool.outputs)),
+        ToolField::Annotations => tool.annotations.take().map(Value::Object),
+        ToolField::Strict => tool.strict.map(Value::Bool),
+        ToolField::Examples => {
             (!tool.examples.is_empty()).then(|| Value::Array(std::mem::take(&mut tool.examples)))
         }
-        Slot::Constant(_) | Slot::Nested(_) => None,
+        ToolField::Constant(_) | ToolField::Nested(_) => None,
     }
 }

@@ -1,4 +1,5 @@
-//! What a tool does, told by its words: whole words only, the same answer on every run.
+//! Infers what a tool does from the words in its name and description. Only whole words count, and
+//! every run gives the same answer.
 
 mod vocabulary;
 mod words;
@@ -7,17 +8,17 @@ use serde_json::Value;
 use toolwarden_model::json::Object;
 use toolwarden_model::{Domain, Evidence, Format, Hints, HintsEvidence, Tool};
 
-use vocabulary::{Effect, Verb};
+use vocabulary::{Verb, VerbEffect};
 
-/// How many words of a description are looked at: its start says what the tool does, the rest how.
+/// How many words of a description are read: its start says what the tool does, the rest how.
 const DESCRIPTION_WORDS: usize = 10;
 
-/// Fills in the hints nobody stated: annotations first, then words.
+/// Infers the hints that the definition does not state: from annotations first, then from words.
 pub(crate) fn infer(tool: &mut Tool) {
     let stated = tool.evidence.states_any();
-    let (hints, evidence) = inferred(tool);
-    // A JSON Schema document states capabilities whether anybody meant to or not, so there only
-    // those count as stated that words would not give.
+    let (hints, evidence) = infer_hints(tool);
+    // A JSON Schema document always states capabilities, whether its author meant to or not. They
+    // count as stated only where they differ from the inferred ones.
     if stated && tool.format == Format::JsonSchema && hints != tool.hints {
         return;
     }
@@ -28,7 +29,7 @@ pub(crate) fn infer(tool: &mut Tool) {
     fill_in(tool, hints, evidence);
 }
 
-/// Takes over the hints nobody stated.
+/// Copies the inferred hints that the definition does not state explicitly.
 fn fill_in(tool: &mut Tool, hints: Hints, evidence: HintsEvidence) {
     let open = |evidence: Evidence| evidence != Evidence::Explicit;
     if open(tool.evidence.action) {
@@ -46,8 +47,8 @@ fn fill_in(tool: &mut Tool, hints: Hints, evidence: HintsEvidence) {
     }
 }
 
-fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
-    let Told { verb, domain } = Told::by(&tool.name, &tool.description);
+fn infer_hints(tool: &Tool) -> (Hints, HintsEvidence) {
+    let WordHints { verb, domain } = WordHints::from_words(&tool.name, &tool.description);
     let by_words = |found: bool| {
         if found {
             Evidence::Inferred
@@ -57,7 +58,7 @@ fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
     };
     let side_effects = verb
         .as_ref()
-        .is_some_and(|verb| verb.effect != Effect::None);
+        .is_some_and(|verb| verb.effect != VerbEffect::None);
     let mut hints = Hints {
         action: verb.as_ref().map_or("read", |verb| verb.action).into(),
         domain: domain.map_or(Domain::General, |(_, domain)| domain),
@@ -81,12 +82,12 @@ fn inferred(tool: &Tool) -> (Hints, HintsEvidence) {
 /// Whether the tool's words say that it destroys something.
 #[must_use]
 pub fn sounds_destructive(tool: &Tool) -> bool {
-    Told::by(&tool.name, &tool.description)
+    WordHints::from_words(&tool.name, &tool.description)
         .verb
-        .is_some_and(|verb| verb.effect == Effect::Destroys)
+        .is_some_and(|verb| verb.effect == VerbEffect::Destroys)
 }
 
-/// Lets the server's own statements replace what words suggest.
+/// Lets the server's annotations override what the words suggest.
 fn apply_annotations(annotations: &Object, hints: &mut Hints, evidence: &mut HintsEvidence) {
     let hint = |key: &str| annotations.get(key).and_then(Value::as_bool);
     let read_only = hint("readOnlyHint");
@@ -101,37 +102,37 @@ fn apply_annotations(annotations: &Object, hints: &mut Hints, evidence: &mut Hin
         hints.idempotent = !hints.side_effects;
         evidence.idempotent = Evidence::Annotation;
     }
-    // A tool that changes nothing is idempotent whatever else is said.
+    // A tool that changes nothing is idempotent, whatever its annotations say.
     if let Some(idempotent) = hint("idempotentHint").filter(|_| read_only != Some(true)) {
         hints.idempotent = idempotent;
         evidence.idempotent = Evidence::Annotation;
     }
 }
 
-/// What the words of a name and a description tell.
+/// The hints found in the words of a name and a description.
 #[derive(Default)]
-struct Told {
+struct WordHints {
     verb: Option<Verb>,
     domain: Option<(u8, Domain)>,
 }
 
-impl Told {
+impl WordHints {
     /// The first verb of the name decides, else the first at the start of the description. The
     /// most telling domain word decides, and words of the name come before those of the description.
-    fn by(name: &str, description: &str) -> Self {
+    fn from_words(name: &str, description: &str) -> Self {
         let mut told = Self::default();
         let mut after_connective = false;
-        words::each(name, usize::MAX, |word| {
+        words::for_each_word(name, usize::MAX, |word| {
             match &told.verb {
                 None => told.verb = vocabulary::verb(word),
-                // `get_or_create` is no mere reading.
-                Some(first) if after_connective && first.effect == Effect::None => {
+                // `get_or_create` does more than read.
+                Some(first) if after_connective && first.effect == VerbEffect::None => {
                     told.verb = vocabulary::verb(word).or(told.verb);
                 }
                 Some(_) => {}
             }
             after_connective = matches!(word, b"or" | b"and");
-            told.see_domain(vocabulary::domain(word));
+            told.add_domain(vocabulary::domain(word));
         });
         let in_name = told
             .domain
@@ -140,18 +141,18 @@ impl Told {
             return told;
         }
         let verb_wanted = told.verb.is_none();
-        words::each(description, DESCRIPTION_WORDS, |word| {
+        words::for_each_word(description, DESCRIPTION_WORDS, |word| {
             if verb_wanted && told.verb.is_none() {
                 told.verb = vocabulary::verb(word).or_else(|| vocabulary::inflected_verb(word));
             }
             if in_name.is_none() {
-                told.see_domain(vocabulary::domain(word));
+                told.add_domain(vocabulary::domain(word));
             }
         });
         told
     }
 
-    fn see_domain(&mut self, found: Option<(u8, Domain)>) {
+    fn add_domain(&mut self, found: Option<(u8, Domain)>) {
         if let Some((rank, _)) = found
             && self.domain.is_none_or(|(best, _)| rank < best)
         {

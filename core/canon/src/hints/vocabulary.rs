@@ -2,28 +2,28 @@ use toolwarden_model::Domain;
 
 use super::words::Word;
 
-/// What a verb does to the world.
+/// The side effect of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum VerbEffect {
     None,
     Changes,
     Destroys,
 }
 
-/// A verb that tells what a tool does.
+/// A verb that indicates what a tool does.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verb {
     pub(super) action: &'static str,
-    pub(super) effect: Effect,
+    pub(super) effect: VerbEffect,
 }
 
 /// Domain words from this rank on only count where no other word does.
 pub(super) const WEAK_RANK: u8 = 10;
 
-/// Reading verbs that are actions of their own.
+/// Reading verbs that are separate actions.
 const READING: &[&str] = &["fetch", "find", "get", "list", "query", "read", "search"];
 
-/// Words that tell of reading without naming one of those actions.
+/// Words that indicate reading without naming one of those actions.
 const ALSO_READING: &[&str] = &[
     "analyse",
     "analyze",
@@ -227,16 +227,16 @@ const VERB_COUNT: usize = READING.len() + ALSO_READING.len() + CHANGING.len() + 
 )]
 const fn sorted_verbs() -> [(Word, Verb); VERB_COUNT] {
     let lists = [
-        (READING, None, Effect::None),
-        (ALSO_READING, Some("read"), Effect::None),
-        (CHANGING, None, Effect::Changes),
-        (DESTROYING, None, Effect::Destroys),
+        (READING, None, VerbEffect::None),
+        (ALSO_READING, Some("read"), VerbEffect::None),
+        (CHANGING, None, VerbEffect::Changes),
+        (DESTROYING, None, VerbEffect::Destroys),
     ];
     let mut verbs = [(
         Word::of(""),
         Verb {
             action: "",
-            effect: Effect::None,
+            effect: VerbEffect::None,
         },
     ); VERB_COUNT];
     let (mut count, mut list) = (0, 0);
@@ -284,7 +284,7 @@ pub(super) fn inflected_verb(letters: &[u8]) -> Option<Verb> {
     let endings = [("s", ""), ("es", ""), ("ies", "y")];
     endings
         .into_iter()
-        .find_map(|(suffix, other)| word.respelled(suffix, other).and_then(verb_word))
+        .find_map(|(suffix, other)| word.replace_suffix(suffix, other).and_then(verb_word))
 }
 
 /// The domain a word belongs to, with its rank: smaller is more telling.

@@ -1,7 +1,7 @@
 //! Words as numbers: sixteen letters fit into one, and numbers are quick to look up.
 
 /// A word in lower case, its letters left-aligned and padded with zeros, so that words sort as
-/// their letters do. A word that does not fit is no word at all.
+/// their letters do. A word that does not fit becomes zero, which equals no known word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Word(u128);
 
@@ -35,8 +35,8 @@ impl Word {
         self.0 < other.0
     }
 
-    /// The word without a suffix, if it has it, and with another one.
-    pub(super) fn respelled(self, suffix: &str, other: &str) -> Option<Self> {
+    /// The word with its suffix replaced, if it has that suffix.
+    pub(super) fn replace_suffix(self, suffix: &str, other: &str) -> Option<Self> {
         let bytes = self.0.to_be_bytes();
         let letters = std::str::from_utf8(&bytes).ok()?.trim_end_matches('\0');
         Some(Self::of(&format!(
@@ -46,7 +46,7 @@ impl Word {
     }
 }
 
-/// What a byte is to a word.
+/// The role of a byte in a word.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Between,
@@ -79,11 +79,11 @@ fn class(byte: u8) -> Class {
         .unwrap_or(Class::Between)
 }
 
-/// Hands over the words of a text as they are written, at most `limit` of them.
+/// Calls `see` with each word of a text as it is written, at most `limit` times.
 ///
-/// A word ends at anything that is no letter or digit, where a small letter meets a capital, and
+/// A word ends at anything that is not a letter or digit, where a small letter meets a capital, and
 /// before the last capital of a run (`HTTPServer` is `http`, `server`).
-pub(super) fn each(text: &str, limit: usize, mut see: impl FnMut(&[u8])) {
+pub(super) fn for_each_word(text: &str, limit: usize, mut see: impl FnMut(&[u8])) {
     let mut rest = text.as_bytes();
     for _ in 0..limit {
         let Some(start) = rest.iter().position(|byte| class(*byte) != Class::Between) else {
@@ -126,7 +126,7 @@ mod tests {
 
     fn check(text: &str, expected: &[&str]) {
         let mut words = Vec::new();
-        each(text, usize::MAX, |word| words.push(Word::of_letters(word)));
+        for_each_word(text, usize::MAX, |word| words.push(Word::of_letters(word)));
         assert_eq!(
             words,
             expected
@@ -152,11 +152,11 @@ mod tests {
         assert!(Word::of("read") < Word::of("reading"));
         assert!(Word::of("reading") < Word::of("set"));
         assert_eq!(
-            Word::of("searches").respelled("es", ""),
+            Word::of("searches").replace_suffix("es", ""),
             Some(Word::of("search"))
         );
         assert_eq!(
-            Word::of("modifies").respelled("ies", "y"),
+            Word::of("modifies").replace_suffix("ies", "y"),
             Some(Word::of("modify"))
         );
     }

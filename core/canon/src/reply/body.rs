@@ -1,101 +1,105 @@
-//! What a body is, told by its bytes alone: the content type of a provider is not to be trusted.
+//! Detects the kind of a body from its bytes alone, because a provider's content type is not
+//! reliable.
 
-use toolwarden_model::event_stream::{Event, EventReader};
+use toolwarden_model::event_stream::{EventReader, ServerSentEvent};
 use toolwarden_model::json::{self, JsonErrorKind, Object, Pointer, Value, type_name};
-use toolwarden_model::reply::{Failure, NotMeasured};
+use toolwarden_model::reply::{NotMeasured, TrialFailure};
 
-use super::draft::Draft;
-use super::{Limits, fault, rules};
+use super::builder::ReplyBuilder;
+use super::{ReplyLimits, error_body, note_rules};
 
-/// A body of a kind that is read.
+/// A response body: one JSON document or an event stream.
 #[derive(Debug)]
-pub(super) enum Body<'b> {
+pub(super) enum ReplyBody<'b> {
     Json(Value),
-    Events(Events<'b>),
+    Events(ReplyEvents<'b>),
 }
 
 /// The events of a body, one after the other.
 #[derive(Debug)]
-pub(super) struct Events<'b> {
+pub(super) struct ReplyEvents<'b> {
     rest: std::slice::Chunks<'b, u8>,
     reader: EventReader,
-    ready: std::vec::IntoIter<Event>,
+    ready: std::vec::IntoIter<ServerSentEvent>,
     ended: bool,
-    /// Whether the last event lacks its end.
+    /// Whether the last event lacks its terminating empty line.
     unterminated: bool,
 }
 
 /// One event with the JSON of its data.
 #[derive(Debug)]
-pub(super) enum Chunk {
+pub(super) enum EventData {
     /// Its data is JSON.
     Json {
         /// The event's type, often empty.
         name: String,
         value: Value,
     },
-    /// The word that ends a stream.
+    /// The marker that ends a stream.
     Done,
 }
 
-const PIECE: usize = 1 << 16;
+const CHUNK_BYTES: usize = 1 << 16;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Finds out what a body is, and reads it if it is JSON.
-pub(super) fn sniff<'b>(body: &'b [u8], limits: &Limits) -> Result<Body<'b>, NotMeasured> {
+/// Detects the kind of a body, and parses it if it is JSON.
+pub(super) fn sniff<'b>(
+    body: &'b [u8],
+    limits: &ReplyLimits,
+) -> Result<ReplyBody<'b>, NotMeasured> {
     if body.len() > limits.body_bytes {
         let detail = format!(
             "the body has {} bytes, at most {} are read",
             body.len(),
             limits.body_bytes
         );
-        return Err(failed(Failure::TooLarge, detail));
+        return Err(not_measured(TrialFailure::TooLarge, detail));
     }
     let bytes = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let start = bytes.trim_ascii_start();
     if start.is_empty() {
-        return Err(failed(Failure::Empty, "the body is empty"));
+        return Err(not_measured(TrialFailure::Empty, "the body is empty"));
     }
     if is_event_line(start) {
-        return Ok(Body::Events(Events::new(bytes, limits)));
+        return Ok(ReplyBody::Events(ReplyEvents::new(bytes, limits)));
     }
     if start.starts_with(b"<") {
         let detail = format!("the body is HTML or XML: {}", excerpt(start));
-        return Err(failed(Failure::NotJson, detail));
+        return Err(not_measured(TrialFailure::NotJson, detail));
     }
-    parse(bytes).map(Body::Json)
+    parse(bytes).map(ReplyBody::Json)
 }
 
-/// Reads JSON, told apart by what is wrong with it.
+/// Parses JSON and classifies the failure if it is invalid.
 fn parse(bytes: &[u8]) -> Result<Value, NotMeasured> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) if error.error_len().is_none() => {
-            return Err(failed(
-                Failure::Truncated,
+            return Err(not_measured(
+                TrialFailure::Truncated,
                 "the body ends inside a character",
             ));
         }
         Err(error) => {
             let detail = format!("the body is not UTF-8 (byte {})", error.valid_up_to());
-            return Err(failed(Failure::NotJson, detail));
+            return Err(not_measured(TrialFailure::NotJson, detail));
         }
     };
     json::parse(text)
         .map(|parsed| parsed.value)
         .map_err(|error| match error.kind {
-            JsonErrorKind::Truncated => failed(
-                Failure::Truncated,
+            JsonErrorKind::Truncated => not_measured(
+                TrialFailure::Truncated,
                 format!(
                     "the JSON ends too early, at line {}, column {}",
                     error.position.line, error.position.column
                 ),
             ),
-            JsonErrorKind::TooDeep => failed(Failure::TooLarge, error.to_string()),
+            JsonErrorKind::TooDeep => not_measured(TrialFailure::TooLarge, error.to_string()),
             JsonErrorKind::InvalidUtf8 { .. }
             | JsonErrorKind::Utf16
-            | JsonErrorKind::Syntax { .. } => failed(
-                Failure::NotJson,
+            | JsonErrorKind::Syntax { .. } => not_measured(
+                TrialFailure::NotJson,
                 format!("{error}: {}", excerpt(text.as_bytes())),
             ),
         })
@@ -106,10 +110,10 @@ fn is_event_line(start: &[u8]) -> bool {
     fields.iter().any(|field| start.starts_with(field))
 }
 
-impl<'b> Events<'b> {
-    fn new(bytes: &'b [u8], limits: &Limits) -> Self {
+impl<'b> ReplyEvents<'b> {
+    fn new(bytes: &'b [u8], limits: &ReplyLimits) -> Self {
         Self {
-            rest: bytes.chunks(PIECE),
+            rest: bytes.chunks(CHUNK_BYTES),
             reader: EventReader::new(limits.body_bytes),
             ready: Vec::new().into_iter(),
             ended: false,
@@ -117,35 +121,35 @@ impl<'b> Events<'b> {
         }
     }
 
-    /// The next event of a wire whose events are named objects, and that is no error.
+    /// The next event of a wire API whose events are named objects; an error event becomes an error.
     pub(super) fn next_named(&mut self) -> Result<Option<(String, Object)>, NotMeasured> {
         while let Some(chunk) = self.next()? {
-            let Chunk::Json { name, value } = chunk else {
+            let EventData::Json { name, value } = chunk else {
                 continue;
             };
-            fault::check(&value)?;
+            error_body::reject_error_body(&value)?;
             if name == "error" {
-                return Err(fault::error_body(&value));
+                return Err(error_body::error_body(&value));
             }
             let Value::Object(event) = value else {
                 let detail = format!("an event is {}, expected an object", type_name(&value));
-                return Err(failed(Failure::WrongEnvelope, detail));
+                return Err(not_measured(TrialFailure::WrongEnvelope, detail));
             };
             return Ok(Some((name, event)));
         }
         Ok(None)
     }
 
-    /// Notes whether the last event lacked its end, once all were read.
-    pub(super) fn note_end(&self, draft: &mut Draft<'_>) {
+    /// Notes whether the last event was unterminated, after all events were read.
+    pub(super) fn note_end(&self, draft: &mut ReplyBuilder<'_>) {
         if self.unterminated {
             let message = "the last event lacks its empty line";
-            draft.note(rules::UNTERMINATED_EVENT, Pointer::root(), message);
+            draft.note(note_rules::UNTERMINATED_EVENT, Pointer::root(), message);
         }
     }
 
     /// The next event that has data.
-    pub(super) fn next(&mut self) -> Result<Option<Chunk>, NotMeasured> {
+    pub(super) fn next(&mut self) -> Result<Option<EventData>, NotMeasured> {
         loop {
             if let Some(event) = self.ready.next() {
                 let data = event.data.trim_ascii();
@@ -166,28 +170,29 @@ impl<'b> Events<'b> {
                     events
                 }
             };
-            let events = events.map_err(|error| failed(Failure::TooLarge, error.to_string()))?;
+            let events =
+                events.map_err(|error| not_measured(TrialFailure::TooLarge, error.to_string()))?;
             self.ready = events.into_iter();
         }
     }
 
-    fn chunk(&self, name: &str, data: &[u8]) -> Result<Chunk, NotMeasured> {
+    fn chunk(&self, name: &str, data: &[u8]) -> Result<EventData, NotMeasured> {
         if data == b"[DONE]" {
-            return Ok(Chunk::Done);
+            return Ok(EventData::Done);
         }
         match parse(data) {
-            Ok(value) => Ok(Chunk::Json {
+            Ok(value) => Ok(EventData::Json {
                 name: name.to_owned(),
                 value,
             }),
-            // An event that was cut off is a stream that was cut off.
-            Err(_cut) if self.unterminated => Err(failed(
-                Failure::Truncated,
+            // A truncated event means a truncated stream.
+            Err(_cut) if self.unterminated => Err(not_measured(
+                TrialFailure::Truncated,
                 "the stream ends inside an event",
             )),
-            Err(error) => Err(failed(
+            Err(error) => Err(not_measured(
                 match error.failure {
-                    Failure::Truncated => Failure::NotJson,
+                    TrialFailure::Truncated => TrialFailure::NotJson,
                     other => other,
                 },
                 format!("an event is not JSON: {}", error.detail),
@@ -213,7 +218,7 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     shown
 }
 
-pub(super) fn failed(failure: Failure, detail: impl Into<String>) -> NotMeasured {
+pub(super) fn not_measured(failure: TrialFailure, detail: impl Into<String>) -> NotMeasured {
     NotMeasured {
         failure,
         detail: detail.into(),

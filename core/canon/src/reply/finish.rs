@@ -1,8 +1,7 @@
 use serde_json::Value;
-use toolwarden_model::reply::{FinishClass, Wire};
+use toolwarden_model::reply::{FinishClass, WireApi};
 
-/// A word of a wire for why the model stopped, what it means, and whether the wire's own
-/// specification has it.
+/// A finish reason of a wire API, its meaning, and whether the API's own specification defines it.
 type Word = (&'static str, FinishClass, bool);
 
 const CHAT: &[Word] = &[
@@ -55,9 +54,9 @@ const GEMINI: &[Word] = &[
     ("OTHER", FinishClass::Other, true),
 ];
 
-/// What the word for why a model stopped means on a wire.
+/// The meaning of a finish reason on a wire API.
 #[must_use]
-pub fn finish_class(wire: Wire, finish: Option<&Value>) -> FinishClass {
+pub fn classify_finish(wire: WireApi, finish: Option<&Value>) -> FinishClass {
     match finish {
         None | Some(Value::Null) => FinishClass::Absent,
         Some(Value::String(word)) if word.is_empty() => FinishClass::Absent,
@@ -65,17 +64,17 @@ pub fn finish_class(wire: Wire, finish: Option<&Value>) -> FinishClass {
     }
 }
 
-/// Whether a word is one the wire's own specification has.
-pub(super) fn is_usual(wire: Wire, finish: &Value) -> bool {
+/// Whether the wire API's own specification defines a finish reason.
+pub(super) fn is_standard(wire: WireApi, finish: &Value) -> bool {
     find(wire, finish).is_some_and(|(_, _, usual)| *usual)
 }
 
-fn find(wire: Wire, finish: &Value) -> Option<&'static Word> {
+fn find(wire: WireApi, finish: &Value) -> Option<&'static Word> {
     let words = match wire {
-        Wire::OpenaiChat => CHAT,
-        Wire::OpenaiResponses => RESPONSES,
-        Wire::Anthropic => ANTHROPIC,
-        Wire::Gemini => GEMINI,
+        WireApi::OpenaiChat => CHAT,
+        WireApi::OpenaiResponses => RESPONSES,
+        WireApi::Anthropic => ANTHROPIC,
+        WireApi::Gemini => GEMINI,
     };
     let finish = finish.as_str()?;
     words.iter().find(|(word, _, _)| *word == finish)

@@ -2,52 +2,52 @@
 
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer, type_name};
-use toolwarden_model::reply::{Failure, NotMeasured, Usage};
+use toolwarden_model::reply::{NotMeasured, TokenUsage, TrialFailure};
 
-use super::body::{Chunk, Events, failed};
-use super::draft::{Draft, check_calls};
-use super::fault::{self, wrong_envelope};
-use super::rules;
+use super::body::{EventData, ReplyEvents, not_measured};
+use super::builder::{ReplyBuilder, check_calls};
+use super::error_body::{self, wrong_envelope};
+use super::note_rules;
 
 /// Reads a whole answer.
-pub(super) fn read(mut document: Value, draft: &mut Draft<'_>) -> Result<(), NotMeasured> {
+pub(super) fn read(mut document: Value, draft: &mut ReplyBuilder<'_>) -> Result<(), NotMeasured> {
     let blocked = document.pointer("/promptFeedback/blockReason").cloned();
     let mut candidates = match document.get_mut("candidates").map(Value::take) {
         Some(Value::Array(candidates)) => candidates,
         None | Some(Value::Null) if blocked.is_some() => Vec::new(),
-        Some(Value::Null) => return Err(failed(Failure::Empty, "`candidates` is null")),
+        Some(Value::Null) => return Err(not_measured(TrialFailure::Empty, "`candidates` is null")),
         Some(other) => {
             let detail = format!("`candidates` is {}, expected an array", type_name(&other));
-            return Err(failed(Failure::WrongEnvelope, detail));
+            return Err(not_measured(TrialFailure::WrongEnvelope, detail));
         }
         None => return Err(wrong_envelope(&document, "candidates")),
     };
     if candidates.len() > 1 {
         let message = format!("there are {} candidates", candidates.len());
         let at = Pointer::from("/candidates/1");
-        draft.note(rules::SEVERAL_CHOICES, at, message);
+        draft.note(note_rules::SEVERAL_CHOICES, at, message);
     }
     let mut candidate = match (candidates.first_mut().map(Value::take), blocked) {
         (Some(Value::Object(candidate)), _) => candidate,
         (Some(other), _) => {
             let found = type_name(&other);
             let detail = format!("the candidate is {found}, expected an object");
-            return Err(failed(Failure::WrongEnvelope, detail));
+            return Err(not_measured(TrialFailure::WrongEnvelope, detail));
         }
         (None, Some(reason)) => {
             let detail = format!("the prompt was blocked: {reason}");
-            return Err(failed(Failure::Empty, detail));
+            return Err(not_measured(TrialFailure::Empty, detail));
         }
-        (None, None) => return Err(failed(Failure::Empty, "there are no candidates")),
+        (None, None) => return Err(not_measured(TrialFailure::Empty, "there are no candidates")),
     };
     let finish = candidate.swap_remove("finishReason");
     let content = candidate.swap_remove("content").filter(|it| !it.is_null());
     if content.is_none() && finish.is_none() {
         let detail = "the candidate has neither content nor a finish";
-        return Err(failed(Failure::Empty, detail));
+        return Err(not_measured(TrialFailure::Empty, detail));
     }
-    draft.model(document.get("modelVersion"));
-    draft.usage(usage(document.get("usageMetadata")));
+    draft.set_model(document.get("modelVersion"));
+    draft.set_usage(usage(document.get("usageMetadata")));
     let at = Pointer::from("/candidates/0/content/parts");
     match content.and_then(|mut it| it.get_mut("parts").map(Value::take)) {
         None | Some(Value::Null) => {}
@@ -59,18 +59,22 @@ pub(super) fn read(mut document: Value, draft: &mut Draft<'_>) -> Result<(), Not
         }
         Some(other) => {
             let message = format!("`parts` is {}, expected an array", type_name(&other));
-            draft.note(rules::MALFORMED_CONTENT, at, message);
+            draft.note(note_rules::MALFORMED_CONTENT, at, message);
         }
     }
-    draft.stopped(finish);
+    draft.set_finish(finish);
     Ok(())
 }
 
-fn read_part(mut part: Value, at: Pointer, draft: &mut Draft<'_>) -> Result<(), NotMeasured> {
+fn read_part(
+    mut part: Value,
+    at: Pointer,
+    draft: &mut ReplyBuilder<'_>,
+) -> Result<(), NotMeasured> {
     if let Some(text) = part.get("text").and_then(Value::as_str) {
         match is_thought(&part) {
-            true => draft.reasoning(text),
-            false => draft.text(text),
+            true => draft.add_reasoning(text),
+            false => draft.add_text(text),
         }
         return Ok(());
     }
@@ -79,43 +83,43 @@ fn read_part(mut part: Value, at: Pointer, draft: &mut Draft<'_>) -> Result<(), 
         Some(Value::Object(mut call)) => {
             if call.contains_key("partialArgs") || call.contains_key("willContinue") {
                 let message = "the arguments came in pieces by path";
-                draft.note(rules::PARTIAL_ARGUMENTS, at_call.clone(), message);
+                draft.note(note_rules::PARTIAL_ARGUMENTS, at_call.clone(), message);
             }
             let arguments = call.swap_remove("args");
             if let Some(other) = arguments.as_ref().filter(|it| !it.is_object()) {
                 let message = format!("`args` is {}, expected an object", type_name(other));
-                draft.note(rules::INPUT_NOT_OBJECT, at_call.child("args"), message);
+                draft.note(note_rules::INPUT_NOT_OBJECT, at_call.child("args"), message);
             }
             let id = call.swap_remove("id");
-            draft.call(at_call, call.get("name"), id, arguments)
+            draft.add_call(at_call, call.get("name"), id, arguments)
         }
         Some(other) => {
             let message = format!(
                 "`functionCall` is {}, expected an object",
                 type_name(&other)
             );
-            draft.malformed(at_call, message);
+            draft.note_malformed(at_call, message);
             Ok(())
         }
         None => {
-            // A signature of the reasoning may stand alone.
+            // A part may hold only a signature of the reasoning.
             if part.get("thoughtSignature").is_none() {
                 let message = "a part has neither text nor a call";
-                draft.note(rules::UNKNOWN_PART, at, message);
+                draft.note(note_rules::UNKNOWN_PART, at, message);
             }
             Ok(())
         }
     }
 }
 
-/// Puts the events of a stream together to the answer they make.
+/// Assembles the events of a stream into one reply.
 pub(super) fn assemble_events(
-    mut events: Events<'_>,
-    draft: &mut Draft<'_>,
+    mut events: ReplyEvents<'_>,
+    draft: &mut ReplyBuilder<'_>,
 ) -> Result<Value, NotMeasured> {
     let next = || match events.next() {
-        Ok(Some(Chunk::Json { value, .. })) => Some(Ok(value)),
-        Ok(Some(Chunk::Done) | None) => None,
+        Ok(Some(EventData::Json { value, .. })) => Some(Ok(value)),
+        Ok(Some(EventData::Done) | None) => None,
         Err(error) => Some(Err(error)),
     };
     let whole = assemble(std::iter::from_fn(next))?;
@@ -123,7 +127,7 @@ pub(super) fn assemble_events(
     Ok(whole)
 }
 
-/// Puts the chunks of a stream together.
+/// Assembles the chunks of a stream.
 pub(super) fn assemble(
     chunks: impl Iterator<Item = Result<Value, NotMeasured>>,
 ) -> Result<Value, NotMeasured> {
@@ -134,10 +138,10 @@ pub(super) fn assemble(
     let mut count = 0_usize;
     for chunk in chunks {
         let chunk = chunk?;
-        fault::check(&chunk)?;
+        error_body::reject_error_body(&chunk)?;
         let Value::Object(mut chunk) = chunk else {
             let detail = format!("a chunk is {}, expected an object", type_name(&chunk));
-            return Err(failed(Failure::WrongEnvelope, detail));
+            return Err(not_measured(TrialFailure::WrongEnvelope, detail));
         };
         count += 1;
         let candidates = match chunk.swap_remove("candidates") {
@@ -147,7 +151,7 @@ pub(super) fn assemble(
         for own in candidates {
             let Value::Object(mut own) = own else {
                 let detail = format!("a candidate is {}, expected an object", type_name(&own));
-                return Err(failed(Failure::WrongEnvelope, detail));
+                return Err(not_measured(TrialFailure::WrongEnvelope, detail));
             };
             if own.get("index").and_then(Value::as_u64).unwrap_or(0) != 0 {
                 others.push(Value::Null);
@@ -169,11 +173,11 @@ pub(super) fn assemble(
     if candidate.is_empty() && parts.is_empty() {
         if !blocked {
             let detail = "no chunk of the stream has a candidate";
-            return Err(failed(Failure::Empty, detail));
+            return Err(not_measured(TrialFailure::Empty, detail));
         }
     } else if !candidate.contains_key("finishReason") {
         let detail = format!("the stream ends after {count} chunks without a finish");
-        return Err(failed(Failure::Truncated, detail));
+        return Err(not_measured(TrialFailure::Truncated, detail));
     } else {
         candidate.insert("content".to_owned(), json!({ "parts": parts }));
         others.truncate(1);
@@ -183,8 +187,8 @@ pub(super) fn assemble(
     Ok(Value::Object(whole))
 }
 
-/// Adds a part; a text goes on with the text before it, so that the parts are those of a whole
-/// answer.
+/// Adds a part. Text is appended to a preceding text part, so that the parts equal those of a
+/// non-streamed reply.
 fn append(parts: &mut Vec<Value>, part: Value) {
     let is_text = |it: &Value| it.get("text").is_some_and(Value::is_string);
     if let Some(last) = parts.last_mut()
@@ -204,9 +208,9 @@ fn is_thought(part: &Value) -> bool {
     part.get("thought") == Some(&Value::Bool(true))
 }
 
-fn usage(usage: Option<&Value>) -> Usage {
+fn usage(usage: Option<&Value>) -> TokenUsage {
     let Some(usage) = usage else {
-        return Usage::default();
+        return TokenUsage::default();
     };
     let count = |key: &str| usage.get(key).and_then(Value::as_u64);
     let reasoning = count("thoughtsTokenCount");
@@ -218,7 +222,7 @@ fn usage(usage: Option<&Value>) -> Usage {
                 .saturating_add(reasoning.unwrap_or_default()),
         ),
     };
-    Usage {
+    TokenUsage {
         input: count("promptTokenCount"),
         output,
         reasoning,

@@ -1,4 +1,4 @@
-//! Markup of a model's own template that came through.
+//! Detects markup of a model's own template that leaked into the reply.
 
 use std::collections::BTreeSet;
 
@@ -55,28 +55,28 @@ const SENTINELS: &[(&str, &str)] = &[
     ("</mm:think>", THINKING),
 ];
 
-/// The family of a call that stands as JSON in the text.
+/// The family of a call that is written as JSON in the text.
 pub(super) const JSON_TEXT: &str = "json-text";
 
-/// The markup that came through in text, reasoning and arguments, each kind once per place.
+/// The markup that leaked into text, reasoning and arguments, each kind once per place.
 #[must_use]
-pub fn leaks(reply: &Reply) -> Vec<Leak> {
-    let mut found = of_text(reply);
+pub fn find_leaks(reply: &Reply) -> Vec<Leak> {
+    let mut found = text_leaks(reply);
     let arguments: BTreeSet<Leak> = reply
         .calls
         .iter()
-        .flat_map(|call| of_arguments(call.arguments.as_ref()))
+        .flat_map(|call| argument_leaks(call.arguments.as_ref()))
         .collect();
     found.extend(arguments);
     found
 }
 
 /// The markup in text and reasoning.
-pub(super) fn of_text(reply: &Reply) -> Vec<Leak> {
+pub(super) fn text_leaks(reply: &Reply) -> Vec<Leak> {
     let mut found = BTreeSet::new();
     scan(&reply.text, LeakPlace::Text, &mut found);
     scan(&reply.reasoning, LeakPlace::Reasoning, &mut found);
-    // A model that did call may well show JSON besides.
+    // A model that made a call may also show JSON as text.
     if reply.calls.is_empty()
         && let Some(sentinel) = json_call(&reply.text)
     {
@@ -90,7 +90,7 @@ pub(super) fn of_text(reply: &Reply) -> Vec<Leak> {
 }
 
 /// The markup in the arguments of one call.
-pub(super) fn of_arguments(arguments: Option<&Value>) -> BTreeSet<Leak> {
+pub(super) fn argument_leaks(arguments: Option<&Value>) -> BTreeSet<Leak> {
     let mut found = BTreeSet::new();
     let Some(arguments) = arguments else {
         return found;
@@ -144,7 +144,7 @@ fn scan(text: &str, place: LeakPlace, found: &mut BTreeSet<Leak>) {
     }
 }
 
-/// Whether two bytes may begin markup. It spares most texts the table.
+/// Whether two bytes may begin markup; this quick test avoids the table for most texts.
 fn may_begin(rest: &[u8]) -> bool {
     match rest {
         // The second byte of `<｜` and `<‖` is the first of a longer character.
@@ -175,7 +175,7 @@ fn scan_value(value: &Value, found: &mut BTreeSet<Leak>) {
     }
 }
 
-/// How a call stands as JSON in a text: in a fence, or as all there is.
+/// How a call is written as JSON in a text: in a code fence, or as the whole text.
 fn json_call(text: &str) -> Option<&'static str> {
     const FENCE: &str = "```";
     let bare = text.trim();

@@ -1,38 +1,38 @@
-//! From the bytes a provider answered with to what the model returned.
+//! Reads the model's reply from the bytes of a provider's response.
 //!
-//! Nothing is repaired in silence: what is odd about an answer, and each step that reading it took,
-//! is a note. What says nothing about the model is not a reply but a failure.
+//! Nothing is repaired silently: every oddity of a response, and every step taken to read it, becomes
+//! a note. A response that says nothing about the model is a failure, not a reply.
 
 mod anthropic;
 mod arguments;
 mod body;
+mod builder;
 mod chat;
-mod draft;
-mod fault;
+mod error_body;
 mod finish;
 mod gemini;
 mod leaks;
+mod note_rules;
 mod refusal;
 mod responses;
-mod rules;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
-use toolwarden_model::reply::{Mode, NotMeasured, Reply, Wire};
+use toolwarden_model::reply::{NotMeasured, Reply, StreamMode, WireApi};
 
-pub use arguments::{Sorted, arguments};
-pub use finish::finish_class;
-pub use leaks::leaks;
-pub use refusal::refusal;
-pub use rules::{RULES, Rule};
+pub use arguments::{ClassifiedArguments, arguments};
+pub use finish::classify_finish;
+pub use leaks::find_leaks;
+pub use note_rules::{NoteRule, RULES};
+pub use refusal::classify_refusal;
 
-use body::Body;
-use draft::Draft;
+use body::ReplyBody;
+use builder::ReplyBuilder;
 
-/// How much of an answer is read. Nesting is bounded by
+/// How much of a response is read. Nesting is bounded by
 /// [`MAX_DEPTH`](toolwarden_model::json::MAX_DEPTH) besides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReplyLimits {
     /// The largest body.
     pub body_bytes: usize,
     /// The most calls in one reply.
@@ -41,7 +41,7 @@ pub struct Limits {
     pub notes: usize,
 }
 
-impl Default for Limits {
+impl Default for ReplyLimits {
     fn default() -> Self {
         Self {
             body_bytes: 64 << 20,
@@ -51,47 +51,52 @@ impl Default for Limits {
     }
 }
 
-/// Reads the body of a successful HTTP answer (status 2xx).
+/// Reads the body of a successful HTTP response (status 2xx).
 ///
-/// A stream is put together to the message its pieces make, and that is read like one that came
-/// whole. So both forms of one answer give the same calls at the same pointers.
+/// A stream is assembled into one message and then read like a message that was not streamed. Both
+/// forms of a reply therefore give the same calls at the same pointers.
 ///
 /// # Errors
-/// Says why the body tells nothing about the model.
-pub fn read(wire: Wire, mode: Mode, body: &[u8], limits: &Limits) -> Result<Reply, NotMeasured> {
-    let mut draft = Draft::new(wire, limits);
+/// Says why the body contains no reply of the model.
+pub fn read(
+    wire: WireApi,
+    mode: StreamMode,
+    body: &[u8],
+    limits: &ReplyLimits,
+) -> Result<Reply, NotMeasured> {
+    let mut draft = ReplyBuilder::new(wire, limits);
     let whole = match body::sniff(body, limits)? {
-        Body::Json(Value::Array(chunks)) if wire == Wire::Gemini => {
+        ReplyBody::Json(Value::Array(chunks)) if wire == WireApi::Gemini => {
             let message = "the chunks of a stream came as one JSON array";
-            draft.note(rules::ARRAY_STREAM, Pointer::root(), message);
+            draft.note(note_rules::ARRAY_STREAM, Pointer::root(), message);
             gemini::assemble(chunks.into_iter().map(Ok))?
         }
-        Body::Json(value) => {
-            if mode == Mode::Stream {
+        ReplyBody::Json(value) => {
+            if mode == StreamMode::Stream {
                 let message = "events were asked for, and one JSON document came";
-                draft.note(rules::JSON_FOR_STREAM, Pointer::root(), message);
+                draft.note(note_rules::JSON_FOR_STREAM, Pointer::root(), message);
             }
             value
         }
-        Body::Events(events) => {
-            if mode == Mode::Nonstream {
+        ReplyBody::Events(events) => {
+            if mode == StreamMode::Nonstream {
                 let message = "one JSON document was asked for, and events came";
-                draft.note(rules::STREAM_FOR_JSON, Pointer::root(), message);
+                draft.note(note_rules::STREAM_FOR_JSON, Pointer::root(), message);
             }
             match wire {
-                Wire::OpenaiChat => chat::assemble(events, &mut draft)?,
-                Wire::OpenaiResponses => responses::assemble(events, &mut draft)?,
-                Wire::Anthropic => anthropic::assemble(events, &mut draft)?,
-                Wire::Gemini => gemini::assemble_events(events, &mut draft)?,
+                WireApi::OpenaiChat => chat::assemble(events, &mut draft)?,
+                WireApi::OpenaiResponses => responses::assemble(events, &mut draft)?,
+                WireApi::Anthropic => anthropic::assemble(events, &mut draft)?,
+                WireApi::Gemini => gemini::assemble_events(events, &mut draft)?,
             }
         }
     };
-    fault::check(&whole)?;
+    error_body::reject_error_body(&whole)?;
     match wire {
-        Wire::OpenaiChat => chat::read(whole, &mut draft)?,
-        Wire::OpenaiResponses => responses::read(whole, &mut draft)?,
-        Wire::Anthropic => anthropic::read(whole, &mut draft)?,
-        Wire::Gemini => gemini::read(whole, &mut draft)?,
+        WireApi::OpenaiChat => chat::read(whole, &mut draft)?,
+        WireApi::OpenaiResponses => responses::read(whole, &mut draft)?,
+        WireApi::Anthropic => anthropic::read(whole, &mut draft)?,
+        WireApi::Gemini => gemini::read(whole, &mut draft)?,
     }
     Ok(draft.finish())
 }

@@ -1,11 +1,11 @@
 use serde_json::Value;
-use toolwarden_model::reply::Failure;
+use toolwarden_model::reply::TrialFailure;
 
-/// How much of a refusal is looked at.
-const LOOKED_AT: usize = 64 << 10;
+/// How many bytes of a refusal are scanned.
+const MAX_SCANNED_BYTES: usize = 64 << 10;
 
-/// What only a refusal about a tool says, in lower case.
-const TELLING: &[&str] = &[
+/// Phrases that occur only in refusals about a tool, in lower case.
+const TOOL_ERROR_PHRASES: &[&str] = &[
     "schema",
     "function_declarations",
     "functiondeclarations",
@@ -17,32 +17,33 @@ const TELLING: &[&str] = &[
     "\"tools\",",
 ];
 
-/// Whether a refusal (a status that is no success, and its body) is about the schema of a tool.
+/// Whether a provider's refusal (an error status and its body) is about the schema of a tool.
 ///
-/// Only 400 and 422 can be: the others are about the key, the rate or the server.
+/// Only statuses 400 and 422 can be: the others concern the API key, the rate limit or the server.
 #[must_use]
-pub fn refusal(status: u16, body: &[u8]) -> Failure {
+pub fn classify_refusal(status: u16, body: &[u8]) -> TrialFailure {
     if !matches!(status, 400 | 422) {
-        return Failure::Status;
+        return TrialFailure::Status;
     }
-    let head = body.get(..LOOKED_AT).unwrap_or(body);
+    let head = body.get(..MAX_SCANNED_BYTES).unwrap_or(body);
     let param = serde_json::from_slice::<Value>(body).ok().and_then(|it| {
         let param = it.pointer("/error/param").or_else(|| it.get("param"))?;
         param.as_str().map(str::to_owned)
     });
     if param.is_some_and(|it| it.starts_with("tools") || it.starts_with("functions")) {
-        return Failure::SchemaRejected;
+        return TrialFailure::SchemaRejected;
     }
     // A body may hold its message as JSON inside a string.
     let text = String::from_utf8_lossy(head)
         .to_lowercase()
         .replace('\\', "");
-    // Nothing but tools sends a schema, except an answer format that somebody added.
+    // Only tools send a schema, unless the request also sets a response format.
     let elsewhere = text.contains("response_format");
-    if !elsewhere && (TELLING.iter().any(|it| text.contains(it)) || names_a_tool(&text)) {
-        Failure::SchemaRejected
+    if !elsewhere && (TOOL_ERROR_PHRASES.iter().any(|it| text.contains(it)) || names_a_tool(&text))
+    {
+        TrialFailure::SchemaRejected
     } else {
-        Failure::Status
+        TrialFailure::Status
     }
 }
 

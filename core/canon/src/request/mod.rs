@@ -1,68 +1,68 @@
-//! From a case to the body of a provider's request.
+//! Builds the body of a provider's request from a case.
 //!
-//! A case speaks as chat completions do, for that is what suites are written in. What another wire
-//! has no place for is told in the notes.
+//! Cases use the message format of chat completions, because suites are written in it. The notes
+//! list what another wire API cannot express.
 
 mod anthropic;
 mod chat;
-mod content;
 mod gemini;
+mod messages;
 mod responses;
 mod tools;
 
 use serde_json::Value;
 use toolwarden_model::Tool;
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::{Mode, Wire};
+use toolwarden_model::reply::{StreamMode, WireApi};
 
 use crate::RenamedTool;
-use tools::Tools;
+use tools::EmittedTools;
 
-/// What a provider is asked.
+/// A request to a model, before it is written for a wire API.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask<'a> {
+pub struct ModelRequest<'a> {
     /// The model.
     pub model: &'a str,
-    /// The conversation, as chat completions have it.
+    /// The conversation, in the format of chat completions.
     pub messages: &'a [Value],
-    /// The tools on offer.
+    /// The tools offered to the model.
     pub tools: &'a [Tool],
-    /// Whether and what to call, as chat completions say it: `auto`, `none`, `required`, or the
-    /// function by name.
+    /// The tool choice, in the format of chat completions: `auto`, `none`, `required`, or a function
+    /// by name.
     pub tool_choice: Option<&'a Value>,
-    /// Whether the answer shall come whole or in pieces.
-    pub mode: Mode,
+    /// Whether the provider sends the reply as one document or as a stream.
+    pub mode: StreamMode,
     /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// The most tokens of the answer.
+    /// The most tokens of the reply.
     pub max_tokens: Option<u64>,
     /// Members that are merged into the body last; objects member by member.
     pub extra: &'a Object,
 }
 
-/// A request as a provider takes it.
+/// A request in the format of a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestBody {
-    /// What follows the base address.
+    /// The path after the base URL.
     pub path: String,
     /// The body.
     pub body: Value,
-    /// The tools that go by another name on this wire. A call has to be routed back.
+    /// The tools that have another name on this wire API. A call has to be routed back.
     pub renamed: Vec<RenamedTool>,
-    /// What could not be said, or is said in another way, in sentences.
+    /// Sentences about what could not be expressed or is expressed differently.
     pub notes: Vec<String>,
 }
 
-/// Says a case on a wire.
+/// Builds the request of a case for a wire API.
 #[must_use]
-pub fn request(wire: Wire, ask: &Ask<'_>) -> RequestBody {
+pub fn request(wire: WireApi, ask: &ModelRequest<'_>) -> RequestBody {
     let mut notes = Vec::new();
-    let tools = Tools::emit(wire, ask.tools, &mut notes);
+    let tools = EmittedTools::emit(wire, ask.tools, &mut notes);
     let (path, mut body) = match wire {
-        Wire::OpenaiChat => chat::body(ask, &tools),
-        Wire::OpenaiResponses => responses::body(ask, &tools, &mut notes),
-        Wire::Anthropic => anthropic::body(ask, &tools, &mut notes),
-        Wire::Gemini => gemini::body(ask, &tools, &mut notes),
+        WireApi::OpenaiChat => chat::body(ask, &tools),
+        WireApi::OpenaiResponses => responses::body(ask, &tools, &mut notes),
+        WireApi::Anthropic => anthropic::body(ask, &tools, &mut notes),
+        WireApi::Gemini => gemini::body(ask, &tools, &mut notes),
     };
     merge(&mut body, ask.extra);
     RequestBody {
@@ -73,7 +73,7 @@ pub fn request(wire: Wire, ask: &Ask<'_>) -> RequestBody {
     }
 }
 
-/// Puts members into an object, into its objects member by member.
+/// Merges members into an object; nested objects are merged member by member.
 fn merge(into: &mut Object, extra: &Object) {
     for (key, value) in extra {
         match (into.get_mut(key), value) {
@@ -87,6 +87,6 @@ fn merge(into: &mut Object, extra: &Object) {
 }
 
 /// Puts a member into an object if there is one.
-fn put(members: &mut Object, key: &str, value: Option<Value>) {
+fn insert_some(members: &mut Object, key: &str, value: Option<Value>) {
     members.extend(value.map(|value| (key.to_owned(), value)));
 }

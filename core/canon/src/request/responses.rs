@@ -1,61 +1,69 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::Mode;
+use toolwarden_model::reply::StreamMode;
 
-use super::content::{self, Call, Message, Part};
-use super::tools::{Choice, Tools};
-use super::{Ask, put};
+use super::messages::{self, CaseMessage, ContentPart, MessageCall};
+use super::tools::{EmittedTools, ToolChoice};
+use super::{ModelRequest, insert_some};
 
 /// The body of a request for a response.
-pub(super) fn body(ask: &Ask<'_>, tools: &Tools, notes: &mut Vec<String>) -> (String, Object) {
+pub(super) fn body(
+    ask: &ModelRequest<'_>,
+    tools: &EmittedTools,
+    notes: &mut Vec<String>,
+) -> (String, Object) {
     let mut input = Vec::new();
-    for message in content::read(ask.messages, tools, notes) {
+    for message in messages::parse_messages(ask.messages, tools, notes) {
         match message {
-            Message::System(text) => input.push(json!({"role": "system", "content": text})),
-            Message::User(parts) => input.push(json!({"role": "user", "content": user(parts)})),
-            Message::Assistant { text, calls } => {
+            CaseMessage::System(text) => input.push(json!({"role": "system", "content": text})),
+            CaseMessage::User(parts) => input.push(json!({"role": "user", "content": user(parts)})),
+            CaseMessage::Assistant { text, calls } => {
                 let text =
                     (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}));
                 input.extend(text);
                 input.extend(calls.into_iter().map(function_call));
             }
-            Message::Tool { id, text, .. } => {
+            CaseMessage::Tool { id, text, .. } => {
                 input.push(json!({"type": "function_call_output", "call_id": id, "output": text}))
             }
         }
     }
     let mut body = Object::new();
-    put(&mut body, "model", Some(json!(ask.model)));
-    put(&mut body, "input", Some(Value::Array(input)));
+    insert_some(&mut body, "model", Some(json!(ask.model)));
+    insert_some(&mut body, "input", Some(Value::Array(input)));
     let list = tools.list();
-    let choice = Choice::read(ask.tool_choice, notes).filter(|_| list.is_some());
-    put(&mut body, "tools", list);
+    let choice = ToolChoice::read(ask.tool_choice, notes).filter(|_| list.is_some());
+    insert_some(&mut body, "tools", list);
     let choice = choice.map(|it| match it {
-        Choice::Auto => json!("auto"),
-        Choice::Nothing => json!("none"),
-        Choice::Something => json!("required"),
-        Choice::Tool(name) => json!({"type": "function", "name": tools.name(&name)}),
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::NoTool => json!("none"),
+        ToolChoice::AnyTool => json!("required"),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": tools.name(&name)}),
     });
-    put(&mut body, "tool_choice", choice);
-    put(&mut body, "stream", Some(json!(ask.mode == Mode::Stream)));
-    put(&mut body, "temperature", ask.temperature.map(Value::from));
+    insert_some(&mut body, "tool_choice", choice);
+    insert_some(
+        &mut body,
+        "stream",
+        Some(json!(ask.mode == StreamMode::Stream)),
+    );
+    insert_some(&mut body, "temperature", ask.temperature.map(Value::from));
     let max_tokens = ask.max_tokens.map(Value::from);
-    put(&mut body, "max_output_tokens", max_tokens);
+    insert_some(&mut body, "max_output_tokens", max_tokens);
     ("/responses".to_owned(), body)
 }
 
-fn user(parts: Vec<Part>) -> Value {
-    if let [Part::Text(text)] = parts.as_slice() {
+fn user(parts: Vec<ContentPart>) -> Value {
+    if let [ContentPart::Text(text)] = parts.as_slice() {
         return json!(text);
     }
     let parts = parts.into_iter().map(|part| match part {
-        Part::Text(text) => json!({"type": "input_text", "text": text}),
-        Part::Image(url) => json!({"type": "input_image", "image_url": url}),
+        ContentPart::Text(text) => json!({"type": "input_text", "text": text}),
+        ContentPart::Image(url) => json!({"type": "input_image", "image_url": url}),
     });
     parts.collect()
 }
 
-fn function_call(call: Call) -> Value {
+fn function_call(call: MessageCall) -> Value {
     let arguments = match call.arguments {
         None | Some(Value::Null) => "{}".to_owned(),
         Some(Value::String(text)) => text,

@@ -1,26 +1,26 @@
 use serde_json::Value;
-use toolwarden_model::reply::Wire;
+use toolwarden_model::reply::WireApi;
 use toolwarden_model::{Format, Tool};
 
-use crate::emit::{Emitter, RenamedTool, Target};
+use crate::emit::{EmitTarget, Emitter, RenamedTool};
 
 /// The tools of a request in the format of its wire.
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub(super) struct EmittedTools {
     pub(super) definitions: Vec<Value>,
     pub(super) renamed: Vec<RenamedTool>,
 }
 
-impl Tools {
-    pub(super) fn emit(wire: Wire, tools: &[Tool], notes: &mut Vec<String>) -> Self {
+impl EmittedTools {
+    pub(super) fn emit(wire: WireApi, tools: &[Tool], notes: &mut Vec<String>) -> Self {
         let native_gemini = tools.iter().all(|tool| tool.format == Format::Gemini);
         let target = match wire {
-            Wire::OpenaiChat => Target::OpenaiChat,
-            Wire::OpenaiResponses => Target::OpenaiResponses,
-            Wire::Anthropic => Target::Anthropic,
-            Wire::Gemini if native_gemini => Target::Gemini,
+            WireApi::OpenaiChat => EmitTarget::OpenaiChat,
+            WireApi::OpenaiResponses => EmitTarget::OpenaiResponses,
+            WireApi::Anthropic => EmitTarget::Anthropic,
+            WireApi::Gemini if native_gemini => EmitTarget::Gemini,
             // The other spelling takes a schema as it is.
-            Wire::Gemini => Target::GeminiJsonSchema,
+            WireApi::Gemini => EmitTarget::GeminiJsonSchema,
         };
         let mut emitter = Emitter::new(target);
         let mut emitted = Self::default();
@@ -47,7 +47,7 @@ impl Tools {
         emitted
     }
 
-    /// The name a tool goes by on this wire.
+    /// The name of a tool on this wire API.
     pub(super) fn name<'n>(&'n self, original: &'n str) -> &'n str {
         let renamed = self.renamed.iter().find(|it| it.original == original);
         renamed.map_or(original, |it| &it.emitted)
@@ -58,24 +58,24 @@ impl Tools {
     }
 }
 
-/// Whether and what to call.
+/// Whether the model must call a tool, and which one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ToolChoice {
     Auto,
-    Nothing,
-    Something,
+    NoTool,
+    AnyTool,
     Tool(String),
 }
 
-impl Choice {
-    /// Reads the word of chat completions; one that has no meaning elsewhere is noted.
+impl ToolChoice {
+    /// Reads the `tool_choice` of chat completions; a note reports a value that has no equivalent.
     pub(super) fn read(choice: Option<&Value>, notes: &mut Vec<String>) -> Option<Self> {
         let choice = choice.filter(|it| !it.is_null())?;
         let named = choice.pointer("/function/name").and_then(Value::as_str);
         let found = match (choice.as_str(), named) {
             (Some("auto"), _) => Some(Self::Auto),
-            (Some("none"), _) => Some(Self::Nothing),
-            (Some("required"), _) => Some(Self::Something),
+            (Some("none"), _) => Some(Self::NoTool),
+            (Some("required"), _) => Some(Self::AnyTool),
             (_, Some(name)) => Some(Self::Tool(name.to_owned())),
             _ => None,
         };

@@ -1,11 +1,11 @@
-//! Where schemas stand inside a schema. Keys are taken by their position, never by name alone: a
+//! Finds the subschemas of a schema. A key's position decides its meaning, never its name alone: a
 //! property may be called `properties`.
 
-mod draft;
+mod convert_draft;
 mod references;
 mod walk;
 
-pub(crate) use draft::convert;
-pub(crate) use references::{InlineError, Inliner, reaches_itself, resolve};
+pub(crate) use convert_draft::convert;
+pub(crate) use references::{InlineError, Inliner, is_recursive, resolve};
 pub(crate) use toolwarden_model::keywords::subschemas;
-pub(crate) use walk::{any_type, let_null_in, map_schemas, rebuild, rename_types};
+pub(crate) use walk::{allow_null, any_type, map_schemas, rebuild, rename_types};

@@ -2,23 +2,23 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_model::json::{Object, Pointer, percent_decoded};
-use toolwarden_model::keywords::{Position, position, subschemas};
+use toolwarden_model::json::{Object, Pointer, percent_decode};
+use toolwarden_model::keywords::{SubschemaForm, subschema_form, subschemas};
 
-use super::draft::without_ignored_siblings;
+use super::convert_draft::without_ignored_siblings;
 
 /// The most nodes one inlining may produce.
 const MAX_NODES: usize = 100_000;
 /// The deepest nesting one inlining may produce.
 const MAX_DEPTH: usize = 100;
 
-/// Why references cannot be replaced by what they refer to.
+/// Why references cannot be inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum InlineError {
-    /// A reference leads back to itself.
+    /// A reference is recursive.
     #[error("the reference is recursive")]
     Recursive,
-    /// The reference leads nowhere, or outside the document.
+    /// The reference has no target, or points outside the document.
     #[error("the reference leads to nothing in this schema")]
     Unresolved,
     /// The result would be too large.
@@ -26,9 +26,9 @@ pub(crate) enum InlineError {
     TooLarge,
 }
 
-/// What a local reference leads to.
+/// The target of a local reference.
 pub(crate) fn resolve<'s>(root: &'s Object, reference: &str) -> Option<&'s Value> {
-    let pointer = percent_decoded(reference.strip_prefix('#')?)?;
+    let pointer = percent_decode(reference.strip_prefix('#')?)?;
     let mut segments = Pointer::from(pointer.as_str())
         .segments()
         .collect::<Vec<_>>()
@@ -48,7 +48,7 @@ pub(crate) fn resolve<'s>(root: &'s Object, reference: &str) -> Option<&'s Value
 }
 
 /// Whether following references from here can come back to one already followed.
-pub(crate) fn reaches_itself(root: &Object, reference: &str) -> bool {
+pub(crate) fn is_recursive(root: &Object, reference: &str) -> bool {
     fn visit<'s>(
         root: &'s Object,
         schema: &'s Value,
@@ -95,7 +95,7 @@ pub(crate) fn reaches_itself(root: &Object, reference: &str) -> bool {
     visit(root, target, &mut vec![reference], &mut BTreeSet::new())
 }
 
-/// Replaces references by what they refer to, within bounds.
+/// Replaces references by their targets, within bounds.
 #[derive(Debug)]
 pub(crate) struct Inliner<'s> {
     root: &'s Object,
@@ -126,19 +126,21 @@ impl<'s> Inliner<'s> {
             if keyword == "$ref" {
                 continue;
             }
-            let value = match (position(keyword), value) {
-                (Some(Position::Map), Value::Object(map)) => Value::Object(
+            let value = match (subschema_form(keyword), value) {
+                (Some(SubschemaForm::Map), Value::Object(map)) => Value::Object(
                     map.iter()
                         .map(|(name, value)| Ok((name.clone(), self.inline(value, depth + 1)?)))
                         .collect::<Result<_, InlineError>>()?,
                 ),
-                (Some(Position::List | Position::OneOrList), Value::Array(items)) => Value::Array(
-                    items
-                        .iter()
-                        .map(|item| self.inline(item, depth + 1))
-                        .collect::<Result<_, _>>()?,
-                ),
-                (Some(Position::One | Position::OneOrList), Value::Object(_)) => {
+                (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(items)) => {
+                    Value::Array(
+                        items
+                            .iter()
+                            .map(|item| self.inline(item, depth + 1))
+                            .collect::<Result<_, _>>()?,
+                    )
+                }
+                (Some(SubschemaForm::One | SubschemaForm::OneOrList), Value::Object(_)) => {
                     self.inline(value, depth + 1)?
                 }
                 _ => value.clone(),
@@ -188,13 +190,13 @@ impl<'s> Inliner<'s> {
     }
 }
 
-/// What stands beside a reference and is read there: up to draft 7 that is nothing which constrains.
+/// The keywords beside a reference that take effect: up to draft 7, no constraint does.
 fn read_beside(mut beside: Object, root: &Object) -> Object {
     without_ignored_siblings(&mut beside, root);
     beside
 }
 
-/// Whether a keyword only informs, so that the outer one may replace the inner one.
+/// Whether a keyword is an annotation, so that the outer one may replace the inner one.
 fn is_annotation(keyword: &str) -> bool {
     [
         "title",
@@ -255,7 +257,7 @@ mod tests {
     fn cycles_bombs_and_dead_ends_are_told_apart() {
         let cycle = json!({"properties": {"items": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}});
         assert_eq!(inline(&cycle), Err(InlineError::Recursive));
-        assert!(reaches_itself(cycle.as_object().unwrap(), "#/$defs/a"));
+        assert!(is_recursive(cycle.as_object().unwrap(), "#/$defs/a"));
         let dead = json!({"properties": {"items": {"$ref": "https://example.com/x"}}});
         assert_eq!(inline(&dead), Err(InlineError::Unresolved));
         let mut definitions = Object::new();
@@ -266,6 +268,6 @@ mod tests {
         definitions.insert("d40".to_owned(), json!({}));
         let bomb = json!({"properties": {"items": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
         assert_eq!(inline(&bomb), Err(InlineError::TooLarge));
-        assert!(!reaches_itself(bomb.as_object().unwrap(), "#/$defs/d0"));
+        assert!(!is_recursive(bomb.as_object().unwrap(), "#/$defs/d0"));
     }
 }

@@ -1,6 +1,6 @@
 use serde_json::Value;
 use toolwarden_model::json::Object;
-use toolwarden_model::keywords::{Position, position};
+use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 
 /// A copy of a schema with a change made to every schema in it, outermost last.
 pub(crate) fn map_schemas(schema: &Value, change: &dyn Fn(&mut Object)) -> Value {
@@ -20,18 +20,18 @@ pub(crate) fn rebuild(
     let mut rebuilt = Object::with_capacity(members.len());
     for (written, value) in members {
         let keyword = rename(written);
-        // The old name tells the position where the new one does not, and the other way round.
-        let position = position(keyword).or_else(|| position(written));
+        // Either the old or the new name identifies the position.
+        let position = subschema_form(keyword).or_else(|| subschema_form(written));
         let value = match (position, value) {
-            (Some(Position::Map), Value::Object(map)) => Value::Object(
+            (Some(SubschemaForm::Map), Value::Object(map)) => Value::Object(
                 map.iter()
                     .map(|(name, value)| (name.clone(), each(value)))
                     .collect(),
             ),
-            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(items)) => {
                 items.iter().map(each).collect()
             }
-            (Some(Position::One | Position::OneOrList), Value::Object(_)) => each(value),
+            (Some(SubschemaForm::One | SubschemaForm::OneOrList), Value::Object(_)) => each(value),
             _ => value.clone(),
         };
         rebuilt.insert(keyword.to_owned(), value);
@@ -40,29 +40,29 @@ pub(crate) fn rebuild(
     Value::Object(rebuilt)
 }
 
-/// Whether any type of any schema inside satisfies the test; what is no word counts as one that
-/// does.
+/// Whether any `type` in the schema or its subschemas satisfies the test. A `type` that is not a
+/// string counts as satisfying it.
 pub(crate) fn any_type(schema: &Value, test: &dyn Fn(&str) -> bool) -> bool {
     let Value::Object(members) = schema else {
         return false;
     };
     members
         .iter()
-        .any(|(keyword, value)| match (position(keyword), value) {
+        .any(|(keyword, value)| match (subschema_form(keyword), value) {
             (None, Value::String(word)) if keyword == "type" => test(word),
             (None, _) => keyword == "type",
-            (Some(Position::Map), Value::Object(map)) => {
+            (Some(SubschemaForm::Map), Value::Object(map)) => {
                 map.values().any(|value| any_type(value, test))
             }
-            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(items)) => {
                 items.iter().any(|value| any_type(value, test))
             }
             (Some(_), value) => any_type(value, test),
         })
 }
 
-/// Makes null valid beside what a schema accepts.
-pub(crate) fn let_null_in(schema: &mut Object) {
+/// Makes a schema also accept null.
+pub(crate) fn allow_null(schema: &mut Object) {
     let null = || Value::from("null");
     let enumerates = schema.contains_key("enum") || schema.contains_key("const");
     let combines = ["anyOf", "oneOf", "allOf", "not", "$ref"]
@@ -78,7 +78,7 @@ pub(crate) fn let_null_in(schema: &mut Object) {
                 words.push(null());
             }
         }
-        // A schema that constrains nothing lets null in already.
+        // A schema without constraints already accepts null.
         None if !enumerates && !combines => {}
         _ => {
             let mut informing = Object::new();
@@ -100,7 +100,7 @@ pub(crate) fn let_null_in(schema: &mut Object) {
     }
 }
 
-/// Renames the types of one schema; a type that becomes nothing is removed.
+/// Renames the types of one schema; a type that maps to `None` is removed.
 pub(crate) fn rename_types(schema: &mut Object, rename: impl Fn(&str) -> Option<&str>) {
     let renamed = match schema.get("type") {
         Some(Value::String(word)) => rename(word).map(Value::from),

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Source, canonicalize, sounds_destructive};
+use toolwarden_canon::{FormatChoice, canonicalize, sounds_destructive};
 use toolwarden_model::json::parse;
-use toolwarden_testkit::definitions;
+use toolwarden_testkit::corpus_definitions;
 
 /// What a set of rules says of one tool.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ struct Guess {
 /// Ours, by words alone: the annotations are taken away first.
 fn ours(name: &str, description: &str) -> Guess {
     let document = json!({"name": name, "description": description, "inputSchema": {}});
-    let tool = canonicalize(document, Source::Detect)
+    let tool = canonicalize(document, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0)
@@ -75,7 +75,9 @@ impl Tally {
 
 #[test]
 fn the_table_in_the_docs_is_what_the_corpus_gives() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut seen = BTreeSet::new();
     let mut tallies: [(usize, Tally, Tally); 3] = Default::default();
     for sample in samples.iter().filter(|sample| sample.label == "mcp") {

@@ -1,7 +1,7 @@
-//! What definitions come wrapped in.
+//! Containers that hold tool definitions.
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Container, Source, canonicalize, canonicalize_item, split};
+use toolwarden_canon::{Container, FormatChoice, canonicalize, canonicalize_item, split};
 
 const SCHEMA: &str = r#"{"type":"object"}"#;
 
@@ -12,7 +12,7 @@ fn schema() -> Value {
 /// The container and, for each tool, `pointer name format`.
 fn check(document: Value, container: Container, expected: &[&str]) {
     let text = document.to_string();
-    let read = canonicalize(document, Source::Detect).unwrap();
+    let read = canonicalize(document, FormatChoice::Detect).unwrap();
     let line = |tool: &toolwarden_canon::CanonicalizedTool| {
         format!("{} {} {}", tool.pointer, tool.tool.name, tool.tool.format)
     };
@@ -26,7 +26,7 @@ fn check(document: Value, container: Container, expected: &[&str]) {
     let items = split(&text).unwrap();
     let from_text: Vec<String> = items
         .iter()
-        .flat_map(|item| canonicalize_item(item, Source::Detect).unwrap().tools)
+        .flat_map(|item| canonicalize_item(item, FormatChoice::Detect).unwrap().tools)
         .map(|tool| line(&tool))
         .collect();
     assert_eq!(from_text, expected, "{text}");
@@ -196,7 +196,7 @@ fn openapi_3_operations() {
             "/paths/~1pets~1{id}/patch patchPet openapi",
         ],
     );
-    let tools = canonicalize(document, Source::Detect).unwrap().tools;
+    let tools = canonicalize(document, FormatChoice::Detect).unwrap().tools;
     let owner = json!({"type": "object", "properties": {"pets": {"type": "array", "items": {"$ref": "#/$defs/Pet"}}}});
     let pet = json!({"type": "object", "properties": {"name": {"type": ["string", "null"]}, "owner": {"$ref": "#/$defs/Owner"}}, "required": ["name"]});
     let id = json!({"type": "integer", "exclusiveMinimum": 0, "description": "Which"});
@@ -235,7 +235,7 @@ fn openapi_2_and_3_1_operations() {
         {"name": "body", "in": "body", "required": true, "schema": {"$ref": "#/definitions/B"}}],
         "responses": {"200": {"schema": {"$ref": "#/definitions/B"}}}}}},
         "definitions": {"B": {"type": "object", "properties": {"x": {"type": "string"}}}}});
-    let tool = canonicalize(two, Source::Detect)
+    let tool = canonicalize(two, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0)
@@ -250,7 +250,7 @@ fn openapi_2_and_3_1_operations() {
     );
     let three = json!({"openapi": "3.1.0", "paths": {"/a": {"get": {"parameters": [
         {"name": "q", "in": "query", "schema": {"type": ["string", "null"], "const": "x", "exclusiveMaximum": 5}}], "responses": {}}}}});
-    let tool = canonicalize(three, Source::Detect)
+    let tool = canonicalize(three, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0)
@@ -277,7 +277,7 @@ fn openapi_oddities_end_and_lose_nothing() {
                 "self": {"$ref": "#/components/schemas/a~1b"},
                 "maybe": {"nullable": true, "allOf": [{"$ref": "#/components/schemas/C"}]}}, "required": ["self"]},
             "C": {"type": "string"}}}});
-    let tools = canonicalize(document, Source::Detect).unwrap().tools;
+    let tools = canonicalize(document, FormatChoice::Detect).unwrap().tools;
     let names: Vec<&str> = tools.iter().map(|found| found.tool.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     let inputs = json!(tools[0].tool.inputs);
@@ -302,7 +302,7 @@ fn gemini_null_is_null() {
     let declaration = json!({"name": "t", "description": "d", "parameters": {"type": "OBJECT", "properties": {
         "a": {"type": "STRING", "nullable": true}, "b": {"type": "STRING", "nullable": true, "enum": ["x"]},
         "c": {"type": "ARRAY", "minItems": "1", "items": {"type": "STRING"}}}}});
-    let tool = canonicalize(declaration, Source::Detect)
+    let tool = canonicalize(declaration, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0)

@@ -1,23 +1,23 @@
-//! Every definition of the corpus: told, read, written back, and sent through every other format.
+//! Every definition of the corpus: detected, read, written back, and converted to every other format.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_canon::{
-    CanonicalizedTool, Claim, Item, Originals, SchemaSlot, Source, Target, Unaccounted, Warning,
-    canonicalize_item, emit, native,
+    CanonicalizedTool, EditMismatch, EmitTarget, EquivalenceClaim, FormatChoice, OriginalSchemas,
+    SchemaSlot, TextItem, Warning, canonicalize_item, emit, emit_native,
 };
 use toolwarden_model::json::{Pointer, parse};
 use toolwarden_model::{Format, Tool};
-use toolwarden_schema::{Budget, Domain, Sameness, sameness};
-use toolwarden_testkit::{Sample, definitions};
+use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
+use toolwarden_testkit::{CorpusDefinition, corpus_definitions};
 
-fn read(sample: &Sample) -> Vec<CanonicalizedTool> {
-    let item = Item {
+fn read(sample: &CorpusDefinition) -> Vec<CanonicalizedTool> {
+    let item = TextItem {
         pointer: Pointer::root(),
         text: &sample.text,
     };
-    canonicalize_item(&item, Source::Detect)
+    canonicalize_item(&item, FormatChoice::Detect)
         .expect("corpus is JSON")
         .tools
 }
@@ -43,8 +43,10 @@ fn expected(label: &str) -> &'static [Format] {
 }
 
 #[test]
-fn every_definition_is_told_for_what_it_is() {
-    let Some(samples) = definitions() else { return };
+fn every_format_is_detected() {
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut counts: BTreeMap<(String, Format), usize> = BTreeMap::new();
     let mut wrong = Vec::new();
     for sample in &samples {
@@ -66,7 +68,9 @@ fn every_definition_is_told_for_what_it_is() {
 
 #[test]
 fn written_back_in_its_own_format_every_definition_is_the_same() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut count = 0;
     for sample in &samples {
         let original = parse(&sample.text).unwrap().value;
@@ -79,7 +83,7 @@ fn written_back_in_its_own_format_every_definition_is_the_same() {
                 None => original.clone(),
             };
             let tool = through_file(&found.tool);
-            let written = native(tool).value;
+            let written = emit_native(tool).value;
             // Text and not value: key order and number spelling count too.
             assert_eq!(
                 written.to_string(),
@@ -106,21 +110,21 @@ fn through_file(tool: &Tool) -> Tool {
     back
 }
 
-const TARGETS: &[Target] = &[
-    Target::OpenaiChat,
-    Target::OpenaiStrict,
-    Target::OpenaiResponses,
-    Target::OpenaiLegacy,
-    Target::Anthropic,
-    Target::Mcp,
-    Target::Mcp20251125,
-    Target::Mcp20260728,
-    Target::Langchain,
-    Target::Gemini,
-    Target::GeminiJsonSchema,
-    Target::Bedrock,
-    Target::JsonSchema,
-    Target::JsonSchema202012,
+const TARGETS: &[EmitTarget] = &[
+    EmitTarget::OpenaiChat,
+    EmitTarget::OpenaiStrict,
+    EmitTarget::OpenaiResponses,
+    EmitTarget::OpenaiLegacy,
+    EmitTarget::Anthropic,
+    EmitTarget::Mcp,
+    EmitTarget::Mcp20251125,
+    EmitTarget::Mcp20260728,
+    EmitTarget::Langchain,
+    EmitTarget::Gemini,
+    EmitTarget::GeminiJsonSchema,
+    EmitTarget::Bedrock,
+    EmitTarget::JsonSchema,
+    EmitTarget::JsonSchema202012,
 ];
 
 /// What a tool says, with the account of an emission applied, and no empty lists of extensions.
@@ -135,8 +139,8 @@ fn pruned(mut document: Value) -> Value {
     document
 }
 
-/// Emits, checks that the edits account for every difference, and gives back what was read again.
-fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
+/// Emits, checks that the edits account for every difference, and returns the tool read back.
+fn emitted(tool: &Tool, target: EmitTarget, origin: &str) -> Tool {
     let emission = emit(tool.clone(), target).expect("portable");
     let mut accounted = tool.contract();
     for edit in &emission.edits {
@@ -146,11 +150,11 @@ fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
         );
     }
     let text = emission.value.to_string();
-    let item = Item {
+    let item = TextItem {
         pointer: Pointer::root(),
         text: &text,
     };
-    let mut tools = canonicalize_item(&item, Source::Format(target.format()))
+    let mut tools = canonicalize_item(&item, FormatChoice::Format(target.format()))
         .unwrap()
         .tools;
     assert_eq!(tools.len(), 1, "{origin} to {target}: {text}");
@@ -168,8 +172,8 @@ fn emitted(tool: &Tool, target: Target, origin: &str) -> Tool {
     again.tool
 }
 
-/// A JSON Schema document always states capabilities; stating them is no difference in contract.
-fn stated(mut document: Value, target: Target) -> Value {
+/// A JSON Schema document always states capabilities; stating them does not change the contract.
+fn stated(mut document: Value, target: EmitTarget) -> Value {
     if target.format() == Format::JsonSchema {
         document
             .as_object_mut()
@@ -181,7 +185,9 @@ fn stated(mut document: Value, target: Target) -> Value {
 
 #[test]
 fn through_another_format_and_back_only_what_was_reported_differs() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut trips: BTreeMap<Format, (usize, usize)> = BTreeMap::new();
     let mut tools: Vec<(String, Tool)> = Vec::new();
     for (index, sample) in distinct(&samples).into_iter().enumerate() {
@@ -194,7 +200,7 @@ fn through_another_format_and_back_only_what_was_reported_differs() {
                 let origin = format!("{} as a JSON Schema", sample.origin);
                 tools.push((
                     origin,
-                    emitted(&found.tool, Target::JsonSchema, &sample.origin),
+                    emitted(&found.tool, EmitTarget::JsonSchema, &sample.origin),
                 ));
             }
             tools.push((sample.origin.clone(), found.tool));
@@ -209,7 +215,7 @@ fn through_another_format_and_back_only_what_was_reported_differs() {
             .iter()
             .copied()
             .find(|target| target.format() == tool.format);
-        let own = native(tool.clone()).value;
+        let own = emit_native(tool.clone()).value;
         for &target in TARGETS {
             let there = emitted(&tool, target, &origin);
             let Some(home) = home else { continue };
@@ -234,7 +240,7 @@ fn through_another_format_and_back_only_what_was_reported_differs() {
 }
 
 /// Each text once: versions of a server repeat most of their tools.
-fn distinct(samples: &[Sample]) -> Vec<&Sample> {
+fn distinct(samples: &[CorpusDefinition]) -> Vec<&CorpusDefinition> {
     let mut seen = std::collections::BTreeSet::new();
     samples
         .iter()
@@ -244,16 +250,16 @@ fn distinct(samples: &[Sample]) -> Vec<&Sample> {
 
 /// What the emissions of one part of the corpus came to.
 #[derive(Default)]
-struct Checked {
+struct EmissionCounts {
     emissions: usize,
     rewritten: usize,
     undecided: usize,
     broken: Vec<String>,
 }
 
-impl Checked {
-    fn add(&mut self, tool: &Tool, target: Target, origin: &str) {
-        let originals = Originals::of(tool);
+impl EmissionCounts {
+    fn add(&mut self, tool: &Tool, target: EmitTarget, origin: &str) {
+        let originals = OriginalSchemas::of(tool);
         let emission = emit(tool.clone(), target).expect("portable");
         self.emissions += 1;
         let (mut undecided, mut claims, mut broken) = (false, 0, Vec::new());
@@ -261,11 +267,11 @@ impl Checked {
         let checked = originals.check(&emission.edits, &emission.value, format, |claim| {
             claims += 1;
             match meaning(&claim) {
-                Sameness::Same => {}
-                Sameness::Undecided => undecided = true,
+                SchemaEquivalence::Same => {}
+                SchemaEquivalence::Undecided => undecided = true,
                 found => broken.push(format!("{origin} to {target}: {found:?} {}", claim.before)),
             }
-            Ok::<(), Unaccounted>(())
+            Ok::<(), EditMismatch>(())
         });
         if let Err(error) = checked {
             broken.push(format!("{origin} to {target}: {error}"));
@@ -277,28 +283,28 @@ impl Checked {
 }
 
 /// Whether a claim holds.
-fn meaning(claim: &Claim) -> Sameness {
-    let budget = Budget::default();
+fn meaning(claim: &EquivalenceClaim) -> SchemaEquivalence {
+    let budget = SearchBudget::default();
     if let Some((before, after)) = &claim.inner
-        && sameness(before, after, Domain::Values, budget) == Sameness::Same
+        && check_equivalence(before, after, ValueDomain::Values, budget) == SchemaEquivalence::Same
     {
-        return Sameness::Same;
+        return SchemaEquivalence::Same;
     }
     let domain = match claim.slot {
-        SchemaSlot::Inputs => Domain::Objects,
-        SchemaSlot::Outputs => Domain::Values,
+        SchemaSlot::Inputs => ValueDomain::Objects,
+        SchemaSlot::Outputs => ValueDomain::Values,
     };
-    sameness(&claim.before, &claim.after, domain, budget)
+    check_equivalence(&claim.before, &claim.after, domain, budget)
 }
 
 #[test]
 fn no_strict_emission_changes_more_than_it_reports() {
-    check_emissions(|target| target == Target::OpenaiStrict);
+    check_emissions(|target| target == EmitTarget::OpenaiStrict);
 }
 
 #[test]
 fn no_gemini_emission_changes_more_than_it_reports() {
-    check_emissions(|target| target == Target::Gemini);
+    check_emissions(|target| target == EmitTarget::Gemini);
 }
 
 #[test]
@@ -306,20 +312,22 @@ fn no_other_emission_changes_more_than_it_reports() {
     check_emissions(|target| target.dialect().is_none());
 }
 
-fn check_emissions(wanted: fn(Target) -> bool) {
-    let Some(samples) = definitions() else { return };
-    let mut checked = Checked::default();
+fn check_emissions(wanted: fn(EmitTarget) -> bool) {
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
+    let mut checked = EmissionCounts::default();
     for sample in distinct(&samples) {
         for found in read(sample) {
             if found.tool.format.is_hosted() || found.tool.name.is_empty() {
                 continue;
             }
-            for (target, _) in Target::ALL.iter().filter(|(target, _)| wanted(*target)) {
+            for (target, _) in EmitTarget::ALL.iter().filter(|(target, _)| wanted(*target)) {
                 checked.add(&found.tool, *target, &sample.origin);
             }
         }
     }
-    let Checked {
+    let EmissionCounts {
         emissions,
         rewritten,
         undecided,

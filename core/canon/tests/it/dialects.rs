@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use toolwarden_canon::{Demand, Dialect, Source, canonicalize, conform, lint};
+use toolwarden_canon::{Dialect, FormatChoice, RewriteMode, canonicalize, conform, lint};
 use toolwarden_model::json::{Object, Pointer, parse};
-use toolwarden_testkit::definitions;
+use toolwarden_testkit::corpus_definitions;
 
 use crate::samples::{data, golden};
 
@@ -25,7 +25,7 @@ fn every_dialect_has_cases_and_their_findings_and_fixes_are_as_expected() {
             !text.is_empty(),
             "tests/data/dialects/{dialect}.json is missing"
         );
-        let tools = canonicalize(parse(&text).unwrap().value, Source::Detect)
+        let tools = canonicalize(parse(&text).unwrap().value, FormatChoice::Detect)
             .unwrap()
             .tools;
         let reports: Vec<Value> = tools
@@ -40,7 +40,7 @@ fn every_dialect_has_cases_and_their_findings_and_fixes_are_as_expected() {
                         format!("{pointer}: {} [{}, {level}{fixable}]", finding.message, finding.rule)
                     })
                     .collect();
-                let edits = conform(&mut tool.inputs, &Pointer::of(["inputs"]), dialect, Demand::KeepMeaning);
+                let edits = conform(&mut tool.inputs, &Pointer::of(["inputs"]), dialect, RewriteMode::KeepMeaning);
                 let left: Vec<String> = lint(&tool, dialect).iter().map(|finding| finding.pointer.to_string()).collect();
                 json!({"name": tool.name, "findings": findings, "fixed": if edits.is_empty() { Value::Null } else { json!(tool.inputs) }, "left": left})
             })
@@ -82,7 +82,7 @@ fn every_rule_is_shown_by_a_case() {
     for dialect in Dialect::ALL {
         let text =
             std::fs::read_to_string(data("dialects").join(format!("{dialect}.json"))).unwrap();
-        for read in canonicalize(parse(&text).unwrap().value, Source::Detect)
+        for read in canonicalize(parse(&text).unwrap().value, FormatChoice::Detect)
             .unwrap()
             .tools
         {
@@ -208,7 +208,7 @@ fn near(schema: &Value, root: &Value, depth: u32) -> BoxedStrategy<Value> {
     proptest::strategy::Union::new(options).boxed()
 }
 
-/// Checks that a rewrite accepts and rejects the same values; tells how many were tried.
+/// Checks that a rewrite accepts and rejects the same values; returns how many were tried.
 fn keeps_meaning(
     before: &Object,
     dialect: Dialect,
@@ -216,7 +216,12 @@ fn keeps_meaning(
     runner: &mut TestRunner,
 ) -> usize {
     let mut after = before.clone();
-    let edits = conform(&mut after, &Pointer::root(), dialect, Demand::KeepMeaning);
+    let edits = conform(
+        &mut after,
+        &Pointer::root(),
+        dialect,
+        RewriteMode::KeepMeaning,
+    );
     if edits.is_empty() {
         return 0;
     }
@@ -248,7 +253,7 @@ fn fixes_keep_the_meaning_of_every_case() {
         for of in Dialect::ALL {
             let text =
                 std::fs::read_to_string(data("dialects").join(format!("{of}.json"))).unwrap();
-            for read in canonicalize(parse(&text).unwrap().value, Source::Detect)
+            for read in canonicalize(parse(&text).unwrap().value, FormatChoice::Detect)
                 .unwrap()
                 .tools
             {
@@ -260,12 +265,14 @@ fn fixes_keep_the_meaning_of_every_case() {
 
 #[test]
 fn fixes_keep_the_meaning_of_real_schemas() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut runner = TestRunner::deterministic();
     let mut tried = 0;
     let mut seen = BTreeSet::new();
     for sample in samples.iter().step_by(7) {
-        for read in canonicalize(parse(&sample.text).unwrap().value, Source::Detect)
+        for read in canonicalize(parse(&sample.text).unwrap().value, FormatChoice::Detect)
             .unwrap()
             .tools
         {

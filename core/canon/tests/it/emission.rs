@@ -1,11 +1,11 @@
-//! What an emission says about itself, case by case.
+//! The edits that an emission reports, case by case.
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Emission, Emitter, Kind, Source, Target, canonicalize, emit};
+use toolwarden_canon::{EditKind, Emission, EmitTarget, Emitter, FormatChoice, canonicalize, emit};
 use toolwarden_model::Tool;
 
 fn tool(definition: Value) -> Tool {
-    canonicalize(definition, Source::Detect)
+    canonicalize(definition, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0)
@@ -15,8 +15,8 @@ fn tool(definition: Value) -> Tool {
 /// The edits as lines: what happened where.
 fn account(emission: &Emission) -> Vec<String> {
     let word = |kind| match kind {
-        Kind::Change => "changed",
-        Kind::Loss(severity) => severity.as_str(),
+        EditKind::Change => "changed",
+        EditKind::Loss(severity) => severity.as_str(),
     };
     emission
         .edits
@@ -25,7 +25,7 @@ fn account(emission: &Emission) -> Vec<String> {
         .collect()
 }
 
-fn check(definition: Value, target: Target, value: &Value, edits: &[&str]) {
+fn check(definition: Value, target: EmitTarget, value: &Value, edits: &[&str]) {
     let emission = emit(tool(definition), target).unwrap();
     assert_eq!(emission.value, *value);
     assert_eq!(account(&emission), edits);
@@ -39,7 +39,7 @@ fn what_was_added_to_the_canonical_form_is_lost_with_a_word() {
     edited.title = Some("T".to_owned());
     edited.version = "3".into();
     edited.outputs = json!({"type": "object"}).as_object().unwrap().clone();
-    let emission = emit(edited, Target::OpenaiChat).unwrap();
+    let emission = emit(edited, EmitTarget::OpenaiChat).unwrap();
     assert_eq!(
         emission.value,
         json!({"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}})
@@ -54,16 +54,16 @@ fn what_was_added_to_the_canonical_form_is_lost_with_a_word() {
 fn revisions_of_mcp_differ_in_tasks_and_results() {
     let definition = json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"},
         "execution": {"taskSupport": "required"}, "_meta": {"a": 1}});
-    check(definition.clone(), Target::Mcp, &definition, &[]);
+    check(definition.clone(), EmitTarget::Mcp, &definition, &[]);
     check(
         definition.clone(),
-        Target::Mcp20251125,
+        EmitTarget::Mcp20251125,
         &json!({"name": "t", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}, "_meta": {"a": 1}}),
         &["metadata /outputs"],
     );
     check(
         definition,
-        Target::Mcp20260728,
+        EmitTarget::Mcp20260728,
         &json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"}, "_meta": {"a": 1}}),
         &["metadata /extensions/mcp/execution"],
     );
@@ -75,7 +75,7 @@ fn strict_mode_says_what_it_costs() {
         json!({"name": "t", "description": "d", "inputSchema": {"type": "object",
             "properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}},
             "required": ["b"]}}),
-        Target::OpenaiStrict,
+        EmitTarget::OpenaiStrict,
         &json!({"type": "function", "function": {"name": "t", "description": "d", "parameters": {"type": "object",
             "properties": {"a": {"type": ["string", "null"]}, "b": {"type": "array", "items": {"type": "string"}, "description": "(uniqueItems: true)"}},
             "required": ["a", "b"], "additionalProperties": false}, "strict": true}}),
@@ -97,7 +97,7 @@ fn gemini_parameters_are_rewritten_or_lose_what_cannot_be_said() {
         json!({"name": "t", "description": "d", "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
             "properties": {"a": {"const": "x"}, "b": {"$ref": "#/definitions/B"}, "c": {"not": {"type": "string"}}},
             "definitions": {"B": {"type": ["integer", "null"]}}}}),
-        Target::Gemini,
+        EmitTarget::Gemini,
         &json!({"name": "t", "description": "d", "parameters": {"type": "OBJECT",
             "properties": {"a": {"enum": ["x"]}, "b": {"ref": "#/defs/B"}, "c": {}}, "defs": {"B": {"type": "INTEGER", "nullable": true}}}}),
         &[
@@ -116,7 +116,7 @@ fn gemini_parameters_are_rewritten_or_lose_what_cannot_be_said() {
 fn free_text_tools_become_functions_of_one_argument() {
     check(
         json!({"type": "custom", "name": "run", "format": {"type": "grammar", "syntax": "regex", "definition": "a"}}),
-        Target::Anthropic,
+        EmitTarget::Anthropic,
         &json!({"name": "run", "input_schema": {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}}),
         &[
             "semantic /extensions/openai-responses-custom/format",
@@ -128,12 +128,12 @@ fn free_text_tools_become_functions_of_one_argument() {
 #[test]
 fn tools_a_provider_runs_go_nowhere_else() {
     let hosted = || tool(json!({"type": "web_search_20250305", "name": "web_search"}));
-    let error = emit(hosted(), Target::Mcp).unwrap_err();
+    let error = emit(hosted(), EmitTarget::Mcp).unwrap_err();
     assert_eq!(
         error.to_string(),
         "`web_search` is run by its provider (anthropic-server) and has no definition another provider could use"
     );
-    let same = emit(hosted(), Target::Anthropic).unwrap();
+    let same = emit(hosted(), EmitTarget::Anthropic).unwrap();
     assert_eq!(
         same.value,
         json!({"type": "web_search_20250305", "name": "web_search"})
@@ -142,7 +142,7 @@ fn tools_a_provider_runs_go_nowhere_else() {
 
 #[test]
 fn names_stay_apart_over_all_tools_of_an_emitter() {
-    let mut emitter = Emitter::new(Target::Bedrock);
+    let mut emitter = Emitter::new(EmitTarget::Bedrock);
     let mut emitted = |name: &str| {
         let emission = emitter
             .emit(tool(
@@ -163,9 +163,9 @@ fn names_stay_apart_over_all_tools_of_an_emitter() {
 #[test]
 fn what_no_rewrite_can_mend_is_said() {
     let definition = json!({"name": "t", "inputSchema": {"type": "object", "properties": {"any": {}}, "required": ["any"]}});
-    let emission = emit(tool(definition), Target::OpenaiStrict).unwrap();
+    let emission = emit(tool(definition), EmitTarget::OpenaiStrict).unwrap();
     let said: Vec<String> = emission
-        .unaccepted
+        .findings
         .iter()
         .map(|it| format!("{}: {}", it.pointer, it.message))
         .collect();
@@ -179,14 +179,14 @@ fn what_no_rewrite_can_mend_is_said() {
 fn the_responses_api_is_told_that_a_function_is_not_strict() {
     check(
         json!({"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"type": "string"}}}}),
-        Target::OpenaiResponses,
+        EmitTarget::OpenaiResponses,
         &json!({"type": "function", "name": "t",
             "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}, "strict": false}),
         &["changed /strict"],
     );
     // A function that stays in the format keeps what leaving it out means there.
     let own = json!({"type": "function", "name": "t", "parameters": {"type": "object"}});
-    check(own.clone(), Target::OpenaiResponses, &own, &[]);
+    check(own.clone(), EmitTarget::OpenaiResponses, &own, &[]);
 }
 
 #[test]
@@ -197,13 +197,13 @@ fn arguments_are_found_under_the_keys_people_use() {
         json!({"name": "t", "type": "function", "input_schema": schema}),
         json!({"title": "t", "params": schema}),
     ] {
-        let emission = emit(tool(definition.clone()), Target::Mcp).unwrap();
+        let emission = emit(tool(definition.clone()), EmitTarget::Mcp).unwrap();
         assert_eq!(emission.value["inputSchema"], schema, "{definition}");
     }
-    // Where they are not found, what is lost is no mere metadata.
+    // Where no schema is found, the loss is semantic.
     check(
         json!({"name": "t", "arguments": {"a": {"type": "string"}}}),
-        Target::Mcp,
+        EmitTarget::Mcp,
         &json!({"name": "t", "inputSchema": {"type": "object", "properties": {}}}),
         &["semantic /extensions/raw/arguments", "changed /inputs"],
     );
@@ -217,7 +217,7 @@ fn what_draft_7_ignores_does_not_become_active() {
     let definition = json!({"name": "t", "inputSchema": schema});
     check(
         definition.clone(),
-        Target::Gemini,
+        EmitTarget::Gemini,
         &json!({"name": "t", "parameters": {"type": "OBJECT",
             "properties": {"a": {"ref": "#/defs/A", "description": "d"}}, "defs": {"A": {"type": "STRING"}}}}),
         &[
@@ -228,7 +228,9 @@ fn what_draft_7_ignores_does_not_become_active() {
             "changed /inputs/properties/a/$ref",
         ],
     );
-    let strict = emit(tool(definition), Target::OpenaiStrict).unwrap().value;
+    let strict = emit(tool(definition), EmitTarget::OpenaiStrict)
+        .unwrap()
+        .value;
     let a = &strict["function"]["parameters"]["properties"]["a"];
     assert_eq!(
         *a,
@@ -245,13 +247,13 @@ fn gemini_gets_no_list_of_items() {
         "items": {"anyOf": [{"type": "STRING"}, {"type": "INTEGER"}]}}}}});
     check(
         with(json!({"type": "array", "items": pair})),
-        Target::Gemini,
+        EmitTarget::Gemini,
         &expected,
         &["semantic /inputs/properties/b/items"],
     );
     check(
         with(json!({"type": "array", "prefixItems": pair})),
-        Target::Gemini,
+        EmitTarget::Gemini,
         &expected,
         &[
             "semantic /inputs/properties/b/items",
@@ -264,7 +266,7 @@ fn gemini_gets_no_list_of_items() {
 fn a_result_that_may_be_anything_loses_something_when_it_becomes_an_object() {
     check(
         json!({"name": "t", "inputSchema": {"type": "object"}, "outputSchema": {"description": "d"}}),
-        Target::Gemini,
+        EmitTarget::Gemini,
         &json!({"name": "t", "parameters": {"type": "OBJECT"}, "response": {"type": "OBJECT", "description": "d"}}),
         &["semantic /outputs/type"],
     );
@@ -273,12 +275,12 @@ fn a_result_that_may_be_anything_loses_something_when_it_becomes_an_object() {
 #[test]
 fn a_tool_without_a_name_is_refused() {
     let nameless = || tool(json!({"inputSchema": {"type": "object"}}));
-    let error = emit(nameless(), Target::Anthropic).unwrap_err();
+    let error = emit(nameless(), EmitTarget::Anthropic).unwrap_err();
     assert_eq!(
         error.to_string(),
         "the tool has no name, and anthropic calls tools by name; add `name`"
     );
-    assert!(emit(nameless(), Target::JsonSchema).is_ok());
+    assert!(emit(nameless(), EmitTarget::JsonSchema).is_ok());
 }
 
 #[test]
@@ -286,7 +288,7 @@ fn an_input_schema_without_a_type_gets_one() {
     let definition = json!({"name": "t", "input_schema": {}});
     let completed = json!({"name": "t", "input_schema": {"type": "object", "properties": {}}});
     let edits = ["changed /inputs/type", "changed /inputs/properties"];
-    check(definition, Target::Anthropic, &completed, &edits);
+    check(definition, EmitTarget::Anthropic, &completed, &edits);
 }
 
 #[test]
@@ -302,18 +304,18 @@ fn a_draft_is_converted_when_it_is_asked_for() {
         json!({"prefixItems": [{"type": "string"}]}),
     );
     assert_eq!(
-        schema(Target::JsonSchema),
+        schema(EmitTarget::JsonSchema),
         (
             json!("http://json-schema.org/draft-07/schema#"),
             old.clone()
         )
     );
     assert_eq!(
-        schema(Target::JsonSchema201909),
+        schema(EmitTarget::JsonSchema201909),
         (json!("https://json-schema.org/draft/2019-09/schema"), old)
     );
     assert_eq!(
-        schema(Target::JsonSchema202012),
+        schema(EmitTarget::JsonSchema202012),
         (json!("https://json-schema.org/draft/2020-12/schema"), new)
     );
 }
@@ -321,7 +323,7 @@ fn a_draft_is_converted_when_it_is_asked_for() {
 #[test]
 fn a_canonical_tool_of_others_is_read_with_warnings() {
     let document = json!({"name": "read_file", "inputs": {"type": "object"}, "owner": "ada"});
-    let read = canonicalize(document, Source::Detect)
+    let read = canonicalize(document, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0);

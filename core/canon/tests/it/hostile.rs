@@ -1,10 +1,10 @@
-//! Input nobody meant well with. Nothing panics, overflows or takes for ever.
+//! Hostile input never causes a panic, an overflow or an endless run.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolwarden_canon::{
-    Demand, Dialect, Source, Target, canonicalize, canonicalize_item, conform, detect, emit, lint,
-    native, split,
+    Dialect, EmitTarget, FormatChoice, RewriteMode, canonicalize, canonicalize_item, conform,
+    detect, emit, emit_native, lint, split,
 };
 use toolwarden_model::json::{Pointer, decode_utf8};
 use toolwarden_model::{Format, Tool};
@@ -14,7 +14,7 @@ use crate::samples::data;
 /// Puts a document through everything canon does.
 fn exercise(document: Value) {
     assert!(!detect(&document).scores.is_empty());
-    let Ok(read) = canonicalize(document, Source::Detect) else {
+    let Ok(read) = canonicalize(document, FormatChoice::Detect) else {
         return;
     };
     for read in read.tools {
@@ -25,7 +25,7 @@ fn exercise(document: Value) {
 fn exercise_text(text: &str) {
     let Ok(items) = split(text) else { return };
     for item in &items {
-        if let Ok(read) = canonicalize_item(item, Source::Detect) {
+        if let Ok(read) = canonicalize_item(item, FormatChoice::Detect) {
             read.tools.iter().for_each(|read| exercise_tool(&read.tool));
         }
     }
@@ -36,8 +36,8 @@ fn exercise_tool(tool: &Tool) {
     let document = toolwarden_model::json::parse(&written).unwrap().value;
     let again = Tool::from_document(document).unwrap();
     assert_eq!(again.fingerprint(), tool.fingerprint());
-    assert_eq!(native(tool.clone()).name.original, tool.name);
-    for (target, _) in Target::ALL {
+    assert_eq!(emit_native(tool.clone()).name.original, tool.name);
+    for (target, _) in EmitTarget::ALL {
         if let Ok(emission) = emit(tool.clone(), *target) {
             emission.value.to_string();
         }
@@ -45,7 +45,7 @@ fn exercise_tool(tool: &Tool) {
     for &dialect in Dialect::ALL {
         let findings = lint(tool, dialect);
         assert!(findings.iter().all(|finding| finding.level.as_str() != ""));
-        for demand in [Demand::KeepMeaning, Demand::WhateverItTakes] {
+        for demand in [RewriteMode::KeepMeaning, RewriteMode::AllowLoss] {
             conform(&mut tool.inputs.clone(), &Pointer::root(), dialect, demand);
         }
     }
@@ -134,7 +134,7 @@ fn known_attacks() {
     }
     let mut deep = json!({"name": "deep", "inputSchema": {}});
     deep["inputSchema"] = value;
-    let refused = canonicalize(deep, Source::Detect).unwrap_err();
+    let refused = canonicalize(deep, FormatChoice::Detect).unwrap_err();
     assert_eq!(refused.to_string(), "nesting deeper than 128 levels");
 
     let cycle = json!({"name": "c", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/A", "title": "t"}},
@@ -230,8 +230,8 @@ proptest! {
 
     #[test]
     fn canonicalizing_twice_gives_the_same(document in any_json()) {
-        let once = canonicalize(document.clone(), Source::Detect).unwrap();
-        let twice = canonicalize(document, Source::Detect).unwrap();
+        let once = canonicalize(document.clone(), FormatChoice::Detect).unwrap();
+        let twice = canonicalize(document, FormatChoice::Detect).unwrap();
         prop_assert_eq!(format!("{once:?}"), format!("{twice:?}"));
     }
 

@@ -1,4 +1,4 @@
-//! What canon promises, shown on real definitions.
+//! Tests the promises of canon on real definitions.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,16 +1,16 @@
-//! What a case becomes on each wire.
+//! The request of a case on each wire API.
 
 use serde_json::{Value, json};
-use toolwarden_canon::request::{Ask, RequestBody, request};
-use toolwarden_canon::{RenamedTool, Source, canonicalize};
+use toolwarden_canon::request::{ModelRequest, RequestBody, request};
+use toolwarden_canon::{FormatChoice, RenamedTool, canonicalize};
 use toolwarden_model::Tool;
 use toolwarden_model::json::{Object, parse};
-use toolwarden_model::reply::{Mode, Wire};
+use toolwarden_model::reply::{StreamMode, WireApi};
 
 use crate::samples::data;
 
 fn tools(document: Value) -> Vec<Tool> {
-    let read = canonicalize(document, Source::Detect).unwrap();
+    let read = canonicalize(document, FormatChoice::Detect).unwrap();
     read.tools.into_iter().map(|it| it.tool).collect()
 }
 
@@ -40,13 +40,13 @@ fn ask<'a>(
     tools: &'a [Tool],
     choice: &'a Value,
     extra: &'a Object,
-) -> Ask<'a> {
-    Ask {
+) -> ModelRequest<'a> {
+    ModelRequest {
         model: "m-1",
         messages,
         tools,
         tool_choice: Some(choice),
-        mode: Mode::Nonstream,
+        mode: StreamMode::Nonstream,
         temperature: None,
         max_tokens: None,
         extra,
@@ -56,7 +56,7 @@ fn ask<'a>(
 const SCHEMA: &str =
     r#"{"type":"object","properties":{"location":{"type":"string"}},"required":["location"]}"#;
 
-fn check(wire: Wire, expect: &RequestBody) {
+fn check(wire: WireApi, expect: &RequestBody) {
     let (messages, tools, extra) = (conversation(), tools(weather()), Object::new());
     let choice = json!({"type": "function", "function": {"name": "get_weather"}});
     let found = request(wire, &ask(&messages, &tools, &choice, &extra));
@@ -66,7 +66,7 @@ fn check(wire: Wire, expect: &RequestBody) {
 #[test]
 fn chat_takes_a_case_as_it_is() {
     check(
-        Wire::OpenaiChat,
+        WireApi::OpenaiChat,
         &RequestBody {
             path: "/chat/completions".to_owned(),
             body: json!({
@@ -86,7 +86,7 @@ fn chat_takes_a_case_as_it_is() {
 fn anthropic_has_blocks_and_a_system_text_of_its_own() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     check(
-        Wire::Anthropic,
+        WireApi::Anthropic,
         &RequestBody {
             path: "/messages".to_owned(),
             body: json!({
@@ -115,7 +115,7 @@ fn anthropic_has_blocks_and_a_system_text_of_its_own() {
             notes: vec![
                 "the id `functions.get_weather:0` of a call is sent as `functions_get_weather_0`"
                     .to_owned(),
-                "the arguments of the earlier call of `get_weather` are no object; left out"
+                "the arguments of the earlier call of `get_weather` are not an object; left out"
                     .to_owned(),
                 "the id `functions.get_weather:0` of a call is sent as `functions_get_weather_0`"
                     .to_owned(),
@@ -128,7 +128,7 @@ fn anthropic_has_blocks_and_a_system_text_of_its_own() {
 fn gemini_has_contents_and_the_model_in_the_path() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     check(
-        Wire::Gemini,
+        WireApi::Gemini,
         &RequestBody {
             path: "/models/m-1:generateContent".to_owned(),
             body: json!({
@@ -152,7 +152,7 @@ fn gemini_has_contents_and_the_model_in_the_path() {
             }),
             renamed: Vec::new(),
             notes: vec![
-                "the arguments of the earlier call of `get_weather` are no object; left out"
+                "the arguments of the earlier call of `get_weather` are not an object; left out"
                     .to_owned(),
             ],
         },
@@ -163,7 +163,7 @@ fn gemini_has_contents_and_the_model_in_the_path() {
 fn responses_have_items_and_are_strict_unless_told() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     check(
-        Wire::OpenaiResponses,
+        WireApi::OpenaiResponses,
         &RequestBody {
             path: "/responses".to_owned(),
             body: json!({
@@ -196,17 +196,17 @@ fn a_chat_body_has_its_keys_in_order_and_its_tools_as_written() {
     let tools = tools(definition.clone());
     let (choice, extra) = (json!("auto"), Object::new());
     let mut ask = ask(&[], &tools, &choice, &extra);
-    let found = request(Wire::OpenaiChat, &ask).body.to_string();
+    let found = request(WireApi::OpenaiChat, &ask).body.to_string();
     assert_eq!(
         found,
         format!(
             r#"{{"model":"m-1","messages":[],"tools":[{definition}],"tool_choice":"auto","stream":false}}"#
         )
     );
-    ask.mode = Mode::Stream;
+    ask.mode = StreamMode::Stream;
     ask.temperature = Some(0.0);
     ask.max_tokens = Some(100);
-    let found = request(Wire::OpenaiChat, &ask).body.to_string();
+    let found = request(WireApi::OpenaiChat, &ask).body.to_string();
     assert_eq!(
         found,
         format!(
@@ -222,22 +222,22 @@ fn words_for_the_choice_are_those_of_the_wire() {
     let choices = [json!("auto"), json!("none"), json!("required")];
     for (wire, pointer, words) in [
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
             "/tool_choice",
             ["auto", "none", "required"],
         ),
         (
-            Wire::OpenaiResponses,
+            WireApi::OpenaiResponses,
             "/tool_choice",
             ["auto", "none", "required"],
         ),
         (
-            Wire::Anthropic,
+            WireApi::Anthropic,
             "/tool_choice/type",
             ["auto", "none", "any"],
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             "/toolConfig/functionCallingConfig/mode",
             ["AUTO", "NONE", "ANY"],
         ),
@@ -255,7 +255,7 @@ fn words_for_the_choice_are_those_of_the_wire() {
         let odd = json!({"type": "allowed_tools"});
         let found = request(wire, &ask(&[], &tools, &odd, &extra));
         let notes: &[&str] = match wire {
-            Wire::OpenaiChat => &[],
+            WireApi::OpenaiChat => &[],
             _ => &["tool_choice {\"type\":\"allowed_tools\"} has no other form; left out"],
         };
         assert_eq!(found.notes, notes, "{wire}");
@@ -268,30 +268,30 @@ fn streams_limits_and_extras_are_said_on_every_wire() {
     let choice = json!("auto");
     let extra = json!({"generationConfig": {"topK": 1}, "stream": "mine", "thinking": {"type": "disabled"}});
     let extra = extra.as_object().unwrap();
-    let ask = Ask {
-        mode: Mode::Stream,
+    let ask = ModelRequest {
+        mode: StreamMode::Stream,
         temperature: Some(0.5),
         max_tokens: Some(9),
         ..ask(&[], &tools, &choice, extra)
     };
     for (wire, path, expect) in [
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
             "/chat/completions",
             json!({"temperature": 0.5, "max_tokens": 9}),
         ),
         (
-            Wire::OpenaiResponses,
+            WireApi::OpenaiResponses,
             "/responses",
             json!({"temperature": 0.5, "max_output_tokens": 9}),
         ),
         (
-            Wire::Anthropic,
+            WireApi::Anthropic,
             "/messages",
             json!({"temperature": 0.5, "max_tokens": 9}),
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             "/models/m-1:streamGenerateContent?alt=sse",
             json!({"generationConfig": {"temperature": 0.5, "maxOutputTokens": 9, "topK": 1}}),
         ),
@@ -322,7 +322,7 @@ fn names_a_wire_does_not_take_are_changed_everywhere() {
     ];
     let choice = json!({"type": "function", "function": {"name": "files.read"}});
     let extra = Object::new();
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+    for wire in [WireApi::OpenaiChat, WireApi::Anthropic] {
         let found = request(wire, &ask(&messages, &tools, &choice, &extra));
         let [RenamedTool { emitted, original }] = found.renamed.as_slice() else {
             panic!("{wire}: {:?}", found.renamed);

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolwarden_canon::{Dialect, Item, Source, Target, canonicalize_item, native};
+use toolwarden_canon::{
+    Dialect, EmitTarget, FormatChoice, TextItem, canonicalize_item, emit_native,
+};
 use toolwarden_model::Format;
 use toolwarden_model::json::{Pointer, parse};
 
@@ -29,7 +31,7 @@ pub(crate) fn golden(path: &Path, found: &Value) {
 }
 
 #[test]
-fn every_format_has_a_sample_that_is_told_read_and_written_back() {
+fn every_format_has_a_sample_that_is_detected_and_round_trips() {
     for &format in Format::ALL {
         let folder = data("formats");
         let text =
@@ -38,14 +40,14 @@ fn every_format_has_a_sample_that_is_told_read_and_written_back() {
             !text.is_empty(),
             "tests/data/formats/{format}.json is missing"
         );
-        let item = Item {
+        let item = TextItem {
             pointer: Pointer::root(),
             text: text.trim(),
         };
         // The bytes of these two are the same, so the second can only be asked for.
         let source = match format {
-            Format::GeminiInteractions => Source::Format(format),
-            _ => Source::Detect,
+            Format::GeminiInteractions => FormatChoice::Format(format),
+            _ => FormatChoice::Detect,
         };
         let mut tools = canonicalize_item(&item, source).unwrap().tools;
         assert_eq!(tools.len(), 1, "{format}");
@@ -70,7 +72,7 @@ fn every_format_has_a_sample_that_is_told_read_and_written_back() {
         if !matches!(format, Format::Openapi | Format::Canonical) {
             let original = parse(&text).unwrap().value;
             assert_eq!(
-                native(read.tool).value.to_string(),
+                emit_native(read.tool).value.to_string(),
                 original.to_string(),
                 "{format}"
             );
@@ -87,7 +89,7 @@ fn the_document_lists_every_format_target_and_dialect() {
         .iter()
         .map(|format| format.id())
         .filter(|id| *id != "raw");
-    let targets = Target::ALL
+    let targets = EmitTarget::ALL
         .iter()
         .map(|(target, _)| target.id())
         .filter(|id| *id != "json-schema-2020-12");
@@ -106,11 +108,11 @@ fn the_document_lists_every_format_target_and_dialect() {
 #[test]
 fn undecidable_definitions_are_reported_as_such() {
     let text = std::fs::read_to_string(data("formats").join("gemini-interactions.json")).unwrap();
-    let item = Item {
+    let item = TextItem {
         pointer: Pointer::root(),
         text: &text,
     };
-    let read = canonicalize_item(&item, Source::Detect)
+    let read = canonicalize_item(&item, FormatChoice::Detect)
         .unwrap()
         .tools
         .remove(0);

@@ -2,10 +2,10 @@
 //! purpose.
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Source, Target, canonicalize, emit};
+use toolwarden_canon::{EmitTarget, FormatChoice, canonicalize, emit};
 use toolwarden_model::json::Object;
-use toolwarden_model::{Domain, Family, Format, Hints, HintsEvidence, Security, Tool};
-use toolwarden_testkit::vectors;
+use toolwarden_model::{Domain, Format, FormatFamily, Hints, HintsEvidence, Security, Tool};
+use toolwarden_testkit::read_vectors;
 
 const FAMILIES: [&str; 5] = ["openai", "anthropic", "mcp", "langchain", "raw"];
 
@@ -150,7 +150,7 @@ fn purpose(name: &str) -> Option<Purpose> {
 
 #[test]
 fn detection_and_reading() {
-    let Some(vectors) = vectors("canon.json") else {
+    let Some(vectors) = read_vectors("canon.json") else {
         return;
     };
     let rows =
@@ -160,7 +160,7 @@ fn detection_and_reading() {
     let mut different = 0;
     for row in rows {
         let (name, input) = (row[0].as_str().unwrap(), &row[1]);
-        let read = canonicalize(input.clone(), Source::Detect)
+        let read = canonicalize(input.clone(), FormatChoice::Detect)
             .unwrap()
             .tools
             .remove(0);
@@ -175,7 +175,7 @@ fn detection_and_reading() {
         );
         let scores = FAMILIES.map(|word| {
             read.detection
-                .family_score(word.parse::<Family>().unwrap())
+                .family_score(word.parse::<FormatFamily>().unwrap())
                 .fraction()
         });
         let expected = purpose
@@ -299,7 +299,7 @@ const INFERENCE: &[(&str, [&str; 2], [bool; 2], &str)] = &[
 
 #[test]
 fn inference() {
-    let Some(vectors) = vectors("canon.json") else {
+    let Some(vectors) = read_vectors("canon.json") else {
         return;
     };
     let key = "infer_name_description_action(list=nondeterministic)_domain_sideeffects_idempotent";
@@ -308,7 +308,7 @@ fn inference() {
     for row in rows {
         let (name, description) = (row[0].as_str().unwrap(), row[1].as_str().unwrap());
         let document = json!({"name": name, "description": description, "input_schema": {}});
-        let hints = canonicalize(document, Source::Detect)
+        let hints = canonicalize(document, FormatChoice::Detect)
             .unwrap()
             .tools
             .remove(0)
@@ -347,7 +347,7 @@ fn inference() {
 
 #[test]
 fn emission() {
-    let Some(vectors) = vectors("canon.json") else {
+    let Some(vectors) = read_vectors("canon.json") else {
         return;
     };
     let rows = vectors["emit_label_inputs_parameters_jsonschema"]
@@ -356,13 +356,13 @@ fn emission() {
     for row in rows {
         let label = row[0].as_str().unwrap();
         let tool = tool_of(label, row[1].as_object().unwrap());
-        let openai = emit(tool.clone(), Target::OpenaiChat).unwrap().value;
+        let openai = emit(tool.clone(), EmitTarget::OpenaiChat).unwrap().value;
         assert_eq!(openai["function"]["parameters"], row[2], "{label}");
-        let anthropic = emit(tool.clone(), Target::Anthropic).unwrap().value;
+        let anthropic = emit(tool.clone(), EmitTarget::Anthropic).unwrap().value;
         assert_eq!(anthropic["input_schema"], row[2], "{label}");
-        let mcp = emit(tool.clone(), Target::Mcp).unwrap().value;
+        let mcp = emit(tool.clone(), EmitTarget::Mcp).unwrap().value;
         assert_eq!(mcp["inputSchema"], row[2], "{label}");
-        let mut schema = emit(tool.clone(), Target::JsonSchema).unwrap().value;
+        let mut schema = emit(tool.clone(), EmitTarget::JsonSchema).unwrap().value;
         if label == "title_and_schema_override" {
             // The original loses the tool's name and description here; ours keeps them aside.
             let members = schema.as_object_mut().unwrap();

@@ -1,6 +1,6 @@
 use super::rate::Rate;
 
-/// One difference between two snapshots, or between a snapshot and what was asked for.
+/// One difference between two snapshots, or between a snapshot and its expectations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContractChange {
     /// The tool it is about, if it is about one.
@@ -9,22 +9,22 @@ pub struct ContractChange {
     pub field: String,
     /// Where: in the arguments of the tool with `*` for the items of an array, or in the snapshot.
     pub pointer: String,
-    /// How grave that is.
+    /// How severe it is.
     pub severity: Severity,
-    /// What it was.
+    /// The value before.
     pub before: String,
-    /// What it is.
+    /// The value now.
     pub after: String,
-    /// What a reader should know, in a sentence.
+    /// One sentence for the reader.
     pub note: String,
-    /// How often it was so on either side, where it is a matter of how often.
+    /// The rate on either side, if the change is about a rate.
     pub rates: Option<(Rate, Rate)>,
 }
 
-/// How grave a change is, the gravest last.
+/// How severe a change is, ordered from least to most severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// For information.
     Info,
     /// Callers may notice.
     Warning,
@@ -44,7 +44,7 @@ impl Severity {
     }
 }
 
-/// By tool, the gravest first.
+/// Sorts by tool, the most severe first.
 pub(super) fn sort(changes: &mut [ContractChange]) {
     changes.sort_by(|one, other| {
         let key = |it: &ContractChange| (it.tool.is_none(), it.tool.clone());

@@ -1,19 +1,21 @@
 use super::change::{ContractChange, Severity, sort};
-use super::fault::{Wrong, extra_keys, faults, leaks, undeclared};
+use super::defects::{
+    Defect, extra_key_defects, leak_defects, schema_defects, undeclared_tool_defects,
+};
 use super::rate::Rate;
 use super::snapshot::Snapshot;
 
-/// What is wrong with a snapshot by itself: what the schemas say against calls, tools that were not
-/// offered, markup that came through, and cases whose expectation was not met.
+/// The faults of a snapshot on its own: schema violations, tools that were not offered, leaked markup,
+/// and cases whose expectation was not met.
 ///
-/// Two models that err alike compare as equal, and this tells that they err.
+/// Two models with the same faults compare as equal; this function reports the faults.
 #[must_use]
 pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
-    let mut found = leaks(snapshot);
-    found.extend(undeclared(snapshot));
+    let mut found = leak_defects(snapshot);
+    found.extend(undeclared_tool_defects(snapshot));
     for (name, tool) in &snapshot.tools {
-        found.extend(faults(name, tool));
-        found.extend(extra_keys(name, tool));
+        found.extend(schema_defects(name, tool));
+        found.extend(extra_key_defects(name, tool));
     }
     for (name, case) in &snapshot.cases {
         let expected = [
@@ -30,7 +32,7 @@ pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
         ];
         for (field, rate, what) in expected {
             if rate.hits < rate.of {
-                found.push(Wrong {
+                found.push(Defect {
                     tool: None,
                     field,
                     pointer: format!("/cases/{name}"),

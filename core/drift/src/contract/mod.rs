@@ -1,102 +1,105 @@
-//! What a run of a suite against one provider's model amounts to, and whether another model can take
-//! its place.
+//! Summarizes a run of a suite against one provider's model, and decides whether another model can
+//! replace it.
 //!
-//! [`snapshot`] reduces trials to a [`Snapshot`]; [`compare`] reads two of the same suite;
-//! [`against_pinned`] holds one against what a file pins, and [`conformance`] against its own suite.
-//! [`tooldrift`] has the format and the comparison of the program of that name.
+//! [`build_snapshot`] reduces trials to a [`Snapshot`]. [`compare`] compares two snapshots of the same
+//! suite. [`compare_with_pinned`] compares a snapshot with the values that a file pins, and
+//! [`conformance`] checks it against its own suite. [`tooldrift`] has the file format and the
+//! comparison of the tooldrift program.
 //!
 //! # What is compared
 //!
-//! A trial either says something about the model or it was not measured; a failure is in no
-//! denominator, and two sides of which one has nothing are [`Verdict::Inconclusive`]. Each measured
-//! trial is reduced to marks: what it called, whether arguments fit their schemas, how they were
-//! sent, what leaked, whether the case's expectation was met. A [`Metric`] is a share of trials by
-//! these marks. What is wrong is compared by kind and each thing by itself (a fault by tool, keyword
-//! and path, an argument that is not named, a tool that was not offered, markup by family and place;
-//! the 64 most frequent of both sides), so that one fault of the old side does not excuse another. A
-//! side that never called a tool in a case never called it wrongly there. The trial is the unit and not the call, because calls of one reply stand and fall
-//! together.
+//! A trial either measures the model or is not measured. A failure counts in no denominator, and if one
+//! of two sides has no measured trial the verdict is [`SnapshotVerdict::Inconclusive`]. Each measured
+//! trial is reduced to marks: which tools it called, whether arguments fit their schemas, how they were
+//! encoded, what leaked, whether the case's expectation was met. A [`Metric`] is a share of trials
+//! computed from these marks. Faults are compared by kind and also one by one, so that one fault of the
+//! old side does not excuse another: a fault by tool, keyword and path, an argument that the schema
+//! does not name, a tool that was not offered, markup by family and place. At most the 64 most frequent
+//! faults of both sides are compared. A side that never called a tool in a case never called it wrongly
+//! there. The unit is the trial and not the call, because the calls of one reply depend on each other.
 //!
 //! # When a share fails
 //!
-//! 1. **Structural.** Arguments that do not fit or are no object, an argument the schema does not
-//!    name, another encoding, a tool that was not offered, markup that came through, something sent
-//!    as a call that is none: what the old
-//!    side never did and the new side does in every trial that could show it fails at once, even with
-//!    one trial a side. So a smoke run sees what a serving stack does every time. With one or two
-//!    trials a model that errs at random is called red by chance now and then; from three on the
+//! 1. **Structural.** Structural faults are arguments that do not fit the schema or are not an object,
+//!    an argument that the schema does not name, another encoding, a tool that was not offered, leaked
+//!    markup, and something sent as a call that is not one. If the old side never shows such a fault
+//!    and the new side shows it in every trial that could show it, the share fails at once, even with
+//!    one trial per side. A smoke run therefore detects what a serving stack does every time. With one
+//!    or two trials, a model that errs at random sometimes fails by chance; from three trials on, the
 //!    error rate below holds.
-//! 2. **Established.** Otherwise a drop must be more than chance. The trials of each case are dealt
-//!    anew to the two sides 10,000 times with a fixed seed, and in each deal the largest drop of all
-//!    shares is taken, in standard deviations (the permutation test of Westfall and Young with the
-//!    statistic of Mantel and Haenszel). A share's drop is established if as large a one, in any
-//!    share, comes up in at most 4.7 % of deals. That bounds the chance of a false red for all shares
-//!    together to 5 %, however many there are, and costs nothing for shares that never vary or that fail in
-//!    the same trials. For one share it is Fisher's exact test.
-//! 3. It must also not be shown to be harmless: if the interval below lies above the allowed drop,
-//!    the share passes.
+//! 2. **Established.** Otherwise a drop must be more than chance. The trials of each case are
+//!    reassigned to the two sides 10,000 times with a fixed seed, and each shuffle yields the largest
+//!    drop of all shares, in standard deviations (the Westfall-Young permutation test with the
+//!    Mantel-Haenszel statistic). A share's drop is established if a drop as large, in any share,
+//!    occurs in at most 4.7 % of the shuffles. This bounds the probability of a false failure for all
+//!    shares together to 5 %, however many there are. Shares that never vary or that fail in the same
+//!    trials cost nothing. For one share it is Fisher's exact test.
+//! 3. The drop must also not be proven harmless: if the interval below lies above the allowed drop, the
+//!    share passes.
 //!
 //! # When a share passes
 //!
-//! If the lower bound of (new − old) is above −allowed_drop, or no drop was seen at all
-//! ([`Evidence::Proven`] takes the latter away). What is structural, or a call that the case forbids,
-//! and was never seen on the old side passes only if the interval of every case in which it is seen
-//! lies above the allowed drop, and is told as a warning with its rates and cases. A snapshot that
-//! says nothing of a tool of its suite passes nothing. Everything else is inconclusive: a drop was seen, and
-//! there are too few trials to tell what it is.
+//! A share passes if the lower bound of (new − old) is above −allowed_drop, or if no drop was seen at
+//! all ([`PassCriterion::Proven`] removes the second condition). A structural fault, or a call that the
+//! case forbids, that the old side never showed passes only if the interval of every case that shows it
+//! lies above the allowed drop. It is then reported as a warning with its rates and cases. A snapshot
+//! that lacks a tool of its suite passes nothing. Everything else is inconclusive: a drop was seen, and
+//! there are too few trials to classify it.
 //!
-//! The interval of one case is Newcombe's, made of two Wilson intervals. Over several cases the
-//! differences are averaged with the weights of Mantel and Haenszel, and the interval covers both the
-//! one that takes the cases as given and the one that draws the cases anew (cluster bootstrap, 10,000
-//! times, fixed seed): with few cases the latter alone would be too narrow.
+//! The interval of one case is Newcombe's, built from two Wilson intervals. Over several cases the
+//! differences are averaged with Mantel-Haenszel weights. The interval then covers both the one that
+//! takes the cases as given and the one that resamples the cases (cluster bootstrap, 10,000 times,
+//! fixed seed): with few cases the latter alone would be too narrow.
 //!
-//! How often an expectation is met is compared over all cases, and for each case of several; the
-//! latter can only fail, as among many cases some drop is always seen. One that was always met and
-//! never is now is a warning at least.
+//! How often an expectation is met is compared over all cases and, in a suite of several cases, for
+//! each case. The comparison of a single case can only fail, because among many cases some drop is
+//! always seen. An expectation that was always met and now never is gives at least a warning.
 //!
 //! # What only warns or informs
 //!
-//! The class of ids, the word a model stops with, how many calls one reply has: warnings, when a share
-//! turns from always to never or moves by more than chance (Fisher, 1 %). What is structural and always
-//! so on both sides is no difference, and a warning. An optional argument there
-//! or not, a type the schema allows, text, time and tokens: information with rates. `3.0` is the
+//! The class of ids, the finish reason and the number of calls in one reply give warnings, when a share
+//! turns from always to never or moves by more than chance (Fisher, 1 %). A structural fault that both
+//! sides always show is not a difference, but gives a warning. The presence of an optional argument, a
+//! type that the schema allows, text, time and tokens are information with rates. `3.0` equals the
 //! integer `3`.
 
 pub mod tooldrift;
 
-mod arguments;
+mod argument_shape;
 mod build;
 mod change;
 mod compare;
 mod conformance;
-mod declared;
-mod document;
-mod fault;
-mod mark;
-mod pinned;
+mod defects;
+mod member_declaration;
+mod pinned_contract;
 mod rate;
+mod serde_words;
 mod snapshot;
+mod snapshot_file;
 mod statistics;
 mod suite;
 mod trial;
-mod words;
+mod trial_mark;
 
-pub use arguments::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
-pub use build::snapshot;
+pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
+pub use build::build_snapshot;
 pub use change::{ContractChange, Severity};
 pub use compare::{
-    Comparison, Evidence, Incomparable, Metric, MetricComparison, Options, Verdict, compare,
+    Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison,
+    SnapshotVerdict, compare,
 };
 pub use conformance::conformance;
-pub use declared::Declared;
-pub use document::{AnySnapshot, InvalidSnapshot};
-pub use mark::{Mark, UnknownMark};
-pub use pinned::{Pinned, PinnedTool, against_pinned};
+pub use member_declaration::MemberDeclaration;
+pub use pinned_contract::{PinnedContract, PinnedToolContract, compare_with_pinned};
 pub use rate::{InvalidRate, Rate};
 pub use snapshot::{
-    CaseContract, FaultSeen, Histogram, Latency, LeakSeen, NoteSeen, Outcome, Percentiles,
-    ReplyContract, Snapshot, TokenSum, Tokens, ToolContract, TrialCounts, UndeclaredTool, Variant,
+    CaseContract, FaultCount, Histogram, LeakCount, MarkCount, NoteCount, Percentiles,
+    ReplyContract, ReplyLatency, ShapeVariant, Snapshot, TokenSum, TokenTotals, ToolContract,
+    TrialCounts, UndeclaredTool,
 };
+pub use snapshot_file::{InvalidSnapshot, VersionedSnapshot};
 pub use statistics::{Confidence, Interval, difference, fisher_drop, pass_hat, wilson};
-pub use suite::{Expect, ExpectedCall, Suite, SuiteCase, SuiteTool};
-pub use trial::{Fault, Measured, ObservedCall, Origin, Trial};
+pub use suite::{CallExpectation, ExpectedCall, SuiteCase, SuiteTool, TrialSuite};
+pub use trial::{ArgumentFault, MeasuredReply, ObservedCall, Trial, TrialOrigin};
+pub use trial_mark::{TrialMark, UnknownTrialMark};

@@ -3,18 +3,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How often something was so, and how often it could have been.
+/// How often something occurred, and how often it could have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "RateDocument", try_from = "RateDocument")]
 pub struct Rate {
-    /// How often it was.
+    /// How often it occurred.
     pub hits: u64,
-    /// How often it could have been.
+    /// How often it could have occurred.
     pub of: u64,
 }
 
 impl Rate {
-    /// So many of so many.
+    /// A rate of `hits` of `of`.
     #[must_use]
     pub const fn new(hits: u64, of: u64) -> Self {
         Self { hits, of }
@@ -34,25 +34,25 @@ impl Rate {
         self.of = self.of.saturating_add(other.of);
     }
 
-    /// The share, or nothing where it could not have been: never one hundred per cent of nothing.
+    /// The share; `None` if it could not have occurred, so that nothing never counts as 100 %.
     #[must_use]
     pub fn share(self) -> Option<f64> {
         (self.of > 0).then(|| float(self.hits) / float(self.of))
     }
 
-    /// Whether it was so whenever it could have been, and it could have been.
+    /// Whether it occurred every time it could have, and could have at least once.
     #[must_use]
     pub const fn is_always(self) -> bool {
         self.of > 0 && self.hits == self.of
     }
 
-    /// Whether it was never so, though it could have been.
+    /// Whether it never occurred, though it could have.
     #[must_use]
     pub const fn is_never(self) -> bool {
         self.of > 0 && self.hits == 0
     }
 
-    /// How often it was not so.
+    /// How often it did not occur.
     #[must_use]
     pub const fn complement(self) -> Self {
         Self::new(self.of.saturating_sub(self.hits), self.of)
@@ -65,7 +65,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A rate as it is written; the share is for readers and not read back.
+/// A rate as serialized; the share is for readers and is not read back.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RateDocument {
@@ -75,9 +75,9 @@ struct RateDocument {
     rate: Option<f64>,
 }
 
-/// More hits than there could have been.
+/// The error for more hits than possible occurrences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{k} of {n} is no rate")]
+#[error("{k} of {n} is not a rate")]
 pub struct InvalidRate {
     k: u64,
     n: u64,
@@ -88,7 +88,7 @@ impl From<Rate> for RateDocument {
         Self {
             k: rate.hits,
             n: rate.of,
-            rate: rate.share().map(rounded),
+            rate: rate.share().map(round_share),
         }
     }
 }
@@ -105,12 +105,12 @@ impl TryFrom<RateDocument> for Rate {
     }
 }
 
-/// A share or a time as it is written, so that the last bits of a division do not show.
-pub(super) fn rounded(value: f64) -> f64 {
+/// Rounds a share or a time for output, so that the last bits of a division do not show.
+pub(super) fn round_share(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-/// A count as a number to reckon with.
+/// A count as a floating-point number.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts of trials and calls are far below 2^53, and others are only shown"

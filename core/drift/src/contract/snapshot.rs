@@ -2,66 +2,66 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use toolwarden_model::Fingerprint;
-use toolwarden_model::reply::{Failure, Wire};
+use toolwarden_model::reply::{TrialFailure, WireApi};
 
-use super::arguments::ArgumentShape;
-use super::mark::Mark;
+use super::argument_shape::ArgumentShape;
 use super::rate::Rate;
-use super::suite::Expect;
-use super::tooldrift::{SnapshotOne, ToolCallShape};
-use super::words;
+use super::serde_words;
+use super::suite::CallExpectation;
+use super::tooldrift::{ToolCallShape, TooldriftSnapshot};
+use super::trial_mark::TrialMark;
 
 /// How often each word was seen.
 pub type Histogram = BTreeMap<String, u64>;
 
-/// What a run of a suite against one provider's model amounts to.
+/// The summary of a run of a suite against one provider's model.
 ///
-/// Every rate has its denominator. Of what the model sent, names and the words it stops with are kept,
-/// never ids or arguments; a message of the validator may quote the start of a value.
+/// Every rate has its denominator. Of the model's output, a snapshot keeps names and finish reasons,
+/// never ids or arguments. A validator message may quote the start of a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
-    pub(super) schema: words::SchemaName,
-    pub(super) schema_version: words::SchemaVersion,
+    pub(super) schema: serde_words::SchemaName,
+    pub(super) schema_version: serde_words::SchemaVersion,
     /// The provider.
     pub provider: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model_id: String,
-    /// How the endpoint speaks.
-    #[serde(with = "words::text")]
-    pub wire: Wire,
-    /// When, in RFC 3339.
+    /// The wire API of the endpoint.
+    #[serde(with = "serde_words::text")]
+    pub wire: WireApi,
+    /// The time, in RFC 3339.
     pub at: Option<String>,
     /// The name of the suite.
     pub suite: String,
     /// The fingerprint of the suite.
-    #[serde(with = "words::text")]
+    #[serde(with = "serde_words::text")]
     pub suite_hash: Fingerprint,
     /// The fingerprint of each tool.
-    #[serde(with = "words::texts")]
+    #[serde(with = "serde_words::texts")]
     pub tool_hashes: BTreeMap<String, Fingerprint>,
-    /// The models that answered, by their own word.
+    /// The models that answered, as they named themselves.
     pub models: Histogram,
-    /// How many trials there were, and what became of them.
+    /// The number of trials and their outcomes.
     pub trials: TrialCounts,
     /// How each tool of the suite was called.
     pub tools: BTreeMap<String, ToolContract>,
     /// The tools that were called without being offered.
     pub undeclared: BTreeMap<String, UndeclaredTool>,
-    /// What became of each case.
+    /// The outcome of each case.
     pub cases: BTreeMap<String, CaseContract>,
-    /// What holds of replies as wholes.
+    /// Properties of whole replies.
     pub replies: ReplyContract,
     /// How long replies took.
-    pub latency: Latency,
+    pub latency: ReplyLatency,
     /// How many tokens they took.
-    pub tokens: Tokens,
+    pub tokens: TokenTotals,
     /// The seven fields of tooldrift for each tool, from the first reply to each case.
     pub tooldrift: BTreeMap<String, ToolCallShape>,
 }
 
 impl Snapshot {
-    /// Whether anything was measured. A snapshot of nothing is equal to none and meets no
+    /// Whether any trial was measured. A snapshot without measured trials equals no other and meets no
     /// expectation.
     #[must_use]
     pub const fn is_measured(&self) -> bool {
@@ -74,10 +74,10 @@ impl Snapshot {
         format!("{}/{}", self.provider, self.model_id)
     }
 
-    /// What tooldrift would have kept of the run, or nothing where nothing was measured.
+    /// What tooldrift would have kept of the run; `None` if nothing was measured.
     #[must_use]
-    pub fn to_tooldrift(&self) -> Option<SnapshotOne> {
-        self.is_measured().then(|| SnapshotOne {
+    pub fn to_tooldrift(&self) -> Option<TooldriftSnapshot> {
+        self.is_measured().then(|| TooldriftSnapshot {
             provider: self.provider.clone(),
             model_id: self.model_id.clone(),
             suite: self.suite.clone(),
@@ -86,27 +86,27 @@ impl Snapshot {
     }
 
     /// Why trials were not measured, and how often.
-    pub fn failures(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
+    pub fn failures(&self) -> impl Iterator<Item = (TrialFailure, u64)> + '_ {
         let failures = self.trials.failures.iter();
-        failures.filter_map(|(word, count)| Some((Failure::from_word(word)?, *count)))
+        failures.filter_map(|(word, count)| Some((TrialFailure::from_word(word)?, *count)))
     }
 }
 
-/// How many trials there were, and what became of them.
+/// The number of trials and their outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrialCounts {
     /// How many were planned.
     pub planned: u64,
-    /// How many say something about the model.
+    /// How many were measured.
     pub measured: u64,
     /// How many requests they took.
     pub attempts: u64,
     /// How many were measured with the first request.
     pub delivery_first: Rate,
-    /// How many were measured at last.
+    /// How many were measured in the end.
     pub delivery_eventual: Rate,
-    /// Why the others were not.
+    /// Why the others were not measured.
     pub failures: Histogram,
 }
 
@@ -114,52 +114,52 @@ pub struct TrialCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolContract {
-    /// In how many of the trials that ask for it or leave it open it was called.
+    /// In how many of the trials that ask for it, or leave it open, it was called.
     pub emitted: Rate,
     /// How many calls there were.
     pub calls: u64,
     /// The structure of the arguments.
     pub arguments: ArgumentShape,
-    /// In which form arguments were sent, by call.
+    /// The encoding of the arguments, by call.
     pub encodings: Histogram,
     /// How many calls had arguments that fit the schema.
     pub schema_valid: Rate,
-    /// What the schema says against the others.
-    pub faults: Vec<FaultSeen>,
+    /// The schema violations of the other calls.
+    pub faults: Vec<FaultCount>,
     /// How many calls lacked a required argument.
     pub missing_required: Rate,
     /// How many had an argument the schema does not name.
     pub extra_keys: Rate,
     /// How many had an argument of a wrong type.
     pub wrong_type: Rate,
-    /// What ids look like, by call.
+    /// The classes of ids, by call.
     pub id_classes: Histogram,
     /// How often it was called in replies that called it.
     pub parallel_arity: BTreeMap<u64, u64>,
-    /// How the seven fields of tooldrift came out, by trial.
-    pub variants: Vec<Variant>,
-    /// How many trials had variants beyond those that are kept.
+    /// The observed values of the seven tooldrift fields, by trial.
+    pub variants: Vec<ShapeVariant>,
+    /// How many trials had variants beyond the kept ones.
     pub variants_dropped: u64,
 }
 
-/// What a schema says against arguments, and in how many calls.
+/// A schema violation in arguments, and its number of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FaultSeen {
+pub struct FaultCount {
     /// The path in the arguments, with `*` for the items of an array.
     pub pointer: String,
     /// The keyword.
     pub keyword: String,
     /// How many calls.
     pub calls: u64,
-    /// One of its messages.
+    /// One of the validator's messages.
     pub message: String,
 }
 
-/// The seven fields of tooldrift, and in how many trials they were so.
+/// The seven fields of tooldrift, and the number of trials with these values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variant {
+pub struct ShapeVariant {
     /// How many trials.
     pub trials: u64,
     /// The fields.
@@ -176,14 +176,14 @@ pub struct UndeclaredTool {
     pub trials: Rate,
 }
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseContract {
-    /// Whether the model is to call a tool.
-    #[serde(with = "words::expect")]
-    pub expect: Expect,
-    /// The tools it is to call.
+    /// Whether the model must call a tool.
+    #[serde(with = "serde_words::expect")]
+    pub expect: CallExpectation,
+    /// The tools it must call.
     pub expected: Vec<String>,
     /// The tools it must not call.
     pub forbid: Vec<String>,
@@ -191,8 +191,8 @@ pub struct CaseContract {
     pub planned: u64,
     /// How many were measured.
     pub measured: u64,
-    /// What the trials showed, and how many showed just this.
-    pub outcomes: Vec<Outcome>,
+    /// The marks of the trials, and the number of trials with exactly these marks.
+    pub outcomes: Vec<MarkCount>,
     /// How many did what the case expects.
     pub met: Rate,
     /// How many had the exact arguments, if the case asks for any.
@@ -203,45 +203,45 @@ pub struct CaseContract {
     pub modal_shape: Rate,
     /// How many had the most frequent arguments.
     pub modal_arguments: Rate,
-    /// The chance that `k` trials drawn from these all did what the case expects, for `k` from one.
+    /// The probability that `k` trials drawn from these all met the expectation, for `k` from one.
     pub pass_hat: Vec<f64>,
 }
 
 impl CaseContract {
     /// Whether the case asks for exact arguments.
-    pub(super) const fn exact_asked(&self) -> bool {
+    pub(super) const fn expects_exact_arguments(&self) -> bool {
         self.exact.of > 0
     }
 
-    /// Whether the case is against a call of a tool.
+    /// Whether the case forbids a call of a tool.
     pub(super) fn forbids(&self, tool: &str) -> bool {
-        self.expect == Expect::NoCall || self.forbid.iter().any(|it| it == tool)
+        self.expect == CallExpectation::NoCall || self.forbid.iter().any(|it| it == tool)
     }
 
-    /// Whether the case says something about how often a tool is called.
-    pub(super) fn asks_for(&self, tool: &str) -> bool {
+    /// Whether the case counts for how often a tool is called.
+    pub(super) fn constrains_tool(&self, tool: &str) -> bool {
         let is = |tools: &[String]| tools.iter().any(|it| it == tool);
         match self.expect {
-            Expect::NoCall => false,
-            Expect::Call | Expect::Either => {
+            CallExpectation::NoCall => false,
+            CallExpectation::Call | CallExpectation::Either => {
                 !is(&self.forbid) && (self.expected.is_empty() || is(&self.expected))
             }
         }
     }
 }
 
-/// What trials showed, and how many showed just this.
+/// The marks of trials, and the number of trials with exactly these marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Outcome {
+pub struct MarkCount {
     /// How many trials.
     pub trials: u64,
-    /// What they showed, sorted.
-    #[serde(with = "words::marks")]
-    pub marks: Vec<Mark>,
+    /// The marks, sorted.
+    #[serde(with = "serde_words::marks")]
+    pub marks: Vec<TrialMark>,
 }
 
-/// What holds of replies as wholes.
+/// Properties of whole replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplyContract {
@@ -251,33 +251,33 @@ pub struct ReplyContract {
     pub false_emit: Rate,
     /// How many calls replies had.
     pub parallel_arity: BTreeMap<u64, u64>,
-    /// How many had ids all different.
+    /// How many had only distinct ids.
     pub unique_in_turn: Rate,
-    /// How many ids of the whole run are different.
+    /// How many ids of the whole run are distinct.
     pub unique_in_session: Rate,
-    /// Why models stopped, in their words.
+    /// The finish reasons, in the provider's words.
     pub finish: Histogram,
-    /// What that means.
+    /// The normalized finish reasons.
     pub finish_classes: Histogram,
-    /// How many stopped for a reason that goes with what they called.
+    /// How many had a finish reason that matches their calls.
     pub finish_consistent: Rate,
-    /// How many had markup come through as text.
+    /// How many leaked markup into text.
     pub leaked: Rate,
-    /// Whose markup and where.
-    pub leaks: Vec<LeakSeen>,
-    /// What was odd, by rule.
-    pub notes: BTreeMap<String, NoteSeen>,
-    /// How many said something to the user.
+    /// The family and place of the markup.
+    pub leaks: Vec<LeakCount>,
+    /// Irregularities, by rule.
+    pub notes: BTreeMap<String, NoteCount>,
+    /// How many contained text for the user.
     pub text: Rate,
     /// How many pairs of a whole and a streamed reply have the same shape.
     pub stream_equivalence: Rate,
 }
 
-/// Markup that came through as text, and in how many replies.
+/// Markup that leaked into text, and its number of replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LeakSeen {
-    /// Whose markup.
+pub struct LeakCount {
+    /// The family of the markup.
     pub family: String,
     /// Where: `text`, `reasoning` or `arguments`.
     pub place: String,
@@ -287,44 +287,44 @@ pub struct LeakSeen {
     pub sentinel: String,
 }
 
-/// Something odd, and in how many replies.
+/// An irregularity, and its number of replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NoteSeen {
+pub struct NoteCount {
     /// How many replies.
     pub replies: Rate,
-    /// Where it was once.
+    /// The place of one occurrence.
     pub pointer: String,
-    /// What was said of it there.
+    /// The message for that occurrence.
     pub message: String,
 }
 
 /// How long replies took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Latency {
-    /// As wholes.
+pub struct ReplyLatency {
+    /// Whole replies.
     pub total: Percentiles,
-    /// To the first event.
+    /// The first event.
     pub first_event: Percentiles,
 }
 
-/// Two places in sorted times, in milliseconds.
+/// Two percentiles of times, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Percentiles {
-    /// How many times.
+    /// The number of times measured.
     pub n: u64,
-    /// Half are at most this.
+    /// The median.
     pub p50_ms: Option<f64>,
-    /// Of twenty, nineteen are at most this.
+    /// The 95th percentile.
     pub p95_ms: Option<f64>,
 }
 
-/// How many tokens replies took, as far as the provider says.
+/// How many tokens replies took, as far as the provider reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tokens {
+pub struct TokenTotals {
     /// Of requests.
     pub input: TokenSum,
     /// Of replies, reasoning included.
@@ -335,7 +335,7 @@ pub struct Tokens {
     pub cached: TokenSum,
 }
 
-/// A sum of tokens, and how many replies told theirs.
+/// A sum of tokens, and the number of replies that reported theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenSum {

@@ -3,16 +3,16 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toolwarden_model::Fingerprint;
 
-/// What a comparison needs to know of a suite.
+/// The facts about a suite that a comparison needs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Suite {
+pub struct TrialSuite {
     /// Its name.
     pub name: String,
-    /// The fingerprint of all of it. Snapshots of other suites are not compared.
+    /// The fingerprint of the whole suite. Snapshots of different suites are not compared.
     pub hash: Fingerprint,
     /// The tools the model may call, by name.
     pub tools: BTreeMap<String, SuiteTool>,
-    /// What the model is asked, in order.
+    /// The cases, in order.
     pub cases: Vec<SuiteCase>,
 }
 
@@ -30,36 +30,36 @@ pub struct SuiteTool {
 pub struct SuiteCase {
     /// Its name.
     pub name: String,
-    /// Whether the model is to call a tool.
-    pub expect: Expect,
-    /// The calls it is to make.
+    /// Whether the model must call a tool.
+    pub expect: CallExpectation,
+    /// The calls that it must make.
     pub calls: Vec<ExpectedCall>,
     /// The tools it must not call.
     pub forbid: Vec<String>,
 }
 
-/// A call a model is to make.
+/// A call that a model must make.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExpectedCall {
     /// The tool.
     pub tool: String,
-    /// The arguments, where only these are right.
+    /// The arguments, if only these are correct.
     pub arguments: Option<Value>,
 }
 
-/// Whether a model is to call a tool.
+/// Whether a case expects a tool call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expect {
-    /// It must.
+pub enum CallExpectation {
+    /// It must call a tool.
     Call,
-    /// It must not.
+    /// It must not call a tool.
     NoCall,
-    /// It may.
+    /// It may call a tool.
     #[default]
     Either,
 }
 
-impl Expect {
+impl CallExpectation {
     /// Every expectation.
     pub const ALL: [Self; 3] = [Self::Call, Self::NoCall, Self::Either];
 
@@ -73,7 +73,7 @@ impl Expect {
         }
     }
 
-    /// The expectation of a word of a file.
+    /// Parses the word used in files.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)

@@ -1,57 +1,59 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::reply::{ArgumentsClass, FinishClass, Leak, Mode, NotMeasured, Usage, Wire};
+use toolwarden_model::reply::{
+    ArgumentsClass, FinishClass, Leak, NotMeasured, StreamMode, TokenUsage, WireApi,
+};
 
-/// Whose model was asked, and when.
+/// Which model was asked, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct TrialOrigin {
     /// The provider.
     pub provider: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model_id: String,
-    /// How the endpoint speaks.
-    pub wire: Wire,
-    /// When, in RFC 3339.
+    /// The wire API of the endpoint.
+    pub wire: WireApi,
+    /// The time, in RFC 3339.
     pub at: Option<String>,
 }
 
-/// One putting of one case to a model.
+/// One attempt at one case by a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The case.
     pub case: String,
-    /// Whether the reply came whole or in pieces.
-    pub mode: Mode,
-    /// Which repetition of the case in this mode it is.
+    /// Whether the reply came whole or streamed.
+    pub mode: StreamMode,
+    /// The index of the repetition of the case in this mode.
     pub repetition: u32,
-    /// What came back, or why nothing that says something did.
-    pub outcome: Result<Measured, NotMeasured>,
-    /// How often it was tried.
+    /// The measured reply, or why there is none.
+    pub outcome: Result<MeasuredReply, NotMeasured>,
+    /// How many requests it took.
     pub attempts: u32,
-    /// How long the reply took as a whole.
+    /// How long the whole reply took.
     pub latency_ms: Option<f64>,
     /// How long its first event took.
     pub first_event_ms: Option<f64>,
 }
 
-/// What a reply says about the model.
+/// A measured reply: what it says about the model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// The calls, in the order they were begun.
+pub struct MeasuredReply {
+    /// The calls, in the order in which they began.
     pub calls: Vec<ObservedCall>,
-    /// Why the model stopped, as sent.
+    /// The finish reason, as sent.
     pub finish: Option<Value>,
-    /// What that means.
+    /// The normalized finish reason.
     pub finish_class: FinishClass,
-    /// Markup that came through as text.
+    /// Markup that leaked into text.
     pub leaks: Vec<Leak>,
-    /// What was odd: rule, pointer, message.
+    /// Irregularities: rule, pointer, message.
     pub notes: Vec<(String, String, String)>,
-    /// The model that answered, by its own word.
+    /// The model that answered, as it named itself.
     pub model: Option<String>,
-    /// The tokens it says it used.
-    pub usage: Usage,
-    /// Whether it said something to the user.
+    /// The tokens that it reported.
+    pub usage: TokenUsage,
+    /// Whether it contained text for the user.
     pub has_text: bool,
 }
 
@@ -64,21 +66,21 @@ pub struct ObservedCall {
     pub id: Option<Value>,
     /// The arguments, as sent.
     pub sent: Option<Value>,
-    /// In which form they were sent.
+    /// The encoding of the arguments.
     pub class: ArgumentsClass,
-    /// The object they stand for, if they stand for one.
+    /// The object that they represent, if any.
     pub value: Option<Object>,
-    /// What the schema of the tool says against them.
-    pub faults: Vec<Fault>,
+    /// The schema violations in the arguments.
+    pub faults: Vec<ArgumentFault>,
 }
 
-/// What a schema says against arguments.
+/// A schema error in the arguments of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ArgumentFault {
     /// Where in the arguments.
     pub pointer: Pointer,
-    /// The keyword that says so.
+    /// The keyword that reports it.
     pub keyword: String,
-    /// What a reader should know, in a sentence.
+    /// One sentence for the reader.
     pub message: String,
 }

@@ -1,37 +1,40 @@
-//! What the change of a schema means: as a whole, and change by change.
+//! Judges a schema change: as a whole, and change by change.
 
-mod effect;
-mod group;
+mod call_effect;
+mod change_group;
+mod places;
 mod role;
+mod surface;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
-use toolwarden_schema::{Callers, Domain, Pair, Reason, Unknown, Witness};
+use toolwarden_schema::{Callers, SchemaPair, Unknown, UnknownReason, ValueDomain, Witness};
 
-use crate::change::{Class, Effect, Judgement, Kind};
+use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
 use crate::compare::Options;
-use crate::difference::{Difference, applied, differences};
+use crate::difference::{Difference, apply, differences};
 use crate::rename::Rename;
-use effect::{Path, declares};
-use group::{Group, grouped};
-use role::{Role, brings_header, is_reordering};
+use call_effect::ValuePath;
+use change_group::{ChangeGroup, group_differences};
+use role::{SchemaRole, adds_header, is_reordering};
+use surface::Surface;
 
-/// The most changes of one schema that are judged one by one.
+/// The maximum number of changes of one schema that are judged individually.
 const MAX_JUDGED: usize = 48;
 
-/// What the change of a schema means as a whole.
+/// The combined effect of all changes of a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchemaDrift {
-    /// For callers that send declared keys only.
+    /// For callers that send only declared keys.
     pub declared: Judgement,
-    /// For callers that send whatever is accepted.
+    /// For callers that send any accepted key.
     pub open: Judgement,
-    /// What recorded calls show.
-    pub replayed: Option<Replayed>,
+    /// The results of replaying recorded calls.
+    pub replay: Option<ReplaySummary>,
 }
 
 impl SchemaDrift {
-    /// The judgement that counts for these callers.
+    /// The judgement for these callers.
     #[must_use]
     pub const fn for_callers(&self, callers: Callers) -> &Judgement {
         match callers {
@@ -41,53 +44,53 @@ impl SchemaDrift {
     }
 }
 
-/// What replaying recorded calls showed.
+/// The results of replaying recorded calls.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replayed {
-    /// Recorded calls of the tool.
+pub struct ReplaySummary {
+    /// The number of recorded calls of the tool.
     pub calls: usize,
-    /// Those the old schema accepts.
+    /// How many of them the old schema accepts.
     pub accepted: usize,
-    /// Those of them the new schema rejects.
+    /// How many of the accepted calls the new schema rejects.
     pub rejected: usize,
-    /// The first of those.
+    /// The first rejected call.
     pub first: Option<Witness>,
-    /// What calls say that the tool no longer reads, in the order of the calls.
+    /// Values in calls that the tool no longer reads, in the order of the calls.
     pub lost: Vec<LostValue>,
 }
 
-/// A value of a recorded call that is accepted and ignored now.
+/// A value of a recorded call that is now accepted but ignored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LostValue {
-    /// The place of the call among the recorded calls of the tool, from 0.
+    /// The index of the call among the recorded calls of the tool, from 0.
     pub index: usize,
     /// The call.
     pub call: Value,
-    /// Where the value stands in it.
+    /// The place of the value in the call.
     pub pointer: Pointer,
 }
 
-/// Who is on the other side of a schema.
+/// Whether callers send or receive the values of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// Callers send it: what was accepted must be accepted.
+pub(crate) enum SchemaDirection {
+    /// Callers send the values: what was accepted must stay accepted.
     Input,
-    /// Callers receive it: what may come must have been possible.
+    /// Callers receive the values: what may come now must have been possible before.
     Output,
 }
 
-/// One change of a schema, with places inside the schema.
+/// One change of a schema, with pointers relative to the schema.
 #[derive(Clone, Debug)]
 pub(crate) struct SchemaChange {
     pub(crate) rule: &'static str,
     pub(crate) pointer: Pointer,
-    pub(crate) kind: Kind,
-    pub(crate) class: Class,
+    pub(crate) kind: ChangeKind,
+    pub(crate) class: ChangeClass,
     pub(crate) judgement: Option<Judgement>,
     pub(crate) before: Option<Value>,
     pub(crate) after: Option<Value>,
     pub(crate) rename: Option<Rename>,
-    pub(crate) effect: Option<Effect>,
+    pub(crate) effect: Option<CallEffect>,
     pub(crate) message: String,
 }
 
@@ -95,24 +98,25 @@ pub(crate) struct SchemaChange {
 pub(crate) fn compare(
     old: &Value,
     new: &Value,
-    direction: Direction,
+    direction: SchemaDirection,
     options: &Options,
     calls: &[Value],
 ) -> (SchemaDrift, Vec<SchemaChange>) {
-    let mut comparison = Comparison {
+    let mut comparison = SchemaComparison {
         old,
         new,
         direction,
         options,
         pair: pair(old, new, direction, options),
+        surfaces: None,
     };
-    let (mut drift, vanished) = comparison.whole(calls);
+    let (mut drift, vanished) = comparison.compare_whole(calls);
     if vanished {
-        return (drift, vec![vanished_contract(old, new)]);
+        return (drift, vec![unconstrained_change(old, new)]);
     }
     let changes = comparison.changes(new, &drift);
-    if let Some(replayed) = &mut drift.replayed {
-        replayed.lost = comparison.lost(&changes, calls);
+    if let Some(replayed) = &mut drift.replay {
+        replayed.lost = comparison.lost_values(&changes, calls);
     }
     (drift, changes)
 }
@@ -120,25 +124,27 @@ pub(crate) fn compare(
 fn pair<'s>(
     old: &'s Value,
     new: &'s Value,
-    direction: Direction,
+    direction: SchemaDirection,
     options: &Options,
-) -> Result<Pair<'s>, Unknown> {
+) -> Result<SchemaPair<'s>, Unknown> {
     let is_object = |schema: &Value| schema.get("type").is_some_and(|word| word == "object");
     let (from, to, domain) = match direction {
-        Direction::Input => (old, new, Domain::Objects),
-        // A result that is said to be an object on one side is one on the other.
-        Direction::Output if is_object(old) || is_object(new) => (new, old, Domain::Objects),
-        Direction::Output => (new, old, Domain::Values),
+        SchemaDirection::Input => (old, new, ValueDomain::Objects),
+        // If one side declares the result to be an object, it is an object on the other side too.
+        SchemaDirection::Output if is_object(old) || is_object(new) => {
+            (new, old, ValueDomain::Objects)
+        }
+        SchemaDirection::Output => (new, old, ValueDomain::Values),
     };
-    Pair::new(from, to, domain, options.formats, options.budget)
+    SchemaPair::new(from, to, domain, options.formats, options.budget)
 }
 
-fn vanished_contract(old: &Value, new: &Value) -> SchemaChange {
+fn unconstrained_change(old: &Value, new: &Value) -> SchemaChange {
     SchemaChange {
         rule: "contract-vanished",
         pointer: Pointer::root(),
-        kind: Kind::Changed,
-        class: Class::Trust,
+        kind: ChangeKind::Changed,
+        class: ChangeClass::Trust,
         judgement: None,
         before: Some(old.clone()),
         after: Some(new.clone()),
@@ -148,23 +154,25 @@ fn vanished_contract(old: &Value, new: &Value) -> SchemaChange {
     }
 }
 
-struct Comparison<'s> {
+struct SchemaComparison<'s> {
     old: &'s Value,
     new: &'s Value,
-    direction: Direction,
+    direction: SchemaDirection,
     options: &'s Options,
-    pair: Result<Pair<'s>, Unknown>,
+    pair: Result<SchemaPair<'s>, Unknown>,
+    /// What the old and the new schema declare about each place of a call.
+    surfaces: Option<(Surface<'s>, Surface<'s>)>,
 }
 
-impl Comparison<'_> {
-    fn whole(&mut self, calls: &[Value]) -> (SchemaDrift, bool) {
+impl SchemaComparison<'_> {
+    fn compare_whole(&mut self, calls: &[Value]) -> (SchemaDrift, bool) {
         let pair = match &mut self.pair {
             Ok(pair) => pair,
             Err(unknown) => {
                 let drift = SchemaDrift {
                     declared: Judgement::Unknown(unknown.clone()),
                     open: Judgement::Unknown(unknown.clone()),
-                    replayed: None,
+                    replay: None,
                 };
                 return (drift, false);
             }
@@ -172,19 +180,19 @@ impl Comparison<'_> {
         let mut drift = SchemaDrift {
             declared: pair.verdict(Callers::Declared).into(),
             open: pair.verdict(Callers::Open).into(),
-            replayed: None,
+            replay: None,
         };
-        if self.direction == Direction::Input && !calls.is_empty() {
+        if self.direction == SchemaDirection::Input && !calls.is_empty() {
             let replay = pair.replay(calls);
             let (accepted, rejected) = (replay.accepted, replay.rejected.len());
             let first = replay.rejected.first().copied().cloned();
             let first = first.and_then(|call| pair.witness_of(&call, &Pointer::root()));
             if let Some(witness) = &first {
-                // A call that was really made is the best witness.
+                // A recorded call is the best witness.
                 drift.declared = Judgement::Breaking(witness.clone());
                 drift.open = Judgement::Breaking(witness.clone());
             }
-            drift.replayed = Some(Replayed {
+            drift.replay = Some(ReplaySummary {
                 calls: calls.len(),
                 accepted,
                 rejected,
@@ -193,32 +201,40 @@ impl Comparison<'_> {
             });
         }
         let vanished = match self.direction {
-            Direction::Input => pair.contract_vanished(),
-            Direction::Output => pair.contract_appeared(),
+            SchemaDirection::Input => pair.became_unconstrained(),
+            SchemaDirection::Output => pair.became_constrained(),
         };
         (drift, vanished)
     }
 
     fn changes(&mut self, new: &Value, drift: &SchemaDrift) -> Vec<SchemaChange> {
         let found = differences(self.old, new);
-        let groups = grouped(&found, self.old, new);
-        // A definition accepts nothing by itself; whoever refers to it may need it.
+        let groups = group_differences(&found, self.old, new);
+        // A definition accepts nothing by itself, but a schema that refers to it may need it.
         let supplied = found
             .iter()
-            .filter(|it| it.before.is_none() && Role::of(&it.pointer).is_definition());
+            .filter(|it| it.before.is_none() && SchemaRole::of(&it.pointer).is_definition());
         let supplied: Vec<&Difference<'_>> = supplied.collect();
         let whole = drift.for_callers(self.options.callers).clone();
+        if self.direction == SchemaDirection::Input && !found.is_empty() {
+            self.surfaces = Some((Surface::of(self.old), Surface::of(self.new)));
+        }
         let mut changes = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             changes.push(self.change(group, &supplied, &whole, index < MAX_JUDGED));
         }
-        self.name_a_culprit(&mut changes, &whole);
+        self.attribute_to_nearest(&mut changes, &whole);
+        if let Some(surfaces) = self.surfaces.take() {
+            self.changed_defaults(&mut changes, &surfaces);
+            self.lost_members(&mut changes, &surfaces, &whole);
+            self.too_large_to_compare(&mut changes, &surfaces);
+        }
         changes
     }
 
     fn change(
         &mut self,
-        group: &Group<'_, '_>,
+        group: &ChangeGroup<'_, '_>,
         supplied: &[&Difference<'_>],
         whole: &Judgement,
         judged: bool,
@@ -229,12 +245,12 @@ impl Comparison<'_> {
             after: None,
         };
         let first = group.parts.first().copied().unwrap_or(&no_difference);
-        let role = Role::of(&first.pointer);
+        let role = SchemaRole::of(&first.pointer);
         let kind = match (&group.rename, first.before, first.after) {
-            (Some(_), _, _) => Kind::Renamed,
-            (None, None, _) => Kind::Added,
-            (None, _, None) => Kind::Removed,
-            (None, Some(_), Some(_)) => Kind::Changed,
+            (Some(_), _, _) => ChangeKind::Renamed,
+            (None, None, _) => ChangeKind::Added,
+            (None, _, None) => ChangeKind::Removed,
+            (None, Some(_), Some(_)) => ChangeKind::Changed,
         };
         let renamed_to = group.parts.get(1).and_then(|part| part.after);
         let mut change = SchemaChange {
@@ -245,7 +261,7 @@ impl Comparison<'_> {
             },
             pointer: first.pointer.clone(),
             kind,
-            class: Class::Behavioural,
+            class: ChangeClass::Behavioural,
             judgement: None,
             before: first.before.cloned(),
             after: first.after.or(renamed_to).cloned(),
@@ -253,18 +269,18 @@ impl Comparison<'_> {
             effect: None,
             message: role.message(kind, first, group.rename.as_ref(), self.direction),
         };
-        let header = group.parts.iter().any(|part| brings_header(part));
+        let header = group.parts.iter().any(|part| adds_header(part));
         if header {
-            change.class = Class::Trust;
+            change.class = ChangeClass::Trust;
             change.rule = "x-mcp-header";
             change.message =
                 "an argument is copied into an HTTP header now, where others read it".to_owned();
         }
-        let input = self.direction == Direction::Input;
+        let input = self.direction == SchemaDirection::Input;
         if role.keyword == "default" && input && !self.is_out_of_time() {
-            change.effect = self.of_default(&first.pointer);
+            change.effect = self.default_effect(&first.pointer);
         }
-        if !role.decides(self.options.formats) {
+        if !role.affects_values(self.options.formats) {
             return change;
         }
         if role.keyword == "enum" && is_reordering(first) {
@@ -272,22 +288,22 @@ impl Comparison<'_> {
             "the same values in another order".clone_into(&mut change.message);
             return change;
         }
-        let (judgement, class) = if kind != Kind::Changed && role.is_definition() {
-            (Judgement::Equivalent, Class::Equivalent)
+        let (judgement, class) = if kind != ChangeKind::Changed && role.is_definition() {
+            (Judgement::Equivalent, ChangeClass::Equivalent)
         } else if judged && !self.is_out_of_time() {
-            self.alone_in_time(group, supplied, whole)
+            self.judge_alone_in_time(group, supplied, whole)
         } else {
-            self.by_the_whole(whole)
+            self.judge_by_whole(whole)
         };
-        // What is written into a header is a matter of trust, and may break callers besides.
+        // An argument that is copied into a header is a change of trust, and may also break callers.
         change.class = if header {
-            class.max(Class::Trust)
+            class.max(ChangeClass::Trust)
         } else {
             class
         };
         let dropped = input && role.is_property() && first.after.is_none();
-        if dropped && class <= Class::Behavioural && !self.is_still_declared(&first.pointer) {
-            change.class = change.class.max(Class::Ignored);
+        if dropped && class <= ChangeClass::Behavioural && self.is_lost(&first.pointer) {
+            change.class = change.class.max(ChangeClass::Ignored);
             if !header {
                 let message = &mut change.message;
                 message.push_str(": still accepted, and no longer read");
@@ -300,32 +316,17 @@ impl Comparison<'_> {
         change
     }
 
-    fn of_default(&mut self, at: &Pointer) -> Option<Effect> {
+    fn default_effect(&mut self, at: &Pointer) -> Option<CallEffect> {
         let pair = self.pair.as_mut().ok()?;
-        effect::default(pair, (self.old, self.new), at, self.options)
+        call_effect::default_effect(pair, (self.old, self.new), at, self.options)
     }
 
-    fn of_ignored(&mut self, at: &Pointer) -> Option<Effect> {
-        let pair = self.pair.as_mut().ok()?;
-        effect::ignored(pair, (self.old, self.new), at, self.options)
-    }
-
-    /// Whether the new schema still says something about the property at a place of the old one.
-    fn is_still_declared(&self, property: &Pointer) -> bool {
-        let Some(name) = property.segments().last() else {
-            return false;
-        };
-        let mut holder = property.clone();
-        holder.pop();
-        holder.pop();
-        let schema = holder.find(self.new);
-        schema.is_some_and(|schema| declares(self.new, schema, &name))
-    }
-
-    /// What recorded calls say that is accepted and ignored now.
-    fn lost(&mut self, changes: &[SchemaChange], calls: &[Value]) -> Vec<LostValue> {
-        let ignored = changes.iter().filter(|it| it.class == Class::Ignored);
-        let paths: Vec<Path> = ignored.filter_map(|it| Path::of(&it.pointer)).collect();
+    /// Values of recorded calls that are now accepted but ignored.
+    fn lost_values(&mut self, changes: &[SchemaChange], calls: &[Value]) -> Vec<LostValue> {
+        let ignored = changes.iter().filter(|it| it.class == ChangeClass::Ignored);
+        let paths: Vec<ValuePath> = ignored
+            .filter_map(|it| ValuePath::of(&it.pointer))
+            .collect();
         let (false, Ok(pair)) = (paths.is_empty(), &mut self.pair) else {
             return Vec::new();
         };
@@ -335,7 +336,7 @@ impl Comparison<'_> {
             let Some(first) = places.next() else {
                 continue;
             };
-            if !pair.accepted_before(call) {
+            if !pair.old_accepts(call) {
                 continue;
             }
             lost.extend(
@@ -351,17 +352,17 @@ impl Comparison<'_> {
         lost
     }
 
-    /// What one change would mean if it were the only one; without the time to find out, what the whole
-    /// change means.
-    fn alone_in_time(
+    /// What one change would mean if it were the only one. Without time to find out, the judgement of
+    /// the whole.
+    fn judge_alone_in_time(
         &mut self,
-        group: &Group<'_, '_>,
+        group: &ChangeGroup<'_, '_>,
         supplied: &[&Difference<'_>],
         whole: &Judgement,
-    ) -> (Judgement, Class) {
-        let (judgement, class) = self.alone(group, supplied, whole);
-        if self.is_out_of_time() && class != Class::Breaking {
-            return self.by_the_whole(whole);
+    ) -> (Judgement, ChangeClass) {
+        let (judgement, class) = self.judge_alone(group, supplied, whole);
+        if self.is_out_of_time() && class != ChangeClass::Breaking {
+            return self.judge_by_whole(whole);
         }
         (judgement, class)
     }
@@ -370,61 +371,64 @@ impl Comparison<'_> {
         self.options.budget.time.is_over()
     }
 
-    /// A single change is taken for what all changes together are. That nothing is lost says little of one
-    /// change: without the time to look at it, it is unknown.
-    fn by_the_whole(&self, whole: &Judgement) -> (Judgement, Class) {
+    /// Judges a single change by the judgement of the whole. A compatible whole says little about one
+    /// change: without time to examine it, the change is unknown.
+    fn judge_by_whole(&self, whole: &Judgement) -> (Judgement, ChangeClass) {
         if self.is_out_of_time() && matches!(whole, Judgement::Compatible(None)) {
             let unknown = Unknown {
-                reason: Reason::Time,
+                reason: UnknownReason::Time,
                 obstacles: Vec::new(),
             };
-            return (Judgement::Unknown(unknown), Class::Unknown);
+            return (Judgement::Unknown(unknown), ChangeClass::Unknown);
         }
         (whole.clone(), self.class(whole))
     }
 
-    /// What one change would mean if it were the only one, as far as the others let it stand.
-    fn alone(
+    /// What one change would mean if it were the only one, limited by what the other changes make of
+    /// it.
+    fn judge_alone(
         &mut self,
-        group: &Group<'_, '_>,
+        group: &ChangeGroup<'_, '_>,
         supplied: &[&Difference<'_>],
         whole: &Judgement,
-    ) -> (Judgement, Class) {
-        let nothing = (Judgement::Compatible(None), Class::Equivalent);
+    ) -> (Judgement, ChangeClass) {
+        let nothing = (Judgement::Compatible(None), ChangeClass::Equivalent);
         if matches!(whole, Judgement::Equivalent) {
-            return (Judgement::Equivalent, Class::Equivalent);
+            return (Judgement::Equivalent, ChangeClass::Equivalent);
         }
-        let parts = supplied.iter().chain(&group.parts).chain(&group.beside);
+        let parts = supplied.iter().chain(&group.parts).chain(&group.related);
         let parts: Vec<&Difference<'_>> = parts.copied().collect();
-        let changed = applied(self.old, &parts);
+        let changed = apply(self.old, &parts);
         let mut alone = match pair(self.old, &changed, self.direction, self.options) {
             Ok(pair) => pair,
-            // One change without the others may be a schema that cannot be read. All of them together
-            // can be read, and nothing is lost by them.
-            Err(_) if matches!(whole, Judgement::Compatible(_)) => return self.by_the_whole(whole),
-            Err(unknown) => return (Judgement::Unknown(unknown), Class::Unknown),
+            // One change without the others may give an invalid schema. All changes together give a
+            // valid one, and it rejects nothing that was accepted.
+            Err(_) if matches!(whole, Judgement::Compatible(_)) => {
+                return self.judge_by_whole(whole);
+            }
+            Err(unknown) => return (Judgement::Unknown(unknown), ChangeClass::Unknown),
         };
         let mut judgement = Judgement::from(alone.verdict(self.options.callers));
-        let input = self.direction == Direction::Input;
+        let input = self.direction == SchemaDirection::Input;
         if input && matches!(judgement, Judgement::Compatible(None)) {
-            // What only undeclared keys can tell is told by them.
+            // Only undeclared keys can show the difference, so judge again for callers that send them.
             let open = Judgement::from(alone.verdict(Callers::Open));
             match open {
                 Judgement::Compatible(Some(_)) => judgement = open,
-                // Nobody who sends declared keys notices, but it is not the same contract.
-                Judgement::Breaking(_) => return (judgement, Class::Behavioural),
+                // Callers that send only declared keys do not notice, but the contract is different.
+                Judgement::Breaking(_) => return (judgement, ChangeClass::Behavioural),
                 // Nothing is lost, and it is not proven that nothing is gained.
-                Judgement::Compatible(None) => return (judgement, Class::Widened),
+                Judgement::Compatible(None) => return (judgement, ChangeClass::Widened),
                 _ => {}
             }
         }
         match (judgement, whole) {
-            // Another change makes up for it.
+            // Another change compensates for it.
             (Judgement::Breaking(_) | Judgement::Unknown(_), Judgement::Compatible(_)) => nothing,
             (Judgement::Breaking(witness), _) => {
                 let near = group.parts.first().map(|part| part.pointer.clone());
                 match self.still_breaks(&witness, &near.unwrap_or_default()) {
-                    Some(witness) => (Judgement::Breaking(witness), Class::Breaking),
+                    Some(witness) => (Judgement::Breaking(witness), ChangeClass::Breaking),
                     None => nothing,
                 }
             }
@@ -432,7 +436,7 @@ impl Comparison<'_> {
                 let real = self.is_accepted_now(&gained);
                 (
                     Judgement::Compatible(real.then_some(gained)),
-                    Class::Widened,
+                    ChangeClass::Widened,
                 )
             }
             (judgement, _) => {
@@ -442,11 +446,11 @@ impl Comparison<'_> {
         }
     }
 
-    /// The witness of a single change, if it is one of the whole too; named after the place nearest
-    /// to the change.
+    /// The witness of a single change, if it is also a witness of the whole. Its name comes from the
+    /// place nearest to the change.
     fn still_breaks(&mut self, witness: &Witness, near: &Pointer) -> Option<Witness> {
         let pair = self.pair.as_mut().ok()?;
-        let possible = pair.accepted_before(&witness.value);
+        let possible = pair.old_accepts(&witness.value);
         pair.witness_of(&witness.value, near).filter(|_| possible)
     }
 
@@ -457,22 +461,22 @@ impl Comparison<'_> {
         }
     }
 
-    fn class(&self, judgement: &Judgement) -> Class {
+    fn class(&self, judgement: &Judgement) -> ChangeClass {
         match (judgement, self.direction) {
-            (Judgement::Breaking(_), _) => Class::Breaking,
-            (Judgement::Unknown(_), _) => Class::Unknown,
-            (Judgement::Compatible(Some(_)), Direction::Input) => Class::Widened,
-            // A result that promises more takes nothing from those who read it.
-            (Judgement::Compatible(Some(_)), Direction::Output) => Class::Behavioural,
-            (Judgement::Equivalent | Judgement::Compatible(None), _) => Class::Equivalent,
+            (Judgement::Breaking(_), _) => ChangeClass::Breaking,
+            (Judgement::Unknown(_), _) => ChangeClass::Unknown,
+            (Judgement::Compatible(Some(_)), SchemaDirection::Input) => ChangeClass::Widened,
+            // A result that promises more takes nothing from its readers.
+            (Judgement::Compatible(Some(_)), SchemaDirection::Output) => ChangeClass::Behavioural,
+            (Judgement::Equivalent | Judgement::Compatible(None), _) => ChangeClass::Equivalent,
         }
     }
 
-    /// Where the whole breaks, or is unknown, and no single change does, the change nearest to the
-    /// place of the witness answers for it.
-    fn name_a_culprit(&self, changes: &mut [SchemaChange], whole: &Judgement) {
+    /// If the whole breaks or is unknown and no single change does or is, assigns the judgement to the
+    /// change nearest to the witness.
+    fn attribute_to_nearest(&self, changes: &mut [SchemaChange], whole: &Judgement) {
         let class = self.class(whole);
-        if !matches!(class, Class::Breaking | Class::Unknown)
+        if !matches!(class, ChangeClass::Breaking | ChangeClass::Unknown)
             || changes.iter().any(|change| change.class >= class)
         {
             return;

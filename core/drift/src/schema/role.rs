@@ -1,35 +1,35 @@
-//! What the place of a difference is in a schema, and how to speak of it.
+//! The role of a difference in a schema, and how messages describe it.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use toolwarden_model::json::{Pointer, to_canonical_string};
-use toolwarden_model::keywords::{Position, position};
-use toolwarden_schema::Formats;
+use toolwarden_model::keywords::{SubschemaForm, subschema_form};
+use toolwarden_schema::FormatMode;
 
-use super::Direction;
-use crate::change::Kind;
+use super::SchemaDirection;
+use crate::change::ChangeKind;
 use crate::difference::Difference;
 use crate::rename::Rename;
 
-/// The most values of an enumeration a message lists.
+/// The maximum number of enumeration values in a message.
 const MAX_LISTED: usize = 5;
 
-/// What the place of a difference is in a schema.
+/// The role of a location in a schema.
 #[derive(Clone, Debug)]
-pub(super) struct Role {
-    /// The keyword it belongs to; none for the schema as a whole.
+pub(super) struct SchemaRole {
+    /// The keyword it belongs to; empty for the schema as a whole.
     pub(super) keyword: String,
     pub(super) rule: &'static str,
     /// Whether the difference is a whole schema under the keyword, such as a property.
     pub(super) holds_schema: bool,
-    /// What the schema around the keyword describes, in words.
+    /// What the schema around the keyword describes, for messages.
     subject: Option<String>,
-    /// The property the difference is, where it is one.
+    /// The property that differs, if the difference is a property.
     property: Option<String>,
 }
 
-/// Keywords that decide about a value by themselves.
+/// Keywords that restrict a value by themselves.
 const ASSERTIONS: &[&str] = &[
     "type",
     "enum",
@@ -62,7 +62,7 @@ const ASSERTIONS: &[&str] = &[
     "$recursiveAnchor",
 ];
 
-/// Keywords under which schemas stand.
+/// Keywords that contain schemas.
 const APPLICATORS: &[&str] = &[
     "properties",
     "patternProperties",
@@ -87,7 +87,7 @@ const APPLICATORS: &[&str] = &[
     "definitions",
 ];
 
-/// Keywords that inform a reader.
+/// Keywords that only inform a reader.
 const ANNOTATIONS: &[&str] = &[
     "title",
     "description",
@@ -104,8 +104,8 @@ const ANNOTATIONS: &[&str] = &[
     "contentSchema",
 ];
 
-impl Role {
-    /// Walks a pointer by the positions of keywords to what it names.
+impl SchemaRole {
+    /// Follows a pointer through the keywords to the place that it names.
     pub(super) fn of(pointer: &Pointer) -> Self {
         let segments: Vec<String> = pointer.segments().collect();
         let mut rest = segments.iter().peekable();
@@ -117,7 +117,7 @@ impl Role {
             property: None,
         };
         while let Some(keyword) = rest.next() {
-            // What was a property so far is what the keywords inside it describe.
+            // The last property becomes the subject of the keywords inside it.
             if let Some(property) = role.property.take() {
                 role.subject = Some(format!("`{property}`"));
             }
@@ -127,9 +127,9 @@ impl Role {
             role.rule = found.copied().find(|it| it == keyword).unwrap_or("keyword");
             role.holds_schema = false;
             let is_index = |next: &&&String| next.bytes().all(|byte| byte.is_ascii_digit());
-            match position(keyword) {
+            match subschema_form(keyword) {
                 None => return role,
-                Some(Position::Map | Position::List) => {
+                Some(SubschemaForm::Map | SubschemaForm::List) => {
                     let Some(inside) = rest.next() else {
                         return role;
                     };
@@ -137,12 +137,12 @@ impl Role {
                         role.property = Some(inside.clone());
                     }
                 }
-                Some(Position::OneOrList) => {
+                Some(SubschemaForm::OneOrList) => {
                     if rest.peek().filter(is_index).is_some() {
                         rest.next();
                     }
                 }
-                Some(Position::One) => {}
+                Some(SubschemaForm::One) => {}
             }
             role.holds_schema = true;
             let part = match keyword.as_str() {
@@ -160,16 +160,16 @@ impl Role {
     }
 
     /// Whether a difference here can change which values are accepted.
-    pub(super) fn decides(&self, formats: Formats) -> bool {
+    pub(super) fn affects_values(&self, formats: FormatMode) -> bool {
         let keyword = self.keyword.as_str();
         self.holds_schema
             || ASSERTIONS.contains(&keyword)
             || APPLICATORS.contains(&keyword)
-            || (formats == Formats::Assert && keyword == "format")
+            || (formats == FormatMode::Assert && keyword == "format")
             || keyword.is_empty()
     }
 
-    /// Whether the place is where definitions stand, or one of them as a whole.
+    /// Whether the place is the map of definitions, or one whole definition.
     pub(super) fn is_definition(&self) -> bool {
         matches!(self.keyword.as_str(), "$defs" | "definitions")
     }
@@ -178,26 +178,26 @@ impl Role {
         self.property.is_some()
     }
 
-    /// Whether the keyword says what becomes of keys nobody declared.
+    /// Whether the keyword decides about undeclared keys.
     pub(super) fn is_closing(&self) -> bool {
         let keyword = self.keyword.as_str();
         matches!(keyword, "additionalProperties" | "unevaluatedProperties")
     }
 
-    /// What happened, in a sentence.
+    /// One sentence that describes the change.
     pub(super) fn message(
         &self,
-        kind: Kind,
+        kind: ChangeKind,
         difference: &Difference<'_>,
         rename: Option<&Rename>,
-        direction: Direction,
+        direction: SchemaDirection,
     ) -> String {
         if let Some(rename) = rename {
             return format!("`{}` was renamed to `{}`", rename.from, rename.to);
         }
         let word = match direction {
-            Direction::Input => "argument",
-            Direction::Output => "field",
+            SchemaDirection::Input => "argument",
+            SchemaDirection::Output => "field",
         };
         let did = kind.as_str();
         if let Some(property) = &self.property {
@@ -231,7 +231,7 @@ impl Role {
     }
 }
 
-/// Whether `additionalProperties` turned from yes to no, or back; to say nothing is to say yes.
+/// Whether `additionalProperties` changed between true and false; absent means true.
 fn is_switched(before: Option<&Value>, after: Option<&Value>) -> bool {
     let reads = |value: Option<&Value>| value.map_or(Some(true), Value::as_bool);
     matches!((reads(before), reads(after)), (Some(was), Some(is)) if was != is)
@@ -265,7 +265,7 @@ fn values(before: &[Value], after: &[Value], subject: Option<&str>) -> String {
     }
 }
 
-/// What is in the first list and not in the second, as a list to read.
+/// The values of the first list that the second lacks, formatted for a message.
 fn missing(from: &[String], without: &[String]) -> Option<String> {
     let without: BTreeSet<&String> = without.iter().collect();
     let missing: Vec<&str> = from
@@ -286,8 +286,8 @@ fn missing(from: &[String], without: &[String]) -> Option<String> {
     (!missing.is_empty()).then_some(text)
 }
 
-/// Whether a difference brings in the keyword that copies an argument into a header.
-pub(super) fn brings_header(difference: &Difference<'_>) -> bool {
+/// Whether a difference adds the keyword that copies an argument into a header.
+pub(super) fn adds_header(difference: &Difference<'_>) -> bool {
     fn inside(value: &Value) -> bool {
         match value {
             Value::Object(members) => members

@@ -2,10 +2,10 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// The part of a result something was seen in.
+/// The part of a result in which something was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Channel {
-    /// A result that is no MCP result, as it is.
+    /// The whole result, if it is not an MCP result.
     Value,
     /// `structuredContent` of an MCP result.
     Structured,
@@ -30,7 +30,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// All of them, in the order of their numbers.
+    /// All channels, in the order of their numbers.
     pub(super) const ALL: [Self; 11] = [
         Self::Value,
         Self::Structured,
@@ -84,25 +84,28 @@ impl fmt::Display for Channel {
     }
 }
 
-/// What is observed in a channel.
-pub(super) enum Part<'v> {
+/// The content observed in a channel.
+pub(super) enum ChannelContent<'v> {
     /// A value of the result.
     Value(&'v Value),
-    /// A value that stood in a text.
+    /// A value parsed from a text.
     Parsed(Value),
-    /// A text that holds no JSON.
+    /// A text that is not JSON.
     Plain(&'v str),
-    /// Nothing but that the channel was used.
+    /// Only the fact that the channel was used.
     Nothing,
 }
 
-/// A text longer than this is not parsed: it costs too much and no model reads it.
+/// A longer text is not parsed: parsing costs too much, and no model reads it.
 const MAX_PARSED: usize = 1 << 20;
 
-/// Takes a result apart and hands over what is to be observed where.
-pub(super) fn take_apart<'v>(result: &'v Value, mut observe: impl FnMut(Channel, Part<'v>)) {
+/// Splits a result into channels and passes on what to observe in each.
+pub(super) fn split_channels<'v>(
+    result: &'v Value,
+    mut observe: impl FnMut(Channel, ChannelContent<'v>),
+) {
     let Some(result) = CallResult::read(result) else {
-        return observe(Channel::Value, Part::Value(result));
+        return observe(Channel::Value, ChannelContent::Value(result));
     };
     let to = |channel| {
         if result.is_error {
@@ -114,7 +117,7 @@ pub(super) fn take_apart<'v>(result: &'v Value, mut observe: impl FnMut(Channel,
     let mut empty = true;
     if let Some(structured) = result.structured {
         empty = false;
-        observe(to(Channel::Structured), Part::Value(structured));
+        observe(to(Channel::Structured), ChannelContent::Value(structured));
     }
     for block in result.content {
         empty = false;
@@ -124,21 +127,21 @@ pub(super) fn take_apart<'v>(result: &'v Value, mut observe: impl FnMut(Channel,
             .unwrap_or_default();
         match (Channel::of_block(kind), block.get("text")) {
             (Channel::Text, Some(Value::String(text))) => match parsed(text) {
-                Some(value) => observe(to(Channel::Json), Part::Parsed(value)),
-                None => observe(to(Channel::Text), Part::Plain(text)),
+                Some(value) => observe(to(Channel::Json), ChannelContent::Parsed(value)),
+                None => observe(to(Channel::Text), ChannelContent::Plain(text)),
             },
-            (channel, _) => observe(to(channel), Part::Value(block)),
+            (channel, _) => observe(to(channel), ChannelContent::Value(block)),
         }
     }
     if empty {
-        observe(to(Channel::Empty), Part::Nothing);
+        observe(to(Channel::Empty), ChannelContent::Nothing);
     }
 }
 
 fn parsed(text: &str) -> Option<Value> {
     let start = text.trim_start().bytes().next();
     let composite = matches!(start, Some(b'{' | b'[')) && text.len() <= MAX_PARSED;
-    // What looks like JSON and is none is plain text; nothing is lost by not saying why.
+    // Text that looks like JSON but does not parse is plain text; the reason does not matter.
     if composite {
         serde_json::from_str(text).ok()
     } else {
@@ -204,12 +207,12 @@ mod tests {
 
     fn channels(result: &Value) -> Vec<String> {
         let mut seen = Vec::new();
-        take_apart(result, |channel, part| {
+        split_channels(result, |channel, part| {
             seen.push(match part {
-                Part::Value(value) => format!("{channel} {value}"),
-                Part::Parsed(value) => format!("{channel} parsed {value}"),
-                Part::Plain(text) => format!("{channel} plain {text}"),
-                Part::Nothing => format!("{channel} nothing"),
+                ChannelContent::Value(value) => format!("{channel} {value}"),
+                ChannelContent::Parsed(value) => format!("{channel} parsed {value}"),
+                ChannelContent::Plain(text) => format!("{channel} plain {text}"),
+                ChannelContent::Nothing => format!("{channel} nothing"),
             });
         });
         seen

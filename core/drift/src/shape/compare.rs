@@ -1,47 +1,52 @@
-use super::bound::Horizons;
-use super::cell::{Cell, Facet, Type};
 use super::channel::Channel;
-use super::count::{Entry, Values, count_of};
-use super::drift::{Confidence, Evidence, Limit, ShapeDrift, Side, What};
-use super::exact::Needed;
-use super::key::ValueHash;
-use super::name::{ITEMS, MEMBERS};
-use super::node::Node;
-use super::sketch::Shape;
-use super::verdict::{Question, Story, decide, decide_exactly};
+use super::counts::{CountEntry, DistinctValues, count_of};
+use super::exact_test::SampleSize;
+use super::member_name::{ITEMS, MEMBERS};
+use super::result_shape::Shape;
+use super::shape_counter::{CounterKind, ShapeCounter, ValueType};
+use super::shape_drift::{
+    Frequency, ShapeChangeKind, ShapeDrift, ShapeLimit, ShapeSide, Significance,
+};
+use super::shape_node::ShapeNode;
+use super::significance::{ShapeTest, TestTopic, decide, decide_exactly};
+use super::size_limits::PathCutoffs;
+use super::value_key::ValueHash;
 
-/// So many results must lack a type before seeing it is certain news.
+/// The number of results that must lack a type before its appearance is certain news.
 const MIN_RESULTS_FOR_TYPE: u64 = 30;
-/// So many results must have a member of an object inside a result before the loss of all its members is
-/// certain news: one or two may be entries of a map.
+/// The number of results that must have a member of a nested object before the loss of all its members
+/// is certain news: one or two may be entries of a map. The same number must agree before another type
+/// of all results, or their lack of content, is certain news.
 const MIN_RESULTS_FOR_LOSS: u64 = 3;
-/// So many differences at once must leave a test able to find a change of every result.
-const DIFFERENCES: f64 = 10.0;
-/// So many results must have a member before its lack is certain news.
+/// The number of simultaneous differences among which a test must still be able to find a change of
+/// every result.
+const EXPECTED_DIFFERENCES: f64 = 10.0;
+/// The number of results that must have a member before its absence is certain news.
 const MIN_RESULTS_FOR_PRESENCE: u64 = 100;
-/// Values are those of an enumeration if there are at most so many,
+/// Values belong to an enumeration if there are at most this many,
 const MAX_ENUMERATION: usize = 16;
-/// and each was seen so often on average.
+/// and each was seen at least this often on average.
 const MIN_REPEATS: u64 = 5;
 
-/// What changed from one shape to another by more than chance explains.
+/// Reports what changed from one shape to another by more than chance explains.
 ///
-/// Each question is answered by Fisher's exact test on counts of results; together they err with a
-/// probability of at most what this look may spend. Three rules need no test: a type never seen in 30
-/// or more results, the lack of a member that 100 or more results all had, and an object that has none
-/// of the members it had.
+/// Fisher's exact test on counts of results answers each question. The probability that any of them
+/// errs is at most the part of alpha that this comparison may spend. Four rules need no test: a type
+/// never seen in 30 or more results, the absence of a member that 100 or more results all had, an
+/// object that has none of its earlier members, and results that all fail, are all empty or are all of
+/// another type.
 #[must_use]
-pub fn compare(baseline: &Shape, window: &Shape, options: &Confidence) -> ShapeDrift {
+pub fn compare(baseline: &Shape, window: &Shape, options: &Significance) -> ShapeDrift {
     let (baseline, window) = (baseline.canonical(), window.canonical());
-    let survey = Survey::of(&baseline, &window, AskedValues::Enumerations);
+    let survey = ShapeComparison::of(&baseline, &window, ValueScope::Enumerations);
     let values = survey.values;
-    let (mut drift, level) = decide(survey.questions, options);
+    let (mut drift, level) = decide(survey.tests, options);
     drift.limits = limits(&baseline, &window, values);
-    let telling = level.min(options.spending() / DIFFERENCES);
-    let needed = Needed::at(telling, baseline.results);
+    let telling = level.min(options.alpha_of_look() / EXPECTED_DIFFERENCES);
+    let needed = SampleSize::at(telling, baseline.results);
     let enough = baseline.results >= needed.baseline && window.results >= needed.window;
     if !enough && drift.is_empty() && !baseline.is_empty() && !window.is_empty() {
-        drift.limits.push(Limit::TooFew {
+        drift.limits.push(ShapeLimit::TooFew {
             baseline: baseline.results,
             window: window.results,
             needed_baseline: needed.baseline.max(baseline.results),
@@ -51,79 +56,75 @@ pub fn compare(baseline: &Shape, window: &Shape, options: &Confidence) -> ShapeD
     drift
 }
 
-/// What differs between two shapes of few results that do not depend on chance: the same calls, answered
-/// the same way every time.
+/// Reports the differences between two shapes of few results that do not depend on chance: the same
+/// calls, answered the same way every time.
 ///
 /// Members, types, formats and, where both shapes have hashes of them, small values are compared. Lengths
 /// and magnitudes are not.
 #[must_use]
 pub fn compare_exactly(baseline: &Shape, window: &Shape) -> ShapeDrift {
     let (baseline, window) = (baseline.canonical(), window.canonical());
-    let survey = Survey::of(&baseline, &window, AskedValues::All);
+    let survey = ShapeComparison::of(&baseline, &window, ValueScope::All);
     let values = survey.values;
-    let mut drift = decide_exactly(survey.questions, baseline.results, window.results);
+    let mut drift = decide_exactly(survey.tests, baseline.results, window.results);
     let limits = limits(&baseline, &window, values).into_iter();
-    // What was not seen in results that do not depend on chance does not come.
-    let limits = limits.filter(|it| !matches!(it, Limit::Unseen { results: 1.., .. }));
+    // Such results do not depend on chance, so what was not seen does not occur.
+    let limits = limits.filter(|it| !matches!(it, ShapeLimit::Unseen { results: 1.., .. }));
     drift.limits = limits.collect();
     drift
 }
 
-fn limits(baseline: &Shape, window: &Shape, values: AskedValues) -> Vec<Limit> {
-    let sides = [(Side::Baseline, baseline), (Side::Window, window)];
+fn limits(baseline: &Shape, window: &Shape, values: ValueScope) -> Vec<ShapeLimit> {
+    let sides = [(ShapeSide::Baseline, baseline), (ShapeSide::Window, window)];
     let mut limits: Vec<_> = sides
         .iter()
-        .map(|(side, shape)| Limit::unseen(*side, shape.results))
+        .map(|(side, shape)| ShapeLimit::unseen(*side, shape.results))
         .collect();
     let full = sides
         .iter()
-        .filter(|(_, shape)| shape.horizons != Horizons::OPEN);
-    limits.extend(full.map(|(side, _)| Limit::Truncated(*side)));
-    if values == AskedValues::None && !baseline.is_empty() && !window.is_empty() {
-        limits.push(Limit::NoValues);
+        .filter(|(_, shape)| shape.cutoffs != PathCutoffs::OPEN);
+    limits.extend(full.map(|(side, _)| ShapeLimit::Truncated(*side)));
+    if values == ValueScope::None && !baseline.is_empty() && !window.is_empty() {
+        limits.push(ShapeLimit::NoValues);
     }
     limits
 }
 
-/// Which values are asked about.
+/// Which values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AskedValues {
-    /// None: they are not known, or hashed under different keys.
+enum ValueScope {
+    /// None: they are unknown, or hashed under different keys.
     None,
     /// Those of what looks like an enumeration.
     Enumerations,
-    /// All that are kept.
+    /// All stored values.
     All,
 }
 
-/// Walks both shapes and asks what can be asked.
-struct Survey {
-    horizons: Horizons,
-    values: AskedValues,
+/// Walks both shapes and collects the tests to run.
+struct ShapeComparison {
+    cutoffs: PathCutoffs,
+    values: ValueScope,
     channel: Channel,
-    questions: Vec<Question>,
+    tests: Vec<ShapeTest>,
 }
 
 /// The two nodes at one path.
 #[derive(Clone, Copy)]
-struct Pair<'n> {
-    baseline: &'n Node,
-    window: &'n Node,
+struct NodePair<'n> {
+    baseline: &'n ShapeNode,
+    window: &'n ShapeNode,
     pointer: &'n str,
 }
 
-impl Survey {
-    fn of(baseline: &Shape, window: &Shape, values: AskedValues) -> Self {
+impl ShapeComparison {
+    fn of(baseline: &Shape, window: &Shape, values: ValueScope) -> Self {
         let comparable = baseline.key.is_some() && baseline.key == window.key;
         let mut survey = Self {
-            horizons: baseline.horizons.min(window.horizons),
-            values: if comparable {
-                values
-            } else {
-                AskedValues::None
-            },
+            cutoffs: baseline.cutoffs.min(window.cutoffs),
+            values: if comparable { values } else { ValueScope::None },
             channel: Channel::Value,
-            questions: Vec::new(),
+            tests: Vec::new(),
         };
         if !baseline.is_empty() && !window.is_empty() {
             survey.channels(baseline, window);
@@ -137,9 +138,9 @@ impl Survey {
             |shape: &Shape, channel| shape.channels.get(&channel).map_or(0, |seen| seen.results);
         for channel in Channel::ALL {
             self.channel = channel;
-            // Errors are counted among all results, everything else among those that are none:
+            // Errors are counted among all results, everything else among results without an error:
             // otherwise more errors would look like less of everything.
-            let [before, now] = sides.map(|shape| Evidence {
+            let [before, now] = sides.map(|shape| Frequency {
                 seen: results(shape, channel),
                 of: match channel {
                     Channel::Error => shape.results,
@@ -147,16 +148,20 @@ impl Survey {
                 },
             });
             let what = if channel == Channel::Error {
-                What::Errors
+                ShapeChangeKind::Errors
             } else {
-                What::Channel
+                ShapeChangeKind::Channel
             };
-            self.ask("", what, Story::Presence, before, now);
+            if is_turnover(channel, before, now) {
+                self.add_certain("", what, TestTopic::Presence, before, now);
+            } else {
+                self.add_test("", what, TestTopic::Presence, before, now);
+            }
             if let (Some(baseline), Some(window)) = (
                 baseline.channels.get(&channel),
                 window.channels.get(&channel),
             ) {
-                self.path(Pair {
+                self.path(NodePair {
                     baseline: &baseline.node,
                     window: &window.node,
                     pointer: "",
@@ -165,31 +170,31 @@ impl Survey {
         }
     }
 
-    fn path(&mut self, pair: Pair<'_>) {
+    fn path(&mut self, pair: NodePair<'_>) {
         self.types(pair);
-        if pair.baseline.rank < self.horizons.details {
+        if pair.baseline.rank < self.cutoffs.details {
             self.cells(pair);
         }
-        if pair.baseline.rank < self.horizons.values {
+        if pair.baseline.rank < self.cutoffs.values {
             match self.values {
-                AskedValues::None => {}
-                AskedValues::Enumerations => self.enumeration(pair),
-                AskedValues::All => self.all_values(pair),
+                ValueScope::None => {}
+                ValueScope::Enumerations => self.enumeration(pair),
+                ValueScope::All => self.all_values(pair),
             }
         }
-        if self.replaced(pair) {
+        if self.check_replaced(pair) {
             return;
         }
         for name in names(pair) {
             let child = (pair.baseline.get(name), pair.window.get(name));
             let rank = child.0.or(child.1).map(|node| node.rank);
-            if rank.is_none_or(|rank| rank >= self.horizons.structure) {
+            if rank.is_none_or(|rank| rank >= self.cutoffs.structure) {
                 continue;
             }
             let pointer = format!("{}/{}", pair.pointer, escaped(name));
             self.presence(pair, child, &pointer, name);
             if let (Some(baseline), Some(window)) = child {
-                self.path(Pair {
+                self.path(NodePair {
                     baseline,
                     window,
                     pointer: &pointer,
@@ -198,46 +203,46 @@ impl Survey {
         }
     }
 
-    /// Asks whether an object has none of the members it had; the loss of each needs no telling then.
-    fn replaced(&mut self, pair: Pair<'_>) -> bool {
-        let objects = |node: &Node| node.types.get(Type::Object);
+    /// Tests whether an object has none of its earlier members; the loss of each is then not reported.
+    fn check_replaced(&mut self, pair: NodePair<'_>) -> bool {
+        let objects = |node: &ShapeNode| node.types.get(ValueType::Object);
         let (before, now) = (objects(pair.baseline), objects(pair.window));
         let whole = pair.pointer.is_empty() || pair.pointer.strip_prefix('/') == Some(ITEMS);
         let enough = if whole { 1 } else { MIN_RESULTS_FOR_LOSS };
-        let members = |node: &'_ Node| -> Vec<String> {
+        let members = |node: &'_ ShapeNode| -> Vec<String> {
             let children = node.children.iter().filter(|it| &*it.name != ITEMS);
             children.map(|it| it.name.to_string()).collect()
         };
         let (gone, new) = (members(pair.baseline), members(pair.window));
-        // A map has other members every time. An object has one that was always there.
+        // A map has different members every time. An object has a member that was always present.
         let is_object = pair
             .baseline
             .children
             .iter()
             .any(|it| it.is_member() && it.full >= before);
         let mut children = pair.baseline.children.iter().chain(&pair.window.children);
-        let complete = children.all(|it| it.rank < self.horizons.structure);
+        let complete = children.all(|it| it.rank < self.cutoffs.structure);
         let disjoint = !new.is_empty() && !new.iter().any(|name| gone.contains(name));
         let replaced = is_object && complete && disjoint && before >= enough && now > 0;
-        // What fails once in a while fails in many ways.
+        // Occasional failures take many forms.
         if !replaced || self.channel == Channel::Error {
             return false;
         }
         let (before, now) = (
-            Evidence {
+            Frequency {
                 seen: 0,
                 of: before,
             },
-            Evidence { seen: now, of: now },
+            Frequency { seen: now, of: now },
         );
         let evidence = (before, now);
-        let question = Question::new(
+        let question = ShapeTest::new(
             self.channel,
             pair.pointer,
-            (What::Replaced, Story::Type),
+            (ShapeChangeKind::Replaced, TestTopic::Type),
             evidence,
         );
-        self.push(Question {
+        self.push(ShapeTest {
             certain: true,
             detail: Some(format!("gone: {}; new: {}", listed(&gone), listed(&new))),
             ..question
@@ -245,105 +250,131 @@ impl Survey {
         true
     }
 
-    fn types(&mut self, pair: Pair<'_>) {
-        // A null says that there is no value, as a missing member does: of what type a value is, is asked
-        // of the others.
-        let values = |node: &Node| node.n.saturating_sub(node.types.get(Type::Null));
+    fn types(&mut self, pair: NodePair<'_>) {
+        // A null means that there is no value, as a missing member does, so the types are counted among
+        // the other values.
+        let values = |node: &ShapeNode| node.n.saturating_sub(node.types.get(ValueType::Null));
         let [values_before, values_now] = [pair.baseline, pair.window].map(values);
-        for kind in Type::ALL.into_iter().filter(|kind| *kind != Type::Fraction) {
+        for kind in ValueType::ALL
+            .into_iter()
+            .filter(|kind| *kind != ValueType::Fraction)
+        {
             let (before, now) = (pair.baseline.types.get(kind), pair.window.types.get(kind));
             let (mut before, mut now) = evidence(pair, before, now);
-            if kind != Type::Null {
+            if kind != ValueType::Null {
                 // A result with both has them in different items of an array.
                 before.of = values_before.max(before.seen);
                 now.of = values_now.max(now.seen);
             }
             let what = match (before.seen, now.seen) {
-                (0, _) => What::NewType(kind),
-                (_, 0) => What::GoneType(kind),
-                _ => What::Types(kind),
+                (0, _) => ShapeChangeKind::NewType(kind),
+                (_, 0) => ShapeChangeKind::GoneType(kind),
+                _ => ShapeChangeKind::Types(kind),
             };
             let unseen = before.seen == 0 && now.seen > 0;
-            if unseen && before.of >= MIN_RESULTS_FOR_TYPE {
-                self.certain(pair.pointer, what, Story::Type, before, now);
+            // Every whole result has a type that no earlier result had.
+            let whole = pair.pointer.is_empty() && self.channel != Channel::Error;
+            let turned = whole && before.of >= MIN_RESULTS_FOR_LOSS && is_every(now);
+            if unseen && (turned || before.of >= MIN_RESULTS_FOR_TYPE) {
+                self.add_certain(pair.pointer, what, TestTopic::Type, before, now);
             } else {
-                self.ask(pair.pointer, what, Story::Type, before, now);
+                self.add_test(pair.pointer, what, TestTopic::Type, before, now);
             }
         }
-        let [before, now] = [pair.baseline, pair.window].map(|node| Evidence {
-            seen: node.types.get(Type::Fraction),
-            of: node.types.get(Type::Number),
+        let [before, now] = [pair.baseline, pair.window].map(|node| Frequency {
+            seen: node.types.get(ValueType::Fraction),
+            of: node.types.get(ValueType::Number),
         });
-        self.ask(pair.pointer, What::Fractions, Story::Format, before, now);
+        self.add_test(
+            pair.pointer,
+            ShapeChangeKind::Fractions,
+            TestTopic::Format,
+            before,
+            now,
+        );
     }
 
-    /// Asks about a member; a member that is new or gone is reported as a whole.
+    /// Tests a member; a member that is new or gone is reported as a whole.
     fn presence(
         &mut self,
-        parent: Pair<'_>,
-        child: (Option<&Node>, Option<&Node>),
+        parent: NodePair<'_>,
+        child: (Option<&ShapeNode>, Option<&ShapeNode>),
         pointer: &str,
         name: &str,
     ) {
         if name == ITEMS {
             return;
         }
-        let objects = |node: &Node| node.types.get(Type::Object);
+        let objects = |node: &ShapeNode| node.types.get(ValueType::Object);
         let (of_before, of_now) = (objects(parent.baseline), objects(parent.window));
-        let count = |node: Option<&Node>, of: u64| Evidence {
+        let count = |node: Option<&ShapeNode>, of: u64| Frequency {
             seen: node.map_or(0, |node| node.n),
             of,
         };
         let (before, now) = (count(child.0, of_before), count(child.1, of_now));
         let what = if before.seen == 0 {
-            What::NewField
+            ShapeChangeKind::NewField
         } else {
-            What::Presence
+            ShapeChangeKind::Presence
         };
         if name == MEMBERS {
-            return self.ask(pointer, what, Story::Presence, before, now);
+            return self.add_test(pointer, what, TestTopic::Presence, before, now);
         }
-        let lacking = |node: Option<&Node>, of: u64| Evidence {
+        let lacking = |node: Option<&ShapeNode>, of: u64| Frequency {
             seen: of.saturating_sub(node.map_or(0, |node| node.full)),
             of,
         };
         let (lacked, lacks) = (lacking(child.0, of_before), lacking(child.1, of_now));
         if lacked.seen == 0 && lacks.seen > 0 && of_before >= MIN_RESULTS_FOR_PRESENCE {
-            return self.certain(pointer, What::Missing, Story::Presence, lacked, lacks);
+            return self.add_certain(
+                pointer,
+                ShapeChangeKind::Missing,
+                TestTopic::Presence,
+                lacked,
+                lacks,
+            );
         }
-        self.ask(pointer, what, Story::Presence, before, now);
-        // Outside of arrays it is the same question the other way round.
+        self.add_test(pointer, what, TestTopic::Presence, before, now);
+        // Outside of arrays this is the same test the other way round.
         let same =
-            |count: Evidence, lack: Evidence| count.seen.saturating_add(lack.seen) == count.of;
+            |count: Frequency, lack: Frequency| count.seen.saturating_add(lack.seen) == count.of;
         if !same(before, lacked) || !same(now, lacks) {
-            self.ask(pointer, What::Presence, Story::Presence, lacked, lacks);
+            self.add_test(
+                pointer,
+                ShapeChangeKind::Presence,
+                TestTopic::Presence,
+                lacked,
+                lacks,
+            );
         }
     }
 
-    fn cells(&mut self, pair: Pair<'_>) {
+    fn cells(&mut self, pair: NodePair<'_>) {
         for cell in union(&pair.baseline.cells, &pair.window.cells) {
-            let of = |node: &Node| match cell.facet {
-                Facet::Items => node.types.get(Type::Array),
-                Facet::Format | Facet::Length | Facet::Lines => node.types.get(Type::String),
-                Facet::Magnitude => node.types.get(Type::Number),
+            let of = |node: &ShapeNode| match cell.kind {
+                CounterKind::Items => node.types.get(ValueType::Array),
+                CounterKind::Format | CounterKind::Length | CounterKind::Lines => {
+                    node.types.get(ValueType::String)
+                }
+                CounterKind::Magnitude => node.types.get(ValueType::Number),
             };
-            let count = |node: &Node| Evidence {
+            let count = |node: &ShapeNode| Frequency {
                 seen: node.cell(cell),
                 of: of(node),
             };
             let (before, now) = (count(pair.baseline), count(pair.window));
             let (what, story) = described(cell, before.seen == 0);
-            let question = Question::new(self.channel, pair.pointer, (what, story), (before, now));
-            self.push(Question {
-                bucket: (story == Story::Size).then_some(cell),
+            let question = ShapeTest::new(self.channel, pair.pointer, (what, story), (before, now));
+            self.push(ShapeTest {
+                bucket: (story == TestTopic::Size).then_some(cell),
                 ..question
             });
         }
     }
 
-    /// Asks about the values of what looks like an enumeration.
-    fn enumeration(&mut self, pair: Pair<'_>) {
-        let Values::Few(known) = &pair.baseline.values else {
+    /// Tests the values of what looks like an enumeration.
+    fn enumeration(&mut self, pair: NodePair<'_>) {
+        let DistinctValues::Few(known) = &pair.baseline.values else {
             return;
         };
         let total: u64 = known
@@ -356,102 +387,141 @@ impl Survey {
             return;
         }
         let (before, now) = evidence(pair, 0, pair.window.open.count);
-        self.ask(pair.pointer, What::NewValue, Story::Values, before, now);
+        self.add_test(
+            pair.pointer,
+            ShapeChangeKind::NewValue,
+            TestTopic::Values,
+            before,
+            now,
+        );
         match &pair.window.values {
-            Values::Few(values) => self.values(pair, known, values),
-            Values::Many => {
-                // Which values they are is not known any more, but so many of them are new, each in
-                // a result of its own unless a result has several.
-                let new = super::bound::MAX_VALUES + 1 - known.len();
+            DistinctValues::Few(values) => self.values(pair, known, values),
+            DistinctValues::Many => {
+                // The values themselves are no longer known, but this many of them are new, each in a
+                // result of its own unless a result has several.
+                let new = super::size_limits::MAX_VALUES + 1 - known.len();
                 let single = !pair.pointer.contains(ITEMS) && !pair.pointer.contains(MEMBERS);
                 let (before, now) = evidence(pair, 0, if single { new as u64 } else { 1 });
-                self.ask(pair.pointer, What::NewValue, Story::Values, before, now);
+                self.add_test(
+                    pair.pointer,
+                    ShapeChangeKind::NewValue,
+                    TestTopic::Values,
+                    before,
+                    now,
+                );
             }
         }
     }
 
-    /// Asks about every value that is kept.
-    fn all_values(&mut self, pair: Pair<'_>) {
+    /// Tests every stored value.
+    fn all_values(&mut self, pair: NodePair<'_>) {
         match (&pair.baseline.values, &pair.window.values) {
-            (Values::Few(known), Values::Few(values)) => self.values(pair, known, values),
-            (Values::Many, _) | (_, Values::Many) => {}
+            (DistinctValues::Few(known), DistinctValues::Few(values)) => {
+                self.values(pair, known, values)
+            }
+            (DistinctValues::Many, _) | (_, DistinctValues::Many) => {}
         }
     }
 
-    fn values(&mut self, pair: Pair<'_>, known: &[Entry<ValueHash>], values: &[Entry<ValueHash>]) {
+    fn values(
+        &mut self,
+        pair: NodePair<'_>,
+        known: &[CountEntry<ValueHash>],
+        values: &[CountEntry<ValueHash>],
+    ) {
         for value in union(known, values) {
             let (before, now) = evidence(pair, count_of(known, value), count_of(values, value));
             let what = if before.seen == 0 {
-                What::NewValue
+                ShapeChangeKind::NewValue
             } else {
-                What::Values
+                ShapeChangeKind::Values
             };
-            self.ask(pair.pointer, what, Story::Values, before, now);
+            self.add_test(pair.pointer, what, TestTopic::Values, before, now);
         }
     }
 
-    fn ask(
+    fn add_test(
         &mut self,
         pointer: &str,
-        what: What,
-        story: Story,
-        baseline: Evidence,
-        window: Evidence,
+        what: ShapeChangeKind,
+        story: TestTopic,
+        baseline: Frequency,
+        window: Frequency,
     ) {
-        let question = Question::new(self.channel, pointer, (what, story), (baseline, window));
+        let question = ShapeTest::new(self.channel, pointer, (what, story), (baseline, window));
         self.push(question);
     }
 
-    fn certain(
+    fn add_certain(
         &mut self,
         pointer: &str,
-        what: What,
-        story: Story,
-        baseline: Evidence,
-        window: Evidence,
+        what: ShapeChangeKind,
+        story: TestTopic,
+        baseline: Frequency,
+        window: Frequency,
     ) {
-        let question = Question::new(self.channel, pointer, (what, story), (baseline, window));
-        self.push(Question {
+        let question = ShapeTest::new(self.channel, pointer, (what, story), (baseline, window));
+        self.push(ShapeTest {
             certain: true,
             ..question
         });
     }
 
-    fn push(&mut self, question: Question) {
-        if question.is_open() {
-            self.questions.push(question);
+    fn push(&mut self, question: ShapeTest) {
+        if question.can_differ() {
+            self.tests.push(question);
         }
     }
 }
 
+/// Whether every result of the window fails, or is empty, and no earlier result did: that is drift
+/// whatever a test says. A single failing call counts, because it may fail permanently, but one empty
+/// result does not, because a search without a hit is empty by chance.
+const fn is_turnover(channel: Channel, before: Frequency, now: Frequency) -> bool {
+    let all = before.seen == 0 && now.seen > 0 && now.seen == now.of;
+    match channel {
+        Channel::Error => all,
+        Channel::Empty => all && before.of >= MIN_RESULTS_FOR_LOSS && is_every(now),
+        _ => false,
+    }
+}
+
+/// Whether something was seen in every one of enough results.
+const fn is_every(now: Frequency) -> bool {
+    now.seen == now.of && now.of >= MIN_RESULTS_FOR_LOSS
+}
+
 /// Counts among the results that have the path.
-const fn evidence(pair: Pair<'_>, before: u64, now: u64) -> (Evidence, Evidence) {
-    let before = Evidence {
+const fn evidence(pair: NodePair<'_>, before: u64, now: u64) -> (Frequency, Frequency) {
+    let before = Frequency {
         seen: before,
         of: pair.baseline.n,
     };
     (
         before,
-        Evidence {
+        Frequency {
             seen: now,
             of: pair.window.n,
         },
     )
 }
 
-fn described(cell: Cell, new: bool) -> (What, Story) {
-    match (cell.facet, cell.as_format()) {
-        (Facet::Magnitude, _) => (What::Range, Story::Size),
-        (Facet::Format, Some(format)) if new => (What::NewFormat(format), Story::Format),
-        (Facet::Format, Some(format)) => (What::Format(format), Story::Format),
-        (Facet::Format, None) | (Facet::Items | Facet::Length | Facet::Lines, _) => {
-            (What::Length, Story::Size)
+fn described(cell: ShapeCounter, new: bool) -> (ShapeChangeKind, TestTopic) {
+    match (cell.kind, cell.as_format()) {
+        (CounterKind::Magnitude, _) => (ShapeChangeKind::Range, TestTopic::Size),
+        (CounterKind::Format, Some(format)) if new => {
+            (ShapeChangeKind::NewFormat(format), TestTopic::Format)
+        }
+        (CounterKind::Format, Some(format)) => (ShapeChangeKind::Format(format), TestTopic::Format),
+        (CounterKind::Format, None)
+        | (CounterKind::Items | CounterKind::Length | CounterKind::Lines, _) => {
+            (ShapeChangeKind::Length, TestTopic::Size)
         }
     }
 }
 
 /// The names of the children of either node, in order.
-fn names<'n>(pair: Pair<'n>) -> Vec<&'n str> {
+fn names<'n>(pair: NodePair<'n>) -> Vec<&'n str> {
     let children = pair.baseline.children.iter().chain(&pair.window.children);
     let mut names: Vec<&'n str> = children.map(|child| &*child.name).collect();
     names.sort_unstable();
@@ -459,7 +529,7 @@ fn names<'n>(pair: Pair<'n>) -> Vec<&'n str> {
     names
 }
 
-fn union<T: Copy + Ord>(one: &[Entry<T>], other: &[Entry<T>]) -> Vec<T> {
+fn union<T: Copy + Ord>(one: &[CountEntry<T>], other: &[CountEntry<T>]) -> Vec<T> {
     let mut all: Vec<T> = one.iter().chain(other).map(|entry| entry.of).collect();
     all.sort_unstable();
     all.dedup();

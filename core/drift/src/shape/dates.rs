@@ -1,27 +1,27 @@
-//! Dates and times as people write them: readers that parse one layout fail on another.
+//! Dates and times as people write them: a reader that parses one layout fails on another.
 
-use super::format::Format;
+use super::string_format::StringFormat;
 
-/// No date with its time and zone is longer.
+/// The maximum length of a date with time and zone.
 const MAX_LEN: usize = 40;
 
-/// The layout of a date or time; nothing for any other text.
-pub(super) fn format(bytes: &[u8]) -> Option<Format> {
+/// The layout of a date or time; `None` for any other text.
+pub(super) fn date_format(bytes: &[u8]) -> Option<StringFormat> {
     if bytes.len() > MAX_LEN {
         return None;
     }
     if is_time(bytes) {
-        return Some(Format::Time);
+        return Some(StringFormat::Time);
     }
     if let Some((date, rest)) = bytes.split_at_checked(10)
         && matches_layout(date, b"0000-00-00")
     {
         return date_time(rest);
     }
-    if let Some(format) = numbered(bytes) {
+    if let Some(format) = numeric_date(bytes) {
         return Some(format);
     }
-    named(bytes).then_some(Format::DateNamed)
+    is_named_date(bytes).then_some(StringFormat::DateNamed)
 }
 
 /// Whether the bytes are laid out like this, where `0` stands for any digit.
@@ -34,7 +34,7 @@ pub(super) fn matches_layout(bytes: &[u8], layout: &[u8]) -> bool {
 }
 
 /// What follows a date as in RFC 3339; fractions and zones are as that allows them.
-fn date_time(rest: &[u8]) -> Option<Format> {
+fn date_time(rest: &[u8]) -> Option<StringFormat> {
     let (mark, rest) = rest.split_first()?;
     let (time, rest) = rest.split_at_checked(8)?;
     if !matches!(mark, b'T' | b't' | b' ') || !matches_layout(time, b"00:00:00") {
@@ -51,17 +51,17 @@ fn date_time(rest: &[u8]) -> Option<Format> {
     let offset = matches_layout(zone, b"+00:00") || matches_layout(zone, b"-00:00");
     match mark {
         _ if !utc && !offset && !zone.is_empty() => None,
-        b' ' => Some(Format::DateTimeSpace),
-        _ if offset => Some(Format::DateTimeOffset),
-        _ if !utc => Some(Format::DateTimeLocal),
-        _ if fraction => Some(Format::DateTimeFraction),
-        _ => Some(Format::DateTime),
+        b' ' => Some(StringFormat::DateTimeSpace),
+        _ if offset => Some(StringFormat::DateTimeOffset),
+        _ if !utc => Some(StringFormat::DateTimeLocal),
+        _ if fraction => Some(StringFormat::DateTimeFraction),
+        _ => Some(StringFormat::DateTime),
     }
 }
 
 /// Three numbers with the same mark between them, of which the first or the last is a year, and maybe a
 /// time.
-fn numbered(bytes: &[u8]) -> Option<Format> {
+fn numeric_date(bytes: &[u8]) -> Option<StringFormat> {
     let end = bytes.iter().position(|byte| matches!(byte, b' ' | b','));
     let (date, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len()))?;
     let mark = date.iter().copied().find(|byte| !byte.is_ascii_digit())?;
@@ -80,9 +80,9 @@ fn numbered(bytes: &[u8]) -> Option<Format> {
         return None;
     }
     match mark {
-        b'/' => Some(Format::DateSlash),
-        b'.' => Some(Format::DateDot),
-        b'-' => Some(Format::DateDash),
+        b'/' => Some(StringFormat::DateSlash),
+        b'.' => Some(StringFormat::DateDot),
+        b'-' => Some(StringFormat::DateDash),
         _ => None,
     }
 }
@@ -108,7 +108,7 @@ fn is_time(bytes: &[u8]) -> bool {
 }
 
 /// The name of a month between numbers, one of which is a year: `Mon, 16 Nov 2026 05:01:35 GMT`.
-fn named(bytes: &[u8]) -> bool {
+fn is_named_date(bytes: &[u8]) -> bool {
     let words = bytes.split(|byte| matches!(byte, b' ' | b',' | b'-' | b'.'));
     let (mut month, mut day, mut year) = (false, false, false);
     for word in words.filter(|word| !word.is_empty()) {
@@ -170,39 +170,42 @@ mod tests {
     #[test]
     fn layouts_of_dates_are_told_apart() {
         for (text, expected) in [
-            ("2026-11-16T05:01:35Z", Format::DateTime),
-            ("2026-11-16T05:01:35.123Z", Format::DateTimeFraction),
-            ("2026-11-16T05:01:35.123+02:00", Format::DateTimeOffset),
-            ("2026-11-16T05:01:35", Format::DateTimeLocal),
-            ("2026-11-16T05:01:35.5", Format::DateTimeLocal),
-            ("2026-11-16 05:01:35", Format::DateTimeSpace),
-            ("2026-11-16 05:01:35+00:00", Format::DateTimeSpace),
-            ("2026-11-16", Format::Date),
-            ("11/16/2026", Format::DateSlash),
-            ("1/6/2026, 5:01:35 AM", Format::DateSlash),
-            ("2026/11/16", Format::DateSlash),
-            ("16.11.2026", Format::DateDot),
-            ("16.11.2026 05:01", Format::DateDot),
-            ("16-11-2026", Format::DateDash),
-            ("16 Nov 2026", Format::DateNamed),
-            ("Nov 16, 2026", Format::DateNamed),
-            ("Mon, 16 Nov 2026 05:01:35 GMT", Format::DateNamed),
-            ("November 16, 2026", Format::DateNamed),
-            ("05:01", Format::Time),
-            ("05:01:35.250", Format::Time),
+            ("2026-11-16T05:01:35Z", StringFormat::DateTime),
+            ("2026-11-16T05:01:35.123Z", StringFormat::DateTimeFraction),
+            (
+                "2026-11-16T05:01:35.123+02:00",
+                StringFormat::DateTimeOffset,
+            ),
+            ("2026-11-16T05:01:35", StringFormat::DateTimeLocal),
+            ("2026-11-16T05:01:35.5", StringFormat::DateTimeLocal),
+            ("2026-11-16 05:01:35", StringFormat::DateTimeSpace),
+            ("2026-11-16 05:01:35+00:00", StringFormat::DateTimeSpace),
+            ("2026-11-16", StringFormat::Date),
+            ("11/16/2026", StringFormat::DateSlash),
+            ("1/6/2026, 5:01:35 AM", StringFormat::DateSlash),
+            ("2026/11/16", StringFormat::DateSlash),
+            ("16.11.2026", StringFormat::DateDot),
+            ("16.11.2026 05:01", StringFormat::DateDot),
+            ("16-11-2026", StringFormat::DateDash),
+            ("16 Nov 2026", StringFormat::DateNamed),
+            ("Nov 16, 2026", StringFormat::DateNamed),
+            ("Mon, 16 Nov 2026 05:01:35 GMT", StringFormat::DateNamed),
+            ("November 16, 2026", StringFormat::DateNamed),
+            ("05:01", StringFormat::Time),
+            ("05:01:35.250", StringFormat::Time),
             // Versions, fractions, addresses and sentences are not dates.
-            ("1.2.3", Format::Word),
-            ("16.11.26", Format::Word),
-            ("1/2", Format::Word),
-            ("10.0.0.1", Format::Ipv4),
-            ("20261116", Format::Integer),
-            ("2026-11-16T05:01", Format::Word),
-            ("2026-11-16T05:01:35+2", Format::Word),
-            ("the 3 may appear in 2026 or so", Format::Text),
-            ("maybe 3 of 2026", Format::Text),
-            ("16/11/2026 was a Monday", Format::Text),
+            ("1.2.3", StringFormat::Word),
+            ("16.11.26", StringFormat::Word),
+            ("1/2", StringFormat::Word),
+            ("10.0.0.1", StringFormat::Ipv4),
+            ("20261116", StringFormat::Integer),
+            ("2026-11-16T05:01", StringFormat::Word),
+            ("2026-11-16T05:01:35+2", StringFormat::Word),
+            ("the 3 may appear in 2026 or so", StringFormat::Text),
+            ("maybe 3 of 2026", StringFormat::Text),
+            ("16/11/2026 was a Monday", StringFormat::Text),
         ] {
-            assert_eq!(Format::of(text), expected, "{text}");
+            assert_eq!(StringFormat::of(text), expected, "{text}");
         }
     }
 }

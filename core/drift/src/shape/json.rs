@@ -2,30 +2,30 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::bound::{Horizons, MAX_DEPTH, Rank};
-use super::cell::{Cell, Facet, Type};
 use super::channel::Channel;
-use super::count::{Entry, Tally, Values};
-use super::key::{KeyId, ValueHash};
-use super::name::{ITEMS, step};
-use super::node::Node;
-use super::sketch::{Seen, Shape};
+use super::counts::{CountEntry, DistinctValues, ResultCount};
+use super::member_name::{ITEMS, path_step};
+use super::result_shape::{ChannelShape, Shape};
+use super::shape_counter::{CounterKind, ShapeCounter, ValueType};
+use super::shape_node::ShapeNode;
+use super::size_limits::{MAX_DEPTH, PathCutoffs, PathRank};
+use super::value_key::{KeyId, ValueHash};
 
 const VERSION: u64 = 1;
 
-/// Why JSON is no shape.
+/// The error for JSON that is not a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidShape {
-    /// It is of a version this program does not know, or of none.
+    /// Its version is missing or unknown to this program.
     #[error("not a shape of version 1")]
     Version,
-    /// A member is missing, is of the wrong type, or says something no shape says.
-    #[error("`{0}` is not as shapes have it")]
+    /// A member is missing, has the wrong type, or has a value that no shape has.
+    #[error("`{0}` is missing or invalid")]
     Member(&'static str),
-    /// There is a member shapes do not have.
+    /// It has a member that shapes do not have.
     #[error("shapes have no member `{0}`")]
     Unknown(String),
-    /// It is larger than any shape.
+    /// It is larger than any shape can be.
     #[error("larger than a shape can be")]
     TooLarge,
 }
@@ -44,8 +44,8 @@ impl Shape {
             (channel.as_str(), object(members))
         });
         members.insert("channels", object(channels.collect()));
-        if shape.horizons != Horizons::OPEN {
-            members.insert("cut", write_horizons(&shape.horizons));
+        if shape.cutoffs != PathCutoffs::OPEN {
+            members.insert("cut", write_cutoffs(&shape.cutoffs));
         }
         members.insert(
             "key",
@@ -59,7 +59,7 @@ impl Shape {
     /// Reads what [`to_json`](Self::to_json) wrote.
     ///
     /// # Errors
-    /// It is no shape, or contradicts itself.
+    /// Fails if the JSON is not a shape, or contradicts itself.
     pub fn from_json(json: &Value) -> Result<Self, InvalidShape> {
         if json.get("v").and_then(Value::as_u64) != Some(VERSION) {
             return Err(InvalidShape::Version);
@@ -75,7 +75,7 @@ impl Shape {
         let mut shape = Self::empty(key);
         shape.results = members.count("results")?;
         if let Some(cut) = members.get("cut") {
-            shape.horizons = read_horizons(cut)?;
+            shape.cutoffs = read_cutoffs(cut)?;
         }
         let channels = members.get("channels").and_then(Value::as_object);
         for (name, seen) in channels.ok_or(InvalidShape::Member("channels"))? {
@@ -86,11 +86,11 @@ impl Shape {
             let seen = read_channel(seen, channel, &shape)?;
             shape.channels.insert(channel, seen);
         }
-        if shape.is_empty() && (!shape.channels.is_empty() || shape.horizons != Horizons::OPEN) {
+        if shape.is_empty() && (!shape.channels.is_empty() || shape.cutoffs != PathCutoffs::OPEN) {
             return Err(InvalidShape::Member("results"));
         }
-        // Whatever a shape would cut itself was not written by one.
-        if shape.current_horizons() != shape.horizons {
+        // A shape would have truncated this itself, so a shape did not write it.
+        if shape.current_cutoffs() != shape.cutoffs {
             return Err(InvalidShape::TooLarge);
         }
         Ok(shape)
@@ -104,31 +104,31 @@ fn object(members: BTreeMap<&str, Value>) -> Value {
     Value::Object(members.collect())
 }
 
-fn write_horizons(horizons: &Horizons) -> Value {
+fn write_cutoffs(horizons: &PathCutoffs) -> Value {
     let named = [
         ("details", horizons.details),
         ("structure", horizons.structure),
         ("values", horizons.values),
     ];
-    let cut = named.into_iter().filter(|(_, rank)| *rank != Rank::END);
+    let cut = named.into_iter().filter(|(_, rank)| *rank != PathRank::END);
     object(
         cut.map(|(name, rank)| (name, format!("{}:{:016x}", rank.depth, rank.hash).into()))
             .collect(),
     )
 }
 
-fn write_node(node: &Node) -> Value {
+fn write_node(node: &ShapeNode) -> Value {
     let mut members = BTreeMap::from([("n", node.n.into())]);
     if node.full > 0 {
         members.insert("all", node.full.into());
     }
     let types = node
         .types
-        .seen()
+        .nonzero()
         .map(|(kind, count)| (kind.letter(), count.into()));
     members.insert("t", object(types.collect()));
-    for facet in Facet::ALL {
-        let cells = node.cells.iter().filter(|entry| entry.of.facet == facet);
+    for facet in CounterKind::ALL {
+        let cells = node.cells.iter().filter(|entry| entry.of.kind == facet);
         let cells: Map<_, _> = cells
             .map(|entry| (entry.of.to_string(), entry.count.into()))
             .collect();
@@ -140,15 +140,15 @@ fn write_node(node: &Node) -> Value {
         members.insert("u", node.open.count.into());
     }
     match &node.values {
-        Values::Few(values) if values.is_empty() => {}
-        Values::Few(values) => {
+        DistinctValues::Few(values) if values.is_empty() => {}
+        DistinctValues::Few(values) => {
             let values: Vec<_> = values
                 .iter()
                 .map(|entry| format!("{}={}", entry.of, entry.count))
                 .collect();
             members.insert("v", values.join(" ").into());
         }
-        Values::Many => {
+        DistinctValues::Many => {
             members.insert("v", MANY.into());
         }
     }
@@ -164,7 +164,7 @@ fn write_node(node: &Node) -> Value {
 
 const MANY: &str = "many";
 
-/// The members of an object none of whose names is unknown.
+/// The members of an object; fails on unknown names.
 struct Members<'j>(&'j Map<String, Value>);
 
 impl<'j> Members<'j> {
@@ -180,7 +180,7 @@ impl<'j> Members<'j> {
         self.0.get(name)
     }
 
-    /// A count that is never zero where it is written, except that of all results.
+    /// A count, which is never written as zero, except the count of all results.
     fn count(&self, name: &'static str) -> Result<u64, InvalidShape> {
         self.get(name)
             .and_then(Value::as_u64)
@@ -214,49 +214,53 @@ const fn positive(count: u64, name: &'static str) -> Result<u64, InvalidShape> {
     }
 }
 
-/// A count of results that cannot exceed that of the results it is taken from.
-fn counted(value: &Value, of: u64, name: &'static str) -> Result<u64, InvalidShape> {
+/// A count of results that cannot exceed the results it is taken from.
+fn read_bounded_count(value: &Value, of: u64, name: &'static str) -> Result<u64, InvalidShape> {
     let count = value.as_u64().filter(|count| (1..=of).contains(count));
     count.ok_or(InvalidShape::Member(name))
 }
 
-fn read_horizons(cut: &Value) -> Result<Horizons, InvalidShape> {
+fn read_cutoffs(cut: &Value) -> Result<PathCutoffs, InvalidShape> {
     let members = Members::of(cut, "cut", &["details", "structure", "values"])?;
     let read = |name: &'static str| match members.get(name) {
-        None => Ok(Rank::END),
+        None => Ok(PathRank::END),
         Some(rank) => rank
             .as_str()
             .and_then(read_rank)
             .ok_or(InvalidShape::Member(name)),
     };
-    let horizons = Horizons {
+    let horizons = PathCutoffs {
         structure: read("structure")?,
         details: read("details")?,
         values: read("values")?,
     };
-    let canonical = horizons == horizons.min(Horizons::OPEN) && horizons != Horizons::OPEN;
+    let canonical = horizons == horizons.min(PathCutoffs::OPEN) && horizons != PathCutoffs::OPEN;
     canonical
         .then_some(horizons)
         .ok_or(InvalidShape::Member("cut"))
 }
 
-fn read_rank(text: &str) -> Option<Rank> {
+fn read_rank(text: &str) -> Option<PathRank> {
     let (depth, hash) = text.split_once(':')?;
-    let rank = Rank {
+    let rank = PathRank {
         depth: depth.parse().ok()?,
         hash: u64::from_str_radix(hash, 16).ok()?,
     };
     let written = format!("{}:{:016x}", rank.depth, rank.hash) == text;
-    (written && rank <= Rank::TOO_DEEP).then_some(rank)
+    (written && rank <= PathRank::TOO_DEEP).then_some(rank)
 }
 
-fn read_channel(json: &Value, channel: Channel, shape: &Shape) -> Result<Seen, InvalidShape> {
+fn read_channel(
+    json: &Value,
+    channel: Channel,
+    shape: &Shape,
+) -> Result<ChannelShape, InvalidShape> {
     let members = Members::of(json, "channels", &["results", "root"])?;
-    let mut seen = Seen::new(channel);
+    let mut seen = ChannelShape::new(channel);
     let results = members
         .get("results")
         .ok_or(InvalidShape::Member("results"))?;
-    seen.results = counted(results, shape.results, "results")?;
+    seen.results = read_bounded_count(results, shape.results, "results")?;
     if let Some(root) = members.get("root") {
         read_node(root, &mut seen.node, seen.results, shape)?;
     }
@@ -266,19 +270,26 @@ fn read_channel(json: &Value, channel: Channel, shape: &Shape) -> Result<Seen, I
 const NODE: [&str; 10] = ["a", "all", "c", "f", "l", "m", "n", "r", "t", "u"];
 
 /// Reads a node that at most `of` results can have.
-fn read_node(json: &Value, node: &mut Node, of: u64, shape: &Shape) -> Result<(), InvalidShape> {
-    if node.rank >= shape.horizons.structure || node.rank.depth > MAX_DEPTH {
+fn read_node(
+    json: &Value,
+    node: &mut ShapeNode,
+    of: u64,
+    shape: &Shape,
+) -> Result<(), InvalidShape> {
+    if node.rank >= shape.cutoffs.structure || node.rank.depth > MAX_DEPTH {
         return Err(InvalidShape::Member("cut"));
     }
     let mut names = NODE.to_vec();
     names.push("v");
     let members = Members::of(json, "root", &names)?;
-    node.n = counted(members.get("n").ok_or(InvalidShape::Member("n"))?, of, "n")?;
+    node.n = read_bounded_count(members.get("n").ok_or(InvalidShape::Member("n"))?, of, "n")?;
     node.full = members.optional_count("all")?;
     let mut sum = 0_u64;
     for (letter, count) in members.object("t")? {
-        let kind = Type::ALL.into_iter().find(|kind| kind.letter() == letter);
-        let count = counted(count, node.n, "t")?;
+        let kind = ValueType::ALL
+            .into_iter()
+            .find(|kind| kind.letter() == letter);
+        let count = read_bounded_count(count, node.n, "t")?;
         sum = sum.saturating_add(count);
         node.types
             .add(kind.ok_or(InvalidShape::Member("t"))?, count);
@@ -288,55 +299,58 @@ fn read_node(json: &Value, node: &mut Node, of: u64, shape: &Shape) -> Result<()
     }
     read_cells(&members, node)?;
     read_values(&members, node)?;
-    if (node.rank >= shape.horizons.details && !node.cells.is_empty())
+    if (node.rank >= shape.cutoffs.details && !node.cells.is_empty())
         || (node.has_values() && !shape.keeps_values(node))
     {
         return Err(InvalidShape::Member("cut"));
     }
     for (name, child) in members.object("c")? {
         let of = node.types.get(if name == ITEMS {
-            Type::Array
+            ValueType::Array
         } else {
-            Type::Object
+            ValueType::Object
         });
-        if name != ITEMS && step(name) != name {
+        if name != ITEMS && path_step(name) != name {
             return Err(InvalidShape::Member("c"));
         }
-        let mut fresh = Node::new(name.as_str().into(), node.rank.child(name));
+        let mut fresh = ShapeNode::new(name.as_str().into(), node.rank.child(name));
         read_node(child, &mut fresh, of, shape)?;
-        node.adopt(fresh);
+        node.insert_child(fresh);
     }
     Ok(())
 }
 
-fn read_cells(members: &Members<'_>, node: &mut Node) -> Result<(), InvalidShape> {
-    for facet in Facet::ALL {
+fn read_cells(members: &Members<'_>, node: &mut ShapeNode) -> Result<(), InvalidShape> {
+    for facet in CounterKind::ALL {
         for (name, count) in members.object(facet.letter())? {
-            let cell = Cell::parse(facet, name).ok_or(InvalidShape::Member(facet.letter()))?;
-            node.cells
-                .push(Entry::new(cell, counted(count, node.n, facet.letter())?));
+            let cell =
+                ShapeCounter::parse(facet, name).ok_or(InvalidShape::Member(facet.letter()))?;
+            node.cells.push(CountEntry::new(
+                cell,
+                read_bounded_count(count, node.n, facet.letter())?,
+            ));
         }
     }
     node.cells.sort_unstable_by_key(|entry| entry.of);
     Ok(())
 }
 
-fn read_values(members: &Members<'_>, node: &mut Node) -> Result<(), InvalidShape> {
+fn read_values(members: &Members<'_>, node: &mut ShapeNode) -> Result<(), InvalidShape> {
     const INVALID: InvalidShape = InvalidShape::Member("v");
     let open = members.optional_count("u")?;
     if open > node.n {
         return Err(InvalidShape::Member("u"));
     }
-    node.open = Tally::new(open);
+    node.open = ResultCount::new(open);
     let Some(values) = members.get("v") else {
         return Ok(());
     };
     let text = values.as_str().ok_or(INVALID)?;
     if text == MANY {
-        node.values = Values::Many;
+        node.values = DistinctValues::Many;
         return Ok(());
     }
-    let mut values: Vec<Entry<ValueHash>> = Vec::new();
+    let mut values: Vec<CountEntry<ValueHash>> = Vec::new();
     for entry in text.split(' ') {
         let (hash, count) = entry.split_once('=').ok_or(INVALID)?;
         let hash = ValueHash::parse(hash).ok_or(INVALID)?;
@@ -345,11 +359,11 @@ fn read_values(members: &Members<'_>, node: &mut Node) -> Result<(), InvalidShap
         if !in_order || number == 0 || number > node.n || number.to_string() != count {
             return Err(INVALID);
         }
-        values.push(Entry::new(hash, number));
+        values.push(CountEntry::new(hash, number));
     }
-    if values.len() > super::bound::MAX_VALUES {
+    if values.len() > super::size_limits::MAX_VALUES {
         return Err(INVALID);
     }
-    node.values = Values::Few(values);
+    node.values = DistinctValues::Few(values);
     Ok(())
 }

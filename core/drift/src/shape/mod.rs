@@ -4,30 +4,31 @@
 //! value was seen. It is bounded, holds no raw value, and adding results or merging shapes gives the
 //! same bytes in any order and grouping. [`compare`] reads two of them.
 
-mod bound;
-mod cell;
 mod channel;
 mod compare;
-mod count;
+mod counts;
 mod dates;
-mod drift;
-pub(crate) mod exact;
-mod format;
+pub(crate) mod exact_test;
 mod json;
-mod key;
-mod name;
-mod node;
-mod sketch;
-mod verdict;
+mod member_name;
+mod result_shape;
+mod shape_counter;
+mod shape_drift;
+mod shape_node;
+mod significance;
+mod size_limits;
+mod string_format;
+mod value_key;
 
-pub use bound::MAX_BYTES;
-pub use cell::Type;
 pub use channel::Channel;
 pub use compare::{compare, compare_exactly};
-pub use drift::{
-    Certainty, Confidence, Evidence, Limit, ShapeChange, ShapeDrift, Side, Sighting, What,
-};
-pub use format::Format;
 pub use json::InvalidShape;
-pub use key::{KeyId, ValueKey};
-pub use sketch::Shape;
+pub use result_shape::Shape;
+pub use shape_counter::ValueType;
+pub use shape_drift::{
+    Certainty, Frequency, ShapeChange, ShapeChangeKind, ShapeDrift, ShapeLimit, ShapeNote,
+    ShapeSide, Significance,
+};
+pub use size_limits::MAX_BYTES;
+pub use string_format::StringFormat;
+pub use value_key::{KeyId, ValueKey};

@@ -1,27 +1,27 @@
 use toolwarden_model::json::{Pointer, Value};
 
 use super::character::quote;
-use super::finding::{Detector, Finding, Weight};
-use super::names::segments;
-use super::place;
+use super::definition_parts;
+use super::finding::{Detector, TextFinding, Weight};
+use super::name_words::segments;
 
-/// What a verb in a name promises.
+/// What the verb in a name implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    /// It reads, or prepares what somebody else does.
+enum VerbPromise {
+    /// It reads, or prepares an action that another party performs.
     None,
-    /// It changes something, or makes up a text about doing so.
+    /// It changes something, or writes a text about doing so.
     Perhaps,
     /// It changes something.
     Changes,
-    /// It takes something away for good.
+    /// It destroys something permanently.
     Destroys,
 }
 
-/// Verbs by what they promise; the first known verb of a name decides.
-const VERBS: [(Effect, &[&str]); 4] = [
+/// Verbs by what they imply; the first known verb of a name decides.
+const VERBS: [(VerbPromise, &[&str]); 4] = [
     (
-        Effect::None,
+        VerbPromise::None,
         &[
             "analyse",
             "analyze",
@@ -70,14 +70,14 @@ const VERBS: [(Effect, &[&str]); 4] = [
         ],
     ),
     (
-        Effect::Perhaps,
+        VerbPromise::Perhaps,
         &[
             "apply", "build", "create", "deploy", "exec", "execute", "invoke", "run", "save",
             "start",
         ],
     ),
     (
-        Effect::Changes,
+        VerbPromise::Changes,
         &[
             "append",
             "archive",
@@ -116,7 +116,7 @@ const VERBS: [(Effect, &[&str]); 4] = [
         ],
     ),
     (
-        Effect::Destroys,
+        VerbPromise::Destroys,
         &[
             "delete", "destroy", "drop", "erase", "purge", "truncate", "wipe",
         ],
@@ -129,17 +129,17 @@ const ALSO_NOUNS: [&str; 14] = [
     "start", "stop", "update",
 ];
 
-/// Arguments that are carried out.
-const CARRIED_OUT: [&str; 5] = ["command", "cmd", "script", "shell_command", "bash_command"];
+/// Arguments that are executed.
+const EXECUTED_ARGUMENTS: [&str; 5] = ["command", "cmd", "script", "shell_command", "bash_command"];
 
-pub(super) fn scan(definition: &Value, findings: &mut Vec<Finding>) {
+pub(super) fn scan(definition: &Value, findings: &mut Vec<TextFinding>) {
     let Some(annotations) = definition.get("annotations") else {
         return;
     };
     let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
-    let verb = place::name(definition).and_then(|(_, name)| verb(name));
+    let verb = definition_parts::tool_name(definition).and_then(|(_, name)| verb(name));
     let mut contradict = |hint: &str, weight, message| {
-        findings.push(Finding {
+        findings.push(TextFinding {
             detector: Detector::AnnotationContradiction,
             weight,
             pointer: Pointer::of(["annotations", hint]),
@@ -153,17 +153,17 @@ pub(super) fn scan(definition: &Value, findings: &mut Vec<Finding>) {
             contradict("readOnlyHint", Weight::Medium, message);
         }
         match &verb {
-            Some((word, Effect::Perhaps)) => {
+            Some((word, VerbPromise::Perhaps)) => {
                 let message = format!("calls itself read-only, and its name says {}", quote(word));
                 contradict("readOnlyHint", Weight::Low, message);
             }
-            Some((word, Effect::Changes | Effect::Destroys)) => {
+            Some((word, VerbPromise::Changes | VerbPromise::Destroys)) => {
                 let message = format!("calls itself read-only, and its name says {}", quote(word));
                 contradict("readOnlyHint", Weight::Medium, message);
             }
-            Some((_, Effect::None)) => {}
+            Some((_, VerbPromise::None)) => {}
             None => {
-                if let Some(argument) = carried_out(definition) {
+                if let Some(argument) = executed_argument(definition) {
                     let message = format!(
                         "calls itself read-only and takes the argument {}",
                         quote(argument)
@@ -173,7 +173,7 @@ pub(super) fn scan(definition: &Value, findings: &mut Vec<Finding>) {
             }
         }
     }
-    if let (Some(false), Some((word, Effect::Destroys))) = (hint("destructiveHint"), &verb) {
+    if let (Some(false), Some((word, VerbPromise::Destroys))) = (hint("destructiveHint"), &verb) {
         let message = format!(
             "calls itself not destructive, and its name says {}",
             quote(word)
@@ -182,8 +182,8 @@ pub(super) fn scan(definition: &Value, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The first verb of a name that we know, in lower case.
-fn verb(name: &str) -> Option<(String, Effect)> {
+/// The first known verb of a name, in lower case.
+fn verb(name: &str) -> Option<(String, VerbPromise)> {
     segments(name).iter().enumerate().find_map(|(at, word)| {
         let word = word.to_lowercase();
         if at > 0 && ALSO_NOUNS.contains(&word.as_str()) {
@@ -196,9 +196,9 @@ fn verb(name: &str) -> Option<(String, Effect)> {
     })
 }
 
-fn carried_out(definition: &Value) -> Option<&'static str> {
-    let arguments = place::arguments(definition)?;
-    CARRIED_OUT
+fn executed_argument(definition: &Value) -> Option<&'static str> {
+    let arguments = definition_parts::arguments(definition)?;
+    EXECUTED_ARGUMENTS
         .into_iter()
         .find(|name| arguments.contains_key(*name))
 }

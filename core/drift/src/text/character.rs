@@ -1,4 +1,4 @@
-//! Characters as messages show them.
+//! Characters as shown in messages.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
@@ -70,7 +70,7 @@ pub(super) const fn is_noncharacter(c: char) -> bool {
     matches!(code, 0xfdd0..=0xfdef) || code & 0xfffe == 0xfffe
 }
 
-/// Code points without a character that programs are told to show as nothing.
+/// Unassigned code points that the standard asks programs to show as nothing.
 pub(super) const fn is_reserved_invisible(c: char) -> bool {
     matches!(
         c,
@@ -78,7 +78,7 @@ pub(super) const fn is_reserved_invisible(c: char) -> bool {
     )
 }
 
-/// Characters that show nothing although their category would let one expect a glyph.
+/// Characters that show nothing although their category suggests a glyph.
 pub(super) const fn is_blank_glyph(c: char) -> bool {
     matches!(
         c,
@@ -87,7 +87,8 @@ pub(super) const fn is_blank_glyph(c: char) -> bool {
     )
 }
 
-/// Whether a character shows nothing, or something that a reader cannot tell from another.
+/// Whether a character shows nothing, or something that a reader cannot distinguish from another
+/// character.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     if c.is_ascii() {
@@ -126,7 +127,7 @@ pub(super) fn describe(c: char) -> String {
     format!("U+{code:04X} {kind}")
 }
 
-/// A text with everything that does not print escaped.
+/// A text with every non-printing character escaped.
 #[must_use]
 pub fn printable(text: &str) -> String {
     escape(text)

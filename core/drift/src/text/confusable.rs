@@ -5,12 +5,12 @@ use unicode_script::Script;
 use unicode_security::skeleton;
 
 use super::character::{escape, quote};
-use super::finding::{Detector, Finding, Weight};
-use super::names::segments;
-use super::notes::Notes;
+use super::finding::{Detector, TextFinding, Weight};
+use super::finding_collector::FindingCollector;
+use super::name_words::segments;
 use super::script::own_script;
 
-/// Scripts that stand beside Latin letters in one word without deceiving anybody.
+/// Scripts that mix with Latin letters in one word without misleading a reader.
 const EAST_ASIAN: [Script; 5] = [
     Script::Bopomofo,
     Script::Han,
@@ -19,18 +19,18 @@ const EAST_ASIAN: [Script; 5] = [
     Script::Katakana,
 ];
 
-/// Judges the name of a tool or of a property.
+/// Checks the name of a tool or of a property.
 ///
-/// The unit is the word: `get_документ` mixes scripts and deceives nobody, `pаypal` with one
+/// The unit is the word: `get_документ` mixes scripts and misleads no reader, `pаypal` with one
 /// Cyrillic letter does.
-pub(super) fn scan(pointer: &Pointer, name: &str, findings: &mut Vec<Finding>) {
-    let mut notes = Notes::new(Detector::ConfusableName, pointer);
+pub(super) fn scan(pointer: &Pointer, name: &str, findings: &mut Vec<TextFinding>) {
+    let mut notes = FindingCollector::new(Detector::ConfusableName, pointer);
     for word in segments(name) {
         if word.is_ascii() {
             continue;
         }
         let scripts = scripts(word);
-        let has_double = word.chars().any(|c| ascii_double(c).is_some());
+        let has_double = word.chars().any(|c| ascii_lookalike(c).is_some());
         if let [first, second, ..] = scripts.as_slice() {
             let message = format!("mixes {first} and {second} letters in {}", quote(word));
             let weight = if has_double {
@@ -42,7 +42,7 @@ pub(super) fn scan(pointer: &Pointer, name: &str, findings: &mut Vec<Finding>) {
         } else if has_double
             && word
                 .chars()
-                .all(|c| c.is_ascii() || ascii_double(c).is_some())
+                .all(|c| c.is_ascii() || ascii_lookalike(c).is_some())
         {
             let message = format!(
                 "is written with letters that pass for ASCII ones: {} is not `{}`",
@@ -55,7 +55,7 @@ pub(super) fn scan(pointer: &Pointer, name: &str, findings: &mut Vec<Finding>) {
     notes.finish(findings);
 }
 
-/// The scripts of a word, by name, without those that are used together.
+/// The scripts of a word, by name, without scripts that are normally used together.
 fn scripts(word: &str) -> Vec<&'static str> {
     let scripts: BTreeSet<&str> = word
         .chars()
@@ -66,15 +66,15 @@ fn scripts(word: &str) -> Vec<&'static str> {
     scripts.into_iter().collect()
 }
 
-/// The one ASCII letter a character passes for.
-pub(super) fn ascii_double(c: char) -> Option<char> {
+/// The ASCII letter that a character imitates.
+pub(super) fn ascii_lookalike(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }
     let mut buffer = [0; 4];
     let mut looks = skeleton(c.encode_utf8(&mut buffer));
     let letter = looks.next().filter(char::is_ascii_alphabetic)?;
-    // The standard takes the capital I for a small L.
+    // The standard maps the capital I to a small L.
     let letter = match letter {
         'l' if c.is_uppercase() => 'I',
         letter => letter,
@@ -82,8 +82,11 @@ pub(super) fn ascii_double(c: char) -> Option<char> {
     looks.next().is_none().then_some(letter)
 }
 
-/// The text with every letter replaced by the ASCII one it passes for.
+/// The text with every letter replaced by the ASCII letter that it imitates.
 fn shown_as(text: &str) -> String {
-    let ascii: String = text.chars().map(|c| ascii_double(c).unwrap_or(c)).collect();
+    let ascii: String = text
+        .chars()
+        .map(|c| ascii_lookalike(c).unwrap_or(c))
+        .collect();
     escape(&ascii)
 }

@@ -6,15 +6,15 @@ use toolwarden_model::json::Pointer;
 /// What a detector looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Detector {
-    /// Characters that nobody sees and a model reads.
+    /// Characters that people cannot see and a model reads.
     HiddenUnicode,
-    /// Characters that show text in another order than it is read.
+    /// Characters that show text in a different order than it is read.
     BidiControl,
     /// Control characters that a terminal obeys.
     TerminalEscape,
-    /// A name written with letters that pass for others.
+    /// A name written with letters that imitate others.
     ConfusableName,
-    /// A name that is, or passes for, the name of another tool.
+    /// A name that equals or imitates the name of another tool.
     CollidingName,
     /// Text that names a tool of another server.
     CrossServerReference,
@@ -64,7 +64,7 @@ impl fmt::Display for Detector {
     }
 }
 
-/// How much a finding says on its own.
+/// How much a finding means on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Weight {
     /// Only a reason on a change: honest tools look like this too.
@@ -95,33 +95,33 @@ impl fmt::Display for Weight {
 
 /// One thing found in the text of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct TextFinding {
     /// What was looked for.
     pub detector: Detector,
-    /// How much it says on its own.
+    /// How much it means on its own.
     pub weight: Weight,
     /// The string it was found in; for a property name, the member it names.
     ///
-    /// It holds names as they are written, so that what prints it must escape it.
+    /// It holds names as written, so code that prints it must escape it.
     pub pointer: Pointer,
     /// One sentence, free of characters that do not print.
     pub message: String,
-    /// What the hidden part says, free of characters that do not print.
+    /// The decoded hidden text, free of characters that do not print.
     pub decoded: Option<String>,
 }
 
-/// Whether a finding says something on its own.
-pub(crate) fn is_suspicious(finding: &Finding) -> bool {
+/// Whether a finding matters on its own.
+pub(crate) fn is_suspicious(finding: &TextFinding) -> bool {
     finding.weight >= Weight::Medium
 }
 
 /// The findings in `new` that `old` did not have.
 ///
-/// A finding is known if `old` has one that says the same at the same place. Text that moved is
-/// fresh: what nobody minded in a comment is another thing in a description. Each one of `old`
-/// excuses one of `new`, so that a second occurrence is fresh too.
+/// A finding is known if `old` has an equal one at the same place. Text that moved is new: a harmless
+/// phrase in a comment may be harmful in a description. Each finding of `old` excuses one of `new`, so
+/// a second occurrence is new too.
 #[must_use]
-pub fn fresh<'a>(old: &[Finding], new: &'a [Finding]) -> Vec<&'a Finding> {
+pub fn new_findings<'a>(old: &[TextFinding], new: &'a [TextFinding]) -> Vec<&'a TextFinding> {
     let mut known: BTreeMap<(Content<'_>, &Pointer), usize> = BTreeMap::new();
     for finding in old {
         *known
@@ -137,7 +137,7 @@ pub fn fresh<'a>(old: &[Finding], new: &'a [Finding]) -> Vec<&'a Finding> {
     fresh
 }
 
-/// Takes one away, if there is one.
+/// Decrements the count, if it is positive.
 fn take(count: Option<&mut usize>) -> bool {
     match count {
         Some(count) if *count > 0 => {
@@ -150,7 +150,7 @@ fn take(count: Option<&mut usize>) -> bool {
 
 type Content<'a> = (Detector, Weight, &'a str, Option<&'a str>);
 
-fn content(finding: &Finding) -> Content<'_> {
+fn content(finding: &TextFinding) -> Content<'_> {
     (
         finding.detector,
         finding.weight,

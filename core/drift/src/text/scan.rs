@@ -1,29 +1,29 @@
 use toolwarden_model::json::Value;
 
-use super::finding::Finding;
-use super::hidden::Manner;
-use super::walk::{Role, each_string};
-use super::{annotations, bidi, confusable, hidden, injection, place, terminal};
+use super::finding::TextFinding;
+use super::hidden::StringOrigin;
+use super::walk::{StringRole, for_each_string};
+use super::{annotations, bidi, confusable, definition_parts, hidden, injection, terminal};
 
 /// Every text finding of one definition: every string at every pointer, property names included.
 ///
 /// The pointer of a finding in a key is the pointer of the member. Findings come in the order of
 /// the text; their number per string and detector is bounded.
 #[must_use]
-pub fn scan(definition: &Value) -> Vec<Finding> {
+pub fn scan(definition: &Value) -> Vec<TextFinding> {
     let mut findings = Vec::new();
-    let name = place::name(definition).map(|(pointer, _)| pointer);
-    each_string(definition, |pointer, text, role| {
+    let name = definition_parts::tool_name(definition).map(|(pointer, _)| pointer);
+    for_each_string(definition, |pointer, text, role| {
         let is_name = match role {
-            Role::Property => true,
-            Role::Text => name.as_ref() == Some(pointer),
-            Role::Key => false,
+            StringRole::Property => true,
+            StringRole::Text => name.as_ref() == Some(pointer),
+            StringRole::Key => false,
         };
         terminal::scan(pointer, text, &mut findings);
         if !text.is_ascii() {
             let manner = match role {
-                Role::Text if !is_name => Manner::Prose,
-                Role::Text | Role::Property | Role::Key => Manner::Name,
+                StringRole::Text if !is_name => StringOrigin::Prose,
+                StringRole::Text | StringRole::Property | StringRole::Key => StringOrigin::Name,
             };
             hidden::scan(pointer, text, manner, &mut findings);
             bidi::scan(pointer, text, &mut findings);

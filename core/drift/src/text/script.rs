@@ -1,4 +1,4 @@
-//! What a neighbour explains: which scripts need characters that show nothing.
+//! Which scripts justify characters that show nothing.
 
 use unicode_properties::UnicodeEmoji;
 use unicode_script::{Script, UnicodeScript};
@@ -45,7 +45,7 @@ const JOINING: &[Script] = &[
     Script::Tirhuta,
 ];
 
-/// Scripts written without spaces, where a zero-width space tells words apart.
+/// Scripts written without spaces, where a zero-width space separates words.
 const SPACELESS: &[Script] = &[
     Script::Khmer,
     Script::Lao,

@@ -1,22 +1,22 @@
 use toolwarden_model::json::Pointer;
 
 use super::character::{describe, escape, quote};
-use super::finding::{Detector, Finding, Weight};
-use super::notes::Notes;
+use super::finding::{Detector, TextFinding, Weight};
+use super::finding_collector::FindingCollector;
 
-/// How many bytes are looked at together.
+/// The number of bytes checked together.
 const CHUNK: usize = 256;
 
-pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
-    // The bytes of other characters than ASCII may be of a control character.
+pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<TextFinding>) {
+    // Bytes of non-ASCII characters may belong to a control character.
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    // A whole chunk at a time can be looked at with one instruction for many bytes.
+    // The compiler can check a whole chunk with one instruction for many bytes.
     let mut chunks = text.as_bytes().chunks(CHUNK);
     let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));
     if chunks.all(all_plain) || !text.chars().any(is_obeyed) {
         return;
     }
-    let mut notes = Notes::new(Detector::TerminalEscape, pointer);
+    let mut notes = FindingCollector::new(Detector::TerminalEscape, pointer);
     let mut rest = text;
     while let Some(start) = rest.find(is_obeyed) {
         let from = rest.get(start..).unwrap_or_default();
@@ -36,7 +36,7 @@ const fn is_obeyed(c: char) -> bool {
     matches!(c, '\0'..='\x08' | '\x0b' | '\x0c' | '\x0e'..='\x1f' | '\x7f'..='\u{9f}')
 }
 
-/// What a terminal takes together.
+/// A unit that a terminal interprets.
 enum Sequence<'t> {
     /// A control sequence: colours, hidden text, the cursor.
     Control(&'t str),

@@ -1,8 +1,8 @@
 use toolwarden_model::json::{Pointer, Value};
 
-/// What a string is to the definition that holds it.
+/// The role of a string in its definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum StringRole {
     /// A string value.
     Text,
     /// The key of any object but a map of properties.
@@ -11,12 +11,12 @@ pub(super) enum Role {
     Property,
 }
 
-/// Hands over every string and every key, in the order they are written, with its pointer.
+/// Visits every string and every key in document order, with its pointer.
 ///
-/// Goes by its own stack, so that no depth of nesting can exhaust the one of the thread.
-pub(super) fn each_string(definition: &Value, mut see: impl FnMut(&Pointer, &str, Role)) {
+/// Uses its own stack, so that deep nesting cannot exhaust the stack of the thread.
+pub(super) fn for_each_string(definition: &Value, mut see: impl FnMut(&Pointer, &str, StringRole)) {
     let mut pointer = Pointer::root();
-    let mut stack = vec![Step::Enter(Segment::Root, definition, Kind::Plain)];
+    let mut stack = vec![Step::Enter(Segment::Root, definition, KeyKind::Plain)];
     while let Some(step) = stack.pop() {
         let Step::Enter(segment, value, kind) = step else {
             pointer.pop();
@@ -34,7 +34,7 @@ pub(super) fn each_string(definition: &Value, mut see: impl FnMut(&Pointer, &str
             stack.push(Step::Leave);
         }
         match value {
-            Value::String(text) => see(&pointer, text, Role::Text),
+            Value::String(text) => see(&pointer, text, StringRole::Text),
             Value::Array(items) => {
                 let items = items.iter().enumerate().rev();
                 stack.extend(
@@ -45,8 +45,8 @@ pub(super) fn each_string(definition: &Value, mut see: impl FnMut(&Pointer, &str
             }
             Value::Object(members) => stack.extend(members.iter().rev().map(|(key, value)| {
                 let role = match kind {
-                    Kind::Properties => Role::Property,
-                    Kind::Plain | Kind::Data => Role::Key,
+                    KeyKind::Properties => StringRole::Property,
+                    KeyKind::Plain | KeyKind::Data => StringRole::Key,
                 };
                 Step::Enter(Segment::Key(key, role), value, kind.of_member(key))
             })),
@@ -56,7 +56,7 @@ pub(super) fn each_string(definition: &Value, mut see: impl FnMut(&Pointer, &str
 }
 
 enum Step<'v> {
-    Enter(Segment<'v>, &'v Value, Kind),
+    Enter(Segment<'v>, &'v Value, KeyKind),
     Leave,
 }
 
@@ -64,21 +64,21 @@ enum Step<'v> {
 enum Segment<'v> {
     Root,
     Index(usize),
-    Key(&'v str, Role),
+    Key(&'v str, StringRole),
 }
 
-/// What the keys of an object are.
+/// The kind of keys an object has.
 #[derive(Clone, Copy)]
-enum Kind {
+enum KeyKind {
     /// Keywords or anything else.
     Plain,
     /// Names of properties.
     Properties,
-    /// Parts of a sample value, where `properties` is no keyword.
+    /// Parts of a sample value, where `properties` is not a keyword.
     Data,
 }
 
-impl Kind {
+impl KeyKind {
     const fn of_item(self) -> Self {
         match self {
             Self::Data => Self::Data,
@@ -86,8 +86,7 @@ impl Kind {
         }
     }
 
-    /// A property may itself be called `properties`: below a map of properties no key is a
-    /// keyword.
+    /// A property may itself be named `properties`: inside a map of properties, no key is a keyword.
     fn of_member(self, key: &str) -> Self {
         match (self, key) {
             (Self::Data, _)

@@ -2,12 +2,12 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{Pointer, type_name};
 
-/// What toolwatch kept of a tool.
+/// What toolwatch stored about a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OldFingerprint {
+pub struct ToolwatchFingerprint {
     /// The tool.
     pub tool: String,
-    /// The label its user gave it.
+    /// The label that the user gave it.
     pub version: String,
     /// The hash of its definition.
     pub schema_hash: String,
@@ -19,40 +19,40 @@ pub struct OldFingerprint {
 
 /// An alert of toolwatch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OldAlert {
+pub struct ToolwatchAlert {
     /// The tool.
     pub tool: String,
     /// `schema_change`, `response_change` or `behavior_change`.
     pub change_type: String,
-    /// What was pinned.
-    pub old: OldFingerprint,
-    /// What was seen.
-    pub new: OldFingerprint,
-    /// When, as written.
+    /// The pinned fingerprint.
+    pub old: ToolwatchFingerprint,
+    /// The observed fingerprint.
+    pub new: ToolwatchFingerprint,
+    /// The time, as written.
     pub detected_at: String,
     /// `low`, `medium` or `high`.
     pub severity: String,
 }
 
-/// Why a file is not one toolwatch wrote.
+/// The error for a file that toolwatch did not write.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("at {}: {problem}", if pointer.as_str().is_empty() { "the root" } else { pointer.as_str() })]
-pub struct InvalidFile {
-    /// Where.
+pub struct InvalidToolwatchFile {
+    /// The place of the error.
     pub pointer: Pointer,
     /// What is wrong there.
-    pub problem: FileProblem,
+    pub problem: ToolwatchFileProblem,
 }
 
 /// What is wrong with a file of toolwatch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FileProblem {
-    /// Something else was expected.
+pub enum ToolwatchFileProblem {
+    /// A value of another kind was expected.
     #[error("expected {expected}, found {found}")]
     Type {
         /// What was expected.
         expected: &'static str,
-        /// What is there.
+        /// What the file contains.
         found: &'static str,
     },
     /// A member is missing.
@@ -61,16 +61,16 @@ pub enum FileProblem {
         /// The member.
         member: &'static str,
     },
-    /// A hash is none.
+    /// A value is not a hash.
     #[error("not a SHA-256 in hexadecimal: `{found}`")]
     Hash {
-        /// What is there.
+        /// What the file contains.
         found: String,
     },
-    /// A word is not one of those known.
+    /// An unknown word.
     #[error("unknown {what} `{found}`")]
     Word {
-        /// What the word stands for.
+        /// What the word is for.
         what: &'static str,
         /// The word.
         found: String,
@@ -80,8 +80,8 @@ pub enum FileProblem {
 /// Reads `baselines.json`.
 ///
 /// # Errors
-/// Names the place that is not as toolwatch writes it.
-pub fn read_baselines(document: &Value) -> Result<Vec<OldFingerprint>, InvalidFile> {
+/// Names the place that differs from the format that toolwatch writes.
+pub fn read_baselines(document: &Value) -> Result<Vec<ToolwatchFingerprint>, InvalidToolwatchFile> {
     let root = Pointer::root();
     let entries = list(document, &root)?.iter().enumerate();
     entries
@@ -92,8 +92,8 @@ pub fn read_baselines(document: &Value) -> Result<Vec<OldFingerprint>, InvalidFi
 /// Reads `alerts.json`.
 ///
 /// # Errors
-/// Names the place that is not as toolwatch writes it.
-pub fn read_alerts(document: &Value) -> Result<Vec<OldAlert>, InvalidFile> {
+/// Names the place that differs from the format that toolwatch writes.
+pub fn read_alerts(document: &Value) -> Result<Vec<ToolwatchAlert>, InvalidToolwatchFile> {
     let root = Pointer::root();
     let entries = list(document, &root)?.iter().enumerate();
     entries
@@ -101,10 +101,10 @@ pub fn read_alerts(document: &Value) -> Result<Vec<OldAlert>, InvalidFile> {
         .collect()
 }
 
-fn alert(entry: &Value, at: &Pointer) -> Result<OldAlert, InvalidFile> {
+fn alert(entry: &Value, at: &Pointer) -> Result<ToolwatchAlert, InvalidToolwatchFile> {
     let types = ["schema_change", "response_change", "behavior_change"];
     let severities = ["low", "medium", "high"];
-    Ok(OldAlert {
+    Ok(ToolwatchAlert {
         tool: text(entry, "tool_name", at)?,
         change_type: word(entry, "change_type", &types, at)?,
         old: fingerprint(
@@ -120,8 +120,8 @@ fn alert(entry: &Value, at: &Pointer) -> Result<OldAlert, InvalidFile> {
     })
 }
 
-fn fingerprint(entry: &Value, at: &Pointer) -> Result<OldFingerprint, InvalidFile> {
-    Ok(OldFingerprint {
+fn fingerprint(entry: &Value, at: &Pointer) -> Result<ToolwatchFingerprint, InvalidToolwatchFile> {
+    Ok(ToolwatchFingerprint {
         tool: text(entry, "tool_name", at)?,
         version: text(entry, "version", at)?,
         schema_hash: hash(entry, "schema_hash", at)?,
@@ -130,10 +130,10 @@ fn fingerprint(entry: &Value, at: &Pointer) -> Result<OldFingerprint, InvalidFil
     })
 }
 
-fn list<'v>(value: &'v Value, at: &Pointer) -> Result<&'v Vec<Value>, InvalidFile> {
-    value.as_array().ok_or_else(|| InvalidFile {
+fn list<'v>(value: &'v Value, at: &Pointer) -> Result<&'v Vec<Value>, InvalidToolwatchFile> {
+    value.as_array().ok_or_else(|| InvalidToolwatchFile {
         pointer: at.clone(),
-        problem: FileProblem::Type {
+        problem: ToolwatchFileProblem::Type {
             expected: "an array",
             found: type_name(value),
         },
@@ -144,31 +144,31 @@ fn member<'v>(
     entry: &'v Value,
     member: &'static str,
     at: &Pointer,
-) -> Result<&'v Value, InvalidFile> {
+) -> Result<&'v Value, InvalidToolwatchFile> {
     let problem = match entry.as_object() {
         Some(members) => match members.get(member) {
             Some(value) => return Ok(value),
-            None => FileProblem::Missing { member },
+            None => ToolwatchFileProblem::Missing { member },
         },
-        None => FileProblem::Type {
+        None => ToolwatchFileProblem::Type {
             expected: "an object",
             found: type_name(entry),
         },
     };
-    Err(InvalidFile {
+    Err(InvalidToolwatchFile {
         pointer: at.clone(),
         problem,
     })
 }
 
-fn text(entry: &Value, key: &'static str, at: &Pointer) -> Result<String, InvalidFile> {
+fn text(entry: &Value, key: &'static str, at: &Pointer) -> Result<String, InvalidToolwatchFile> {
     let value = member(entry, key, at)?;
     value
         .as_str()
         .map(ToOwned::to_owned)
-        .ok_or_else(|| InvalidFile {
+        .ok_or_else(|| InvalidToolwatchFile {
             pointer: at.child(key),
-            problem: FileProblem::Type {
+            problem: ToolwatchFileProblem::Type {
                 expected: "a string",
                 found: type_name(value),
             },
@@ -180,24 +180,24 @@ fn word(
     key: &'static str,
     known: &[&str],
     at: &Pointer,
-) -> Result<String, InvalidFile> {
+) -> Result<String, InvalidToolwatchFile> {
     let found = text(entry, key, at)?;
     if known.contains(&found.as_str()) {
         return Ok(found);
     }
-    Err(InvalidFile {
+    Err(InvalidToolwatchFile {
         pointer: at.child(key),
-        problem: FileProblem::Word { what: key, found },
+        problem: ToolwatchFileProblem::Word { what: key, found },
     })
 }
 
-fn hash(entry: &Value, key: &'static str, at: &Pointer) -> Result<String, InvalidFile> {
+fn hash(entry: &Value, key: &'static str, at: &Pointer) -> Result<String, InvalidToolwatchFile> {
     let found = text(entry, key, at)?;
     if found.len() == 64 && found.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(found.to_ascii_lowercase());
     }
-    Err(InvalidFile {
+    Err(InvalidToolwatchFile {
         pointer: at.child(key),
-        problem: FileProblem::Hash { found },
+        problem: ToolwatchFileProblem::Hash { found },
     })
 }

@@ -1,10 +1,13 @@
-//! The hashes and files of the toolwatch program, read so that its users can move over.
+//! The hashes and files of the toolwatch program, so that its users can migrate.
 //!
-//! Nothing of ours rests on these hashes: they tell whether a definition is the one that program
-//! pinned.
+//! Toolwarden does not rely on these hashes. They only show whether a definition is the one that
+//! toolwatch pinned.
 
 mod files;
 mod python;
 
-pub use files::{FileProblem, InvalidFile, OldAlert, OldFingerprint, read_alerts, read_baselines};
+pub use files::{
+    InvalidToolwatchFile, ToolwatchAlert, ToolwatchFileProblem, ToolwatchFingerprint, read_alerts,
+    read_baselines,
+};
 pub use python::{ResponsePattern, schema_hash};

@@ -6,20 +6,20 @@ use std::fmt::Write as _;
 use serde_json::{Number, Value};
 use toolwarden_model::Fingerprint;
 
-/// The hash toolwatch has of a definition.
+/// The hash that toolwatch computes of a definition.
 #[must_use]
 pub fn schema_hash(definition: &Value) -> String {
     Fingerprint::of_canonical(&dumps(definition)).to_string()
 }
 
-/// What toolwatch keeps of results: which types stood under which key of an object.
+/// What toolwatch keeps of results: the types seen under each key of an object.
 ///
-/// That program fails on results that are no objects; they add nothing here.
+/// toolwatch fails on results that are not objects; here such results add nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ResponsePattern(BTreeMap<String, BTreeSet<&'static str>>);
 
 impl ResponsePattern {
-    /// Takes in a result.
+    /// Adds a result.
     pub fn observe(&mut self, result: &Value) {
         for (key, value) in result.as_object().into_iter().flatten() {
             match self.0.get_mut(key) {
@@ -34,7 +34,7 @@ impl ResponsePattern {
         }
     }
 
-    /// The hash toolwatch has of them.
+    /// The hash that toolwatch computes of these results.
     #[must_use]
     pub fn hash(&self) -> String {
         let members = self.0.iter();
@@ -78,7 +78,7 @@ fn write(out: &mut String, value: &Value) {
             out.push(']');
         }
         Value::Object(members) => {
-            // Byte order of UTF-8 is the order of code points, which Python sorts by.
+            // UTF-8 byte order equals code point order, which Python sorts by.
             let sorted: BTreeMap<&String, &Value> = members.iter().collect();
             out.push('{');
             for (index, (key, member)) in sorted.into_iter().enumerate() {
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use toolwarden_model::json::parse;
 
-    /// References by CPython 3.11.
+    /// Reference values from CPython 3.11.
     #[test]
     fn floats_are_written_as_python_writes_them() {
         for (text, expected) in [

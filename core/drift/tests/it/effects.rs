@@ -1,7 +1,7 @@
-//! Calls that are still accepted and mean something else.
+//! Calls that are still accepted but have a different effect.
 
 use serde_json::{Value, json};
-use toolwarden_drift::{Change, Class, Effect, Kind, Options, compare};
+use toolwarden_drift::{CallEffect, Change, ChangeClass, ChangeKind, Options, compare};
 
 use crate::{drift, observed};
 
@@ -16,7 +16,7 @@ fn only(changes: &[Change]) -> &Change {
 }
 
 fn ignored_call(change: &Change) -> (&Value, &str) {
-    let Some(Effect::Ignored { call, pointer }) = &change.effect else {
+    let Some(CallEffect::Ignored { call, pointer }) = &change.effect else {
         panic!("{change:#?}");
     };
     (call, pointer.as_str())
@@ -28,7 +28,10 @@ fn a_renamed_switch_is_ignored_with_the_call_that_loses_it() {
     let new = tool(json!({"dry_run": {"type": "boolean"}}), json!({}));
     let renamed = drift(&old, &new);
     let change = only(&renamed.changes);
-    assert_eq!((change.kind, change.class), (Kind::Renamed, Class::Ignored));
+    assert_eq!(
+        (change.kind, change.class),
+        (ChangeKind::Renamed, ChangeClass::Ignored)
+    );
     assert_eq!(
         change.message,
         "`dryRun` was renamed to `dry_run`: still accepted, and no longer read"
@@ -67,7 +70,10 @@ fn what_is_declared_elsewhere_is_still_read() {
         let new = json!({"name": "t", "inputSchema": input});
         let moved = drift(&old, &new);
         assert!(
-            moved.changes.iter().all(|it| it.class != Class::Ignored),
+            moved
+                .changes
+                .iter()
+                .all(|it| it.class != ChangeClass::Ignored),
             "{moved:#?}"
         );
     }
@@ -81,7 +87,7 @@ fn a_closed_schema_rejects_instead() {
         tool
     };
     let renamed = drift(&closed("dryRun"), &closed("dry_run"));
-    assert_eq!(renamed.class(), Some(Class::Breaking));
+    assert_eq!(renamed.class(), Some(ChangeClass::Breaking));
 }
 
 #[test]
@@ -105,7 +111,7 @@ fn recorded_calls_that_lose_a_value_are_named() {
         &Options::default(),
         &calls,
     );
-    let replayed = replay.input.unwrap().replayed.unwrap();
+    let replayed = replay.input.unwrap().replay.unwrap();
     assert_eq!((replayed.accepted, replayed.rejected), (2, 0));
     let lost: Vec<_> = replayed
         .lost
@@ -163,8 +169,11 @@ fn a_changed_default_shows_both_calls_and_says_whether_it_is_safe() {
         };
         let changed = drift(&with(&before), &with(&after));
         let change = only(&changed.changes);
-        assert_eq!((change.rule, change.class), ("default", Class::Behavioural));
-        let Some(Effect::Default { calls, .. }) = &change.effect else {
+        assert_eq!(
+            (change.rule, change.class),
+            ("default", ChangeClass::Behavioural)
+        );
+        let Some(CallEffect::Default { calls, .. }) = &change.effect else {
             panic!("{change:#?}");
         };
         assert_eq!(calls, &Some((json!({"n": before}), json!({"n": after}))));

@@ -1,7 +1,7 @@
 //! Lists of tools: matched by name, renames found.
 
 use serde_json::{Value, json};
-use toolwarden_drift::{Class, ListDrift, Options, RecordedCall, ToolDrift, compare_lists};
+use toolwarden_drift::{ChangeClass, ListDrift, Options, RecordedCall, ToolDrift, compare_lists};
 
 use crate::observed;
 
@@ -58,8 +58,15 @@ fn tools_come_go_and_are_renamed() {
         (added.as_str(), findings.len(), removed.as_str()),
         ("weather", 0, "drop_table")
     );
-    let classes: Vec<Class> = drift.tools.iter().map(ToolDrift::class).collect();
-    assert_eq!(classes, [Class::Breaking, Class::Added, Class::Breaking]);
+    let classes: Vec<ChangeClass> = drift.tools.iter().map(ToolDrift::class).collect();
+    assert_eq!(
+        classes,
+        [
+            ChangeClass::Breaking,
+            ChangeClass::Added,
+            ChangeClass::Breaking
+        ]
+    );
 }
 
 #[test]
@@ -70,7 +77,7 @@ fn a_new_tool_that_speaks_to_the_model_is_a_matter_of_trust() {
         "a",
     );
     let drift = compared(&[], &[poisoned], &[]);
-    assert_eq!(drift.tools[0].class(), Class::Trust);
+    assert_eq!(drift.tools[0].class(), ChangeClass::Trust);
 }
 
 #[test]
@@ -92,7 +99,10 @@ fn a_second_tool_of_a_name_is_a_matter_of_trust_and_its_going_is_not() {
         [tool("t", "first", "a")],
         [tool("t", "first", "a"), tool("t", "second", "b")],
     );
-    assert_eq!(compared(&one, &two, &[]).tools[0].class(), Class::Trust);
+    assert_eq!(
+        compared(&one, &two, &[]).tools[0].class(),
+        ChangeClass::Trust
+    );
     assert_eq!(compared(&two, &one, &[]).tools, []);
 }
 
@@ -112,6 +122,6 @@ fn calls_find_their_tool() {
     let [ToolDrift::Changed(changed)] = &drift.tools[..] else {
         panic!("{drift:#?}");
     };
-    let replayed = changed.input.as_ref().unwrap().replayed.as_ref().unwrap();
+    let replayed = changed.input.as_ref().unwrap().replay.as_ref().unwrap();
     assert_eq!((replayed.calls, replayed.rejected), (1, 1));
 }

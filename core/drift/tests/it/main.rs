@@ -8,23 +8,25 @@
     reason = "clippy's leave for tests does not reach helpers outside test functions"
 )]
 
+mod annotations;
 mod changes;
 mod contract;
 mod effects;
 mod fingerprints;
 mod lists;
 mod mutations;
+mod places;
 mod releases;
 mod shape;
 
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use toolwarden_drift::{Drift, Layout, Observed, Options, compare};
+use toolwarden_drift::{Drift, FacetLayout, ObservedDefinition, Options, compare};
 
-fn observed(definition: &Value) -> Observed<'_> {
-    static LAYOUT: LazyLock<Layout> = LazyLock::new(Layout::mcp);
-    Observed {
+fn observed(definition: &Value) -> ObservedDefinition<'_> {
+    static LAYOUT: LazyLock<FacetLayout> = LazyLock::new(FacetLayout::mcp);
+    ObservedDefinition {
         name: definition["name"].as_str().unwrap_or_default(),
         definition,
         layout: &LAYOUT,

@@ -1,145 +1,150 @@
-//! The 23 realistic mutations: each is noticed, at its place, and rightly classified.
+//! The 23 realistic mutations: each is detected at its place and classified correctly.
 
 use serde_json::Value;
-use toolwarden_drift::{Class, Facet};
+use toolwarden_drift::{ChangeClass, Facet};
 
 use crate::drift;
 
-/// What a reader should be told of each mutation.
-const EXPECTED: &[(&str, Facet, &str, Class)] = &[
+/// The expected report of each mutation.
+const EXPECTED: &[(&str, Facet, &str, ChangeClass)] = &[
     (
         "tool description changed",
         Facet::Description,
         "/description",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "top-level param description poisoned",
         Facet::Input,
         "/inputSchema/properties/to/description",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "nested param description poisoned",
         Facet::Input,
         "/inputSchema/properties/opts/properties/bcc/description",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "array items description poisoned",
         Facet::Input,
         "/inputSchema/properties/tags/items/description",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "nested param added",
         Facet::Input,
         "/inputSchema/properties/opts/properties/exfil",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "pattern removed (allow-list dropped)",
         Facet::Input,
         "/inputSchema/properties/to/pattern",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "maximum raised 10->1e6",
         Facet::Input,
         "/inputSchema/properties/n/maximum",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "default changed 1->1000",
         Facet::Input,
         "/inputSchema/properties/n/default",
-        Class::Behavioural,
+        ChangeClass::Behavioural,
     ),
     (
         "integer -> number",
         Facet::Input,
         "/inputSchema/properties/n/type",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "additionalProperties false->true",
         Facet::Input,
         "/inputSchema/additionalProperties",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "anyOf branch added (object)",
         Facet::Input,
         "/inputSchema/properties/u/anyOf",
-        Class::Widened,
+        ChangeClass::Widened,
     ),
     (
         "param title poisoned",
         Facet::Input,
         "/inputSchema/properties/to/title",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "schema-level description poisoned",
         Facet::Input,
         "/inputSchema/description",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "examples poisoned",
         Facet::Input,
         "/inputSchema/properties/to/examples",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "$defs/$comment poisoned",
         Facet::Input,
         "/inputSchema/$comment",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "destructiveHint true->false",
         Facet::Annotations,
         "/annotations/destructiveHint",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "readOnlyHint false->true",
         Facet::Annotations,
         "/annotations/readOnlyHint",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "annotations.title poisoned",
         Facet::Annotations,
         "/annotations/title",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
     (
         "enum added to to",
         Facet::Input,
         "/inputSchema/properties/to/enum",
-        Class::Breaking,
+        ChangeClass::Breaking,
     ),
     (
         "required added",
         Facet::Input,
         "/inputSchema/required",
-        Class::Breaking,
+        ChangeClass::Breaking,
     ),
     (
         "outputSchema added",
         Facet::Output,
         "/outputSchema",
-        Class::Structural,
+        ChangeClass::Structural,
     ),
     (
         "top-level title added",
         Facet::Title,
         "/title",
-        Class::Trust,
+        ChangeClass::Trust,
     ),
-    ("_meta added", Facet::Meta, "/_meta", Class::Behavioural),
+    (
+        "_meta added",
+        Facet::Meta,
+        "/_meta",
+        ChangeClass::Behavioural,
+    ),
 ];
 
 #[derive(serde::Deserialize)]
@@ -156,7 +161,7 @@ struct Case {
 
 #[test]
 fn every_mutation_is_noticed_and_classified() {
-    let Some(vectors) = toolwarden_testkit::vectors("mutations.json") else {
+    let Some(vectors) = toolwarden_testkit::read_vectors("mutations.json") else {
         return;
     };
     let vectors: Vectors = serde_json::from_value(vectors).unwrap();
@@ -174,10 +179,15 @@ fn every_mutation_is_noticed_and_classified() {
         if *facet == Facet::Output {
             // The promise comes with a text.
             let text = "/outputSchema/properties/x/description";
-            expected.insert(0, (*facet, text, Class::Trust));
+            expected.insert(0, (*facet, text, ChangeClass::Trust));
+        }
+        if *name == "enum added to to" {
+            // The only value is an address.
+            let address = "/inputSchema/properties/to/enum/0";
+            expected.push((*facet, address, ChangeClass::Trust));
         }
         assert_eq!(told, expected, "{name}: {drift:#?}");
-        if *class == Class::Breaking {
+        if *class == ChangeClass::Breaking {
             assert!(drift.input.is_some(), "{name}");
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_drift::{
-    Change, Class, Judgement, ListDrift, Observed, Options, ToolDrift, compare_lists,
+    Change, ChangeClass, Judgement, ListDrift, ObservedDefinition, Options, ToolDrift,
+    compare_lists,
 };
 
 use crate::observed;
@@ -23,7 +24,7 @@ impl Table {
     }
 }
 
-fn seen(tools: &[Value]) -> Vec<Observed<'_>> {
+fn observe_definitions(tools: &[Value]) -> Vec<ObservedDefinition<'_>> {
     tools.iter().map(observed).collect()
 }
 
@@ -35,21 +36,21 @@ fn validator(schema: Option<&Value>) -> Option<jsonschema::Validator> {
         .ok()
 }
 
-/// Whether a check fails where nothing is said.
+/// Whether a check fails without any options.
 fn fails_check(tool: &ToolDrift) -> bool {
     let classes = [
-        Class::Breaking,
-        Class::Trust,
-        Class::Unknown,
-        Class::Ignored,
-        Class::Added,
-        Class::Text,
+        ChangeClass::Breaking,
+        ChangeClass::Trust,
+        ChangeClass::Unknown,
+        ChangeClass::Ignored,
+        ChangeClass::Added,
+        ChangeClass::Text,
     ];
     let by_default = match tool {
         ToolDrift::Changed(drift) => drift.changes.iter().any(Change::is_unsafe_default),
         _ => false,
     };
-    by_default || classes.iter().any(|class| tool.is(*class))
+    by_default || classes.iter().any(|class| tool.has_class(*class))
 }
 
 #[test]
@@ -61,7 +62,10 @@ fn releases_are_judged_and_every_witness_holds() {
     let mut classes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut unknown = Vec::new();
     for (old, new) in &pairs {
-        let (before, after) = (seen(&old.tools), seen(&new.tools));
+        let (before, after) = (
+            observe_definitions(&old.tools),
+            observe_definitions(&new.tools),
+        );
         let drift: ListDrift = compare_lists(&before, &after, &Options::default(), &[]);
         for _ in 0..drift.unchanged {
             table.count("unchanged");

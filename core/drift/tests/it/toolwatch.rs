@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use toolwarden_drift::toolwatch::{ResponsePattern, read_alerts, read_baselines, schema_hash};
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
 fn pattern_hash(results: &[Value]) -> String {
     let mut pattern = ResponsePattern::default();
@@ -10,7 +10,7 @@ fn pattern_hash(results: &[Value]) -> String {
 
 #[test]
 fn the_hashes_are_those_of_the_original() {
-    let Some(vectors) = vectors("watch.json") else {
+    let Some(vectors) = read_vectors("watch.json") else {
         return;
     };
     let rows = |key: &str| vectors[key].as_array().unwrap().clone();

@@ -7,32 +7,32 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use toolwarden_model::{Fingerprint, InvalidFingerprint};
 
-/// What one record says.
+/// The content of one audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
-    /// When, in milliseconds since 1970.
+pub struct RecordContent {
+    /// The time of the event, in milliseconds since 1970.
     pub at_ms: i64,
-    /// What it is about: `decision`, `outcome`, `transition`, `session`, `checkpoint`, …
+    /// The kind of record: `decision`, `outcome`, `transition`, `session`, `checkpoint`, …
     pub kind: Cow<'static, str>,
-    /// Whom it is about.
+    /// The principal that the record is about.
     pub principal: Option<Arc<str>>,
-    /// The tool it is about.
+    /// The tool that the record is about.
     pub tool: Option<Arc<str>>,
-    /// The session it is about.
+    /// The session that the record is about.
     pub session: Option<Arc<str>>,
     /// The reason code.
     pub code: Cow<'static, str>,
-    /// Whether something was allowed; none where nothing was asked.
+    /// Whether the request was allowed; `None` if the record is not about a request.
     pub allowed: Option<bool>,
-    /// All the rest, as canonical JSON.
+    /// All other fields, as canonical JSON.
     pub body: String,
 }
 
-impl Content {
-    /// The same without owning it.
+impl RecordContent {
+    /// Borrows the content.
     #[must_use]
-    pub fn borrow(&self) -> ContentRef<'_> {
-        ContentRef {
+    pub fn borrow(&self) -> RecordContentRef<'_> {
+        RecordContentRef {
             at_ms: self.at_ms,
             kind: &self.kind,
             principal: self.principal.as_deref(),
@@ -45,10 +45,10 @@ impl Content {
     }
 }
 
-/// What one record says, borrowed; see [`Content`] for the fields.
+/// The content of one record, borrowed; see [`RecordContent`] for the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are those of Content")]
-pub struct ContentRef<'c> {
+pub struct RecordContentRef<'c> {
     pub at_ms: i64,
     pub kind: &'c str,
     pub principal: Option<&'c str>,
@@ -61,53 +61,53 @@ pub struct ContentRef<'c> {
 
 /// A record's place in the chain and its hash, written `SEQ:HASH`. The head of a log is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct ChainLink {
     /// The number of the record; the first is 1.
     pub seq: u64,
     /// The hash of the record, and so of everything before it.
     pub hash: Fingerprint,
 }
 
-impl Link {
-    /// What the first record is tied to.
+impl ChainLink {
+    /// The link before the first record.
     pub const GENESIS: Self = Self {
         seq: 0,
         hash: Fingerprint::from_bytes([0; 32]),
     };
 
-    /// The place of the record that comes next and says this.
+    /// The link of the next record, given its content.
     #[must_use]
-    pub fn next(&self, content: ContentRef<'_>) -> Self {
+    pub fn next(&self, content: RecordContentRef<'_>) -> Self {
         let seq = self.seq.saturating_add(1);
-        let hash = link(&self.hash, seq, content);
+        let hash = record_hash(&self.hash, seq, content);
         Self { seq, hash }
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.seq, self.hash)
     }
 }
 
-/// A text that is no link.
+/// Why a text is not a link.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum InvalidLink {
-    /// There is no number before a colon.
+pub enum InvalidChainLink {
+    /// The text before the colon is not a number.
     #[error("`{0}` is not a record number, a colon and a hash")]
     Number(String),
-    /// What follows the colon is no hash.
+    /// The text after the colon is not a hash.
     #[error(transparent)]
     Hash(#[from] InvalidFingerprint),
 }
 
-impl FromStr for Link {
-    type Err = InvalidLink;
+impl FromStr for ChainLink {
+    type Err = InvalidChainLink;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once(':');
         let parts = parts.and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
-        let (seq, hash) = parts.ok_or_else(|| InvalidLink::Number(text.to_owned()))?;
+        let (seq, hash) = parts.ok_or_else(|| InvalidChainLink::Number(text.to_owned()))?;
         let hash = hash.parse()?;
         Ok(Self { seq, hash })
     }
@@ -115,13 +115,13 @@ impl FromStr for Link {
 
 const TAG: &[u8; 19] = b"toolwarden/audit/v1";
 
-/// The hash of a record: of the hash before, its number and every column.
+/// The hash of a record: it covers the previous hash, the record's number and every column.
 ///
-/// Everything of a known length comes first, the lengths of the texts among it, and then the texts;
-/// so no two records share an encoding.
+/// All fixed-length parts come first, including the lengths of the texts, and then the texts. So no two
+/// records share an encoding.
 #[must_use]
-pub fn link(previous: &Fingerprint, seq: u64, content: ContentRef<'_>) -> Fingerprint {
-    let ContentRef {
+pub fn record_hash(previous: &Fingerprint, seq: u64, content: RecordContentRef<'_>) -> Fingerprint {
+    let RecordContentRef {
         at_ms,
         kind,
         principal,
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    const PLAIN: ContentRef<'_> = ContentRef {
+    const PLAIN: RecordContentRef<'_> = RecordContentRef {
         at_ms: 1_790_000_000_000,
         kind: "decision",
         principal: Some("ada"),
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn the_encoding_is_the_one_that_was_released() {
         assert_eq!(
-            Link::GENESIS.next(PLAIN).to_string(),
+            ChainLink::GENESIS.next(PLAIN).to_string(),
             "1:09fb0f36b817604171d6afdf01a505f770da71126a811e51a5374ba7d435e252"
         );
     }
@@ -185,66 +185,66 @@ mod tests {
         let before = Fingerprint::of_canonical("before");
         let contents = [
             PLAIN,
-            ContentRef { at_ms: 0, ..PLAIN },
-            ContentRef { kind: "", ..PLAIN },
-            ContentRef {
+            RecordContentRef { at_ms: 0, ..PLAIN },
+            RecordContentRef { kind: "", ..PLAIN },
+            RecordContentRef {
                 principal: None,
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 principal: Some(""),
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 principal: Some("adafiles/read"),
                 tool: Some(""),
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 principal: Some("adafiles/read"),
                 tool: None,
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 principal: Some("adaf"),
                 tool: Some("iles/read"),
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 tool: None,
                 session: Some("files/reads-1"),
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 session: None,
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 session: None,
                 code: "s-1allowed",
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 code: "allowed{",
                 body: "}",
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 allowed: None,
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 allowed: Some(false),
                 ..PLAIN
             },
-            ContentRef {
+            RecordContentRef {
                 body: "{} ",
                 ..PLAIN
             },
         ];
-        let mut hashes: Vec<_> = contents.map(|it| link(&before, 7, it)).to_vec();
-        hashes.push(link(&before, 8, PLAIN));
-        hashes.push(link(&Link::GENESIS.hash, 7, PLAIN));
+        let mut hashes: Vec<_> = contents.map(|it| record_hash(&before, 7, it)).to_vec();
+        hashes.push(record_hash(&before, 8, PLAIN));
+        hashes.push(record_hash(&ChainLink::GENESIS.hash, 7, PLAIN));
         let count = hashes.len();
         hashes.sort();
         hashes.dedup();
@@ -253,19 +253,19 @@ mod tests {
 
     #[test]
     fn links_are_read_as_they_are_written() {
-        let written = Link::GENESIS.next(PLAIN);
+        let written = ChainLink::GENESIS.next(PLAIN);
         assert_eq!(written.to_string().parse(), Ok(written));
         for text in ["", "1", ":", "x:00", "-1:00"] {
             assert_eq!(
-                text.parse::<Link>(),
-                Err(InvalidLink::Number(text.to_owned()))
+                text.parse::<ChainLink>(),
+                Err(InvalidChainLink::Number(text.to_owned()))
             );
         }
-        let told = "1:00".parse::<Link>().unwrap_err().to_string();
+        let told = "1:00".parse::<ChainLink>().unwrap_err().to_string();
         assert_eq!(told, "`00` is not 64 hexadecimal digits");
     }
 
-    /// Short texts over few letters, so that they run into each other often.
+    /// Short texts over few letters, so that different fields often have equal texts.
     fn text() -> impl Strategy<Value = String> {
         "[ab]{0,3}"
     }
@@ -281,7 +281,7 @@ mod tests {
             let mut seen = BTreeMap::new();
             for row in rows {
                 let (at_ms, kind, [principal, tool, session], code, allowed, body) = &row;
-                let content = ContentRef {
+                let content = RecordContentRef {
                     at_ms: *at_ms,
                     kind,
                     principal: principal.as_deref(),
@@ -291,7 +291,7 @@ mod tests {
                     allowed: *allowed,
                     body,
                 };
-                let hash = Link::GENESIS.next(content).hash;
+                let hash = ChainLink::GENESIS.next(content).hash;
                 let first = seen.entry(hash).or_insert_with(|| row.clone());
                 prop_assert_eq!(first, &row);
             }

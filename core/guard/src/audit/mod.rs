@@ -1,13 +1,14 @@
-//! The chain of audit records: how one record is tied to the one before, and what breaks it.
+//! The hash chain of audit records: how each record is linked to the previous one, and how tampering is
+//! detected.
 //!
-//! The chain has no key. It shows that a log was changed by somebody who did not compute it anew:
-//! an edited, removed, added or moved record. Who can write the file can also compute the whole
-//! chain anew, or cut off its tail and say so in the head; only a head noted elsewhere shows that.
+//! The chain has no key. It detects an edited, removed, added or moved record if the attacker did not
+//! recompute the chain. An attacker who can write the file can also recompute the whole chain, or cut off
+//! its tail and adjust the head. Only a head noted elsewhere reveals that.
 
 mod chain;
-mod removal;
+mod checkpoint;
 mod verifier;
 
-pub use chain::{Content, ContentRef, InvalidLink, Link, link};
-pub use removal::{CHECKPOINT, checkpoint};
-pub use verifier::{Fault, Intact, NotedHead, Verifier};
+pub use chain::{ChainLink, InvalidChainLink, RecordContent, RecordContentRef, record_hash};
+pub use checkpoint::{CHECKPOINT, checkpoint};
+pub use verifier::{ChainFault, ChainVerifier, NotedHead, VerifiedLog};

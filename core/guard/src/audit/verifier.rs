@@ -1,13 +1,13 @@
 use thiserror::Error;
 use toolwarden_model::Fingerprint;
 
-use super::chain::{ContentRef, Link};
-use super::removal::removed;
+use super::chain::{ChainLink, RecordContentRef};
+use super::checkpoint::removed_up_to;
 
-/// The first thing that is wrong with a log.
+/// The first fault found in a log.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Fault {
-    /// The oldest records are gone, and the log does not say that they were removed.
+pub enum ChainFault {
+    /// The oldest records are missing, and the log does not state that they were removed.
     #[error("record {expected} is missing: the log starts with record {first}")]
     StartMissing {
         /// The record it should start with.
@@ -15,25 +15,25 @@ pub enum Fault {
         /// The record it starts with.
         first: u64,
     },
-    /// A record between two others is gone.
+    /// A record between two others is missing.
     #[error("record {seq} is missing")]
     Missing {
         /// The record.
         seq: u64,
     },
-    /// A record is where none can be: before the start, or out of order.
+    /// A record has an impossible number: before the start, or out of order.
     #[error("record {seq} does not belong where it is")]
     Unexpected {
         /// The number it has.
         seq: i64,
     },
-    /// A record says something else than when it was written, or follows another record.
+    /// The content of a record was changed, or it follows a different record.
     #[error("record {seq} was changed")]
     Changed {
         /// The record.
         seq: u64,
     },
-    /// The newest records are gone.
+    /// The newest records are missing.
     #[error("the log ends with record {found} and should end with record {expected}")]
     TailMissing {
         /// The record it should end with.
@@ -47,28 +47,28 @@ pub enum Fault {
         /// The first of them.
         seq: u64,
     },
-    /// The head names another hash than the last record has.
+    /// The head has a different hash from the last record.
     #[error("the head is not the hash of record {seq}")]
     HeadDiffers {
         /// The last record.
         seq: u64,
     },
-    /// There is no head, or what stands there is none.
+    /// The head is missing or unreadable.
     #[error("the log has no readable head")]
     HeadUnreadable,
-    /// The log says that records were removed, and no record says the same.
+    /// The log states that records were removed, and no checkpoint record confirms it.
     #[error("no checkpoint says that the records up to {through} were removed")]
     RemovalUnproven {
-        /// The last of them.
+        /// The last of the removed records.
         through: u64,
     },
-    /// The record of the noted head is gone.
+    /// The record of the noted head is missing.
     #[error("record {seq}, the noted head, is missing")]
     NotedMissing {
         /// The record.
         seq: u64,
     },
-    /// The record of the noted head has another hash.
+    /// The record of the noted head has a different hash.
     #[error("record {seq} is not the one whose hash was noted")]
     NotedDiffers {
         /// The record.
@@ -76,46 +76,46 @@ pub enum Fault {
     },
 }
 
-/// A log with nothing wrong.
+/// The result for a log without faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Intact {
-    /// How many records there are.
+pub struct VerifiedLog {
+    /// The number of records.
     pub records: u64,
     /// The last record.
-    pub head: Link,
-    /// What became of the noted head.
+    pub head: ChainLink,
+    /// The result for the noted head.
     pub noted: NotedHead,
 }
 
-/// What became of a head that was noted elsewhere.
+/// Whether a head that was noted elsewhere is still in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotedHead {
-    /// None was given.
+    /// The caller gave no noted head.
     NotGiven,
-    /// The record is there with that hash, so nothing up to it was changed.
+    /// The record exists with that hash, so no record up to it was changed.
     Confirmed,
-    /// The record was removed by retention: it can no longer be said.
+    /// Retention removed the record, so the noted head can no longer be checked.
     Removed,
 }
 
-/// Checks a log, fed with its records in order.
+/// Verifies a log; the caller feeds it the records in order.
 #[derive(Debug)]
-pub struct Verifier {
-    head: Link,
-    removed: Link,
-    noted: Option<Link>,
+pub struct ChainVerifier {
+    head: ChainLink,
+    removed: ChainLink,
+    noted: Option<ChainLink>,
     noted_head: NotedHead,
-    last: Link,
+    last: ChainLink,
     records: u64,
-    /// What the newest checkpoint says.
-    proven: Link,
+    /// The last removed record according to the newest checkpoint.
+    checkpointed: ChainLink,
 }
 
-impl Verifier {
-    /// For a log that claims this head, and that its records up to `removed` were removed
-    /// ([`Link::GENESIS`] if none were). The record of a `noted` head must be there too.
+impl ChainVerifier {
+    /// A verifier for a log with this head, whose records up to `removed` were removed ([`ChainLink::GENESIS`]
+    /// if none were). If the caller gives a `noted` head, its record must exist too.
     #[must_use]
-    pub const fn new(head: Link, removed: Link, noted: Option<Link>) -> Self {
+    pub const fn new(head: ChainLink, removed: ChainLink, noted: Option<ChainLink>) -> Self {
         Self {
             head,
             removed,
@@ -123,21 +123,21 @@ impl Verifier {
             noted_head: NotedHead::NotGiven,
             last: removed,
             records: 0,
-            proven: Link::GENESIS,
+            checkpointed: ChainLink::GENESIS,
         }
     }
 
-    /// Takes the next record; none for a content that cannot be read.
+    /// Verifies the next record; `None` is a record whose content cannot be read.
     ///
     /// # Errors
-    /// The first fault. Nothing is to be fed after it.
+    /// The first fault. Do not feed more records after it.
     pub fn feed(
         &mut self,
         seq: i64,
-        content: Option<ContentRef<'_>>,
+        content: Option<RecordContentRef<'_>>,
         hash: &Fingerprint,
-    ) -> Result<(), Fault> {
-        let unexpected = Fault::Unexpected { seq };
+    ) -> Result<(), ChainFault> {
+        let unexpected = ChainFault::Unexpected { seq };
         let seq = u64::try_from(seq).map_err(|_| unexpected.clone())?;
         let expected = self.last.seq.saturating_add(1);
         if seq < expected {
@@ -146,64 +146,66 @@ impl Verifier {
         if seq > expected {
             return Err(if self.records == 0 {
                 let first = seq;
-                Fault::StartMissing { expected, first }
+                ChainFault::StartMissing { expected, first }
             } else {
-                Fault::Missing { seq: expected }
+                ChainFault::Missing { seq: expected }
             });
         }
-        let content = content.ok_or(Fault::Changed { seq })?;
+        let content = content.ok_or(ChainFault::Changed { seq })?;
         let next = self.last.next(content);
         if next.hash != *hash {
-            return Err(Fault::Changed { seq });
+            return Err(ChainFault::Changed { seq });
         }
         if seq > self.head.seq {
-            return Err(Fault::BeyondHead { seq });
+            return Err(ChainFault::BeyondHead { seq });
         }
         self.last = next;
         self.records = self.records.saturating_add(1);
-        self.proven = removed(content).unwrap_or(self.proven);
+        self.checkpointed = removed_up_to(content).unwrap_or(self.checkpointed);
         self.compare_noted(next)
     }
 
-    /// Ends the log.
+    /// Ends the verification after the last record.
     ///
     /// # Errors
     /// The first fault.
-    pub fn finish(mut self) -> Result<Intact, Fault> {
+    pub fn finish(mut self) -> Result<VerifiedLog, ChainFault> {
         let (found, expected) = (self.last.seq, self.head.seq);
         if found < expected {
-            return Err(Fault::TailMissing { expected, found });
+            return Err(ChainFault::TailMissing { expected, found });
         }
         if self.last != self.head {
-            return Err(Fault::HeadDiffers { seq: found });
+            return Err(ChainFault::HeadDiffers { seq: found });
         }
-        if self.proven != self.removed {
-            let through = self.proven.seq.max(self.removed.seq);
-            return Err(Fault::RemovalUnproven { through });
+        if self.checkpointed != self.removed {
+            let through = self.checkpointed.seq.max(self.removed.seq);
+            return Err(ChainFault::RemovalUnproven { through });
         }
         self.compare_noted(self.removed)?;
-        Ok(Intact {
+        Ok(VerifiedLog {
             records: self.records,
             head: self.last,
             noted: self.noted_head()?,
         })
     }
 
-    fn compare_noted(&mut self, link: Link) -> Result<(), Fault> {
+    fn compare_noted(&mut self, link: ChainLink) -> Result<(), ChainFault> {
         let Some(noted) = self.noted.filter(|noted| noted.seq == link.seq) else {
             return Ok(());
         };
         if noted != link {
-            return Err(Fault::NotedDiffers { seq: link.seq });
+            return Err(ChainFault::NotedDiffers { seq: link.seq });
         }
         self.noted_head = NotedHead::Confirmed;
         Ok(())
     }
 
-    fn noted_head(&self) -> Result<NotedHead, Fault> {
+    fn noted_head(&self) -> Result<NotedHead, ChainFault> {
         match self.noted {
             Some(noted) if noted.seq < self.removed.seq => Ok(NotedHead::Removed),
-            Some(Link { seq, .. }) if seq > self.last.seq => Err(Fault::NotedMissing { seq }),
+            Some(ChainLink { seq, .. }) if seq > self.last.seq => {
+                Err(ChainFault::NotedMissing { seq })
+            }
             _ => Ok(self.noted_head),
         }
     }
@@ -211,23 +213,23 @@ impl Verifier {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Content, checkpoint};
+    use super::super::{RecordContent, checkpoint};
     use super::*;
 
-    fn content(number: i64) -> Content {
-        Content {
+    fn content(number: i64) -> RecordContent {
+        RecordContent {
             kind: "decision".into(),
             code: "allowed".into(),
             allowed: Some(true),
-            ..checkpoint(Link::GENESIS, number, "ada")
+            ..checkpoint(ChainLink::GENESIS, number, "ada")
         }
     }
 
-    type Rows = Vec<(Link, Content)>;
+    type Rows = Vec<(ChainLink, RecordContent)>;
 
     /// A chain of records, from the first on.
-    fn chain(contents: Vec<Content>) -> Rows {
-        let mut last = Link::GENESIS;
+    fn chain(contents: Vec<RecordContent>) -> Rows {
+        let mut last = ChainLink::GENESIS;
         let linked = contents.into_iter().map(|content| {
             last = last.next(content.borrow());
             (last, content)
@@ -236,12 +238,12 @@ mod tests {
     }
 
     fn verify(
-        rows: &[(Link, Content)],
-        head: Link,
-        removed: Link,
-        noted: Option<Link>,
-    ) -> Result<Intact, Fault> {
-        let mut verifier = Verifier::new(head, removed, noted);
+        rows: &[(ChainLink, RecordContent)],
+        head: ChainLink,
+        removed: ChainLink,
+        noted: Option<ChainLink>,
+    ) -> Result<VerifiedLog, ChainFault> {
+        let mut verifier = ChainVerifier::new(head, removed, noted);
         for (link, content) in rows {
             let seq = i64::try_from(link.seq).unwrap();
             verifier.feed(seq, Some(content.borrow()), &link.hash)?;
@@ -253,20 +255,26 @@ mod tests {
     fn an_intact_log_is_told_with_its_head() {
         let rows = chain((1..=5).map(content).collect());
         let head = rows[4].0;
-        let intact = |noted| Intact {
+        let intact = |noted| VerifiedLog {
             records: 5,
             head,
             noted,
         };
-        let check = |noted| verify(&rows, head, Link::GENESIS, noted);
+        let check = |noted| verify(&rows, head, ChainLink::GENESIS, noted);
         assert_eq!(check(None), Ok(intact(NotedHead::NotGiven)));
         assert_eq!(check(Some(rows[2].0)), Ok(intact(NotedHead::Confirmed)));
-        assert_eq!(check(Some(Link::GENESIS)), Ok(intact(NotedHead::Confirmed)));
-        let beyond = Link { seq: 6, ..head };
-        assert_eq!(check(Some(beyond)), Err(Fault::NotedMissing { seq: 6 }));
-        let other = Link { seq: 4, ..head };
-        assert_eq!(check(Some(other)), Err(Fault::NotedDiffers { seq: 4 }));
-        let empty = verify(&[], Link::GENESIS, Link::GENESIS, None).unwrap();
+        assert_eq!(
+            check(Some(ChainLink::GENESIS)),
+            Ok(intact(NotedHead::Confirmed))
+        );
+        let beyond = ChainLink { seq: 6, ..head };
+        assert_eq!(
+            check(Some(beyond)),
+            Err(ChainFault::NotedMissing { seq: 6 })
+        );
+        let other = ChainLink { seq: 4, ..head };
+        assert_eq!(check(Some(other)), Err(ChainFault::NotedDiffers { seq: 4 }));
+        let empty = verify(&[], ChainLink::GENESIS, ChainLink::GENESIS, None).unwrap();
         assert_eq!(empty.records, 0);
     }
 
@@ -277,38 +285,44 @@ mod tests {
         let check = |edit: &dyn Fn(&mut Rows)| {
             let mut rows = rows.clone();
             edit(&mut rows);
-            verify(&rows, head, Link::GENESIS, None).unwrap_err()
+            verify(&rows, head, ChainLink::GENESIS, None).unwrap_err()
         };
-        let start = Fault::StartMissing {
+        let start = ChainFault::StartMissing {
             expected: 1,
             first: 2,
         };
         assert_eq!(check(&|it| drop(it.remove(0))), start);
-        assert_eq!(check(&|it| drop(it.remove(2))), Fault::Missing { seq: 3 });
-        let tail = Fault::TailMissing {
+        assert_eq!(
+            check(&|it| drop(it.remove(2))),
+            ChainFault::Missing { seq: 3 }
+        );
+        let tail = ChainFault::TailMissing {
             expected: 5,
             found: 4,
         };
         assert_eq!(check(&|it| drop(it.pop())), tail);
-        assert_eq!(check(&|it| it[2].1.at_ms = 9), Fault::Changed { seq: 3 });
+        assert_eq!(
+            check(&|it| it[2].1.at_ms = 9),
+            ChainFault::Changed { seq: 3 }
+        );
         assert_eq!(
             check(&|it| it[2].0.hash = head.hash),
-            Fault::Changed { seq: 3 }
+            ChainFault::Changed { seq: 3 }
         );
-        assert_eq!(check(&|it| it.swap(1, 2)), Fault::Missing { seq: 2 });
+        assert_eq!(check(&|it| it.swap(1, 2)), ChainFault::Missing { seq: 2 });
         assert_eq!(
             check(&|it| it.insert(2, it[1].clone())),
-            Fault::Unexpected { seq: 2 }
+            ChainFault::Unexpected { seq: 2 }
         );
         let more = chain((1..=6).map(content).collect());
-        let told = verify(&more, head, Link::GENESIS, None);
-        assert_eq!(told, Err(Fault::BeyondHead { seq: 6 }));
-        let head = Link {
+        let told = verify(&more, head, ChainLink::GENESIS, None);
+        assert_eq!(told, Err(ChainFault::BeyondHead { seq: 6 }));
+        let head = ChainLink {
             seq: 5,
-            ..Link::GENESIS
+            ..ChainLink::GENESIS
         };
-        let told = verify(&rows, head, Link::GENESIS, None);
-        assert_eq!(told, Err(Fault::HeadDiffers { seq: 5 }));
+        let told = verify(&rows, head, ChainLink::GENESIS, None);
+        assert_eq!(told, Err(ChainFault::HeadDiffers { seq: 5 }));
     }
 
     #[test]
@@ -320,18 +334,18 @@ mod tests {
         contents.push(content(8));
         let rows = chain(contents);
         let head = rows[7].0;
-        let check = |from: usize, removed: Link, noted| {
+        let check = |from: usize, removed: ChainLink, noted| {
             verify(&rows[from..], head, removed, noted).map(|it| it.noted)
         };
         assert_eq!(check(4, old[3].0, None), Ok(NotedHead::NotGiven));
         assert_eq!(check(4, old[3].0, Some(old[3].0)), Ok(NotedHead::Confirmed));
         assert_eq!(check(4, old[3].0, Some(old[0].0)), Ok(NotedHead::Removed));
-        let forged = Link {
+        let forged = ChainLink {
             hash: head.hash,
             ..old[3].0
         };
-        assert_eq!(check(4, forged, None), Err(Fault::Changed { seq: 5 }));
-        let unproven = |through| Err(Fault::RemovalUnproven { through });
+        assert_eq!(check(4, forged, None), Err(ChainFault::Changed { seq: 5 }));
+        let unproven = |through| Err(ChainFault::RemovalUnproven { through });
         assert_eq!(
             check(5, rows[4].0, None),
             unproven(5),
@@ -342,11 +356,11 @@ mod tests {
             unproven(4),
             "the older checkpoint does not count"
         );
-        assert_eq!(check(0, Link::GENESIS, None), unproven(4));
-        let start = Fault::StartMissing {
+        assert_eq!(check(0, ChainLink::GENESIS, None), unproven(4));
+        let start = ChainFault::StartMissing {
             expected: 1,
             first: 5,
         };
-        assert_eq!(check(4, Link::GENESIS, None), Err(start));
+        assert_eq!(check(4, ChainLink::GENESIS, None), Err(start));
     }
 }

@@ -1,4 +1,4 @@
-//! The attributes of a request that a condition asks about.
+//! The request attributes that a condition reads.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use cel::parser::Expression;
 use super::Condition;
 
 impl Condition {
-    /// The names of the attributes of a request that it asks about.
+    /// The names of the request attributes that the condition reads.
     #[must_use]
     pub fn attributes(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -17,7 +17,7 @@ impl Condition {
     }
 }
 
-/// A condition nests only so deep; that was checked when it was read.
+/// Recurses safely: parsing bounds the nesting of a condition.
 fn collect(expression: &Expression, names: &mut BTreeSet<String>) {
     let is_request = |it: &Expression| matches!(&it.expr, Expr::Ident(name) if name == "request");
     match &expression.expr {

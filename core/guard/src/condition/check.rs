@@ -1,7 +1,7 @@
-//! What can be known of a condition before any request: names, and kinds of values.
+//! Static checks of a condition: the names it uses and the kinds of its values.
 //!
-//! Everything that is not listed here is refused, so the evaluator meets no loop and no
-//! function that was not thought of.
+//! The check rejects every construct that is not listed here, so the evaluator never runs a loop or an
+//! unexpected function.
 
 use cel::common::ast::{CallExpr, Expr, LiteralValue, SelectExpr, operators};
 use cel::parser::Expression;
@@ -9,10 +9,10 @@ use jiff::civil::Date;
 
 use super::{FUNCTIONS, InvalidCondition, MAX_DEPTH};
 
-/// What kind of value an expression gives.
+/// The kind of value that an expression gives.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// An attribute, of which only the host knows the kind.
+enum ExpressionKind {
+    /// An attribute; only the host knows its kind.
     Any,
     Bool,
     Int,
@@ -29,7 +29,7 @@ enum Kind {
     Request,
 }
 
-/// Kinds that compare with each other.
+/// Kinds that can be compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Any,
@@ -43,7 +43,7 @@ enum Class {
 /// Checks a whole condition.
 pub(super) fn check(expression: &Expression) -> Result<(), InvalidCondition> {
     match kind_of(expression, 1)? {
-        Kind::Any | Kind::Bool => Ok(()),
+        ExpressionKind::Any | ExpressionKind::Bool => Ok(()),
         other => Err(InvalidCondition::NotBoolean {
             found: other.name(),
         }),
@@ -65,7 +65,7 @@ pub(super) fn operator_text(name: &str) -> &str {
     }
 }
 
-fn kind_of(expression: &Expression, depth: usize) -> Result<Kind, InvalidCondition> {
+fn kind_of(expression: &Expression, depth: usize) -> Result<ExpressionKind, InvalidCondition> {
     if depth > MAX_DEPTH {
         return Err(InvalidCondition::TooDeep);
     }
@@ -79,7 +79,7 @@ fn kind_of(expression: &Expression, depth: usize) -> Result<Kind, InvalidConditi
             for element in &list.elements {
                 kind_of(element, depth + 1)?;
             }
-            Ok(Kind::List)
+            Ok(ExpressionKind::List)
         }
         Expr::Comprehension(_) => unsupported("`all`, `exists`, `map` and `filter` are"),
         Expr::Map(_) | Expr::Struct(_) => unsupported("maps are"),
@@ -87,13 +87,13 @@ fn kind_of(expression: &Expression, depth: usize) -> Result<Kind, InvalidConditi
     }
 }
 
-fn literal_kind(literal: &LiteralValue) -> Result<Kind, InvalidCondition> {
+fn literal_kind(literal: &LiteralValue) -> Result<ExpressionKind, InvalidCondition> {
     match literal {
-        LiteralValue::Boolean(_) => Ok(Kind::Bool),
-        LiteralValue::Double(_) => Ok(Kind::Double),
-        LiteralValue::Int(_) => Ok(Kind::Int),
-        LiteralValue::Null => Ok(Kind::Any),
-        LiteralValue::String(_) => Ok(Kind::Text),
+        LiteralValue::Boolean(_) => Ok(ExpressionKind::Bool),
+        LiteralValue::Double(_) => Ok(ExpressionKind::Double),
+        LiteralValue::Int(_) => Ok(ExpressionKind::Int),
+        LiteralValue::Null => Ok(ExpressionKind::Any),
+        LiteralValue::String(_) => Ok(ExpressionKind::Text),
         LiteralValue::Bytes(_) => Err(InvalidCondition::Unsupported { what: "bytes are" }),
         LiteralValue::UInt(_) => Err(InvalidCondition::Unsupported {
             what: "unsigned numbers are",
@@ -101,10 +101,10 @@ fn literal_kind(literal: &LiteralValue) -> Result<Kind, InvalidCondition> {
     }
 }
 
-fn variable_kind(name: &str) -> Result<Kind, InvalidCondition> {
+fn variable_kind(name: &str) -> Result<ExpressionKind, InvalidCondition> {
     match name {
-        "load" => Ok(Kind::Double),
-        "request" => Ok(Kind::Request),
+        "load" => Ok(ExpressionKind::Double),
+        "request" => Ok(ExpressionKind::Request),
         "time" => Err(InvalidCondition::Unsupported {
             what: "`time` without a field is",
         }),
@@ -114,7 +114,7 @@ fn variable_kind(name: &str) -> Result<Kind, InvalidCondition> {
     }
 }
 
-fn field_kind(select: &SelectExpr, depth: usize) -> Result<Kind, InvalidCondition> {
+fn field_kind(select: &SelectExpr, depth: usize) -> Result<ExpressionKind, InvalidCondition> {
     let SelectExpr {
         operand,
         field,
@@ -128,27 +128,27 @@ fn field_kind(select: &SelectExpr, depth: usize) -> Result<Kind, InvalidConditio
         };
     }
     match kind_of(operand, depth + 1)? {
-        Kind::Request if *test => Ok(Kind::Bool),
-        Kind::Request => Ok(Kind::Any),
+        ExpressionKind::Request if *test => Ok(ExpressionKind::Bool),
+        ExpressionKind::Request => Ok(ExpressionKind::Any),
         _ => Err(InvalidCondition::Unsupported {
             what: "fields of anything but `time` and `request` are",
         }),
     }
 }
 
-fn time_kind(field: &str) -> Result<Kind, InvalidCondition> {
+fn time_kind(field: &str) -> Result<ExpressionKind, InvalidCondition> {
     match field {
-        "hour" | "minute" | "day" | "month" | "year" => Ok(Kind::Int),
-        "clock" => Ok(Kind::Clock),
-        "weekday" => Ok(Kind::Weekday),
-        "date" => Ok(Kind::Date),
+        "hour" | "minute" | "day" | "month" | "year" => Ok(ExpressionKind::Int),
+        "clock" => Ok(ExpressionKind::Clock),
+        "weekday" => Ok(ExpressionKind::Weekday),
+        "date" => Ok(ExpressionKind::Date),
         _ => Err(InvalidCondition::UnknownField {
             name: field.to_owned(),
         }),
     }
 }
 
-fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
+fn call_kind(call: &CallExpr, depth: usize) -> Result<ExpressionKind, InvalidCondition> {
     let CallExpr {
         func_name,
         target,
@@ -160,21 +160,21 @@ fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
         (operators::LOGICAL_AND | operators::LOGICAL_OR, None, [left, right]) => {
             kind(left)?.expect_class(name, &[Class::Bool])?;
             kind(right)?.expect_class(name, &[Class::Bool])?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         (operators::LOGICAL_NOT, None, [operand]) => {
             kind(operand)?.expect_class(name, &[Class::Bool])?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         (operators::CONDITIONAL, None, [condition, yes, no]) => {
             kind(condition)?.expect_class(name, &[Class::Bool])?;
             let (yes, no) = (kind(yes)?, kind(no)?);
-            Ok(if yes == no { yes } else { Kind::Any })
+            Ok(if yes == no { yes } else { ExpressionKind::Any })
         }
         (operators::EQUALS | operators::NOT_EQUALS, None, [left, right]) => {
             let (left_kind, right_kind) = (kind(left)?, kind(right)?);
             comparable(name, (left, left_kind), (right, right_kind))?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         (
             operators::LESS
@@ -188,7 +188,7 @@ fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
             left_kind.expect_ordered(name)?;
             right_kind.expect_ordered(name)?;
             comparable(name, (left, left_kind), (right, right_kind))?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         (operators::IN, None, [item, list]) => {
             let (item_kind, list_kind) = (kind(item)?, kind(list)?);
@@ -198,7 +198,7 @@ fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
                 }
             }
             list_kind.expect_class(name, &[Class::List, Class::Request])?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         (
             operators::ADD
@@ -217,12 +217,12 @@ fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
         (operators::INDEX, None, [list, index]) => index_kind(kind(list)?, index, kind(index)?),
         ("size", None, [operand]) | ("size", Some(operand), []) => {
             kind(operand)?.expect_class(name, &[Class::Text, Class::List, Class::Request])?;
-            Ok(Kind::Int)
+            Ok(ExpressionKind::Int)
         }
         ("contains" | "startsWith" | "endsWith", Some(text), [part]) => {
             kind(text)?.expect_class(name, &[Class::Text])?;
             kind(part)?.expect_class(name, &[Class::Text])?;
-            Ok(Kind::Bool)
+            Ok(ExpressionKind::Bool)
         }
         _ if FUNCTIONS.contains(&name) => Err(wrong_call(name)),
         _ => Err(InvalidCondition::UnknownFunction {
@@ -231,11 +231,11 @@ fn call_kind(call: &CallExpr, depth: usize) -> Result<Kind, InvalidCondition> {
     }
 }
 
-/// Refuses comparisons whose answer would never change, such as `time.weekday == "monday"`.
+/// Rejects comparisons whose result would never change, such as `time.weekday == "monday"`.
 fn comparable(
     operator: &str,
-    (left, left_kind): (&Expression, Kind),
-    (right, right_kind): (&Expression, Kind),
+    (left, left_kind): (&Expression, ExpressionKind),
+    (right, right_kind): (&Expression, ExpressionKind),
 ) -> Result<(), InvalidCondition> {
     let (left_class, right_class) = (left_kind.class(), right_kind.class());
     let known = left_class != Class::Any && right_class != Class::Any;
@@ -246,43 +246,49 @@ fn comparable(
     right_kind.expect_text(left)
 }
 
-fn calculation(operator: &str, left: Kind, right: Kind) -> Result<Kind, InvalidCondition> {
-    match (operator, left.joined(), right.joined()) {
-        (_, Kind::Int, Kind::Int | Kind::Any) | (_, Kind::Any, Kind::Int) => Ok(Kind::Int),
-        (operators::MODULO, Kind::Any, Kind::Any) => Ok(Kind::Int),
-        (_, Kind::Any, Kind::Any) => Ok(Kind::Any),
+fn calculation(
+    operator: &str,
+    left: ExpressionKind,
+    right: ExpressionKind,
+) -> Result<ExpressionKind, InvalidCondition> {
+    match (operator, left.as_plain_text(), right.as_plain_text()) {
+        (_, ExpressionKind::Int, ExpressionKind::Int | ExpressionKind::Any)
+        | (_, ExpressionKind::Any, ExpressionKind::Int) => Ok(ExpressionKind::Int),
+        (operators::MODULO, ExpressionKind::Any, ExpressionKind::Any) => Ok(ExpressionKind::Int),
+        (_, ExpressionKind::Any, ExpressionKind::Any) => Ok(ExpressionKind::Any),
         (operators::MODULO, left, right) => Err(wrong_kinds(operator, left, right)),
-        (_, Kind::Double, Kind::Double | Kind::Any) | (_, Kind::Any, Kind::Double) => {
-            Ok(Kind::Double)
-        }
-        (operators::ADD, Kind::Text, Kind::Text | Kind::Any)
-        | (operators::ADD, Kind::Any, Kind::Text) => Ok(Kind::Text),
-        (operators::ADD, Kind::List, Kind::List | Kind::Any)
-        | (operators::ADD, Kind::Any, Kind::List) => Ok(Kind::List),
+        (_, ExpressionKind::Double, ExpressionKind::Double | ExpressionKind::Any)
+        | (_, ExpressionKind::Any, ExpressionKind::Double) => Ok(ExpressionKind::Double),
+        (operators::ADD, ExpressionKind::Text, ExpressionKind::Text | ExpressionKind::Any)
+        | (operators::ADD, ExpressionKind::Any, ExpressionKind::Text) => Ok(ExpressionKind::Text),
+        (operators::ADD, ExpressionKind::List, ExpressionKind::List | ExpressionKind::Any)
+        | (operators::ADD, ExpressionKind::Any, ExpressionKind::List) => Ok(ExpressionKind::List),
         (_, left, right) => Err(wrong_kinds(operator, left, right)),
     }
 }
 
-/// An element of a list, or an attribute whose name is no identifier, as in `request["team-id"]`.
+/// An element of a list, or an attribute whose name is not an identifier, as in `request["team-id"]`.
 fn index_kind(
-    list_kind: Kind,
+    list_kind: ExpressionKind,
     index: &Expression,
-    index_kind: Kind,
-) -> Result<Kind, InvalidCondition> {
+    index_kind: ExpressionKind,
+) -> Result<ExpressionKind, InvalidCondition> {
     let named = matches!(index.expr, Expr::Literal(LiteralValue::String(_)));
     let fits = match list_kind {
-        // Only a name that is written down: an error about it must not tell an attribute's value.
-        Kind::Request => named,
-        Kind::Any | Kind::List => matches!(index_kind, Kind::Int | Kind::Any),
+        // Only a literal name is allowed, so that an error about it cannot reveal an attribute's value.
+        ExpressionKind::Request => named,
+        ExpressionKind::Any | ExpressionKind::List => {
+            matches!(index_kind, ExpressionKind::Int | ExpressionKind::Any)
+        }
         _ => false,
     };
     if !fits {
         return Err(wrong_kinds(operators::INDEX, list_kind, index_kind));
     }
-    Ok(Kind::Any)
+    Ok(ExpressionKind::Any)
 }
 
-impl Kind {
+impl ExpressionKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Any => "an attribute",
@@ -309,8 +315,8 @@ impl Kind {
         }
     }
 
-    /// The kind in a calculation, where special texts are texts like any other.
-    fn joined(self) -> Self {
+    /// The kind in a calculation, where the special kinds of text count as plain text.
+    fn as_plain_text(self) -> Self {
         match self.class() {
             Class::Text => Self::Text,
             _ => self,
@@ -325,7 +331,7 @@ impl Kind {
         Err(self.wrong_for(operator))
     }
 
-    /// Weekdays are texts, and would be ordered by their letters.
+    /// Rejects weekdays: they are texts and would be ordered alphabetically.
     fn expect_ordered(self, operator: &str) -> Result<(), InvalidCondition> {
         if self == Self::Weekday {
             return Err(self.wrong_for(operator));
@@ -333,7 +339,7 @@ impl Kind {
         self.expect_class(operator, &[Class::Number, Class::Text])
     }
 
-    /// Refuses a text that this field of `time` never holds: `9:00` would sort after `10:00`.
+    /// Rejects a text that this field of `time` never holds: `9:00` would sort after `10:00`.
     fn expect_text(self, other: &Expression) -> Result<(), InvalidCondition> {
         let Expr::Literal(LiteralValue::String(text)) = &other.expr else {
             return Ok(());
@@ -390,7 +396,7 @@ fn wrong_call(name: &str) -> InvalidCondition {
     }
 }
 
-fn wrong_kinds(operator: &str, left: Kind, right: Kind) -> InvalidCondition {
+fn wrong_kinds(operator: &str, left: ExpressionKind, right: ExpressionKind) -> InvalidCondition {
     InvalidCondition::WrongKinds {
         operator: operator_text(operator).to_owned(),
         left: left.name(),

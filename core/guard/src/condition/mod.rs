@@ -1,8 +1,8 @@
-//! Conditions: small CEL expressions that say whether a group is on right now.
+//! Conditions: small CEL expressions that decide whether a group is active right now.
 
 mod attributes;
 mod check;
-mod prepared;
+mod condition_context;
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use cel::parser::{Expression, PrattParser};
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use thiserror::Error;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Position, Value};
 
-pub use prepared::Prepared;
+pub use condition_context::ConditionContext;
 
 /// The longest condition, in characters. It bounds the work of every evaluation.
 const MAX_LENGTH: usize = 1_000;
@@ -34,23 +34,23 @@ const VARIABLES: [&str; 3] = ["time", "load", "request"];
 /// The functions of a condition.
 const FUNCTIONS: [&str; 5] = ["contains", "endsWith", "has", "size", "startsWith"];
 
-/// A condition that was checked: every name in it is known and its parts fit together.
+/// A condition that passed the static checks: every name in it is known and the kinds of its values match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
     expression: Expression,
 }
 
-/// What conditions can ask about.
+/// The values that conditions can read.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
     /// The time of the decision.
     pub now: Timestamp,
-    /// The zone in which `time` is told.
+    /// The time zone of the `time` fields.
     pub zone: TimeZone,
-    /// How busy the system is, where the host measures it.
+    /// The system load, if the host measures it.
     pub load: Option<f64>,
-    /// What the host says about the request: texts, numbers, booleans and lists of these.
+    /// The request attributes from the host: texts, numbers, booleans and lists of these.
     pub attributes: BTreeMap<String, Value>,
 }
 
@@ -69,42 +69,42 @@ pub enum InvalidCondition {
     /// The text is not an expression.
     #[error("{message} (line {}, column {})", position.line, position.column)]
     Syntax {
-        /// The parser's words.
+        /// The parser's message.
         message: String,
         /// Where in the condition.
         position: Position,
     },
     /// A variable does not exist.
-    #[error("unknown variable `{name}`{}", closest(name, VARIABLES))]
+    #[error("unknown variable `{name}`{}", did_you_mean(name, VARIABLES))]
     UnknownVariable {
         /// The name used.
         name: String,
     },
     /// `time` has no such field.
-    #[error("unknown field `time.{name}`{}", closest(name, TIME_FIELDS))]
+    #[error("unknown field `time.{name}`{}", did_you_mean(name, TIME_FIELDS))]
     UnknownField {
         /// The name used.
         name: String,
     },
     /// A function does not exist.
-    #[error("unknown function `{name}`{}", closest(name, FUNCTIONS))]
+    #[error("unknown function `{name}`{}", did_you_mean(name, FUNCTIONS))]
     UnknownFunction {
         /// The name used.
         name: String,
     },
-    /// A function is called with the wrong number of arguments or on nothing.
+    /// A function is called with the wrong number of arguments or without a receiver.
     #[error("wrong use of `{name}`")]
     WrongCall {
         /// The function.
         name: String,
     },
-    /// A part of CEL that conditions do not have.
+    /// A part of CEL that conditions do not support.
     #[error("{what} not supported in conditions")]
     Unsupported {
         /// The part, as the subject of the sentence.
         what: &'static str,
     },
-    /// A value is of a kind that its place does not take.
+    /// An operator or function does not accept a value of this kind.
     #[error("`{operator}` does not work with {found}")]
     WrongKind {
         /// The operator or function.
@@ -112,7 +112,7 @@ pub enum InvalidCondition {
         /// The kind of the value.
         found: &'static str,
     },
-    /// Two values are of kinds that do not go together.
+    /// An operator does not accept this combination of kinds.
     #[error("`{operator}` does not work between {left} and {right}")]
     WrongKinds {
         /// The operator.
@@ -130,7 +130,7 @@ pub enum InvalidCondition {
         /// What the field holds.
         expected: &'static str,
     },
-    /// The condition as a whole is not a yes or no.
+    /// The condition as a whole is not a boolean.
     #[error("the condition gives {found}, not a yes or no")]
     NotBoolean {
         /// What it gives.
@@ -138,25 +138,25 @@ pub enum InvalidCondition {
     },
 }
 
-/// Why a condition has no answer; the safe reading is that the group is off.
+/// Why a condition cannot be evaluated; the safe reading is that the group is off.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unevaluable {
-    /// The host measures no load.
+pub enum ConditionError {
+    /// The host does not measure the load.
     #[error("load is not known")]
     LoadUnknown,
-    /// The host gave no such attribute.
+    /// The host did not give this attribute.
     #[error("request.{name} is not given")]
     AttributeMissing {
         /// The attribute.
         name: String,
     },
-    /// The host gave an attribute that conditions cannot read, so `request` is not known.
+    /// The host gave an attribute of a type that conditions cannot read, so all of `request` is unknown.
     #[error("request.{name} is neither a text, a number, a boolean nor a list of these")]
     AttributeUnusable {
         /// The attribute.
         name: String,
     },
-    /// An attribute is of a kind that its place does not take.
+    /// An operator or function does not accept an attribute of this kind.
     #[error("`{operator}` does not work with {kinds}")]
     WrongKinds {
         /// The operator or function.
@@ -164,51 +164,51 @@ pub enum Unevaluable {
         /// The kinds of the values, never the values.
         kinds: String,
     },
-    /// A list is shorter than an index.
+    /// An index is beyond the end of its list.
     #[error("an index lies outside its list")]
     OutsideList,
     /// A division by zero or a result that is too large.
     #[error("a calculation divides by zero or overflows")]
     Arithmetic,
-    /// The answer is not a yes or no.
+    /// The result is not a boolean.
     #[error("the condition gives {found}, not a yes or no")]
     NotBoolean {
         /// What it gives.
         found: String,
     },
-    /// Anything else the evaluator refuses.
+    /// Any other error of the evaluator.
     #[error("the condition cannot be evaluated")]
     Other,
 }
 
-/// A name that is no time zone of the IANA database.
+/// A name that is not in the IANA time zone database.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown time zone `{name}`{suggestion}")]
-pub struct UnknownZone {
+pub struct UnknownTimeZone {
     /// The name.
     pub name: String,
-    /// What may have been meant.
+    /// The text that suggests the closest known name.
     pub suggestion: String,
 }
 
-/// The time zone of an IANA name such as `Europe/Berlin`, from the database in this program.
+/// The time zone with an IANA name such as `Europe/Berlin`, from the database built into this program.
 ///
 /// # Errors
-/// Returns the name if there is no such zone.
-pub fn zone(name: &str) -> Result<TimeZone, UnknownZone> {
+/// Returns the name if the zone does not exist.
+pub fn parse_time_zone(name: &str) -> Result<TimeZone, UnknownTimeZone> {
     let database = TimeZoneDatabase::bundled();
     let zone = database.get(name).ok().filter(|zone| !zone.is_unknown());
-    zone.ok_or_else(|| UnknownZone {
+    zone.ok_or_else(|| UnknownTimeZone {
         name: name.to_owned(),
         suggestion: closest_zone(&database, name),
     })
 }
 
 impl Condition {
-    /// Reads a condition and checks everything that does not depend on the request.
+    /// Parses a condition and checks everything that does not depend on the request.
     ///
     /// # Errors
-    /// Says why the condition could never be evaluated.
+    /// Why the condition could never be evaluated.
     pub fn parse(text: &str) -> Result<Self, InvalidCondition> {
         let length = text.chars().count();
         if length > MAX_LENGTH {
@@ -238,43 +238,44 @@ impl Condition {
     /// Whether the condition holds under the given circumstances.
     ///
     /// # Errors
-    /// Says why there is no answer.
-    pub fn holds(&self, circumstances: &Circumstances) -> Result<bool, Unevaluable> {
-        self.holds_in(&Prepared::new(circumstances))
+    /// Why the condition cannot be evaluated.
+    pub fn holds(&self, circumstances: &Circumstances) -> Result<bool, ConditionError> {
+        self.holds_in(&ConditionContext::new(circumstances))
     }
 
     /// Whether the condition holds under circumstances that were prepared for many conditions.
     ///
     /// # Errors
-    /// Says why there is no answer.
-    pub fn holds_in(&self, prepared: &Prepared<'_>) -> Result<bool, Unevaluable> {
+    /// Why the condition cannot be evaluated.
+    pub fn holds_in(&self, prepared: &ConditionContext<'_>) -> Result<bool, ConditionError> {
         match cel::Value::resolve(&self.expression, &prepared.context) {
             Ok(cel::Value::Bool(answer)) => Ok(answer),
-            Ok(other) => Err(Unevaluable::NotBoolean {
+            Ok(other) => Err(ConditionError::NotBoolean {
                 found: kind_name(other.type_of()).to_owned(),
             }),
-            Err(error) => Err(unevaluable(&error, prepared)),
+            Err(error) => Err(condition_error(&error, prepared)),
         }
     }
 }
 
 fn closest_zone(database: &TimeZoneDatabase, name: &str) -> String {
-    // No zone has a name nearly as long, and comparing takes the longer the longer they are.
+    // No zone has a name this long, and the cost of the comparison grows with the length.
     if name.len() > 64 {
         return String::new();
     }
     let zones: Vec<_> = database.available().collect();
     let zones = zones.iter().map(|zone| zone.as_str());
-    closest(name, zones.filter(|zone| is_near(name, zone)))
+    did_you_mean(name, zones.filter(|zone| is_near(name, zone)))
 }
 
-/// Whether every part of a name is near. With its area, any short city is near any other.
+/// Whether every part of a name is close. If the whole names were compared, any short city would be close
+/// to any other in the same area.
 fn is_near(name: &str, zone: &str) -> bool {
     let (parts, known) = (name.split('/'), zone.split('/'));
     parts.clone().count() == known.clone().count()
         && parts
             .zip(known)
-            .all(|(part, known)| !closest(part, [known]).is_empty())
+            .all(|(part, known)| !did_you_mean(part, [known]).is_empty())
 }
 
 fn syntax_error(text: &str, errors: &cel::ParseErrors) -> InvalidCondition {
@@ -299,21 +300,21 @@ fn syntax_error(text: &str, errors: &cel::ParseErrors) -> InvalidCondition {
     }
 }
 
-/// The evaluator's error in our words, without the values that it quotes.
-fn unevaluable(error: &ExecutionError, prepared: &Prepared<'_>) -> Unevaluable {
-    let wrong_kinds = |operator: &str, kinds: &[String]| Unevaluable::WrongKinds {
+/// Maps the evaluator's error to ours, without the values that it quotes.
+fn condition_error(error: &ExecutionError, prepared: &ConditionContext<'_>) -> ConditionError {
+    let wrong_kinds = |operator: &str, kinds: &[String]| ConditionError::WrongKinds {
         operator: check::operator_text(operator).to_owned(),
         kinds: kinds.join(" and "),
     };
     match error {
         ExecutionError::UndeclaredReference(name) if name.as_str() == "load" => {
-            Unevaluable::LoadUnknown
+            ConditionError::LoadUnknown
         }
         ExecutionError::UndeclaredReference(_) => match &prepared.unusable {
-            Some(name) => Unevaluable::AttributeUnusable { name: name.clone() },
-            None => Unevaluable::Other,
+            Some(name) => ConditionError::AttributeUnusable { name: name.clone() },
+            None => ConditionError::Other,
         },
-        ExecutionError::NoSuchKey(name) => Unevaluable::AttributeMissing {
+        ExecutionError::NoSuchKey(name) => ConditionError::AttributeMissing {
             name: name.to_string(),
         },
         ExecutionError::NoSuchOverload(overload) => {
@@ -326,11 +327,11 @@ fn unevaluable(error: &ExecutionError, prepared: &Prepared<'_>) -> Unevaluable {
         ExecutionError::UnexpectedType { got, want: _ } => {
             wrong_kinds("?:", std::slice::from_ref(got))
         }
-        ExecutionError::IndexOutOfBounds(_) => Unevaluable::OutsideList,
+        ExecutionError::IndexOutOfBounds(_) => ConditionError::OutsideList,
         ExecutionError::DivisionByZero(_)
         | ExecutionError::RemainderByZero(_)
-        | ExecutionError::Overflow(..) => Unevaluable::Arithmetic,
-        _ => Unevaluable::Other,
+        | ExecutionError::Overflow(..) => ConditionError::Arithmetic,
+        _ => ConditionError::Other,
     }
 }
 

@@ -12,13 +12,13 @@ fn circumstances(now: &str, load: Option<f64>, attributes: Value) -> Circumstanc
     };
     Circumstances {
         now: now.parse().unwrap(),
-        zone: zone("Europe/Berlin").unwrap(),
+        zone: parse_time_zone("Europe/Berlin").unwrap(),
         load,
         attributes: attributes.into_iter().collect(),
     }
 }
 
-/// `true`, `false` or why there is no answer.
+/// The result, `true` or `false`, or else the error.
 fn answer(condition: &str, circumstances: &Circumstances) -> String {
     match Condition::parse(condition).unwrap().holds(circumstances) {
         Ok(answer) => answer.to_string(),
@@ -60,7 +60,7 @@ fn business_hours_follow_the_clock_across_a_change_of_time() {
 }
 
 #[test]
-fn every_field_of_time_is_told_in_the_zone() {
+fn every_field_of_time_is_in_the_zone() {
     let now = circumstances("2026-12-31T23:05:00Z", None, json!({}));
     for condition in [
         "time.hour == 0 && time.minute == 5",
@@ -333,10 +333,10 @@ fn long_and_deep_conditions_are_refused_on_a_small_stack() {
 #[test]
 fn zones_come_from_the_program_itself() {
     assert_eq!(
-        zone("Europe/Berlin").unwrap().iana_name(),
+        parse_time_zone("Europe/Berlin").unwrap().iana_name(),
         Some("Europe/Berlin")
     );
-    assert!(zone("UTC").is_ok());
+    assert!(parse_time_zone("UTC").is_ok());
     for name in [
         "Europe/Bonn",
         "",
@@ -344,10 +344,10 @@ fn zones_come_from_the_program_itself() {
         "Etc/Unknown",
         "local",
     ] {
-        let error = zone(name).unwrap_err();
+        let error = parse_time_zone(name).unwrap_err();
         assert_eq!(error.to_string(), format!("unknown time zone `{name}`"));
     }
-    let error = zone("Europe/Belrin").unwrap_err();
+    let error = parse_time_zone("Europe/Belrin").unwrap_err();
     assert_eq!(
         error.to_string(),
         "unknown time zone `Europe/Belrin`, did you mean `Europe/Berlin`?"
@@ -472,7 +472,7 @@ fn evaluate(text: &str) {
     });
     let given = circumstances(MONDAY, Some(0.5), attributes);
     let first = condition.holds(&given);
-    assert_eq!(condition.holds_in(&Prepared::new(&given)), first);
+    assert_eq!(condition.holds_in(&ConditionContext::new(&given)), first);
 }
 
 proptest! {

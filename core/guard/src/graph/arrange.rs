@@ -30,7 +30,10 @@ impl Arrangement {
                 };
                 let side = if down { Side::Above } else { Side::Below };
                 let mut items = self.rows.get(row).cloned().unwrap_or_default();
-                items.sort_by(|a, b| self.wish(*a, side).total_cmp(&self.wish(*b, side)));
+                items.sort_by(|a, b| {
+                    self.desired_x(*a, side)
+                        .total_cmp(&self.desired_x(*b, side))
+                });
                 if let Some(slot) = self.rows.get_mut(row) {
                     *slot = items;
                 }
@@ -51,8 +54,8 @@ impl Arrangement {
         }
     }
 
-    /// The mean of the neighbours' coordinates, or the item's own without neighbours.
-    fn wish(&self, number: usize, side: Side) -> f64 {
+    /// The mean of the neighbours' coordinates, or the item's own coordinate if it has no neighbours.
+    fn desired_x(&self, number: usize, side: Side) -> f64 {
         let Some(item) = self.items.get(number) else {
             return 0.0;
         };
@@ -70,11 +73,11 @@ impl Arrangement {
         if count == 0.0 { item.x } else { sum / count }
     }
 
-    /// Moves every item as close to its neighbours as the others in its row allow, and at last every
-    /// long edge to one vertical line.
+    /// Moves every item as close to its neighbours as the others in its row allow. At the end, moves every
+    /// long edge onto one vertical line.
     pub(super) fn place(&mut self) {
         for row in 0..self.rows.len() {
-            self.settle(row, |_, _| 0.0);
+            self.place_row(row, |_, _| 0.0);
         }
         for sweep in 0..SWEEPS {
             let down = sweep % 2 == 0;
@@ -91,15 +94,15 @@ impl Arrangement {
                     (false, true) => Side::Above,
                     (false, false) => Side::Below,
                 };
-                self.settle(row, |this, item| {
+                self.place_row(row, |this, item| {
                     let line = lines.get(&item).copied();
-                    line.unwrap_or_else(|| this.wish(item, side))
+                    line.unwrap_or_else(|| this.desired_x(item, side))
                 });
             }
         }
     }
 
-    /// For every item of a long edge the mean of them all.
+    /// For every item of a long edge, the mean coordinate of all items of that edge.
     fn lines(&self) -> BTreeMap<usize, f64> {
         let mut lines = BTreeMap::new();
         for chain in self.chains.iter().filter(|chain| chain.len() > 1) {
@@ -114,14 +117,14 @@ impl Arrangement {
         lines
     }
 
-    /// Gives the items of a row the coordinates nearest to those wished for that keep their order
-    /// and distance. Items that push each other form a block, which stands at the mean of its wishes.
-    fn settle(&mut self, row: usize, wish: impl Fn(&Self, usize) -> f64) {
+    /// Gives the items of a row the coordinates that are closest to their preferred ones and keep order and
+    /// distance. Items that push each other form a block, which is placed at the mean of their preferences.
+    fn place_row(&mut self, row: usize, wish: impl Fn(&Self, usize) -> f64) {
         let items = self.rows.get(row).cloned().unwrap_or_default();
         let mut offset = 0.0;
         let mut before: Option<Extent> = None;
         let mut offsets = Vec::new();
-        // Each block: the sum of weighted wishes, the sum of weights, and how many items.
+        // Each block: the sum of the weighted preferences, the sum of the weights, and the number of items.
         let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
         for number in &items {
             let Some(item) = self.items.get(*number) else {

@@ -1,5 +1,5 @@
 use super::label::{ANY_STATE, has_any_state, lines, visible};
-use super::{Graph, Origin, Target};
+use super::{EdgeOrigin, EdgeTarget, Graph};
 
 /// The graph in the DOT language of Graphviz.
 #[must_use]
@@ -27,12 +27,12 @@ pub fn dot(graph: &Graph) -> String {
     }
     for edge in &graph.edges {
         let from = match edge.from {
-            Origin::AnyState => "any".to_owned(),
-            Origin::State(number) => format!("s{number}"),
+            EdgeOrigin::AnyState => "any".to_owned(),
+            EdgeOrigin::State(number) => format!("s{number}"),
         };
         let to = match edge.to {
-            Target::Same => from.clone(),
-            Target::State(number) => format!("s{number}"),
+            EdgeTarget::Same => from.clone(),
+            EdgeTarget::State(number) => format!("s{number}"),
         };
         let label: Vec<String> = lines(edge).iter().map(|tool| escaped(tool)).collect();
         let label = label.join("\\n");

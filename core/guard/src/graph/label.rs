@@ -1,15 +1,15 @@
-//! Names as every picture shows them.
+//! Names as all drawings show them.
 
-use super::{Graph, GraphEdge, Origin};
+use super::{EdgeOrigin, Graph, GraphEdge};
 
-/// The name of the place from which tools without a list of states lead away.
+/// The label of the node for tools that are available in every state.
 pub(super) const ANY_STATE: &str = "any state";
 
-/// The most tools told on one edge.
+/// The maximum number of tools on the label of one edge.
 const MOST_TOOLS: usize = 6;
 
-/// A name with everything that is not seen written out, so that it stays on one line and cannot
-/// reorder the text around it.
+/// A name with invisible characters escaped, so that it stays on one line and cannot reorder the text
+/// around it.
 pub(super) fn visible(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for piece in name.split_inclusive(['"', '\'']) {
@@ -26,7 +26,7 @@ pub(super) fn visible(name: &str) -> String {
 
 /// The tools of an edge, one to a line.
 pub(super) fn lines(edge: &GraphEdge) -> Vec<String> {
-    // One line more is as short as saying that there is one more.
+    // One more tool takes the same space as the line "and 1 more".
     let most = if edge.tools.len() == MOST_TOOLS + 1 {
         MOST_TOOLS + 1
     } else {
@@ -46,5 +46,8 @@ pub(super) fn lines(edge: &GraphEdge) -> Vec<String> {
 
 /// Whether some tool is available in every state.
 pub(super) fn has_any_state(graph: &Graph) -> bool {
-    graph.edges.iter().any(|edge| edge.from == Origin::AnyState)
+    graph
+        .edges
+        .iter()
+        .any(|edge| edge.from == EdgeOrigin::AnyState)
 }

@@ -1,13 +1,13 @@
-use super::layout::Sketch;
+use super::layout::LayoutInput;
 
-/// The layer of every box: below every box that leads to it, links back to an earlier box aside.
+/// The layer of every box: below every box that leads to it, ignoring links back to an earlier box.
 ///
-/// So linked boxes never share a layer, and a workflow without circles reads from top to bottom.
-pub(super) fn layers(sketch: &Sketch) -> Vec<usize> {
+/// So linked boxes never share a layer, and a workflow without cycles reads from top to bottom.
+pub(super) fn layers(sketch: &LayoutInput) -> Vec<usize> {
     let mut walk = Walk {
         onward: vec![Vec::new(); sketch.boxes.len()],
-        met: vec![Met::Not; sketch.boxes.len()],
-        left: Vec::new(),
+        states: vec![VisitState::Unvisited; sketch.boxes.len()],
+        closed: Vec::new(),
         forward: vec![Vec::new(); sketch.boxes.len()],
     };
     let mut entered = vec![false; sketch.boxes.len()];
@@ -22,7 +22,7 @@ pub(super) fn layers(sketch: &Sketch) -> Vec<usize> {
     for top in &sketch.tops {
         walk.from(*top);
     }
-    // What the top does not lead to begins where nothing leads, and a circle begins anywhere.
+    // Boxes that the top boxes do not reach start where no link leads to them; a cycle starts anywhere.
     for number in 0..entered.len() {
         if entered.get(number) == Some(&false) {
             walk.from(number);
@@ -32,7 +32,7 @@ pub(super) fn layers(sketch: &Sketch) -> Vec<usize> {
         walk.from(number);
     }
     let mut layers = vec![0; sketch.boxes.len()];
-    for number in walk.left.iter().rev() {
+    for number in walk.closed.iter().rev() {
         let layer = layers.get(*number).map_or(0, |layer| layer + 1);
         for to in walk.forward.get(*number).into_iter().flatten() {
             if let Some(below) = layers.get_mut(*to) {
@@ -45,25 +45,25 @@ pub(super) fn layers(sketch: &Sketch) -> Vec<usize> {
 
 struct Walk {
     onward: Vec<Vec<usize>>,
-    met: Vec<Met>,
-    /// The boxes in the order they were left for good: each after all it leads forward to.
-    left: Vec<usize>,
+    states: Vec<VisitState>,
+    /// The boxes in the order in which the walk finished them: each after all boxes it leads forward to.
+    closed: Vec<usize>,
     /// The links that do not lead back.
     forward: Vec<Vec<usize>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Met {
-    Not,
-    /// It is on the way from the start to where the walk is.
-    OnTheWay,
-    Left,
+enum VisitState {
+    Unvisited,
+    /// The box is on the path from the start to the current box.
+    Open,
+    Closed,
 }
 
 impl Walk {
     fn from(&mut self, start: usize) {
         let mut way: Vec<(usize, usize)> = Vec::new();
-        if self.meet(start) {
+        if self.visit(start) {
             way.push((start, 0));
         }
         while let Some((number, next)) = way.last_mut() {
@@ -75,31 +75,31 @@ impl Walk {
             *next += 1;
             let Some(to) = link else {
                 way.pop();
-                self.left.push(number);
-                if let Some(met) = self.met.get_mut(number) {
-                    *met = Met::Left;
+                self.closed.push(number);
+                if let Some(met) = self.states.get_mut(number) {
+                    *met = VisitState::Closed;
                 }
                 continue;
             };
-            if self.met.get(to) != Some(&Met::OnTheWay)
+            if self.states.get(to) != Some(&VisitState::Open)
                 && let Some(forward) = self.forward.get_mut(number)
             {
                 forward.push(to);
             }
-            if self.meet(to) {
+            if self.visit(to) {
                 way.push((to, 0));
             }
         }
     }
 
-    /// Whether a box is met for the first time.
-    fn meet(&mut self, number: usize) -> bool {
-        match self.met.get_mut(number) {
-            Some(met @ Met::Not) => {
-                *met = Met::OnTheWay;
+    /// Whether the walk meets a box for the first time.
+    fn visit(&mut self, number: usize) -> bool {
+        match self.states.get_mut(number) {
+            Some(met @ VisitState::Unvisited) => {
+                *met = VisitState::Open;
                 true
             }
-            Some(Met::OnTheWay | Met::Left) | None => false,
+            Some(VisitState::Open | VisitState::Closed) | None => false,
         }
     }
 }

@@ -1,49 +1,49 @@
-//! Puts boxes into rows and edges between them, so that nothing lies on anything else.
+//! Places boxes in rows and routes edges between them without overlaps.
 //!
-//! Boxes stand in even rows and the labels of edges in odd ones. An edge that passes a row takes a
-//! place in it like a box does, and bends only in the gaps between rows.
+//! Boxes are in even rows and the labels of edges in odd ones. An edge that crosses a row takes up space in
+//! it like a box does, and bends only in the gaps between rows.
 
 use super::layers::layers;
 
-/// What is to be laid out.
+/// The input of the layout.
 #[derive(Debug, Default)]
-pub(super) struct Sketch {
+pub(super) struct LayoutInput {
     pub(super) boxes: Vec<Extent>,
     /// Boxes that belong at the top.
     pub(super) tops: Vec<usize>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<LayoutLink>,
 }
 
-/// A way from one box to another.
+/// A link from one box to another.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Link {
+pub(super) struct LayoutLink {
     pub(super) from: usize,
     pub(super) to: usize,
     /// The width of its label.
     pub(super) label: f64,
 }
 
-/// The room something takes to both sides of its middle line.
+/// The space that an item takes on both sides of its centre line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
     pub(super) left: f64,
     pub(super) right: f64,
 }
 
-/// Where everything is; rows are counted from the top.
+/// The position of every item; rows are counted from the top.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct GraphLayout {
     pub(super) rows: usize,
     pub(super) width: f64,
-    pub(super) boxes: Vec<Spot>,
-    /// For each link the places it passes, from its first box to its last, both left out.
-    pub(super) paths: Vec<Vec<Spot>>,
-    /// For each link which of those is its label.
-    pub(super) labels: Vec<Spot>,
+    pub(super) boxes: Vec<LayoutPoint>,
+    /// For each link, the places it passes between its first and its last box, excluding both.
+    pub(super) paths: Vec<Vec<LayoutPoint>>,
+    /// For each link, the place of its label.
+    pub(super) labels: Vec<LayoutPoint>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Spot {
+pub(super) struct LayoutPoint {
     pub(super) row: usize,
     pub(super) x: f64,
 }
@@ -53,13 +53,13 @@ const BEND: Extent = Extent {
     right: 6.0,
 };
 
-/// Long edges are to be straight before boxes are to be centred.
+/// Straight long edges take precedence over centred boxes.
 const STRAIGHT: f64 = 8.0;
 const LABEL: f64 = 2.0;
 const FRAME: f64 = 1.0;
 
-impl Sketch {
-    pub(super) fn layout(&self) -> Layout {
+impl LayoutInput {
+    pub(super) fn layout(&self) -> GraphLayout {
         let mut arrangement = Arrangement::of(self);
         arrangement.order();
         arrangement.place();
@@ -70,18 +70,18 @@ impl Sketch {
 /// Boxes first, then labels and bends, each with a number.
 #[derive(Default)]
 pub(super) struct Arrangement {
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<LayoutItem>,
     pub(super) rows: Vec<Vec<usize>>,
-    /// For each link the items it passes, its boxes left out.
+    /// For each link, the items it passes, without its boxes.
     pub(super) chains: Vec<Vec<usize>>,
     labels: Vec<usize>,
 }
 
 #[derive(Default)]
-pub(super) struct Item {
+pub(super) struct LayoutItem {
     pub(super) row: usize,
     pub(super) extent: Extent,
-    /// How much its wish counts against those of its neighbours in the row.
+    /// How much the item's preferred coordinate counts against those of its neighbours in the row.
     pub(super) weight: f64,
     pub(super) x: f64,
     pub(super) above: Vec<usize>,
@@ -89,7 +89,7 @@ pub(super) struct Item {
 }
 
 impl Arrangement {
-    fn of(sketch: &Sketch) -> Self {
+    fn of(sketch: &LayoutInput) -> Self {
         let mut arrangement = Self::default();
         for (extent, layer) in sketch.boxes.iter().zip(layers(sketch)) {
             arrangement.add(2 * layer, *extent, FRAME);
@@ -102,11 +102,11 @@ impl Arrangement {
 
     fn add(&mut self, row: usize, extent: Extent, weight: f64) -> usize {
         let number = self.items.len();
-        self.items.push(Item {
+        self.items.push(LayoutItem {
             row,
             extent,
             weight,
-            ..Item::default()
+            ..LayoutItem::default()
         });
         if self.rows.len() <= row {
             self.rows.resize_with(row + 1, Vec::new);
@@ -117,7 +117,7 @@ impl Arrangement {
         number
     }
 
-    fn link(&mut self, link: &Link) {
+    fn link(&mut self, link: &LayoutLink) {
         let down = self.row(link.from) < self.row(link.to);
         let (upper, lower) = if down {
             (link.from, link.to)
@@ -158,7 +158,7 @@ impl Arrangement {
         }
     }
 
-    fn finish(mut self, sketch: &Sketch) -> Layout {
+    fn finish(mut self, sketch: &LayoutInput) -> GraphLayout {
         let lefts = self.items.iter().map(|item| item.x - item.extent.left);
         let left = lefts.fold(f64::INFINITY, f64::min);
         for item in &mut self.items {
@@ -166,11 +166,11 @@ impl Arrangement {
         }
         let rights = self.items.iter().map(|item| item.x + item.extent.right);
         let width = rights.fold(0.0, f64::max);
-        let spot = |number: &usize| Spot {
+        let spot = |number: &usize| LayoutPoint {
             row: self.row(*number),
             x: self.x(*number),
         };
-        Layout {
+        GraphLayout {
             rows: self.rows.len(),
             width,
             boxes: (0..sketch.boxes.len())

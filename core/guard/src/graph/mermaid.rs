@@ -1,10 +1,10 @@
 use super::label::{ANY_STATE, has_any_state, lines, visible};
-use super::{Graph, Origin, Target};
+use super::{EdgeOrigin, EdgeTarget, Graph};
 
 /// The graph as a Mermaid flowchart.
 ///
-/// Names stand in quoted labels only, and whatever Mermaid or Markdown could take for markup is
-/// written as a numbered entity.
+/// Names occur only in quoted labels. Characters that Mermaid or Markdown could read as markup are written
+/// as numeric entities.
 #[must_use]
 pub fn mermaid(graph: &Graph) -> String {
     let mut text = String::from("flowchart TD\n");
@@ -24,12 +24,12 @@ pub fn mermaid(graph: &Graph) -> String {
         let label: Vec<String> = lines(edge).iter().map(|tool| escaped(tool)).collect();
         let label = label.join("<br/>");
         let from = match edge.from {
-            Origin::AnyState => "any".to_owned(),
-            Origin::State(number) => format!("s{number}"),
+            EdgeOrigin::AnyState => "any".to_owned(),
+            EdgeOrigin::State(number) => format!("s{number}"),
         };
         let to = match edge.to {
-            Target::Same => from.clone(),
-            Target::State(number) => format!("s{number}"),
+            EdgeTarget::Same => from.clone(),
+            EdgeTarget::State(number) => format!("s{number}"),
         };
         line(&mut text, format_args!("{from} -->|\"{label}\"| {to}"));
     }
@@ -63,7 +63,7 @@ fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
     text.push('\n');
 }
 
-/// Keeps letters, digits and single spaces, and signs that join two letters or digits: Mermaid reads
+/// Keeps letters, digits and single spaces, and signs that join two letters or digits. Mermaid reads
 /// Markdown in labels, where the same signs elsewhere begin lists or emphasis.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

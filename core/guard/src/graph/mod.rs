@@ -12,7 +12,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::policy::{INITIAL_STATE, Policy, States};
+use crate::policy::{INITIAL_STATE, Policy, StateSet};
 
 pub use dot::dot;
 pub use mermaid::mermaid;
@@ -23,7 +23,7 @@ pub use svg::svg;
 pub struct Graph {
     /// Every state the policy names, sorted by name.
     pub states: Vec<GraphState>,
-    /// Every way from one state to another or to itself, sorted.
+    /// Every transition from one state to another or to itself, sorted.
     pub edges: Vec<GraphEdge>,
 }
 
@@ -36,76 +36,76 @@ pub struct GraphState {
     pub initial: bool,
     /// Whether a session can ever be in it.
     pub reachable: bool,
-    /// Whether it is reachable and no tool is available in it.
+    /// Whether a session can reach it and no tool is available in it.
     pub dead_end: bool,
 }
 
-/// The tools that lead from one place to another.
+/// The tools that lead from one state to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphEdge {
     /// Where the tools are available.
-    pub from: Origin,
+    pub from: EdgeOrigin,
     /// Where a successful call leads.
-    pub to: Target,
+    pub to: EdgeTarget,
     /// The tools' names, in the order of the policy.
     pub tools: Vec<String>,
 }
 
 /// Where a tool is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// In every state, told once instead of once for each.
+pub enum EdgeOrigin {
+    /// In every state, listed once instead of once for each state.
     AnyState,
-    /// In the state with this place in the list.
+    /// In the state with this index.
     State(usize),
 }
 
 /// Where a successful call leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Target {
-    /// Nowhere: the session stays in the state it is in.
+pub enum EdgeTarget {
+    /// The session stays in its current state.
     Same,
-    /// To the state with this place in the list.
+    /// To the state with this index.
     State(usize),
 }
 
-/// What one tool is to a workflow.
-pub(crate) struct StepOf<'s> {
+/// The part of one tool in a workflow.
+pub(crate) struct WorkflowTool<'s> {
     pub(crate) tool: &'s str,
     /// Where a successful call leads.
     pub(crate) next: Option<&'s str>,
-    /// Where it is available; none means everywhere.
+    /// The states it is available in; `None` means every state.
     pub(crate) states: Option<Vec<&'s str>>,
 }
 
 impl Graph {
-    /// The workflow of a policy. Who may call a tool does not matter here.
+    /// The workflow of a policy. It does not consider who may call a tool.
     #[must_use]
     pub fn of(policy: &Policy) -> Self {
-        let steps = policy.tools.iter().map(|tool| StepOf {
+        let steps = policy.tools.iter().map(|tool| WorkflowTool {
             tool: &tool.name,
             next: tool.next_state.as_deref(),
             states: match &tool.states {
-                States::Every => None,
-                States::Only(states) => Some(states.iter().map(String::as_str).collect()),
+                StateSet::Every => None,
+                StateSet::Only(states) => Some(states.iter().map(String::as_str).collect()),
             },
         });
         let initial = &policy.sessions.initial_states;
         let initial = initial.with(policy.own_initial_states());
-        Self::of_steps(&steps.collect::<Vec<_>>(), &initial)
+        Self::of_tools(&steps.collect::<Vec<_>>(), &initial)
     }
 
-    /// The workflow of tools.
-    pub(crate) fn of_steps(steps: &[StepOf<'_>], initial: &States) -> Self {
+    /// The workflow of a list of tools.
+    pub(crate) fn of_tools(steps: &[WorkflowTool<'_>], initial: &StateSet) -> Self {
         let names = named_states(steps, initial);
         let number: BTreeMap<&str, usize> = names.iter().copied().zip(0..).collect();
-        let mut tools: BTreeMap<(Origin, Target), Vec<String>> = BTreeMap::new();
+        let mut tools: BTreeMap<(EdgeOrigin, EdgeTarget), Vec<String>> = BTreeMap::new();
         for step in steps {
             let next = step.next.and_then(|state| number.get(state)).copied();
-            let mut lead = |from: Origin| {
+            let mut lead = |from: EdgeOrigin| {
                 let to = match next {
-                    Some(state) if from != Origin::State(state) => Target::State(state),
-                    Some(_) | None => Target::Same,
+                    Some(state) if from != EdgeOrigin::State(state) => EdgeTarget::State(state),
+                    Some(_) | None => EdgeTarget::Same,
                 };
                 tools
                     .entry((from, to))
@@ -113,11 +113,11 @@ impl Graph {
                     .push(step.tool.to_owned());
             };
             match &step.states {
-                None => lead(Origin::AnyState),
+                None => lead(EdgeOrigin::AnyState),
                 Some(states) => states
                     .iter()
                     .filter_map(|state| number.get(state))
-                    .for_each(|state| lead(Origin::State(*state))),
+                    .for_each(|state| lead(EdgeOrigin::State(*state))),
             }
         }
         let edges = tools.into_iter();
@@ -134,11 +134,11 @@ impl Graph {
                 .collect(),
             edges: edges.collect(),
         };
-        graph.mark();
+        graph.mark_reachable();
         graph
     }
 
-    /// The number of a state.
+    /// The index of a state.
     #[must_use]
     pub fn find(&self, state: &str) -> Option<usize> {
         self.states
@@ -146,7 +146,7 @@ impl Graph {
             .ok()
     }
 
-    fn mark(&mut self) {
+    fn mark_reachable(&mut self) {
         let mut pending: Vec<usize> = Vec::new();
         for (number, state) in self.states.iter().enumerate() {
             if state.initial {
@@ -158,15 +158,15 @@ impl Graph {
         let mut everywhere = false;
         for edge in &self.edges {
             match (edge.from, edge.to) {
-                (Origin::AnyState, Target::State(to)) => pending.push(to),
-                (Origin::State(from), Target::State(to)) => {
+                (EdgeOrigin::AnyState, EdgeTarget::State(to)) => pending.push(to),
+                (EdgeOrigin::State(from), EdgeTarget::State(to)) => {
                     onward.entry(from).or_default().push(to);
                 }
-                (_, Target::Same) => {}
+                (_, EdgeTarget::Same) => {}
             }
             match edge.from {
-                Origin::AnyState => everywhere = true,
-                Origin::State(from) => {
+                EdgeOrigin::AnyState => everywhere = true,
+                EdgeOrigin::State(from) => {
                     occupied.insert(from);
                 }
             }
@@ -184,18 +184,18 @@ impl Graph {
     }
 }
 
-/// Whether a session may start in a state: a client may name one, and need not.
-fn starts_in(initial: &States, state: &str) -> bool {
-    state == INITIAL_STATE || initial.contain(state)
+/// Whether a session may start in a state; a client may name the state, but need not.
+fn starts_in(initial: &StateSet, state: &str) -> bool {
+    state == INITIAL_STATE || initial.contains(state)
 }
 
-fn named_states<'s>(steps: &[StepOf<'s>], initial: &'s States) -> Vec<&'s str> {
+fn named_states<'s>(steps: &[WorkflowTool<'s>], initial: &'s StateSet) -> Vec<&'s str> {
     let mut names = BTreeSet::new();
     for step in steps {
         names.extend(step.next);
         names.extend(step.states.iter().flatten());
     }
-    if let States::Only(states) = initial {
+    if let StateSet::Only(states) = initial {
         names.extend(states.iter().map(String::as_str));
     }
     names.insert(INITIAL_STATE);

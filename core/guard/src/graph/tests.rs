@@ -15,7 +15,7 @@ tools:
   reset-workflow: {state: undefined, available_in_states: [analysis, results]}
 ";
 
-/// Names that mean something to one of the languages they are written into.
+/// Names with characters that are markup in one of the output languages.
 const HOSTILE: &[&str] = &[
     "a\"b",
     "line\nbreak",
@@ -43,7 +43,7 @@ fn hostile() -> Graph {
         let mut tool = crate::policy::ToolPolicy::new(name);
         let next = HOSTILE.get(number + 1).unwrap_or(&INITIAL_STATE);
         tool.next_state = Some((*next).to_owned());
-        tool.states = States::Only(BTreeSet::from([(*name).to_owned()]));
+        tool.states = StateSet::Only(BTreeSet::from([(*name).to_owned()]));
         policy.tools.push(tool);
     }
     Graph::of(&policy)
@@ -168,7 +168,7 @@ fn hostile_names_stay_in_quoted_mermaid_labels() {
 fn hostile_names_stay_in_quoted_dot_labels() {
     let text = dot(&hostile());
     for line in text.lines().skip(3) {
-        // What is left without quoted texts has no name in it.
+        // Outside quoted texts no name may occur.
         let line = line.replace("\\\\", "").replace("\\\"", "");
         let outside: String = line.split('"').step_by(2).collect();
         let known = outside
@@ -256,7 +256,7 @@ fn what_is_too_large_to_read_is_left_out_and_told() {
     let mut policy = Policy::default();
     for number in 0..3000 {
         let mut tool = crate::policy::ToolPolicy::new(&format!("t{number}"));
-        tool.states = States::Only(BTreeSet::from([format!("s{number:04}")]));
+        tool.states = StateSet::Only(BTreeSet::from([format!("s{number:04}")]));
         tool.next_state = Some(format!("s{:04}", (number * 17 + 1) % 3000));
         policy.tools.push(tool);
     }

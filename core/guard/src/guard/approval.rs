@@ -1,4 +1,4 @@
-//! Approvals: states that one call uses up, and arguments that calls must repeat.
+//! Approvals: single-use states, and arguments that later calls must repeat.
 
 use std::sync::Arc;
 
@@ -6,25 +6,24 @@ use serde_json::Value;
 use toolwarden_model::Fingerprint;
 use toolwarden_model::json::Pointer;
 
-use super::gates::Step;
-use super::request::{Availability, LeftOut};
-use super::{Guard, Permit, Tool};
-use crate::decision::{Code, Denial, Fault, Gate, INPUT_FAILED};
-use crate::input::{passing_for, refused};
+use super::gates::GateResult;
+use super::request::{Availability, UnavailableTool};
+use super::{Guard, GuardedTool, Permit};
+use crate::decision::{Denial, Gate, INPUT_FAILED, ReasonCode, ValueFault};
+use crate::input::{case_variants_of, deny_faults};
 
-/// The argument values that the call which led into a state was made with, as digests: a session keeps no
-/// values.
+/// The values of bound arguments in the call that entered a state, as digests: a session stores no values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoundValues(Arc<[(Pointer, Fingerprint)]>);
 
 impl BoundValues {
-    /// Whether nothing is bound.
+    /// Whether no value is bound.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The places whose value is missing or another one. Equal numbers are equal however they are written.
+    /// The places whose value is missing or different. Equal numbers are equal in any notation.
     fn differences(&self, arguments: &Value) -> Vec<Pointer> {
         let differs = |(pointer, bound): &&(Pointer, Fingerprint)| {
             pointer.find(arguments).map(Fingerprint::of) != Some(*bound)
@@ -34,9 +33,10 @@ impl BoundValues {
     }
 }
 
-impl Tool {
-    /// Whether calls of the tool use the approval that a state stands for: the tool names the state.
-    fn uses(&self, state: &str) -> bool {
+impl GuardedTool {
+    /// Whether a call of the tool uses the approval that a state stands for. It does if the tool names the
+    /// state.
+    fn uses_approval(&self, state: &str) -> bool {
         self.uses_state && self.states.is_some() && self.available_in(state)
     }
 
@@ -46,17 +46,17 @@ impl Tool {
             "state '{state}' allows one call, and a call was permitted in it before; tool '{name}' needs the \
              state to be entered again"
         );
-        Denial::new(Code::StateUsed, reason)
+        Denial::new(ReasonCode::StateUsed, reason)
     }
 
-    /// Refuses a call without the arguments that the tool binds: nothing would be approved by it.
-    pub(super) fn carries_bound(&self, arguments: &Value) -> Result<(), Denial> {
-        unmistakable(&self.binds, arguments)?;
+    /// Denies a call without the arguments that the tool binds: it would approve nothing.
+    pub(super) fn check_bound_arguments(&self, arguments: &Value) -> Result<(), Denial> {
+        reject_case_variants(&self.binds, arguments)?;
         let missing = self.binds.iter().filter(|it| it.find(arguments).is_none());
-        let faults: Vec<Fault> = missing
+        let faults: Vec<ValueFault> = missing
             .map(|pointer| {
                 let message = format!("{pointer} is missing, and later calls have to repeat it");
-                Fault {
+                ValueFault {
                     pointer: pointer.clone(),
                     masked: message.clone(),
                     message,
@@ -67,17 +67,22 @@ impl Tool {
             return Ok(());
         };
         let reason = format!("{INPUT_FAILED}{}", first.message);
-        let mut denial = Denial::new(Code::InvalidInput, reason);
+        let mut denial = Denial::new(ReasonCode::InvalidInput, reason);
         denial.faults = faults;
         Err(denial)
     }
 
-    /// Refuses arguments other than those the state was entered with.
-    fn matches(&self, state: &str, bound: &BoundValues, arguments: &Value) -> Result<(), Denial> {
-        if bound.is_empty() || !self.uses(state) {
+    /// Denies arguments that differ from those the state was entered with.
+    fn check_bound_values(
+        &self,
+        state: &str,
+        bound: &BoundValues,
+        arguments: &Value,
+    ) -> Result<(), Denial> {
+        if bound.is_empty() || !self.uses_approval(state) {
             return Ok(());
         }
-        unmistakable(bound.0.iter().map(|(place, _)| place), arguments)?;
+        reject_case_variants(bound.0.iter().map(|(place, _)| place), arguments)?;
         let places = bound.differences(arguments);
         if places.is_empty() {
             return Ok(());
@@ -87,12 +92,12 @@ impl Tool {
             "the arguments differ from those that state '{state}' was entered with: {}",
             named.join(", ")
         );
-        let mut denial = Denial::new(Code::ApprovalMismatch, reason);
+        let mut denial = Denial::new(ReasonCode::ApprovalMismatch, reason);
         denial.faults = places
             .into_iter()
             .map(|pointer| {
                 let message = format!("{pointer} is not what was approved");
-                Fault {
+                ValueFault {
                     pointer,
                     masked: message.clone(),
                     message,
@@ -103,21 +108,21 @@ impl Tool {
     }
 }
 
-/// Refuses keys that a reader which ignores case takes for a bound one: it would act on a value that was not
+/// Denies keys that a case-insensitive reader takes for a bound one: it would act on a value that was not
 /// approved.
-fn unmistakable<'p>(
+fn reject_case_variants<'p>(
     places: impl IntoIterator<Item = &'p Pointer>,
     arguments: &Value,
 ) -> Result<(), Denial> {
     let places = places.into_iter();
-    let faults = places.flat_map(|place| passing_for(place, arguments));
-    refused(Code::KeyCase, faults.collect())
+    let faults = places.flat_map(|place| case_variants_of(place, arguments));
+    deny_faults(ReasonCode::KeyCase, faults.collect())
 }
 
 impl Permit {
-    /// The values that calls in the next state have to repeat.
+    /// The values that calls in the next state must repeat.
     #[must_use]
-    pub fn binds(&self, arguments: &Value) -> BoundValues {
+    pub fn bound_values(&self, arguments: &Value) -> BoundValues {
         let found = self.tool.binds.iter().filter_map(|pointer| {
             let value = pointer.find(arguments)?;
             Some((pointer.clone(), Fingerprint::of(value)))
@@ -128,14 +133,14 @@ impl Permit {
     /// Compares the arguments with those the session's state was entered with.
     ///
     /// # Errors
-    /// The tool acts on the approval, and a bound value is missing or another one.
-    pub fn matching(
+    /// The tool uses the approval, and a bound value is missing or different.
+    pub fn check_approval(
         self,
         state: &str,
         bound: &BoundValues,
         arguments: &Value,
     ) -> Result<Self, Denial> {
-        self.tool.matches(state, bound, arguments)?;
+        self.tool.check_bound_values(state, bound, arguments)?;
         Ok(self)
     }
 }
@@ -143,34 +148,34 @@ impl Permit {
 impl Guard {
     /// Whether one call of a tool uses up a state.
     #[must_use]
-    pub fn uses_up(&self, tool: &str, state: &str) -> bool {
-        self.single_use.contains(state) && self.tool(tool).is_some_and(|it| it.uses(state))
+    pub fn is_single_use(&self, tool: &str, state: &str) -> bool {
+        self.single_use.contains(state) && self.tool(tool).is_some_and(|it| it.uses_approval(state))
     }
 
-    /// Whether the policy has states that one call uses up.
+    /// Whether the policy has single-use states.
     #[must_use]
     pub fn has_single_use(&self) -> bool {
         !self.single_use.is_empty()
     }
 
-    /// The denial of one more call of a tool in a state that is used up.
+    /// The denial of another call of a tool in a state that is used up.
     pub fn used_up(&self, tool: &str, state: &str) -> Option<Denial> {
-        let known = self.tool(tool).filter(|_| self.uses_up(tool, state));
+        let known = self.tool(tool).filter(|_| self.is_single_use(tool, state));
         known.map(|it| it.used_up(state))
     }
 
-    /// What is available where the state of the session is used up.
+    /// The tools that are available when the session's state is used up.
     #[must_use]
-    pub fn without_used(&self, mut found: Availability, state: &str) -> Availability {
+    pub fn without_used_state(&self, mut found: Availability, state: &str) -> Availability {
         let Availability {
             available,
-            left_out,
+            unavailable: left_out,
             ..
         } = &mut found;
         available.retain(|tool| match self.used_up(tool, state) {
             None => true,
             Some(denial) => {
-                left_out.push(LeftOut {
+                left_out.push(UnavailableTool {
                     tool: Arc::clone(tool),
                     code: denial.code,
                     reason: denial.reason,
@@ -181,11 +186,11 @@ impl Guard {
         found
     }
 
-    /// Corrects what gates say about a call by what is known of the approval: whether it is used up, and
-    /// which values it is for.
+    /// Corrects the explanations of the gates with the status of the approval: whether it is used up, and
+    /// which values it covers.
     pub fn explain_approval(
         &self,
-        steps: &mut [Step],
+        steps: &mut [GateResult],
         (tool, state): (&str, &str),
         used: bool,
         bound: &BoundValues,
@@ -198,7 +203,7 @@ impl Guard {
             let passes = matches!(step.outcome, Some(Ok(_)));
             let refused = match step.gate {
                 Gate::State if passes && used => self.used_up(tool, state),
-                Gate::Input if passes => known.matches(state, bound, arguments).err(),
+                Gate::Input if passes => known.check_bound_values(state, bound, arguments).err(),
                 Gate::Known
                 | Gate::Quarantine
                 | Gate::Group

@@ -6,40 +6,43 @@ use toolwarden_model::Fingerprint;
 use toolwarden_model::json::Pointer;
 
 use super::features::Features;
-use super::groups::Groups;
-use super::profile::{Patterns, Profile};
-use super::{Guard, Names, PrincipalId, Principals, Quarantine, Required, Tool, ToolId, Tools};
-use crate::input::Check;
-use crate::policy::{DEFAULT_GROUP, EVERY, Grants, NamePattern, Policy, States, ToolPolicy};
+use super::groups::GroupTable;
+use super::profile::{PermissionPatterns, Profile};
+use super::{
+    Guard, GuardedTool, NameMap, PrincipalId, PrincipalTable, Quarantine, RequiredPermission,
+    ToolId, ToolTable,
+};
+use crate::input::SchemaCheck;
+use crate::policy::{DEFAULT_GROUP, EVERY, Grants, NamePattern, Policy, StateSet, ToolPolicy};
 
-/// A schema of a policy that cannot be used.
+/// A schema in a policy that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaFault {
+pub struct UnusableSchema {
     /// The tool.
     pub tool: String,
-    /// Where the schema stands in the policy.
+    /// The place of the schema in the policy.
     pub pointer: Pointer,
-    /// What is wrong with it, in the validator's words.
+    /// The validator's message.
     pub message: String,
 }
 
 impl Guard {
-    /// Makes a policy ready to decide. A schema that cannot be used is told, and until it is mended
-    /// no call of its tool passes.
+    /// Compiles a policy into a guard. It reports schemas that cannot be used; until they are fixed, the
+    /// guard denies every call of their tools.
     #[must_use]
-    pub fn new(policy: Policy) -> (Self, Vec<SchemaFault>) {
-        let mut groups = Groups::default();
+    pub fn new(policy: Policy) -> (Self, Vec<UnusableSchema>) {
+        let mut groups = GroupTable::default();
         groups.intern(DEFAULT_GROUP);
-        let mut patterns = Patterns::default();
-        let mut tools = Tools {
+        let mut patterns = PermissionPatterns::default();
+        let mut tools = ToolTable {
             list: Vec::with_capacity(policy.tools.len()),
-            by_name: Names::default(),
+            by_name: NameMap::default(),
             states: BTreeSet::new(),
-            leading: BTreeMap::new(),
+            tools_leading_to: BTreeMap::new(),
             everywhere: false,
-            variants: Names::default(),
+            variants: NameMap::default(),
         };
-        let mut checks = Checks::default();
+        let mut checks = SchemaCache::default();
         for tool in &policy.tools {
             let quarantined = policy.quarantine.contains(&tool.name);
             let quarantine = quarantined.then(Quarantine::default);
@@ -55,28 +58,28 @@ impl Guard {
             }
         }
         let mut profiles = Profiles::default();
-        let mut principals = Principals {
+        let mut principals = PrincipalTable {
             list: Vec::with_capacity(policy.principals.len()),
-            by_name: Names::default(),
+            by_name: NameMap::default(),
             anyone: Arc::default(),
-            roles: Names::default(),
+            roles: NameMap::default(),
         };
-        let mut granting = Granting {
+        let mut granting = ProfileBuilder {
             policy: &policy,
             tools: &tools,
             groups: &mut groups,
             patterns: &mut patterns,
         };
-        principals.anyone = profiles.shared(granting.profile(&policy.anyone));
+        principals.anyone = profiles.intern(granting.profile(&policy.anyone));
         for (name, principal) in &policy.principals {
-            let profile = profiles.shared(granting.profile(&principal.grants));
+            let profile = profiles.intern(granting.profile(&principal.grants));
             let id = PrincipalId::try_from(principals.list.len()).unwrap_or(PrincipalId::MAX);
             let name: Arc<str> = name.as_str().into();
             principals.by_name.insert(Arc::clone(&name), id);
             principals.list.push((name, profile));
         }
         for (name, grants) in &policy.roles {
-            let profile = profiles.shared(granting.profile(grants));
+            let profile = profiles.intern(granting.profile(grants));
             principals.roles.insert(name.as_str().into(), profile);
         }
         let tools = tools.covered_by(&patterns);
@@ -101,27 +104,27 @@ impl Guard {
     }
 }
 
-/// Compiled schemas by what they say, so that equal ones are compiled and held once.
+/// Compiled schemas by fingerprint, so that equal ones are compiled and stored once.
 #[derive(Default)]
-pub(super) struct Checks {
-    known: Names<Fingerprint, Arc<Check>>,
-    faults: Vec<SchemaFault>,
+pub(super) struct SchemaCache {
+    known: NameMap<Fingerprint, Arc<SchemaCheck>>,
+    faults: Vec<UnusableSchema>,
 }
 
-/// What a tool takes and returns, compiled.
+/// The compiled input and output schemas of a tool.
 #[derive(Clone, Debug)]
-pub(super) struct Compiled {
-    pub(super) input: Arc<Check>,
-    pub(super) output: Arc<Check>,
+pub(super) struct CompiledSchemas {
+    pub(super) input: Arc<SchemaCheck>,
+    pub(super) output: Arc<SchemaCheck>,
 }
 
-impl Checks {
-    pub(super) fn into_faults(self) -> Vec<SchemaFault> {
+impl SchemaCache {
+    pub(super) fn into_faults(self) -> Vec<UnusableSchema> {
         self.faults
     }
 
-    fn compile(&mut self, tool: &ToolPolicy) -> Compiled {
-        let compiled = Compiled {
+    fn compile(&mut self, tool: &ToolPolicy) -> CompiledSchemas {
+        let compiled = CompiledSchemas {
             input: self.check(&tool.input_schema).1,
             output: self.check(&tool.output_schema).1,
         };
@@ -129,56 +132,56 @@ impl Checks {
         compiled
     }
 
-    /// A schema with what it is known by.
-    pub(super) fn check(&mut self, schema: &Value) -> (Fingerprint, Arc<Check>) {
+    /// A schema's fingerprint and its compiled form.
+    pub(super) fn check(&mut self, schema: &Value) -> (Fingerprint, Arc<SchemaCheck>) {
         let fingerprint = Fingerprint::of(schema);
         let check = self
             .known
             .entry(fingerprint)
-            .or_insert_with(|| Arc::new(Check::new(schema)));
+            .or_insert_with(|| Arc::new(SchemaCheck::new(schema)));
         (fingerprint, Arc::clone(check))
     }
 
-    /// With room for so many.
-    pub(super) fn holding(count: usize) -> Self {
+    /// A cache with this capacity.
+    pub(super) fn with_capacity(count: usize) -> Self {
         Self {
-            known: Names::with_capacity_and_hasher(count, Default::default()),
+            known: NameMap::with_capacity_and_hasher(count, Default::default()),
             faults: Vec::new(),
         }
     }
 
-    /// Takes over what was compiled before.
-    pub(super) fn remember(&mut self, fingerprint: Fingerprint, check: &Arc<Check>) {
+    /// Adds a schema that was compiled earlier.
+    pub(super) fn remember(&mut self, fingerprint: Fingerprint, check: &Arc<SchemaCheck>) {
         self.known.insert(fingerprint, Arc::clone(check));
     }
 }
 
-impl Compiled {
-    /// What is wrong with the schemas of a tool.
-    pub(super) fn faults(&self, tool: &ToolPolicy) -> impl Iterator<Item = SchemaFault> {
+impl CompiledSchemas {
+    /// The faults in the schemas of a tool.
+    pub(super) fn faults(&self, tool: &ToolPolicy) -> impl Iterator<Item = UnusableSchema> {
         let both = [
             ("input_schema", &self.input),
             ("output_schema", &self.output),
         ];
         both.into_iter().filter_map(|(key, check)| match &**check {
-            Check::Broken(broken) => Some(SchemaFault {
+            SchemaCheck::Broken(broken) => Some(UnusableSchema {
                 tool: tool.name.clone(),
                 pointer: tool.pointer.child(key).join(&broken.pointer),
                 message: broken.message.clone(),
             }),
-            Check::Nothing | Check::Schema { .. } => None,
+            SchemaCheck::Nothing | SchemaCheck::Schema { .. } => None,
         })
     }
 }
 
-impl Tools {
-    /// Adds a tool, in the place of one of the same name if there is one.
+impl ToolTable {
+    /// Adds a tool, or replaces the one with the same name.
     pub(super) fn add(
         &mut self,
         tool: &ToolPolicy,
         quarantine: Option<Quarantine>,
-        groups: &mut Groups,
-        checks: &mut Checks,
+        groups: &mut GroupTable,
+        checks: &mut SchemaCache,
     ) {
         let compiled = checks.compile(tool);
         self.add_compiled(tool, compiled, groups, |added| {
@@ -186,13 +189,13 @@ impl Tools {
         });
     }
 
-    /// As [`Self::add`], with the schemas compiled and something more to be said of the tool.
+    /// Like [`Self::add`], with compiled schemas; `finish` makes further changes to the tool.
     pub(super) fn add_compiled(
         &mut self,
         tool: &ToolPolicy,
-        compiled: Compiled,
-        groups: &mut Groups,
-        finish: impl FnOnce(&mut Tool),
+        compiled: CompiledSchemas,
+        groups: &mut GroupTable,
+        finish: impl FnOnce(&mut GuardedTool),
     ) {
         let next = ToolId::try_from(self.list.len()).unwrap_or(ToolId::MAX);
         let id = self
@@ -203,11 +206,11 @@ impl Tools {
         let name: Arc<str> = tool.name.as_str().into();
         let (own, reachable_by) = groups.of_tool(&tool.groups);
         let states = match &tool.states {
-            States::Every => {
+            StateSet::Every => {
                 self.everywhere = true;
                 None
             }
-            States::Only(states) => {
+            StateSet::Only(states) => {
                 let states = states.iter().map(|state| Arc::from(state.as_str()));
                 let states: Box<[Arc<str>]> = states.collect();
                 self.states.extend(states.iter().map(Arc::clone));
@@ -216,14 +219,20 @@ impl Tools {
         };
         let next_state: Option<Arc<str>> = tool.next_state.as_deref().map(Arc::from);
         if let Some(next) = &next_state {
-            self.leading.entry(Arc::clone(next)).or_default().push(id);
+            self.tools_leading_to
+                .entry(Arc::clone(next))
+                .or_default()
+                .push(id);
         }
-        let required = tool.permissions.iter().map(|permission| Required {
-            permission: permission.clone(),
-            covered_by: Box::default(),
-        });
+        let required = tool
+            .permissions
+            .iter()
+            .map(|permission| RequiredPermission {
+                permission: permission.clone(),
+                covered_by: Box::default(),
+            });
         self.by_name.insert(Arc::clone(&name), id);
-        let mut added = Tool {
+        let mut added = GuardedTool {
             id,
             kind: tool.kind,
             version: tool.version.clone(),
@@ -243,7 +252,7 @@ impl Tools {
             output_mode: tool.output_mode,
             quarantine: None,
             listed: true,
-            gone: false,
+            removed: false,
             name,
         };
         finish(&mut added);
@@ -254,38 +263,38 @@ impl Tools {
         }
     }
 
-    /// The same tools, with the patterns that cover what they require.
-    pub(super) fn covered_by(&self, patterns: &Patterns) -> Self {
+    /// The same tools, with the patterns that cover their required permissions.
+    pub(super) fn covered_by(&self, patterns: &PermissionPatterns) -> Self {
         let list = self.list.iter().map(|tool| {
             if tool.required.is_empty() {
                 return Arc::clone(tool);
             }
-            let required = tool.required.iter().map(|required| Required {
+            let required = tool.required.iter().map(|required| RequiredPermission {
                 permission: required.permission.clone(),
                 covered_by: patterns.covering(&required.permission),
             });
-            Arc::new(Tool {
+            Arc::new(GuardedTool {
                 required: required.collect(),
-                ..Tool::clone(tool)
+                ..GuardedTool::clone(tool)
             })
         });
         Self {
             list: list.collect(),
             by_name: self.by_name.clone(),
             states: self.states.clone(),
-            leading: self.leading.clone(),
+            tools_leading_to: self.tools_leading_to.clone(),
             everywhere: self.everywhere,
             variants: self.variants.clone(),
         }
     }
 }
 
-/// Profiles, each held once.
+/// Profiles, each stored once.
 #[derive(Default)]
 struct Profiles(HashMap<Profile, Arc<Profile>>);
 
 impl Profiles {
-    fn shared(&mut self, profile: Profile) -> Arc<Profile> {
+    fn intern(&mut self, profile: Profile) -> Arc<Profile> {
         let shared = self
             .0
             .entry(profile)
@@ -294,15 +303,15 @@ impl Profiles {
     }
 }
 
-/// Turns grants into numbers.
-struct Granting<'p> {
+/// Converts grants into numbers.
+struct ProfileBuilder<'p> {
     policy: &'p Policy,
-    tools: &'p Tools,
-    groups: &'p mut Groups,
-    patterns: &'p mut Patterns,
+    tools: &'p ToolTable,
+    groups: &'p mut GroupTable,
+    patterns: &'p mut PermissionPatterns,
 }
 
-impl Granting<'_> {
+impl ProfileBuilder<'_> {
     fn profile(&mut self, grants: &Grants) -> Profile {
         let mut profile = Profile::default();
         let mut says_groups = false;

@@ -1,34 +1,36 @@
-//! What servers offer besides tools, ready to be decided: resources, prompts, skills and methods of
-//! extensions. Each is decided by the rules that name it, else by the defaults of its server.
+//! Decisions on features besides tools: resources, prompts, skills and extension methods. The rules that
+//! name a feature decide it, and otherwise the defaults of its server.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::groups::{Activity, Groups};
-use super::profile::Patterns;
-use super::request::{Reach, Request};
-use super::{Guard, Names, Quarantine, Required, Tool, ToolId};
-use crate::decision::{Code, Denial};
-use crate::input::Check;
-use crate::policy::{FeatureKind, NamePattern, Policy, States, ToolPolicy, Unlisted, normalized};
+use super::groups::{ActiveGroups, GroupTable};
+use super::profile::PermissionPatterns;
+use super::request::{Request, RequestScope};
+use super::{Guard, GuardedTool, NameMap, Quarantine, RequiredPermission, ToolId};
+use crate::decision::{Denial, ReasonCode};
+use crate::input::SchemaCheck;
+use crate::policy::{
+    FeatureKind, NamePattern, Policy, StateSet, ToolPolicy, UnlistedTools, normalize_name,
+};
 
-/// One thing a server offers, as a request names it.
+/// A feature of a server, as a request names it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feature<'f> {
-    /// What it is.
+    /// The kind of feature.
     pub kind: FeatureKind,
-    /// Its name or its server's own address; records have it.
+    /// Its name or its server's own address, as it is in records.
     pub name: &'f str,
-    /// Other names by which rules may know it: with and without the name of its server.
+    /// Other names that rules may use for it: with and without the name of its server.
     pub aliases: &'f [String],
-    /// The server that offers it; none where no server does. Tools need not say it.
+    /// The server that offers it; `None` if no server does. Tools may omit it.
     pub server: Option<&'f str>,
-    /// Why it is quarantined, where it is.
-    pub withheld: Option<&'f str>,
-    /// The skills whose file or folder it is: who may not use these may not read it.
+    /// Why it is quarantined, if it is.
+    pub quarantine_reason: Option<&'f str>,
+    /// The skills whose file or folder it is: a principal that may not use them may not read it.
     pub skills: &'f [Arc<str>],
-    /// The method by which it is used.
+    /// The method that uses it.
     pub method: &'f str,
 }
 
@@ -42,7 +44,7 @@ impl<'f> From<&'f str> for Feature<'f> {
 }
 
 impl Feature<'_> {
-    /// Its name in records: that of a tool as it is, of others with their kind before it.
+    /// Its name in records: the plain name for a tool, the kind and the name for other features.
     #[must_use]
     pub fn record_name(&self) -> Cow<'_, str> {
         match self.kind {
@@ -51,52 +53,52 @@ impl Feature<'_> {
         }
     }
 
-    /// The names rules are looked up by, in the spelling in which they are compared.
+    /// The names for looking up rules, normalized for comparison.
     fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let aliases = self.aliases.iter().map(String::as_str);
         let names = std::iter::once(self.name).chain(aliases);
-        names.map(|name| normalized(self.kind, name))
+        names.map(|name| normalize_name(self.kind, name))
     }
 }
 
-/// The rules of everything besides tools.
+/// The rules of all features besides tools.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Features {
-    /// Those that name one thing, by kind and name.
-    exact: Names<(FeatureKind, Box<str>), Rule>,
-    /// The others, those that say most of a name first.
-    patterns: Vec<(NamePattern, Rule)>,
-    /// What is named by no rule, by server.
-    servers: Names<Arc<str>, Arc<Tool>>,
+    /// The rules for a single feature, by kind and name.
+    exact: NameMap<(FeatureKind, Box<str>), FeatureRule>,
+    /// The pattern rules, those with the most literal characters first.
+    patterns: Vec<(NamePattern, FeatureRule)>,
+    /// The defaults for features that no rule names, by server.
+    servers: NameMap<Arc<str>, Arc<GuardedTool>>,
 }
 
 #[derive(Clone, Debug)]
-struct Rule {
+struct FeatureRule {
     server: Option<Box<str>>,
-    tool: Arc<Tool>,
+    tool: Arc<GuardedTool>,
 }
 
-impl Rule {
+impl FeatureRule {
     fn is_for(&self, server: Option<&str>) -> bool {
         self.server.is_none() || self.server.as_deref() == server
     }
 }
 
 impl Features {
-    pub(super) fn new(policy: &Policy, groups: &mut Groups) -> Self {
+    pub(super) fn new(policy: &Policy, groups: &mut GroupTable) -> Self {
         let mut features = Self::default();
         for rules in &policy.features {
-            let mut tool = compiled(rules, groups);
+            let mut tool = compile_feature(rules, groups);
             if policy.quarantine.contains(&rules.name) {
                 tool.quarantine = Some(Quarantine::default());
             }
-            let rule = Rule {
+            let rule = FeatureRule {
                 server: rules.server.as_deref().map(Box::from),
                 tool: Arc::new(tool),
             };
             let pattern = NamePattern::new(rules.kind, &rules.name);
             if pattern.is_exact() {
-                let name = normalized(rules.kind, &rules.name).into();
+                let name = normalize_name(rules.kind, &rules.name).into();
                 features.exact.insert((rules.kind, name), rule);
             } else {
                 features.patterns.push((pattern, rule));
@@ -111,14 +113,16 @@ impl Features {
     }
 
     /// The rules that name a feature, else the defaults of its server.
-    fn rules(&self, wanted: &Feature<'_>) -> Option<&Arc<Tool>> {
-        // What no server offers is not there, whatever the rules say.
+    fn rules(&self, wanted: &Feature<'_>) -> Option<&Arc<GuardedTool>> {
+        // A feature that no server offers does not exist, even if a rule names it.
         let server = wanted.server?;
-        self.named(wanted).or_else(|| self.servers.get(server))
+        self.rules_by_name(wanted)
+            .or_else(|| self.servers.get(server))
     }
 
-    /// The rules that name a feature: exactly, else by the pattern that says most of its name.
-    fn named(&self, wanted: &Feature<'_>) -> Option<&Arc<Tool>> {
+    /// The rules that name a feature: by its exact name, else by the pattern with the most literal
+    /// characters.
+    fn rules_by_name(&self, wanted: &Feature<'_>) -> Option<&Arc<GuardedTool>> {
         if self.exact.is_empty() && self.patterns.is_empty() {
             return None;
         }
@@ -139,8 +143,8 @@ impl Features {
         fitting.map(|(_, rule)| &rule.tool)
     }
 
-    /// The same rules, with the patterns that cover what they require.
-    pub(super) fn covered_by(&self, patterns: &Patterns) -> Self {
+    /// The same rules, with the patterns that cover their required permissions.
+    pub(super) fn covered_by(&self, patterns: &PermissionPatterns) -> Self {
         let mut features = self.clone();
         let rules = features.exact.values_mut();
         let rules = rules.chain(features.patterns.iter_mut().map(|(_, rule)| rule));
@@ -154,25 +158,28 @@ impl Features {
     }
 }
 
-fn cover(required: &mut [Required], patterns: &Patterns) {
+fn cover(required: &mut [RequiredPermission], patterns: &PermissionPatterns) {
     for required in required {
         required.covered_by = patterns.covering(&required.permission);
     }
 }
 
-/// Rules without what only tools have: they check no arguments and move no workflow.
-fn compiled(rules: &ToolPolicy, groups: &mut Groups) -> Tool {
+/// Rules reduced to what applies to features: they check no arguments and change no state.
+fn compile_feature(rules: &ToolPolicy, groups: &mut GroupTable) -> GuardedTool {
     let (own, reachable_by) = groups.of_tool(&rules.groups);
     let states = match &rules.states {
-        States::Every => None,
-        States::Only(states) => Some(states.iter().map(|it| Arc::from(it.as_str())).collect()),
+        StateSet::Every => None,
+        StateSet::Only(states) => Some(states.iter().map(|it| Arc::from(it.as_str())).collect()),
     };
-    let required = rules.permissions.iter().map(|permission| Required {
-        permission: permission.clone(),
-        covered_by: Box::default(),
-    });
-    Tool {
-        // No deny rule names it by number.
+    let required = rules
+        .permissions
+        .iter()
+        .map(|permission| RequiredPermission {
+            permission: permission.clone(),
+            covered_by: Box::default(),
+        });
+    GuardedTool {
+        // Deny rules do not refer to features by number.
         id: ToolId::MAX,
         kind: rules.kind,
         name: rules.name.as_str().into(),
@@ -188,27 +195,27 @@ fn compiled(rules: &ToolPolicy, groups: &mut Groups) -> Tool {
         next_state: None,
         required: required.collect(),
         limits: rules.limits,
-        input: Arc::new(Check::Nothing),
-        output: Arc::new(Check::Nothing),
+        input: Arc::new(SchemaCheck::Nothing),
+        output: Arc::new(SchemaCheck::Nothing),
         output_mode: rules.output_mode,
         quarantine: None,
         listed: true,
-        gone: false,
+        removed: false,
     }
 }
 
 impl Guard {
-    /// This guard with servers, and what it decides by of what they offer and no rule names: the
-    /// defaults of tools. A policy that hides what it does not name takes no notice of them.
+    /// Adds servers to this guard, each with the defaults for features that no rule names. A policy that
+    /// hides unlisted features ignores these defaults.
     #[must_use]
     pub fn with_servers(&self, servers: &BTreeMap<Arc<str>, Arc<ToolPolicy>>) -> Self {
         let mut guard = self.clone();
-        let mut groups = Groups::clone(&self.groups);
+        let mut groups = GroupTable::clone(&self.groups);
         let mut features = Features::clone(&self.features);
         features.servers.clear();
         for (server, defaults) in servers {
-            if self.unlisted == Unlisted::Serve {
-                let mut tool = compiled(defaults, &mut groups);
+            if self.unlisted == UnlistedTools::Serve {
+                let mut tool = compile_feature(defaults, &mut groups);
                 tool.listed = false;
                 cover(&mut tool.required, &self.patterns);
                 features.servers.insert(Arc::clone(server), Arc::new(tool));
@@ -219,17 +226,17 @@ impl Guard {
         guard
     }
 
-    /// What a feature besides a tool is decided by, under its own name.
-    pub(super) fn known_feature(&self, wanted: &Feature<'_>) -> Result<Arc<Tool>, Denial> {
+    /// The rules that decide a feature besides a tool, under its own name.
+    pub(super) fn known_feature(&self, wanted: &Feature<'_>) -> Result<Arc<GuardedTool>, Denial> {
         let kind = wanted.kind;
         let Some(rules) = self.features.rules(wanted) else {
             return Err(self.not_offered(wanted));
         };
-        let quarantine = wanted.withheld.map(|why| Quarantine {
+        let quarantine = wanted.quarantine_reason.map(|why| Quarantine {
             why: Some(why.into()),
         });
-        // What one rule covers counts together, or the rule would limit nothing where addresses are
-        // made up. Completion is asked for with every key that is pressed, and counts by itself.
+        // Everything that one rule covers shares a counter: otherwise a client could evade the limit with
+        // made-up addresses. Clients request completion on every keystroke, so it has its own counter.
         let use_of = if wanted.method == COMPLETION {
             COMPLETION
         } else {
@@ -241,31 +248,31 @@ impl Guard {
             ("server", wanted.server.unwrap_or_default())
         };
         let counted_as = format!("{kind}\0{}\0{}\0{use_of}", rule.0, rule.1);
-        Ok(Arc::new(Tool {
+        Ok(Arc::new(GuardedTool {
             kind,
             name: wanted.record_name().into(),
             counted_as: counted_as.into(),
             quarantine: quarantine.or_else(|| rules.quarantine.clone()),
-            ..Tool::clone(rules)
+            ..GuardedTool::clone(rules)
         }))
     }
 
     fn not_offered(&self, wanted: &Feature<'_>) -> Denial {
         let (kind, name) = (wanted.kind, wanted.name);
-        let reason = if wanted.server.is_some() && self.unlisted == Unlisted::Hide {
+        let reason = if wanted.server.is_some() && self.unlisted == UnlistedTools::Hide {
             format!("the policy does not name {kind} '{name}', and hides what it does not name")
         } else {
             format!("no server offers {kind} '{name}'")
         };
-        Denial::new(Code::NotOffered, reason)
+        Denial::new(ReasonCode::NotOffered, reason)
     }
 
-    /// Whether a deny rule of the principal names the feature.
-    pub(super) fn not_denied(
+    /// Denies a feature that a deny rule of the principal names.
+    pub(super) fn check_not_denied(
         &self,
         wanted: &Feature<'_>,
         request: &Request<'_>,
-        reach: &Reach<'_>,
+        reach: &RequestScope<'_>,
     ) -> Result<(), Denial> {
         let denied = &reach.profile.denied_features;
         if denied.is_empty() || wanted.kind == FeatureKind::Tool {
@@ -280,16 +287,16 @@ impl Guard {
         }
         let (principal, kind, name) = (request.principal, wanted.kind, wanted.name);
         let reason = format!("a deny rule keeps '{principal}' from {kind} '{name}'");
-        Err(Denial::new(Code::DeniedByRule, reason))
+        Err(Denial::new(ReasonCode::DeniedByRule, reason))
     }
 
-    /// The skills that a file belongs to have to be within reach, too.
-    pub(super) fn skills_admitted(
+    /// Denies a file unless the request also reaches the skills that the file belongs to.
+    pub(super) fn check_skills(
         &self,
         wanted: &Feature<'_>,
         request: &Request<'_>,
-        reach: &Reach<'_>,
-        activity: &mut Activity<'_>,
+        reach: &RequestScope<'_>,
+        activity: &mut ActiveGroups<'_>,
     ) -> Result<(), Denial> {
         for name in wanted.skills {
             let skill = Feature {
@@ -299,8 +306,8 @@ impl Guard {
                 ..Feature::default()
             };
             let known = self.known_feature(&skill)?;
-            self.not_denied(&skill, request, reach)?;
-            self.admits(&known, request, reach, activity)?;
+            self.check_not_denied(&skill, request, reach)?;
+            self.check_admission(&known, request, reach, activity)?;
         }
         Ok(())
     }
@@ -309,32 +316,32 @@ impl Guard {
     /// else.
     ///
     /// # Errors
-    /// The request asks for groups it may not ask for.
+    /// The request names groups that the principal may not request.
     pub fn reachable<'f>(
         &self,
         request: &Request<'_>,
         features: impl IntoIterator<Item = Feature<'f>>,
     ) -> Result<ReachableFeatures, Denial> {
-        let reach = self.reach(request)?;
-        let mut activity = Activity::new(&self.groups, request.circumstances);
+        let reach = self.resolve_request(request)?;
+        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
         let admitted = features.into_iter().map(|wanted| {
             let known = self.known_feature(&wanted);
             known
                 .and_then(|known| {
-                    self.not_denied(&wanted, request, &reach)?;
-                    self.admits(&known, request, &reach, &mut activity)?;
-                    self.skills_admitted(&wanted, request, &reach, &mut activity)
+                    self.check_not_denied(&wanted, request, &reach)?;
+                    self.check_admission(&known, request, &reach, &mut activity)?;
+                    self.check_skills(&wanted, request, &reach, &mut activity)
                 })
                 .is_ok()
         });
         Ok(ReachableFeatures {
             admitted: admitted.collect(),
             unknown_groups: reach.unknown,
-            narrowed: reach.narrowed,
+            dropped_groups: reach.dropped_groups,
         })
     }
 
-    /// Whether rules for other things than tools name states, so that a workflow changes what is listed.
+    /// Whether rules for features besides tools name states, so that a transition changes their lists.
     #[must_use]
     pub fn has_features_by_state(&self) -> bool {
         let features = &self.features;
@@ -347,15 +354,15 @@ impl Guard {
     }
 }
 
-/// Which of some features a request may reach.
+/// Which of the given features a request may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachableFeatures {
-    /// For each, in the order given, whether it may.
+    /// For each feature, in the given order, whether the request may reach it.
     pub admitted: Vec<bool>,
-    /// Groups asked for that nothing is in.
+    /// Requested groups that are empty.
     pub unknown_groups: Vec<String>,
-    /// Groups asked for that were not granted and left out.
-    pub narrowed: Vec<String>,
+    /// Requested groups that were not granted and were left out.
+    pub dropped_groups: Vec<String>,
 }
 
 /// The method that completes arguments.

@@ -1,4 +1,4 @@
-//! One function for each gate; the order is that of [`Gate::ALL`](crate::Gate::ALL).
+//! One function for each gate, in the order of [`Gate::ALL`](crate::Gate::ALL).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,77 +7,80 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::features::Feature;
-use super::groups::{Activity, Switch};
-use super::permit::{Admitted, Overrun};
-use super::request::{Reach, Request};
-use super::{Guard, Tool};
-use crate::decision::{Code, Denial, Gate, INPUT_FAILED};
-use crate::input::{Check, well_formed};
-use crate::policy::{FeatureKind, Limits};
+use super::groups::{ActiveGroups, GroupStatus};
+use super::permit::{AdmittedCall, LimitExceeded};
+use super::request::{Request, RequestScope};
+use super::{Guard, GuardedTool};
+use crate::decision::{Denial, Gate, INPUT_FAILED, ReasonCode};
+use crate::input::{SchemaCheck, check_tool_name};
+use crate::policy::{FeatureKind, ToolLimits};
 use crate::window::Limit;
 
-/// What one gate says about a call, for an explanation.
+/// The result of one gate, for an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct GateResult {
     /// The gate.
     pub gate: Gate,
-    /// What lets the call pass, or what refuses it; none where the gate cannot be asked.
+    /// Why the call passes or is denied; `None` if the gate cannot be evaluated.
     pub outcome: Option<Result<String, Denial>>,
 }
 
-/// The most tools that are looked at for the next step of a workflow, and the most that are told.
-const MAX_LEADS: (usize, usize) = (64, 3);
+/// The maximum number of tools that are examined for the next step of a workflow, and that are listed.
+const MAX_NEXT_TOOLS: (usize, usize) = (64, 3);
 
 impl Guard {
-    /// Lets a call pass every gate that needs neither counters nor arguments.
+    /// Evaluates every gate that needs neither counters nor arguments.
     ///
     /// # Errors
-    /// The first gate that refuses decides.
+    /// The denial of the first gate that denies the call.
     pub fn admit<'g, 'f>(
         &'g self,
         request: &Request<'_>,
         wanted: impl Into<Feature<'f>>,
-    ) -> Result<Admitted<'g>, Denial> {
+    ) -> Result<AdmittedCall<'g>, Denial> {
         let wanted = wanted.into();
-        let known = self.known(&wanted, request.variant)?;
-        not_quarantined(&known)?;
-        let reach = self.reach(request)?;
-        self.not_denied(&wanted, request, &reach)?;
-        let mut activity = Activity::new(&self.groups, request.circumstances);
-        if let Err(mut denial) = self.admits(&known, request, &reach, &mut activity) {
-            if denial.code == Code::FilteredByState {
-                denial.leads = self.leads(&known, request, &reach, &mut activity);
+        let known = self.find_tool(&wanted, request.variant)?;
+        check_quarantine(&known)?;
+        let reach = self.resolve_request(request)?;
+        self.check_not_denied(&wanted, request, &reach)?;
+        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
+        if let Err(mut denial) = self.check_admission(&known, request, &reach, &mut activity) {
+            if denial.code == ReasonCode::FilteredByState {
+                denial.next_tools = self.next_tools(&known, request, &reach, &mut activity);
             }
             return Err(denial);
         }
-        self.skills_admitted(&wanted, request, &reach, &mut activity)?;
-        Ok(Admitted::new(known, reach))
+        self.check_skills(&wanted, request, &reach, &mut activity)?;
+        Ok(AdmittedCall::new(known, reach))
     }
 
-    /// Tools the request reaches that lead to a state in which a tool is available.
-    fn leads(
+    /// Tools within reach of the request that lead to a state in which the given tool is available.
+    fn next_tools(
         &self,
-        tool: &Tool,
+        tool: &GuardedTool,
         request: &Request<'_>,
-        reach: &Reach<'_>,
-        activity: &mut Activity<'_>,
+        reach: &RequestScope<'_>,
+        activity: &mut ActiveGroups<'_>,
     ) -> Vec<Arc<str>> {
         let states = tool.states.iter().flatten();
-        let leading = states.filter_map(|state| Some((state, self.tools.leading.get(state)?)));
+        let leading =
+            states.filter_map(|state| Some((state, self.tools.tools_leading_to.get(state)?)));
         let mut leads: Vec<Arc<str>> = Vec::new();
-        // Only so many are looked at, so that a refusal stays cheap.
+        // The number is bounded, so that a denial stays cheap.
         for (state, id) in leading
             .flat_map(|(state, ids)| ids.iter().map(move |id| (state, id)))
-            .take(MAX_LEADS.0)
+            .take(MAX_NEXT_TOOLS.0)
         {
             let Some(other) = self.tools.list.get(*id as usize) else {
                 continue;
             };
-            let leads_there = !other.gone && other.next_state.as_ref() == Some(state);
+            let leads_there = !other.removed && other.next_state.as_ref() == Some(state);
             if leads_there
-                && leads.len() < MAX_LEADS.1
+                && leads.len() < MAX_NEXT_TOOLS.1
                 && !leads.contains(&other.name)
-                && self.admits(other, request, reach, activity).is_ok()
+                && self
+                    .check_admission(other, request, reach, activity)
+                    .is_ok()
             {
                 leads.push(Arc::clone(&other.name));
             }
@@ -86,48 +89,48 @@ impl Guard {
     }
 
     /// The gates from quarantine to permissions.
-    pub(super) fn admits(
+    pub(super) fn check_admission(
         &self,
-        tool: &Tool,
+        tool: &GuardedTool,
         request: &Request<'_>,
-        reach: &Reach<'_>,
-        activity: &mut Activity<'_>,
+        reach: &RequestScope<'_>,
+        activity: &mut ActiveGroups<'_>,
     ) -> Result<(), Denial> {
-        not_quarantined(tool)?;
-        self.in_group(tool, request, reach, activity)?;
-        in_state(tool, request.state)?;
-        permitted(tool, request.principal, reach)
+        check_quarantine(tool)?;
+        self.check_group(tool, request, reach, activity)?;
+        check_state(tool, request.state)?;
+        check_permissions(tool, request.principal, reach)
     }
 
-    fn known(
+    fn find_tool(
         &self,
         wanted: &Feature<'_>,
         variant: Option<&str>,
-    ) -> Result<Cow<'_, Arc<Tool>>, Denial> {
+    ) -> Result<Cow<'_, Arc<GuardedTool>>, Denial> {
         let name = wanted.name;
         if wanted.kind != FeatureKind::Tool {
             return self.known_feature(wanted).map(Cow::Owned);
         }
-        well_formed(name)?;
+        check_tool_name(name)?;
         let known = self.tool(name).ok_or_else(|| {
             let reason = format!("connector '{name}' is not registered");
-            Denial::new(Code::UnknownTool, reason)
+            Denial::new(ReasonCode::UnknownTool, reason)
         })?;
         Ok(Cow::Borrowed(self.tools.for_variant(known, variant)))
     }
 
-    fn in_group(
+    fn check_group(
         &self,
-        tool: &Tool,
+        tool: &GuardedTool,
         request: &Request<'_>,
-        reach: &Reach<'_>,
-        activity: &mut Activity<'_>,
+        reach: &RequestScope<'_>,
+        activity: &mut ActiveGroups<'_>,
     ) -> Result<(), Denial> {
         if reach.profile.denies_tool(tool.id, &tool.reachable_by)
             || reach.profile.denies_any(&tool.also)
         {
             return Err(Denial::new(
-                Code::DeniedByRule,
+                ReasonCode::DeniedByRule,
                 if tool.kind == FeatureKind::Tool {
                     format!(
                         "a deny rule keeps '{}' from '{}'",
@@ -150,7 +153,7 @@ impl Guard {
                     .iter()
                     .any(|id| reach.groups.contains(id))
         };
-        // A tool without groups is reached by a request for every group, and by nothing else.
+        // Only a request for every group reaches a tool without groups.
         if reach.every && tool.groups.is_empty() {
             return Ok(());
         }
@@ -166,14 +169,14 @@ impl Guard {
         if let Some(group) = off {
             let name = self.groups.name(group);
             return Err(Denial::new(
-                Code::GroupOff,
-                format!("group '{name}' is off{}", self.why_off(group, activity)),
+                ReasonCode::GroupOff,
+                format!("group '{name}' is off{}", self.off_reason(group, activity)),
             ));
         }
         let asked: Vec<&str> = request.groups.names().collect();
         let own: Vec<&str> = tool.groups.iter().map(|id| self.groups.name(*id)).collect();
         Err(Denial::new(
-            Code::FilteredByGroup,
+            ReasonCode::FilteredByGroup,
             format!(
                 "{} is not in the requested groups (requested: {}; {}: {})",
                 tool.label(),
@@ -184,7 +187,7 @@ impl Guard {
         ))
     }
 
-    fn why_off(&self, group: u32, activity: &mut Activity<'_>) -> String {
+    fn off_reason(&self, group: u32, activity: &mut ActiveGroups<'_>) -> String {
         for id in self.groups.chain(group) {
             let Some(group) = self.groups.get(*id) else {
                 continue;
@@ -193,10 +196,10 @@ impl Guard {
                 continue;
             };
             let condition = condition.text();
-            match activity.switch(*id) {
-                Switch::On => {}
-                Switch::Off => return format!(": `{condition}` does not hold"),
-                Switch::Unevaluable(why) => {
+            match activity.status(*id) {
+                GroupStatus::On => {}
+                GroupStatus::Off => return format!(": `{condition}` does not hold"),
+                GroupStatus::Unevaluable(why) => {
                     return format!(": `{condition}` cannot be evaluated ({why})");
                 }
             }
@@ -204,27 +207,27 @@ impl Guard {
         String::new()
     }
 
-    /// What every gate says about a call, also those behind the first that refuses.
+    /// The result of every gate for a call, including the gates after the first denial.
     #[must_use]
     pub fn explain<'f>(
         &self,
         request: &Request<'_>,
         wanted: impl Into<Feature<'f>>,
         arguments: &Value,
-        windows: impl FnOnce(&str, &Limits) -> Result<(), Overrun>,
-    ) -> Vec<Step> {
+        windows: impl FnOnce(&str, &ToolLimits) -> Result<(), LimitExceeded>,
+    ) -> Vec<GateResult> {
         let wanted = wanted.into();
         let mut steps = Vec::new();
-        let mut told = |gate, outcome| steps.push(Step { gate, outcome });
-        let known = self.known(&wanted, request.variant);
+        let mut told = |gate, outcome| steps.push(GateResult { gate, outcome });
+        let known = self.find_tool(&wanted, request.variant);
         let found = match known {
             Ok(tool) => {
                 let version = tool.version.as_ref();
                 let version = version.map_or(String::new(), |it| format!(", version {it}"));
                 let who = if tool.listed {
-                    "the policy has it"
+                    "the policy names it"
                 } else {
-                    "a server has it, and the policy serves what it does not name"
+                    "a server has it, and the policy serves tools that it does not name"
                 };
                 told(Gate::Known, Some(Ok(format!("{who}{version}"))));
                 tool
@@ -238,28 +241,28 @@ impl Guard {
             }
         };
         let found = &found;
-        let calm = not_quarantined(found).map(|()| "it is not quarantined".to_owned());
+        let calm = check_quarantine(found).map(|()| "it is not quarantined".to_owned());
         told(Gate::Quarantine, Some(calm));
-        let mut activity = Activity::new(&self.groups, request.circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
         let asked: Vec<&str> = request.groups.names().collect();
-        match self.reach(request) {
+        match self.resolve_request(request) {
             Err(denial) => {
                 told(Gate::Group, Some(Err(denial)));
                 told(Gate::State, Some(self.explain_state(found, request.state)));
                 told(Gate::Permission, None);
             }
             Ok(reach) => {
-                let denied = self.not_denied(&wanted, request, &reach);
+                let denied = self.check_not_denied(&wanted, request, &reach);
                 let grouped =
-                    denied.and_then(|()| self.in_group(found, request, &reach, &mut activity));
+                    denied.and_then(|()| self.check_group(found, request, &reach, &mut activity));
                 let grouped = grouped.map(|()| {
                     let left = asked
                         .iter()
-                        .filter(|it| !reach.narrowed.iter().any(|no| no == *it));
+                        .filter(|it| !reach.dropped_groups.iter().any(|no| no == *it));
                     let left: Vec<&str> = left.copied().collect();
                     if left.len() < asked.len() {
                         return format!(
-                            "asked for {}; what is granted of that reaches it",
+                            "asked for {}; the granted part of that reaches it",
                             listed(&asked)
                         );
                     }
@@ -270,7 +273,7 @@ impl Guard {
                 });
                 told(Gate::Group, Some(grouped));
                 told(Gate::State, Some(self.explain_state(found, request.state)));
-                let held = permitted(found, request.principal, &reach).map(|()| {
+                let held = check_permissions(found, request.principal, &reach).map(|()| {
                     let names: Vec<&str> = found
                         .required
                         .iter()
@@ -289,9 +292,9 @@ impl Guard {
             Err(overrun) => Err(rate_denial(found, &overrun)),
         };
         told(Gate::Rate, Some(metered));
-        let valid = valid_input(found, arguments).map(|()| match &*found.input {
-            Check::Nothing => "it has no input schema".to_owned(),
-            Check::Schema { .. } | Check::Broken(_) => {
+        let valid = check_input(found, arguments).map(|()| match &*found.input {
+            SchemaCheck::Nothing => "it has no input schema".to_owned(),
+            SchemaCheck::Schema { .. } | SchemaCheck::Broken(_) => {
                 "the arguments satisfy the input schema".to_owned()
             }
         });
@@ -299,15 +302,15 @@ impl Guard {
         steps
     }
 
-    fn explain_state(&self, tool: &Tool, state: &str) -> Result<String, Denial> {
-        in_state(tool, state).map(|()| match &tool.states {
+    fn explain_state(&self, tool: &GuardedTool, state: &str) -> Result<String, Denial> {
+        check_state(tool, state).map(|()| match &tool.states {
             None => "it is available in every state".to_owned(),
             Some(_) => format!("it is available in state '{state}'"),
         })
     }
 }
 
-fn not_quarantined(tool: &Tool) -> Result<(), Denial> {
+fn check_quarantine(tool: &GuardedTool) -> Result<(), Denial> {
     let Some(quarantine) = &tool.quarantine else {
         return Ok(());
     };
@@ -316,16 +319,16 @@ fn not_quarantined(tool: &Tool) -> Result<(), Denial> {
         reason.push_str(": ");
         reason.push_str(why);
     }
-    Err(Denial::new(Code::Quarantined, reason))
+    Err(Denial::new(ReasonCode::Quarantined, reason))
 }
 
-fn in_state(tool: &Tool, state: &str) -> Result<(), Denial> {
+fn check_state(tool: &GuardedTool, state: &str) -> Result<(), Denial> {
     if tool.available_in(state) {
         return Ok(());
     }
     let states: Vec<&str> = tool.states.iter().flatten().map(|it| &**it).collect();
     Err(Denial::new(
-        Code::FilteredByState,
+        ReasonCode::FilteredByState,
         format!(
             "{} is not available in state '{state}' (available in: {})",
             tool.label(),
@@ -334,14 +337,18 @@ fn in_state(tool: &Tool, state: &str) -> Result<(), Denial> {
     ))
 }
 
-fn permitted(tool: &Tool, principal: &str, reach: &Reach<'_>) -> Result<(), Denial> {
+fn check_permissions(
+    tool: &GuardedTool,
+    principal: &str,
+    reach: &RequestScope<'_>,
+) -> Result<(), Denial> {
     if tool.required.iter().all(|it| reach.profile.holds(it)) {
         return Ok(());
     }
     let lacking = tool.required.iter().filter(|it| !reach.profile.holds(it));
     let names: Vec<&str> = lacking.map(|it| it.permission.as_str()).collect();
     Err(Denial::new(
-        Code::MissingPermissions,
+        ReasonCode::MissingPermissions,
         format!(
             "agent '{principal}' is missing required permissions: {}",
             names.join(", ")
@@ -349,8 +356,8 @@ fn permitted(tool: &Tool, principal: &str, reach: &Reach<'_>) -> Result<(), Deni
     ))
 }
 
-/// A tool as the connectorguard document calls it, anything else by its kind.
-fn connector(tool: &Tool) -> String {
+/// The label of a tool as in the connectorguard document; other features are labelled by their kind.
+fn display_label(tool: &GuardedTool) -> String {
     if tool.kind == FeatureKind::Tool {
         format!("connector '{}'", tool.name)
     } else {
@@ -358,14 +365,14 @@ fn connector(tool: &Tool) -> String {
     }
 }
 
-pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
+pub(super) fn rate_denial(tool: &GuardedTool, overrun: &LimitExceeded) -> Denial {
     match overrun {
-        Overrun::Limit { limit, retry_after } => {
+        LimitExceeded::Limit { limit, retry_after } => {
             let mut denial = Denial::new(
-                Code::RateLimited,
+                ReasonCode::RateLimited,
                 format!(
                     "rate limit exceeded for {} (limit: {} req/{}s)",
-                    connector(tool),
+                    display_label(tool),
                     limit.max,
                     seconds(limit.window)
                 ),
@@ -373,12 +380,12 @@ pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
             denial.retry_after = Some(*retry_after);
             denial
         }
-        Overrun::Capacity { retry_after } => {
+        LimitExceeded::Capacity { retry_after } => {
             let mut denial = Denial::new(
-                Code::RateCapacity,
+                ReasonCode::RateCapacity,
                 format!(
                     "no room to count calls of {} for one more principal",
-                    connector(tool)
+                    display_label(tool)
                 ),
             );
             denial.retry_after = Some(*retry_after);
@@ -387,34 +394,34 @@ pub(super) fn rate_denial(tool: &Tool, overrun: &Overrun) -> Denial {
     }
 }
 
-pub(super) fn valid_input(tool: &Tool, arguments: &Value) -> Result<(), Denial> {
-    if let Check::Broken(broken) = &*tool.input {
+pub(super) fn check_input(tool: &GuardedTool, arguments: &Value) -> Result<(), Denial> {
+    if let SchemaCheck::Broken(broken) = &*tool.input {
         return Err(Denial::new(
-            Code::BrokenSchema,
+            ReasonCode::BrokenSchema,
             format!("{INPUT_FAILED}{broken}"),
         ));
     }
     if !arguments.is_object() {
-        // Arguments are named; a bare value would pass a schema that says nothing of its type.
+        // Arguments must be named; a bare value would pass a schema that does not restrict its type.
         let found = toolwarden_model::json::type_name(arguments);
         let message = format!("arguments must be an object, not {found}");
-        return Err(Denial::of_input(message));
+        return Err(Denial::invalid_input(message));
     }
-    tool.input.strictly(arguments)?;
-    tool.carries_bound(arguments)?;
+    tool.input.check_strict(arguments)?;
+    tool.check_bound_arguments(arguments)?;
     let faults = tool.input.faults(arguments);
     let Some(first) = faults.first() else {
         return Ok(());
     };
     let mut denial = Denial::new(
-        Code::InvalidInput,
+        ReasonCode::InvalidInput,
         format!("{INPUT_FAILED}{}", first.message),
     );
     denial.faults = faults;
     Err(denial)
 }
 
-fn limits_in_words(limits: &Limits) -> String {
+fn limits_in_words(limits: &ToolLimits) -> String {
     let of = |limit: &Limit, whose: &str| {
         format!(
             "within {} calls in {}s {whose}",
@@ -431,7 +438,7 @@ fn limits_in_words(limits: &Limits) -> String {
     words.join(" and ")
 }
 
-/// Whole seconds where they are, as the document writes them.
+/// Seconds, without decimals if they are whole, as the connectorguard document writes them.
 fn seconds(time: Duration) -> String {
     if time.subsec_nanos() == 0 {
         time.as_secs().to_string()

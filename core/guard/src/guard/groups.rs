@@ -1,31 +1,31 @@
 use std::sync::Arc;
 
-use super::{GroupId, Names};
-use crate::condition::{Circumstances, Condition, Prepared};
+use super::{GroupId, NameMap};
+use crate::condition::{Circumstances, Condition, ConditionContext};
 use crate::policy::group_and_parents;
 
-/// Every group a policy speaks of.
+/// Every group that a policy mentions.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Groups {
-    list: Vec<Group>,
-    by_name: Names<Arc<str>, GroupId>,
+pub(super) struct GroupTable {
+    list: Vec<PolicyGroup>,
+    by_name: NameMap<Arc<str>, GroupId>,
     /// Whether any group has a condition.
     pub(super) conditional: bool,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Group {
+pub(super) struct PolicyGroup {
     pub(super) name: Arc<str>,
-    /// The group and all groups around it.
+    /// The group and all its parent groups.
     pub(super) chain: Box<[GroupId]>,
     pub(super) condition: Option<Condition>,
-    /// How many tools a request for it reaches.
+    /// The number of tools that a request for it reaches.
     pub(super) tools: usize,
     pub(super) description: Option<String>,
 }
 
-impl Groups {
-    /// The number of a group, given to it and to those around it when first heard of.
+impl GroupTable {
+    /// The number of a group, assigned to it and its parent groups when they first occur.
     pub(super) fn intern(&mut self, name: &str) -> GroupId {
         if let Some(id) = self.by_name.get(name) {
             return *id;
@@ -38,7 +38,7 @@ impl Groups {
         let name: Arc<str> = name.into();
         self.by_name.insert(Arc::clone(&name), id);
         let chain = std::iter::once(id).chain(parents).collect();
-        self.list.push(Group {
+        self.list.push(PolicyGroup {
             name,
             chain,
             condition: None,
@@ -48,7 +48,7 @@ impl Groups {
         id
     }
 
-    /// The groups of one more tool, and those with all groups around them, both sorted.
+    /// The groups of one more tool, and these together with all their parent groups, both sorted.
     pub(super) fn of_tool(&mut self, names: &[String]) -> (Box<[GroupId]>, Box<[GroupId]>) {
         let mut own: Vec<GroupId> = names.iter().map(|name| self.intern(name)).collect();
         own.sort_unstable();
@@ -69,11 +69,11 @@ impl Groups {
         self.by_name.get(name).copied()
     }
 
-    pub(super) fn get(&self, id: GroupId) -> Option<&Group> {
+    pub(super) fn get(&self, id: GroupId) -> Option<&PolicyGroup> {
         self.list.get(id as usize)
     }
 
-    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+    pub(super) fn get_mut(&mut self, id: GroupId) -> Option<&mut PolicyGroup> {
         self.list.get_mut(id as usize)
     }
 
@@ -81,34 +81,34 @@ impl Groups {
         self.get(id).map_or("", |group| &*group.name)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (GroupId, &Group)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (GroupId, &PolicyGroup)> {
         (0..).zip(&self.list)
     }
 
-    /// The group and all groups around it.
+    /// The group and all its parent groups.
     pub(super) fn chain(&self, id: GroupId) -> &[GroupId] {
         self.get(id).map_or(&[], |group| &group.chain)
     }
 }
 
-/// Which groups are on, asked once for each in one request.
-pub(super) struct Activity<'c> {
-    groups: &'c Groups,
+/// Which groups are active, evaluated at most once per group and request.
+pub(super) struct ActiveGroups<'c> {
+    groups: &'c GroupTable,
     circumstances: &'c Circumstances,
-    prepared: Option<Prepared<'c>>,
-    known: Vec<Option<Switch>>,
+    prepared: Option<ConditionContext<'c>>,
+    known: Vec<Option<GroupStatus>>,
 }
 
-/// Whether a group is on; where it cannot be told it is off, with the reason.
+/// Whether a group is active; if that cannot be evaluated it is off, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Switch {
+pub(super) enum GroupStatus {
     On,
     Off,
     Unevaluable(String),
 }
 
-impl<'c> Activity<'c> {
-    pub(super) const fn new(groups: &'c Groups, circumstances: &'c Circumstances) -> Self {
+impl<'c> ActiveGroups<'c> {
+    pub(super) const fn new(groups: &'c GroupTable, circumstances: &'c Circumstances) -> Self {
         Self {
             groups,
             circumstances,
@@ -117,7 +117,7 @@ impl<'c> Activity<'c> {
         }
     }
 
-    /// Whether a group and every group around it is on.
+    /// Whether a group and every parent group is active.
     pub(super) fn is_on(&mut self, group: GroupId) -> bool {
         if !self.groups.conditional {
             return true;
@@ -126,15 +126,15 @@ impl<'c> Activity<'c> {
         let chain = groups.chain(group).iter();
         let mut on = true;
         for id in chain {
-            on &= self.switch(*id) == Switch::On;
+            on &= self.status(*id) == GroupStatus::On;
         }
         on
     }
 
-    /// What the group's own condition says.
-    pub(super) fn switch(&mut self, id: GroupId) -> Switch {
+    /// The result of the group's own condition.
+    pub(super) fn status(&mut self, id: GroupId) -> GroupStatus {
         let Some(condition) = self.groups.get(id).and_then(|it| it.condition.as_ref()) else {
-            return Switch::On;
+            return GroupStatus::On;
         };
         self.known.resize(self.groups.list.len(), None);
         if let Some(Some(known)) = self.known.get(id as usize) {
@@ -143,11 +143,11 @@ impl<'c> Activity<'c> {
         let circumstances = self.circumstances;
         let prepared = self
             .prepared
-            .get_or_insert_with(|| Prepared::new(circumstances));
+            .get_or_insert_with(|| ConditionContext::new(circumstances));
         let switch = match condition.holds_in(prepared) {
-            Ok(true) => Switch::On,
-            Ok(false) => Switch::Off,
-            Err(unevaluable) => Switch::Unevaluable(unevaluable.to_string()),
+            Ok(true) => GroupStatus::On,
+            Ok(false) => GroupStatus::Off,
+            Err(unevaluable) => GroupStatus::Unevaluable(unevaluable.to_string()),
         };
         if let Some(known) = self.known.get_mut(id as usize) {
             *known = Some(switch.clone());

@@ -1,18 +1,18 @@
-//! A policy made ready to decide: names are numbers, patterns are looked up, schemas are compiled.
+//! A compiled policy: names are numbers, patterns are in lookup tables, schemas are compiled.
 
 mod approval;
 mod compile;
-mod discovered;
-mod facts;
+mod discovered_tools;
 mod features;
 mod gates;
 mod groups;
-mod identity;
 mod permit;
 mod profile;
 mod registry;
 mod request;
 mod roles;
+mod tool_facts;
+mod tool_identity;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,28 +20,29 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use toolwarden_model::json::Pointer;
 
-use crate::input::Check;
+use crate::input::SchemaCheck;
 use crate::policy::{
-    AuditRules, EVERY, FeatureKind, Limits, OutputMode, Permission, RequestRules, SessionRules,
-    Unlisted,
+    AuditRules, EVERY, FeatureKind, OutputMode, Permission, RequestRules, SessionRules, ToolLimits,
+    UnlistedTools,
 };
 use features::Features;
-use groups::Groups;
-use profile::{Patterns, Profile};
+use groups::GroupTable;
+use profile::{PermissionPatterns, Profile};
 
 pub use approval::BoundValues;
-pub use compile::SchemaFault;
-pub use discovered::{Discovered, VariantTool};
-pub use facts::ToolFacts;
+pub use compile::UnusableSchema;
+pub use discovered_tools::{DiscoveredTools, VariantTool};
 pub use features::{Feature, ReachableFeatures};
-pub use gates::Step;
-pub use identity::ToolIdentity;
-pub use permit::{Admitted, Metered, Overrun, Permit};
+pub use gates::GateResult;
+pub use permit::{AdmittedCall, LimitExceeded, MeteredCall, Permit};
 pub use profile::Amendment;
-pub use request::{Availability, GroupSummary, LeftOut, Request, RequestedGroups};
+pub use request::{Availability, GroupSummary, Request, RequestedGroups, UnavailableTool};
+pub use tool_facts::ToolFacts;
+pub use tool_identity::ToolIdentity;
 
-/// Looks up names that come from outside in tables that do not, so no key can be chosen to collide.
-type Names<K, V> = HashMap<K, V, FixedState>;
+/// Looks up untrusted names in tables whose keys are trusted, so an attacker cannot choose keys that
+/// collide.
+type NameMap<K, V> = HashMap<K, V, FixedState>;
 
 type GroupId = u32;
 type ToolId = u32;
@@ -51,94 +52,94 @@ type PrincipalId = u32;
 /// A policy that decides calls. It never changes; a new policy is a new guard.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    tools: Arc<Tools>,
+    tools: Arc<ToolTable>,
     features: Arc<Features>,
-    groups: Arc<Groups>,
-    patterns: Arc<Patterns>,
-    principals: Arc<Principals>,
+    groups: Arc<GroupTable>,
+    patterns: Arc<PermissionPatterns>,
+    principals: Arc<PrincipalTable>,
     /// Profiles of principals whose permissions were changed at run time.
-    amended: Arc<Names<Arc<str>, Arc<Profile>>>,
+    amended: Arc<NameMap<Arc<str>, Arc<Profile>>>,
     requests: RequestRules,
     sessions: SessionRules,
-    /// The states that one call uses up.
+    /// The single-use states.
     single_use: Arc<BTreeSet<String>>,
     count_invalid: bool,
-    unlisted: Unlisted,
+    unlisted: UnlistedTools,
     audit: AuditRules,
     zone: jiff::tz::TimeZone,
 }
 
 #[derive(Clone, Debug)]
-struct Tools {
+struct ToolTable {
     /// In the order of the policy.
-    list: Vec<Arc<Tool>>,
-    by_name: Names<Arc<str>, ToolId>,
-    /// The states some tool is available in by name.
+    list: Vec<Arc<GuardedTool>>,
+    by_name: NameMap<Arc<str>, ToolId>,
+    /// The states that some tool names as available.
     states: BTreeSet<Arc<str>>,
     /// The states some tool leads to, with those tools.
-    leading: BTreeMap<Arc<str>, Vec<ToolId>>,
+    tools_leading_to: BTreeMap<Arc<str>, Vec<ToolId>>,
     /// Whether some tool is available in every state.
     everywhere: bool,
-    /// Tools as servers define them for some clients only, by name and variant.
-    variants: Names<Arc<str>, BTreeMap<Arc<str>, Arc<Tool>>>,
+    /// Tools with a definition for some clients only, by name and variant.
+    variants: NameMap<Arc<str>, BTreeMap<Arc<str>, Arc<GuardedTool>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Principals {
+struct PrincipalTable {
     list: Vec<(Arc<str>, Arc<Profile>)>,
-    by_name: Names<Arc<str>, PrincipalId>,
+    by_name: NameMap<Arc<str>, PrincipalId>,
     anyone: Arc<Profile>,
-    /// What each role grants by itself, for callers whose roles come with their credential.
-    roles: Names<Arc<str>, Arc<Profile>>,
+    /// The grants of each role, for callers whose credential carries their roles.
+    roles: NameMap<Arc<str>, Arc<Profile>>,
 }
 
-/// A tool as the gates need it.
+/// A tool in the form that the gates use.
 #[derive(Clone, Debug)]
-pub(crate) struct Tool {
+pub(crate) struct GuardedTool {
     pub(crate) id: ToolId,
-    /// What it is: everything servers offer is decided as tools are.
+    /// Its kind: all features of servers are decided like tools.
     pub(crate) kind: FeatureKind,
-    /// Its name, as records have it.
+    /// Its name in records.
     pub(crate) name: Arc<str>,
     pub(crate) version: Option<String>,
     pub(crate) groups: Box<[GroupId]>,
-    /// The groups and all groups around them, sorted.
+    /// The groups and all their parent groups, sorted.
     pub(crate) reachable_by: Box<[GroupId]>,
-    /// Sorted; none means every state.
+    /// Sorted; `None` means every state.
     pub(crate) states: Option<Box<[Arc<str>]>>,
     pub(crate) next_state: Option<Arc<str>>,
     /// The arguments that calls in the next state must repeat.
     pub(crate) binds: Box<[Pointer]>,
-    /// Whether it uses up single-use states it names.
+    /// Whether a call uses up the single-use states that the tool names.
     pub(crate) uses_state: bool,
     /// Whether no server behind a gateway has it.
     pub(crate) outside: bool,
-    /// The name its calls are counted by, whatever name it is shown under.
+    /// The name under which its calls are counted, regardless of the name it is shown under.
     pub(crate) counted_as: Arc<str>,
-    /// Other entries of the policy for the same tool, whose deny rules count, too.
+    /// Other policy entries for the same tool, whose deny rules also apply.
     pub(crate) also: Box<[ToolId]>,
-    pub(crate) required: Box<[Required]>,
-    pub(crate) limits: Limits,
-    pub(crate) input: Arc<Check>,
-    pub(crate) output: Arc<Check>,
+    pub(crate) required: Box<[RequiredPermission]>,
+    pub(crate) limits: ToolLimits,
+    pub(crate) input: Arc<SchemaCheck>,
+    pub(crate) output: Arc<SchemaCheck>,
     pub(crate) output_mode: OutputMode,
     pub(crate) quarantine: Option<Quarantine>,
     /// Whether the policy names it; otherwise it was learned from a server.
     pub(crate) listed: bool,
-    /// It was taken away while the guard was in use.
-    pub(crate) gone: bool,
+    /// Whether it was removed at run time.
+    pub(crate) removed: bool,
 }
 
-/// That a tool may not be called until somebody lets it.
+/// A tool's quarantine: the tool may not be called until an administrator releases it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Quarantine {
-    /// Why, where that is known.
+    /// The reason, if known.
     pub(crate) why: Option<Arc<str>>,
 }
 
 /// A permission a tool requires, with every pattern of the policy that covers it.
 #[derive(Clone, Debug)]
-pub(crate) struct Required {
+pub(crate) struct RequiredPermission {
     pub(crate) permission: Permission,
     pub(crate) covered_by: Box<[PatternId]>,
 }
@@ -150,19 +151,19 @@ impl Guard {
         self.count_invalid
     }
 
-    /// Where a client may start, and when a session is forgotten.
+    /// The initial states of sessions, and when an idle session expires.
     #[must_use]
     pub const fn sessions(&self) -> &SessionRules {
         &self.sessions
     }
 
-    /// What is recorded, and how.
+    /// The audit rules.
     #[must_use]
     pub const fn audit(&self) -> &AuditRules {
         &self.audit
     }
 
-    /// The zone of times in conditions.
+    /// The time zone for conditions.
     #[must_use]
     pub const fn zone(&self) -> &jiff::tz::TimeZone {
         &self.zone
@@ -177,16 +178,16 @@ impl Guard {
     /// Whether tools or transitions name a state.
     #[must_use]
     pub fn knows_state(&self, state: &str) -> bool {
-        self.tools.states.contains(state) || self.tools.leading.contains_key(state)
+        self.tools.states.contains(state) || self.tools.tools_leading_to.contains_key(state)
     }
 
-    /// Whether any group is on only under circumstances.
+    /// Whether any group has a condition.
     #[must_use]
     pub fn has_conditions(&self) -> bool {
         self.groups.conditional
     }
 
-    /// Whether a principal may ask for a group.
+    /// Whether a principal may request a group.
     #[must_use]
     pub fn may_request(&self, principal: &str, group: &str) -> bool {
         let profile = self.profile(principal);
@@ -203,7 +204,7 @@ impl Guard {
         known.is_some_and(|group| group.tools > 0)
     }
 
-    /// How many of some tools a request for a group reaches.
+    /// How many of the given tools a request for a group reaches.
     #[must_use]
     pub fn count_in_group(&self, group: &str, tools: &[Arc<str>]) -> usize {
         if group == EVERY {
@@ -218,43 +219,43 @@ impl Guard {
             .count()
     }
 
-    /// Whether the policy speaks of a group.
+    /// Whether the policy mentions a group.
     #[must_use]
     pub fn knows_group(&self, name: &str) -> bool {
         self.groups.id(name).is_some()
     }
 
-    /// Whether the policy itself names a tool; those learned from servers it does not.
+    /// Whether the policy itself names a tool; it does not name tools learned from servers.
     #[must_use]
     pub fn lists_tool(&self, name: &str) -> bool {
         self.tool(name).is_some_and(|tool| tool.listed)
     }
 
-    /// A name for a tool that takes no room: its number, where it is known.
+    /// A compact reference to a tool: its number, if it is known.
     #[must_use]
     pub fn tool_ref(&self, name: &str) -> NameRef {
         NameRef::new(self.tools.by_name.get(name), name)
     }
 
-    /// A name for a principal that takes no room: its number, where the policy names it.
+    /// A compact reference to a principal: its number, if the policy names it.
     #[must_use]
     pub fn principal_ref(&self, name: &str) -> NameRef {
         NameRef::new(self.principals.by_name.get(name), name)
     }
 
-    /// The tool a reference of this very guard stands for.
+    /// The name of the tool that a reference from this guard stands for.
     #[must_use]
     pub fn tool_name<'n>(&'n self, name: &'n NameRef) -> &'n str {
         name.resolve(|id| self.tools.list.get(id).map(|tool| &*tool.name))
     }
 
-    /// The principal a reference of this very guard stands for.
+    /// The name of the principal that a reference from this guard stands for.
     #[must_use]
     pub fn principal_name<'n>(&'n self, name: &'n NameRef) -> &'n str {
         name.resolve(|id| self.principals.list.get(id).map(|(name, _)| &**name))
     }
 
-    fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+    fn tool(&self, name: &str) -> Option<&Arc<GuardedTool>> {
         let id = *self.tools.by_name.get(name)?;
         self.tools.list.get(id as usize)
     }
@@ -271,32 +272,32 @@ impl Guard {
     }
 }
 
-/// A name that takes no room where the policy knows it. It means something to the guard that gave it,
-/// and to those made of that one.
+/// A compact reference to a name. It is valid only with the guard that created it and with guards derived
+/// from that one.
 #[derive(Clone, Debug)]
-pub struct NameRef(Known);
+pub struct NameRef(NameKey);
 
 #[derive(Clone, Debug)]
-enum Known {
+enum NameKey {
     ByNumber(u32),
     ByName(Box<str>),
 }
 
 impl NameRef {
     fn new(known: Option<&u32>, name: &str) -> Self {
-        Self(known.map_or_else(|| Known::ByName(name.into()), |id| Known::ByNumber(*id)))
+        Self(known.map_or_else(|| NameKey::ByName(name.into()), |id| NameKey::ByNumber(*id)))
     }
 
     fn resolve<'n>(&'n self, name: impl FnOnce(usize) -> Option<&'n str>) -> &'n str {
         match &self.0 {
-            Known::ByNumber(id) => name(*id as usize).unwrap_or_default(),
-            Known::ByName(name) => name,
+            NameKey::ByNumber(id) => name(*id as usize).unwrap_or_default(),
+            NameKey::ByName(name) => name,
         }
     }
 }
 
-impl Tool {
-    /// What it is and its name, for messages.
+impl GuardedTool {
+    /// Its kind and name, for messages.
     pub(crate) fn label(&self) -> String {
         let kind = self.kind.as_str();
         let name = self.name.strip_prefix(kind);

@@ -4,106 +4,106 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Tool;
-use super::gates::{rate_denial, valid_input};
-use super::request::Reach;
-use crate::decision::{Denial, Fault};
-use crate::input::Check;
-use crate::policy::{Limits, OutputMode};
+use super::GuardedTool;
+use super::gates::{check_input, rate_denial};
+use super::request::RequestScope;
+use crate::decision::{Denial, ValueFault};
+use crate::input::SchemaCheck;
+use crate::policy::{OutputMode, ToolLimits};
 use crate::window::Limit;
 
-/// A call that passed every gate up to permissions. It still has to be counted.
+/// A call that passed every gate up to permissions. The rate gate comes next.
 #[derive(Debug)]
 #[must_use = "an admitted call is not yet permitted"]
-pub struct Admitted<'g> {
-    tool: Cow<'g, Arc<Tool>>,
+pub struct AdmittedCall<'g> {
+    tool: Cow<'g, Arc<GuardedTool>>,
     unknown_groups: Vec<String>,
-    narrowed: Vec<String>,
+    dropped_groups: Vec<String>,
 }
 
-/// A call that was counted. Its arguments still have to be looked at.
+/// A call that passed the rate gate. The input gate comes next.
 #[derive(Debug)]
 #[must_use = "a metered call is not yet permitted"]
-pub struct Metered<'g> {
-    tool: Cow<'g, Arc<Tool>>,
+pub struct MeteredCall<'g> {
+    tool: Cow<'g, Arc<GuardedTool>>,
 }
 
-/// The proof that one call may be made. Only the gates make one, and it is used up by the call.
+/// The proof that one call may be made. Only the gates create one, and the call uses it up.
 #[derive(Debug)]
 #[must_use = "a permit has to be settled with the outcome of the call"]
 pub struct Permit {
-    pub(super) tool: Arc<Tool>,
+    pub(super) tool: Arc<GuardedTool>,
 }
 
-/// Why counting a call refuses it.
+/// Why the rate gate denies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overrun {
+pub enum LimitExceeded {
     /// A limit is reached.
     Limit {
         /// The limit.
         limit: Limit,
-        /// When to try again.
+        /// How long to wait before the next attempt.
         retry_after: Duration,
     },
-    /// There is no room for one more counter.
+    /// No room is left for another counter.
     Capacity {
-        /// When to try again.
+        /// How long to wait before the next attempt.
         retry_after: Duration,
     },
 }
 
-impl<'g> Admitted<'g> {
-    pub(super) fn new(tool: Cow<'g, Arc<Tool>>, reach: Reach<'_>) -> Self {
+impl<'g> AdmittedCall<'g> {
+    pub(super) fn new(tool: Cow<'g, Arc<GuardedTool>>, reach: RequestScope<'_>) -> Self {
         Self {
             tool,
             unknown_groups: reach.unknown,
-            narrowed: reach.narrowed,
+            dropped_groups: reach.dropped_groups,
         }
     }
 
-    /// The limits the call has to be counted against.
+    /// The limits that the call counts against.
     #[must_use]
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> ToolLimits {
         self.tool.limits
     }
 
-    /// The name under which the call has to be counted.
+    /// The name under which the call is counted.
     #[must_use]
     pub fn counted_as(&self) -> &str {
         &self.tool.counted_as
     }
 
-    /// Groups the request asked for that no tool is in.
+    /// Requested groups that have no tools.
     #[must_use]
     pub fn unknown_groups(&self) -> &[String] {
         &self.unknown_groups
     }
 
-    /// Groups the request asked for that are not granted and were left away.
+    /// Requested groups that are not granted and were left out.
     #[must_use]
-    pub fn narrowed(&self) -> &[String] {
-        &self.narrowed
+    pub fn dropped_groups(&self) -> &[String] {
+        &self.dropped_groups
     }
 
-    /// Goes on with what the counters say.
+    /// Applies the answer of the counters.
     ///
     /// # Errors
     /// A limit is reached.
-    pub fn meter(self, answer: Result<(), Overrun>) -> Result<Metered<'g>, Denial> {
+    pub fn meter(self, answer: Result<(), LimitExceeded>) -> Result<MeteredCall<'g>, Denial> {
         match answer {
-            Ok(()) => Ok(Metered { tool: self.tool }),
+            Ok(()) => Ok(MeteredCall { tool: self.tool }),
             Err(overrun) => Err(rate_denial(&self.tool, &overrun)),
         }
     }
 }
 
-impl Metered<'_> {
-    /// Holds the arguments to the tool's schema.
+impl MeteredCall<'_> {
+    /// Validates the arguments against the tool's schema.
     ///
     /// # Errors
-    /// They do not satisfy it, or there is no telling.
+    /// They do not satisfy it, or that cannot be determined.
     pub fn validate(self, arguments: &Value) -> Result<Permit, Denial> {
-        valid_input(&self.tool, arguments)?;
+        check_input(&self.tool, arguments)?;
         Ok(Permit {
             tool: self.tool.into_owned(),
         })
@@ -129,21 +129,22 @@ impl Permit {
         self.tool.output_mode
     }
 
-    /// Whether results of the tool are held to a schema.
+    /// Whether results of the tool are validated against a schema.
     #[must_use]
     pub fn checks_output(&self) -> bool {
-        self.tool.output_mode != OutputMode::Off && !matches!(*self.tool.output, Check::Nothing)
+        self.tool.output_mode != OutputMode::Off
+            && !matches!(*self.tool.output, SchemaCheck::Nothing)
     }
 
-    /// What is wrong with a result.
+    /// The faults of a result.
     #[must_use]
-    pub fn output_faults(&self, result: &Value) -> Vec<Fault> {
+    pub fn output_faults(&self, result: &Value) -> Vec<ValueFault> {
         if !self.checks_output() {
             return Vec::new();
         }
         match &*self.tool.output {
-            Check::Broken(broken) => vec![Fault::of_whole(broken.to_string())],
-            Check::Nothing | Check::Schema { .. } => self.tool.output.faults(result),
+            SchemaCheck::Broken(broken) => vec![ValueFault::for_whole_value(broken.to_string())],
+            SchemaCheck::Nothing | SchemaCheck::Schema { .. } => self.tool.output.faults(result),
         }
     }
 }

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use super::groups::Groups;
-use super::{GroupId, Guard, Names, PatternId, Required, ToolId};
+use super::groups::GroupTable;
+use super::{GroupId, Guard, NameMap, PatternId, RequiredPermission, ToolId};
 use crate::policy::{
     InvalidPermission, NamePattern, PatternTree, Permission, PermissionPattern, group_and_parents,
     is_group_name,
 };
 
-/// What a principal may do, in numbers. Principals with equal grants share one.
+/// The grants of a principal, as numbers. Principals with equal grants share one profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Profile {
     /// Whether every group is granted.
@@ -19,32 +19,32 @@ pub(super) struct Profile {
     pub(super) denied_groups: Vec<GroupId>,
     /// Sorted.
     pub(super) denied_tools: Vec<ToolId>,
-    /// Names of other things than tools; sorted.
+    /// Names of features besides tools; sorted.
     pub(super) denied_features: Vec<NamePattern>,
     /// Sorted.
     pub(super) allowed: Vec<PatternId>,
     /// Sorted.
     pub(super) denied: Vec<PatternId>,
-    /// What was given and taken at run time, the latest last: the last one that covers a permission
+    /// Permissions granted and revoked at run time, the latest last: the last one that covers a permission
     /// decides.
     amendments: Vec<(PatternId, bool)>,
-    /// What a request without groups asks for, where the policy says so.
+    /// The groups of a request that names none, if the policy sets them.
     pub(super) default_groups: Option<Vec<Box<str>>>,
-    /// Where sessions start, where the policy says so.
+    /// The initial state of sessions, if the policy sets it.
     pub(super) initial_state: Option<Arc<str>>,
 }
 
 /// Every permission pattern of a policy.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Patterns {
-    by_text: Names<String, PatternId>,
+pub(super) struct PermissionPatterns {
+    by_text: NameMap<String, PatternId>,
     tree: PatternTree,
 }
 
 impl Profile {
-    /// Whether a group may be requested, known or not: it or a group around it is granted, and none
-    /// of them refused.
-    pub(super) fn grants_group(&self, groups: &Groups, name: &str) -> bool {
+    /// Whether a group, known or unknown, may be requested: it or a parent group is granted, and none of
+    /// them is denied.
+    pub(super) fn grants_group(&self, groups: &GroupTable, name: &str) -> bool {
         if self.denies_every_group || !is_group_name(name) {
             return false;
         }
@@ -75,7 +75,7 @@ impl Profile {
         ids.iter().any(denied)
     }
 
-    pub(super) fn holds(&self, required: &Required) -> bool {
+    pub(super) fn holds(&self, required: &RequiredPermission) -> bool {
         let any = |list: &[PatternId]| {
             required
                 .covered_by
@@ -94,13 +94,13 @@ impl Profile {
     }
 
     /// Whether a deny rule covers a permission.
-    pub(super) fn denies_permission(&self, required: &Required) -> bool {
+    pub(super) fn denies_permission(&self, required: &RequiredPermission) -> bool {
         let mut covering = required.covered_by.iter();
         covering.any(|pattern| self.denied.binary_search(pattern).is_ok())
     }
 
-    /// What several roles grant and refuse together; none where there are none.
-    pub(super) fn together<'p>(profiles: impl IntoIterator<Item = &'p Self>) -> Option<Self> {
+    /// The combined grants and denials of several roles; `None` if there are no roles.
+    pub(super) fn union<'p>(profiles: impl IntoIterator<Item = &'p Self>) -> Option<Self> {
         let mut profiles = profiles.into_iter();
         let mut all = profiles.next()?.clone();
         for other in profiles {
@@ -127,8 +127,8 @@ impl Profile {
         Some(all)
     }
 
-    /// These grants, with the permissions that were given and taken at run time in another profile.
-    pub(super) fn amended_like(&self, other: &Self) -> Self {
+    /// These grants, with the permissions that were granted and revoked at run time in another profile.
+    pub(super) fn with_amendments_of(&self, other: &Self) -> Self {
         Self {
             amendments: other.amendments.clone(),
             ..self.clone()
@@ -151,7 +151,7 @@ impl Profile {
     }
 }
 
-impl Patterns {
+impl PermissionPatterns {
     pub(super) fn intern(&mut self, pattern: &PermissionPattern) -> PatternId {
         if let Some(id) = self.by_text.get(pattern.as_str()) {
             return *id;
@@ -172,24 +172,25 @@ impl Patterns {
     }
 }
 
-/// A permission given or taken while the guard is in use.
+/// A permission granted or revoked at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amendment {
-    /// It is given.
+    /// The permission is granted.
     Grant(PermissionPattern),
-    /// It is taken away, also where a pattern would cover it.
+    /// The permission is revoked, even if a granted pattern covers it.
     Revoke(PermissionPattern),
 }
 
 impl Guard {
-    /// This guard with permissions changed, in the given order. Deny rules of the policy still win.
+    /// A copy of this guard with permissions changed, in the given order. Deny rules of the policy still
+    /// win.
     #[must_use]
-    pub fn amended<'a>(
+    pub fn with_amendments<'a>(
         &self,
         amendments: impl IntoIterator<Item = (&'a str, &'a Amendment)>,
     ) -> Self {
         let mut guard = self.clone();
-        let mut patterns = Patterns::clone(&guard.patterns);
+        let mut patterns = PermissionPatterns::clone(&guard.patterns);
         let mut profiles: Vec<(Arc<str>, Profile)> = Vec::new();
         for (principal, amendment) in amendments {
             let at = profiles.iter().position(|(name, _)| &**name == principal);
@@ -214,7 +215,7 @@ impl Guard {
             guard.features = Arc::new(guard.features.covered_by(&patterns));
             guard.patterns = Arc::new(patterns);
         }
-        let mut amended = Names::clone(&guard.amended);
+        let mut amended = NameMap::clone(&guard.amended);
         for (name, profile) in profiles {
             amended.insert(name, Arc::new(profile));
         }
@@ -224,7 +225,7 @@ impl Guard {
 }
 
 impl Amendment {
-    /// What is given or taken.
+    /// The permission pattern.
     #[must_use]
     pub const fn pattern(&self) -> &PermissionPattern {
         match self {
@@ -232,18 +233,18 @@ impl Amendment {
         }
     }
 
-    /// A permission that is given.
+    /// A granted permission.
     ///
     /// # Errors
-    /// The text is no permission.
+    /// The text is not a permission.
     pub fn grant(text: &str) -> Result<Self, InvalidPermission> {
         PermissionPattern::parse(text).map(Self::Grant)
     }
 
-    /// A permission that is taken away.
+    /// A revoked permission.
     ///
     /// # Errors
-    /// The text is no permission.
+    /// The text is not a permission.
     pub fn revoke(text: &str) -> Result<Self, InvalidPermission> {
         PermissionPattern::parse(text).map(Self::Revoke)
     }

@@ -1,21 +1,21 @@
-//! Tools that come and go while a guard is in use.
+//! Tools that are added and removed at run time.
 
 use std::sync::Arc;
 
-use super::compile::{Checks, SchemaFault};
-use super::groups::Groups;
-use super::{Guard, Tool, Tools};
-use crate::graph::{Graph, StepOf};
+use super::compile::{SchemaCache, UnusableSchema};
+use super::groups::GroupTable;
+use super::{Guard, GuardedTool, ToolTable};
+use crate::graph::{Graph, WorkflowTool};
 use crate::policy::ToolPolicy;
 
 impl Guard {
-    /// This guard with one more tool, or with another one of the same name. A schema that cannot be
-    /// used is told, and no call of the tool passes.
+    /// A copy of this guard with a tool added or replaced. It reports a schema that cannot be used, and the
+    /// guard denies every call of that tool.
     #[must_use]
-    pub fn with_tool(&self, tool: &ToolPolicy) -> (Self, Vec<SchemaFault>) {
-        let mut groups = Groups::clone(&self.groups);
-        let mut tools = Tools::clone(&self.tools);
-        let mut checks = Checks::default();
+    pub fn with_tool(&self, tool: &ToolPolicy) -> (Self, Vec<UnusableSchema>) {
+        let mut groups = GroupTable::clone(&self.groups);
+        let mut tools = ToolTable::clone(&self.tools);
+        let mut checks = SchemaCache::default();
         tools.add(tool, None, &mut groups, &mut checks);
         let mut guard = self.clone();
         guard.tools = Arc::new(tools.covered_by(&self.patterns));
@@ -23,17 +23,17 @@ impl Guard {
         (guard, checks.into_faults())
     }
 
-    /// This guard without a tool; the same guard where there is none of that name.
+    /// A copy of this guard without a tool; the same guard if no tool has that name.
     #[must_use]
     pub fn without_tool(&self, name: &str) -> Self {
-        let mut tools = Tools::clone(&self.tools);
+        let mut tools = ToolTable::clone(&self.tools);
         if let Some(id) = tools.by_name.remove(name)
             && let Some(tool) = tools.list.get_mut(id as usize)
         {
-            // Its number is not given to another tool: deny rules name tools by number.
-            *tool = Arc::new(Tool {
-                gone: true,
-                ..Tool::clone(tool)
+            // Its number is not reused: deny rules refer to tools by number.
+            *tool = Arc::new(GuardedTool {
+                removed: true,
+                ..GuardedTool::clone(tool)
             });
         }
         let mut guard = self.clone();
@@ -41,7 +41,7 @@ impl Guard {
         guard
     }
 
-    /// Whether there is a tool of this name.
+    /// Whether a tool with this name exists.
     #[must_use]
     pub fn has_tool(&self, name: &str) -> bool {
         self.tool(name).is_some()
@@ -50,15 +50,15 @@ impl Guard {
     /// The names of all tools, sorted.
     #[must_use]
     pub fn tool_names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.present().map(|tool| &*tool.name).collect();
+        let mut names: Vec<&str> = self.active_tools().map(|tool| &*tool.name).collect();
         names.sort_unstable();
         names
     }
 
-    /// The workflow of the tools that are there.
+    /// The workflow of the existing tools.
     #[must_use]
     pub fn graph(&self) -> Graph {
-        let steps = self.present().map(|tool| StepOf {
+        let steps = self.active_tools().map(|tool| WorkflowTool {
             tool: &tool.name,
             next: tool.next_state.as_deref(),
             states: tool
@@ -70,11 +70,11 @@ impl Guard {
         let profiles = principals.chain([&self.principals.anyone]);
         let own = profiles.filter_map(|profile| profile.initial_state.as_deref());
         let initial = self.sessions.initial_states.with(own);
-        Graph::of_steps(&steps.collect::<Vec<_>>(), &initial)
+        Graph::of_tools(&steps.collect::<Vec<_>>(), &initial)
     }
 
-    /// The tools that are there, in the order of the policy.
-    pub(super) fn present(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        self.tools.list.iter().filter(|tool| !tool.gone)
+    /// The existing tools, in the order of the policy.
+    pub(super) fn active_tools(&self) -> impl Iterator<Item = &Arc<GuardedTool>> {
+        self.tools.list.iter().filter(|tool| !tool.removed)
     }
 }

@@ -1,148 +1,151 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::groups::Activity;
+use super::groups::ActiveGroups;
 use super::profile::Profile;
-use super::{GroupId, Guard, Tool};
+use super::{GroupId, Guard, GuardedTool};
 use crate::condition::Circumstances;
-use crate::decision::{Code, Denial};
-use crate::policy::{DEFAULT_GROUP, EVERY, Excess};
+use crate::decision::{Denial, ReasonCode};
+use crate::policy::{DEFAULT_GROUP, EVERY, ExcessGroups};
 
-/// Who asks for which tools, in which state.
+/// A principal's request for tools, in a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// Who asks.
+    /// The principal.
     pub principal: &'r str,
-    /// The groups it asks for.
+    /// The requested groups.
     pub groups: &'r RequestedGroups,
     /// The state of its session, as the server knows it.
     pub state: &'r str,
-    /// The circumstances conditions are held to.
+    /// The circumstances that conditions are evaluated with.
     pub circumstances: &'r Circumstances,
-    /// The variant of clients it comes from, to which servers may offer other definitions.
+    /// The variant of clients it comes from; servers may offer it different definitions.
     pub variant: Option<&'r str>,
 }
 
 /// The groups a request asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RequestedGroups {
-    /// None are named. To the gates this asks for the group `default`; [`Guard::asked`] says what a
-    /// client of a principal asks for that names none.
+    /// The request names no groups. The gates read this as the group `default`; [`Guard::asked`] gives the
+    /// groups that apply when a principal's client names none.
     #[default]
     Default,
-    /// These; an empty list asks for no tool at all.
-    These(Arc<[Box<str>]>),
+    /// These groups; an empty list requests no tool at all.
+    Named(Arc<[Box<str>]>),
 }
 
-/// What a request may reach.
+/// The tools that a request may reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
     /// The tools, in the order of the policy.
     pub available: Vec<Arc<str>>,
-    /// The others, each with why.
-    pub left_out: Vec<LeftOut>,
-    /// Groups asked for that no tool is in.
+    /// The other tools, each with the reason.
+    pub unavailable: Vec<UnavailableTool>,
+    /// Requested groups that have no tools.
     pub unknown_groups: Vec<String>,
-    /// Groups asked for that were not granted and left away.
-    pub narrowed: Vec<String>,
+    /// Requested groups that were not granted and were left out.
+    pub dropped_groups: Vec<String>,
 }
 
-/// A tool that is not available.
+/// A tool that is not available, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct UnavailableTool {
     /// The tool.
     pub tool: Arc<str>,
-    /// Why, as a word.
-    pub code: Code,
-    /// Why, as a sentence.
+    /// The reason code.
+    pub code: ReasonCode,
+    /// The reason as a sentence.
     pub reason: String,
 }
 
-/// A group, as it is listed.
+/// A group in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSummary {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
     /// The tools a request for it reaches, before states and permissions.
     pub tools: Vec<Arc<str>>,
     /// Its condition.
     pub when: Option<String>,
-    /// Whether it and every group around it is on.
+    /// Whether it and every parent group is active.
     pub on: bool,
-    /// Whether the principal may ask for it.
+    /// Whether the principal may request it.
     pub granted: bool,
 }
 
-/// A request with its groups looked up.
-pub(super) struct Reach<'g> {
+/// A request with its groups resolved.
+pub(super) struct RequestScope<'g> {
     pub(super) profile: &'g Arc<Profile>,
-    /// Whether every group is asked for and granted.
+    /// Whether every group is requested and granted.
     pub(super) every: bool,
     pub(super) groups: Vec<GroupId>,
     pub(super) unknown: Vec<String>,
-    pub(super) narrowed: Vec<String>,
+    pub(super) dropped_groups: Vec<String>,
 }
 
 impl RequestedGroups {
-    /// The names, as they are asked for.
+    /// The names of the requested groups.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let (fallback, named) = match self {
             Self::Default => (Some(DEFAULT_GROUP), None),
-            Self::These(groups) => (None, Some(groups.iter().map(|group| &**group))),
+            Self::Named(groups) => (None, Some(groups.iter().map(|group| &**group))),
         };
         fallback.into_iter().chain(named.into_iter().flatten())
     }
 }
 
 impl RequestedGroups {
-    /// The names, where any are given.
+    /// The names, if the request gives any.
     #[must_use]
     pub fn named(&self) -> Option<Arc<[Box<str>]>> {
         match self {
             Self::Default => None,
-            Self::These(groups) => Some(Arc::clone(groups)),
+            Self::Named(groups) => Some(Arc::clone(groups)),
         }
     }
 }
 
 impl Availability {
-    /// Nothing at all.
+    /// A request for no tools.
     #[must_use]
     pub const fn none() -> Self {
         Self {
             available: Vec::new(),
-            left_out: Vec::new(),
+            unavailable: Vec::new(),
             unknown_groups: Vec::new(),
-            narrowed: Vec::new(),
+            dropped_groups: Vec::new(),
         }
     }
 }
 
 impl<S: Into<Box<str>>> FromIterator<S> for RequestedGroups {
     fn from_iter<I: IntoIterator<Item = S>>(groups: I) -> Self {
-        Self::These(groups.into_iter().map(Into::into).collect())
+        Self::Named(groups.into_iter().map(Into::into).collect())
     }
 }
 
 impl Guard {
-    /// Looks up what a request asks for.
-    pub(super) fn reach<'g>(&'g self, request: &Request<'_>) -> Result<Reach<'g>, Denial> {
-        let mut reach = Reach {
+    /// Resolves the groups of a request.
+    pub(super) fn resolve_request<'g>(
+        &'g self,
+        request: &Request<'_>,
+    ) -> Result<RequestScope<'g>, Denial> {
+        let mut reach = RequestScope {
             profile: self.profile(request.principal),
             every: false,
             groups: Vec::new(),
             unknown: Vec::new(),
-            narrowed: Vec::new(),
+            dropped_groups: Vec::new(),
         };
         for name in request.groups.names() {
-            self.extend_reach(&mut reach, name);
+            self.extend_scope(&mut reach, name);
         }
-        if !reach.narrowed.is_empty() && self.requests.excess == Excess::Reject {
-            let excess = reach.narrowed.join(", ");
+        if !reach.dropped_groups.is_empty() && self.requests.excess == ExcessGroups::Reject {
+            let excess = reach.dropped_groups.join(", ");
             return Err(Denial::new(
-                Code::GroupsNotGranted,
+                ReasonCode::GroupsNotGranted,
                 format!("Insufficient permissions for requested tool groups: {excess}"),
             ));
         }
@@ -150,13 +153,14 @@ impl Guard {
             && self.requests.strict_groups
         {
             let reason = format!("there is no tool in group '{unknown}'");
-            return Err(Denial::new(Code::UnknownGroup, reason));
+            return Err(Denial::new(ReasonCode::UnknownGroup, reason));
         }
         Ok(reach)
     }
 
-    /// The groups a client asks for: those it names, else the default groups of its principal. These are
-    /// the `default_groups` of the policy, else `default` where it is granted, else every granted group.
+    /// The groups that a client requests: those it names, else the default groups of its principal. The
+    /// default groups are the policy's `default_groups`, else `default` if it is granted, else every
+    /// granted group.
     #[must_use]
     pub fn asked<'r>(
         &self,
@@ -177,7 +181,7 @@ impl Guard {
             }
             None => self.granted_groups(principal),
         };
-        // The client named none of these, so none may count as unknown or in excess of its grants.
+        // The client named none of these, so none may count as unknown or as exceeding its grants.
         let usable = names.into_iter().filter(|name| {
             self.may_request(principal, name) && (*name == EVERY || self.has_tools_in_group(name))
         });
@@ -190,7 +194,7 @@ impl Guard {
         self.profile(principal).initial_state.as_ref()
     }
 
-    /// Every group a principal is granted by name; only `*` where it may ask for every group.
+    /// Every group that a principal is granted by name; only `*` if it may request every group.
     #[must_use]
     pub fn granted_groups(&self, principal: &str) -> Vec<&str> {
         let profile = self.profile(principal);
@@ -203,13 +207,13 @@ impl Guard {
             .collect()
     }
 
-    fn extend_reach(&self, reach: &mut Reach<'_>, name: &str) {
+    fn extend_scope(&self, reach: &mut RequestScope<'_>, name: &str) {
         let profile = reach.profile;
         if name == EVERY {
             if profile.every_group && !profile.denies_every_group {
                 reach.every = true;
             } else {
-                reach.narrowed.push(name.to_owned());
+                reach.dropped_groups.push(name.to_owned());
                 reach.groups.extend(&profile.groups);
             }
             return;
@@ -222,27 +226,27 @@ impl Guard {
             reach.unknown.push(name.to_owned());
         }
         if !profile.grants_group(&self.groups, name) {
-            reach.narrowed.push(name.to_owned());
+            reach.dropped_groups.push(name.to_owned());
         } else if let Some(id) = known {
             reach.groups.push(id);
         }
     }
 
-    /// Which tools a request may reach, and why not the others. What is available here passes every
-    /// gate up to permissions, and nothing else does.
+    /// Which tools a request may reach, and why not the others. A tool is available exactly if it passes
+    /// every gate up to permissions.
     ///
     /// # Errors
-    /// The request asks for groups it may not ask for.
-    pub fn available(&self, request: &Request<'_>) -> Result<Availability, Denial> {
-        let reach = self.reach(request)?;
-        let mut activity = Activity::new(&self.groups, request.circumstances);
+    /// The request names groups that the principal may not request.
+    pub fn available_tools(&self, request: &Request<'_>) -> Result<Availability, Denial> {
+        let reach = self.resolve_request(request)?;
+        let mut activity = ActiveGroups::new(&self.groups, request.circumstances);
         let mut available = Vec::new();
         let mut left_out = Vec::new();
-        for tool in self.present() {
+        for tool in self.active_tools() {
             let tool = self.tools.for_variant(tool, request.variant);
-            match self.admits(tool, request, &reach, &mut activity) {
+            match self.check_admission(tool, request, &reach, &mut activity) {
                 Ok(()) => available.push(Arc::clone(&tool.name)),
-                Err(denial) => left_out.push(LeftOut {
+                Err(denial) => left_out.push(UnavailableTool {
                     tool: Arc::clone(&tool.name),
                     code: denial.code,
                     reason: denial.reason,
@@ -251,17 +255,17 @@ impl Guard {
         }
         Ok(Availability {
             available,
-            left_out,
+            unavailable: left_out,
             unknown_groups: reach.unknown,
-            narrowed: reach.narrowed,
+            dropped_groups: reach.dropped_groups,
         })
     }
 
-    /// Every group, and what a principal may do with it.
+    /// Every group, with what it means for a principal.
     #[must_use]
     pub fn groups(&self, principal: &str, circumstances: &Circumstances) -> Vec<GroupSummary> {
         let profile = self.profile(principal);
-        let mut activity = Activity::new(&self.groups, circumstances);
+        let mut activity = ActiveGroups::new(&self.groups, circumstances);
         let mut summaries: Vec<GroupSummary> = self
             .groups
             .iter()
@@ -281,8 +285,8 @@ impl Guard {
         summaries
     }
 
-    fn tools_reached_by(&self, group: GroupId) -> impl Iterator<Item = &Arc<Tool>> {
-        self.present()
+    fn tools_reached_by(&self, group: GroupId) -> impl Iterator<Item = &Arc<GuardedTool>> {
+        self.active_tools()
             .filter(move |tool| tool.reachable_by.binary_search(&group).is_ok())
     }
 }

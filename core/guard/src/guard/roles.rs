@@ -1,9 +1,9 @@
-//! Callers whose roles come with their credential, not from the policy.
+//! Callers whose roles come from their credential instead of the policy.
 
 use std::sync::Arc;
 
 use super::profile::Profile;
-use super::{Guard, Names, Principals};
+use super::{Guard, NameMap, PrincipalTable};
 
 impl Guard {
     /// Whether the policy has a role of this name.
@@ -12,28 +12,28 @@ impl Guard {
         self.principals.roles.contains_key(name)
     }
 
-    /// This guard for a caller with these roles. Principals that the policy does not name have the grants of
-    /// the roles instead of those of `*`; principals that it names keep their own entry. Roles that the
-    /// policy does not have grant nothing.
+    /// A copy of this guard for a caller with these roles. Principals that the policy does not name get the
+    /// grants of the roles instead of those of `*`; principals that it names keep their own entry. Roles
+    /// that the policy does not define grant nothing.
     #[must_use]
     pub fn with_roles<'r>(&self, roles: impl IntoIterator<Item = &'r str>) -> Self {
         let known = &self.principals.roles;
         let profiles = roles.into_iter().filter_map(|role| known.get(role));
-        let Some(together) = Profile::together(profiles.map(|profile| &**profile)) else {
+        let Some(together) = Profile::union(profiles.map(|profile| &**profile)) else {
             return self.clone();
         };
         let amended = self.amended.iter().map(|(name, profile)| {
             let named = self.principals.by_name.contains_key(name);
             let kept = match named {
                 true => Arc::clone(profile),
-                false => Arc::new(together.amended_like(profile)),
+                false => Arc::new(together.with_amendments_of(profile)),
             };
             (Arc::clone(name), kept)
         });
-        let amended: Names<Arc<str>, Arc<Profile>> = amended.collect();
-        let principals = Principals {
+        let amended: NameMap<Arc<str>, Arc<Profile>> = amended.collect();
+        let principals = PrincipalTable {
             anyone: Arc::new(together),
-            ..Principals::clone(&self.principals)
+            ..PrincipalTable::clone(&self.principals)
         };
         Self {
             principals: Arc::new(principals),

@@ -1,45 +1,45 @@
-//! The keys a schema declares, and keys of a value that differ from one of them only in case.
+//! The keys that a schema declares, and keys of a value that differ from one of them only in case.
 //!
-//! A schema that allows other keys lets `Amount` pass beside `amount`. A server whose reader ignores case
-//! would then act on a value that no rule was applied to.
+//! A schema that allows other keys accepts `Amount` beside `amount`. A server with a case-insensitive
+//! parser would then act on a value that no rule was applied to.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
-use toolwarden_model::json::{Pointer, percent_decoded};
+use toolwarden_model::json::{Pointer, percent_decode};
 
 use super::MAX_FAULTS;
-use crate::decision::Fault;
+use crate::decision::ValueFault;
 
-/// The most steps one value may take; beyond it the value is refused.
+/// The maximum number of steps for one value; a value that needs more is rejected.
 const MAX_STEPS: usize = 5_000_000;
 
-/// Which keys are declared where, for one schema.
+/// The keys that one schema declares, by place.
 #[derive(Debug)]
 pub(crate) struct DeclaredKeys {
     nodes: Vec<Node>,
 }
 
-/// One part of the schema. Numbers are places in the list of parts.
+/// One part of the schema. Numbers are indices into the list of parts.
 #[derive(Debug, Default)]
 struct Node {
     properties: HashMap<Box<str>, u32>,
-    /// Each declared key without its case.
+    /// Each declared key, case-folded.
     folded: HashMap<Box<str>, Box<str>>,
-    /// Whether other keys are declared by patterns.
+    /// Whether patterns declare further keys.
     patterns: bool,
     /// Parts that apply to the same value.
     same: Vec<u32>,
-    /// Parts that apply to members without a declared key.
+    /// Parts that apply to members whose key is not declared.
     others: Vec<u32>,
     /// Parts that apply to elements of a list.
     items: Vec<u32>,
 }
 
 impl DeclaredKeys {
-    /// Reads a schema; none where it declares no keys.
+    /// Reads a schema; `None` if it declares no keys.
     pub(crate) fn of(schema: &Value) -> Option<Self> {
-        let mut reading = Reading {
+        let mut reading = DeclaredKeysReader {
             root: schema,
             numbers: HashMap::new(),
             nodes: Vec::new(),
@@ -58,49 +58,51 @@ impl DeclaredKeys {
     }
 
     /// The keys of a value that differ from a declared one only in case.
-    pub(crate) fn faults(&self, value: &Value) -> Vec<Fault> {
-        let mut looking = Looking {
+    pub(crate) fn faults(&self, value: &Value) -> Vec<ValueFault> {
+        let mut looking = KeyComparison {
             keys: self,
             seen: vec![0; self.nodes.len()],
             round: 0,
             steps: 0,
             faults: Vec::new(),
         };
-        looking.look(value, &[0], &mut Pointer::root());
+        looking.visit(value, &[0], &mut Pointer::root());
         if looking.steps > MAX_STEPS {
             let message = "too many parts to compare their keys with the declared ones";
-            looking.faults.push(Fault::of_whole(message.to_owned()));
+            looking
+                .faults
+                .push(ValueFault::for_whole_value(message.to_owned()));
         }
         looking.faults
     }
 }
 
-/// A key without its case: what two of these share, a reader that ignores case takes for one. Some letters have
-/// two lower cases (`s` and `ſ`), which their upper case unites.
-fn folded(key: &str) -> String {
+/// A case-folded key: a case-insensitive reader takes two keys with the same folded form for one. Some
+/// letters have two lower-case forms (`s` and `ſ`) that share an upper case.
+fn fold_case(key: &str) -> String {
     if key.is_ascii() {
         return key.to_ascii_lowercase();
     }
     key.to_uppercase().to_lowercase()
 }
 
-fn case_fault(pointer: Pointer, what: &str, key: &str) -> Fault {
+fn case_fault(pointer: Pointer, what: &str, key: &str) -> ValueFault {
     let message = format!("the key {pointer} differs from the {what} `{key}` only in case");
-    Fault {
+    ValueFault {
         pointer,
         masked: message.clone(),
         message,
     }
 }
 
-/// The keys of a value that differ only in case from one that leads to a place.
-pub(crate) fn passing_for(place: &Pointer, value: &Value) -> Vec<Fault> {
+/// The keys of a value that differ only in case from a key on the path to a place.
+pub(crate) fn case_variants_of(place: &Pointer, value: &Value) -> Vec<ValueFault> {
     let mut faults = Vec::new();
     let (mut at, mut value) = (Pointer::root(), value);
     for segment in place.segments() {
-        let wanted = folded(&segment);
+        let wanted = fold_case(&segment);
         let keys = value.as_object().into_iter().flat_map(|it| it.keys());
-        let others = keys.filter(|key| **key != segment && folded(key) == wanted);
+        let others = keys.filter(|key| **key != segment && fold_case(key) == wanted);
         faults.extend(others.map(|key| case_fault(at.child(key), "bound", &segment)));
         let Some(member) = Pointer::of([segment.as_str()]).find(value) else {
             break;
@@ -111,16 +113,16 @@ pub(crate) fn passing_for(place: &Pointer, value: &Value) -> Vec<Fault> {
     faults
 }
 
-/// A schema that is being read.
-struct Reading<'s> {
+/// A schema while it is read.
+struct DeclaredKeysReader<'s> {
     root: &'s Value,
-    /// The number of each part, by where it is in memory.
+    /// The number of each part, by its address in memory.
     numbers: HashMap<*const Value, u32>,
     nodes: Vec<Node>,
     pending: Vec<(usize, &'s Value)>,
 }
 
-impl<'s> Reading<'s> {
+impl<'s> DeclaredKeysReader<'s> {
     fn number(&mut self, part: &'s Value) -> Option<u32> {
         if !part.is_object() {
             return None;
@@ -149,7 +151,7 @@ impl<'s> Reading<'s> {
                     for (name, part) in member.as_object().into_iter().flatten() {
                         let number = self.number(part).unwrap_or(u32::MAX);
                         node.properties.insert(name.as_str().into(), number);
-                        let folded = folded(name).into_boxed_str();
+                        let folded = fold_case(name).into_boxed_str();
                         node.folded.insert(folded, name.as_str().into());
                     }
                 }
@@ -179,7 +181,7 @@ impl<'s> Reading<'s> {
                 }
                 "$ref" | "$recursiveRef" | "$dynamicRef" => {
                     let target = member.as_str().and_then(|it| it.strip_prefix('#'));
-                    let target = target.and_then(percent_decoded);
+                    let target = target.and_then(percent_decode);
                     let target = target.and_then(|it| self.root.pointer(&it));
                     node.same.extend(target.and_then(|it| self.number(it)));
                 }
@@ -190,22 +192,22 @@ impl<'s> Reading<'s> {
     }
 }
 
-/// A value that is compared with the declared keys.
-struct Looking<'k> {
+/// A value while its keys are compared with the declared ones.
+struct KeyComparison<'k> {
     keys: &'k DeclaredKeys,
-    /// In which round each part was last met.
+    /// The round in which each part was last visited.
     seen: Vec<u32>,
     round: u32,
     steps: usize,
-    faults: Vec<Fault>,
+    faults: Vec<ValueFault>,
 }
 
-impl<'k> Looking<'k> {
-    fn look(&mut self, value: &Value, parts: &[u32], at: &mut Pointer) {
+impl<'k> KeyComparison<'k> {
+    fn visit(&mut self, value: &Value, parts: &[u32], at: &mut Pointer) {
         if !(value.is_object() || value.is_array()) || self.steps > MAX_STEPS {
             return;
         }
-        let nodes = self.applying(parts);
+        let nodes = self.applicable_nodes(parts);
         if let Some(items) = value.as_array() {
             let parts: Vec<u32> = nodes.iter().flat_map(|it| &it.items).copied().collect();
             if parts.is_empty() {
@@ -215,7 +217,7 @@ impl<'k> Looking<'k> {
                 self.steps += 1;
                 if item.is_object() || item.is_array() {
                     at.push(&index.to_string());
-                    self.look(item, &parts, at);
+                    self.visit(item, &parts, at);
                     at.pop();
                 }
             }
@@ -235,18 +237,18 @@ impl<'k> Looking<'k> {
             }
             if member.is_object() || member.is_array() {
                 at.push(key);
-                self.look(member, &parts, at);
+                self.visit(member, &parts, at);
                 at.pop();
             }
         }
     }
 
-    /// Compares a key that is not declared with those that are.
+    /// Compares an undeclared key with the declared ones.
     fn compare(&mut self, key: &str, nodes: &[&'k Node], at: &Pointer) {
         if self.faults.len() >= MAX_FAULTS || nodes.iter().any(|it| it.patterns) {
             return;
         }
-        let folded = folded(key);
+        let folded = fold_case(key);
         let declared = nodes.iter().find_map(|it| it.folded.get(&*folded));
         if let Some(declared) = declared {
             self.faults
@@ -255,7 +257,7 @@ impl<'k> Looking<'k> {
     }
 
     /// The parts that apply to a value, each once.
-    fn applying(&mut self, parts: &[u32]) -> Vec<&'k Node> {
+    fn applicable_nodes(&mut self, parts: &[u32]) -> Vec<&'k Node> {
         self.round = self.round.wrapping_add(1);
         let mut nodes = Vec::new();
         let mut pending = parts.to_vec();

@@ -1,8 +1,8 @@
-//! Holds arguments and results to a schema that was compiled once.
+//! Validates arguments and results against a schema that was compiled once.
 
 mod declared_keys;
-mod effort;
 mod strict;
+mod validation_cost;
 
 use std::fmt;
 
@@ -11,59 +11,60 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 use toolwarden_model::json::{MAX_DEPTH, Pointer};
 
-use crate::decision::Fault;
+use crate::decision::ValueFault;
 use declared_keys::DeclaredKeys;
-use effort::{Effort, Unfollowable};
+use validation_cost::{UnresolvableReferences, ValidationCost};
 
-pub(crate) use declared_keys::passing_for;
-pub(crate) use strict::{is_well_formed, refused, well_formed};
+pub(crate) use declared_keys::case_variants_of;
+pub(crate) use strict::{check_tool_name, deny_faults, is_well_formed};
 
-/// The most faults of one value that are told.
+/// The maximum number of faults that are reported for one value.
 const MAX_FAULTS: usize = 32;
 
-/// The most memory one compiled pattern may take, so that nested repeats cannot exhaust it.
+/// The maximum memory of one compiled pattern, so that nested repeats cannot exhaust it.
 const PATTERN_BYTES: usize = 16 << 20;
 
-/// The longest message that is told; messages quote values.
+/// The maximum length of a reported message; messages quote values.
 const MAX_MESSAGE: usize = 300;
 
-/// The most numbers beyond the usual ones in one value: comparing such is arithmetic on long integers.
+/// The maximum number of numbers beyond a double in one value: comparing them is arithmetic on long
+/// integers.
 const MAX_LONG_NUMBERS: usize = 64;
 
-/// What values have to satisfy.
-pub(crate) enum Check {
-    /// Nothing.
+/// The validation that values must pass.
+pub(crate) enum SchemaCheck {
+    /// No validation.
     Nothing,
-    /// A schema.
+    /// Validation against a schema.
     Schema {
         validator: jsonschema::Validator,
-        /// What has to be watched, where the work could grow faster than the value.
-        effort: Option<Box<Effort>>,
+        /// The work estimate, if the work could grow faster than the value.
+        effort: Option<Box<ValidationCost>>,
         /// The keys it declares.
         keys: Option<Box<DeclaredKeys>>,
     },
-    /// A document that is no usable schema: no value passes.
+    /// A document that cannot be used as a schema: every value is rejected.
     Broken(BrokenSchema),
 }
 
 /// Why a document cannot be used as a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BrokenSchema {
-    /// Whether the document is no schema at all, or one that leads nowhere.
-    pub(crate) kind: BrokenKind,
+    /// Whether the document is not a schema at all, or a schema with a reference that cannot be resolved.
+    pub(crate) kind: BrokenSchemaKind,
     /// Where in the document.
     pub(crate) pointer: Pointer,
-    /// The validator's words.
+    /// The validator's message.
     pub(crate) message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BrokenKind {
+pub(crate) enum BrokenSchemaKind {
     Invalid,
     Unusable,
 }
 
-impl fmt::Debug for Check {
+impl fmt::Debug for SchemaCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("Nothing"),
@@ -76,16 +77,16 @@ impl fmt::Debug for Check {
 impl fmt::Display for BrokenSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
-            BrokenKind::Invalid => "invalid connector schema definition",
-            BrokenKind::Unusable => "schema validation error",
+            BrokenSchemaKind::Invalid => "invalid connector schema definition",
+            BrokenSchemaKind::Unusable => "schema validation error",
         };
         write!(f, "{kind}: {}", self.message)
     }
 }
 
-impl Check {
-    /// Compiles a schema in the draft it names, 2020-12 where it names none that is known. Nothing is
-    /// fetched, formats inform, and patterns match in linear time.
+impl SchemaCheck {
+    /// Compiles a schema in the draft it names, and in 2020-12 if it names no known draft. Nothing is
+    /// fetched, `format` is an annotation only, and patterns match in linear time.
     pub(crate) fn new(schema: &Value) -> Self {
         if schema.as_object().is_some_and(serde_json::Map::is_empty) || schema == &Value::Bool(true)
         {
@@ -102,7 +103,7 @@ impl Check {
                     PATTERN_BYTES >> 20
                 )
             } else if let ValidationErrorKind::Referencing(cause) = error.kind() {
-                // The validator's own words name a setting of its own.
+                // The validator's message mentions one of its own settings.
                 let cause = cause.to_string();
                 let what = cause.split(" and retrieving it failed").next();
                 format!("{}; nothing is fetched", what.unwrap_or_default())
@@ -120,7 +121,7 @@ impl Check {
             known => known,
         };
         if let Err(error) = jsonschema::meta::options().validate(schema) {
-            return broken(BrokenKind::Invalid, &error);
+            return broken(BrokenSchemaKind::Invalid, &error);
         }
         let built = jsonschema::options()
             .with_draft(draft)
@@ -130,18 +131,20 @@ impl Check {
             .build(schema);
         let validator = match built {
             Ok(validator) => validator,
-            Err(error) => return broken(BrokenKind::Unusable, &error),
+            Err(error) => return broken(BrokenSchemaKind::Unusable, &error),
         };
         let unusable = |message: &str| {
             Self::Broken(BrokenSchema {
-                kind: BrokenKind::Unusable,
+                kind: BrokenSchemaKind::Unusable,
                 pointer: Pointer::root(),
                 message: message.to_owned(),
             })
         };
-        match Effort::of(schema) {
-            Err(Unfollowable) => unusable("its references cannot be followed ahead of a value"),
-            Ok(Some(effort)) if !effort.is_bearable() => {
+        match ValidationCost::of(schema) {
+            Err(UnresolvableReferences) => {
+                unusable("its references cannot be followed ahead of a value")
+            }
+            Ok(Some(effort)) if !effort.is_affordable() => {
                 unusable("its parts refer to each other too often to be followed")
             }
             Ok(effort) => Self::Schema {
@@ -152,10 +155,10 @@ impl Check {
         }
     }
 
-    /// What is wrong with a value, the fault nearest to its root first.
-    pub(crate) fn faults(&self, value: &Value) -> Vec<Fault> {
-        if !shallow(value, MAX_DEPTH) {
-            return vec![Fault::of_whole(format!(
+    /// The faults of a value, those nearest to its root first.
+    pub(crate) fn faults(&self, value: &Value) -> Vec<ValueFault> {
+        if !is_shallow(value, MAX_DEPTH) {
+            return vec![ValueFault::for_whole_value(format!(
                 "nesting deeper than {MAX_DEPTH} levels"
             ))];
         }
@@ -167,22 +170,22 @@ impl Check {
         };
         if long_numbers(value) > MAX_LONG_NUMBERS {
             let message = "too many numbers beyond the range of a double";
-            return vec![Fault::of_whole(message.to_owned())];
+            return vec![ValueFault::for_whole_value(message.to_owned())];
         }
         if effort.as_ref().is_some_and(|it| !it.allows(value)) {
             let message = "nested too deeply for a schema that branches at every level";
-            return vec![Fault::of_whole(message.to_owned())];
+            return vec![ValueFault::for_whole_value(message.to_owned())];
         }
         if validator.is_valid(value) {
             return Vec::new();
         }
-        if effort.as_ref().is_some_and(|it| !it.can_be_told(value)) {
+        if effort.as_ref().is_some_and(|it| !it.can_explain(value)) {
             let message = "the value does not satisfy the schema, and is too large to say where";
-            return vec![Fault::of_whole(message.to_owned())];
+            return vec![ValueFault::for_whole_value(message.to_owned())];
         }
         let errors = validator.iter_errors(value).take(MAX_FAULTS);
-        let mut faults: Vec<Fault> = errors
-            .map(|error| Fault {
+        let mut faults: Vec<ValueFault> = errors
+            .map(|error| ValueFault {
                 pointer: Pointer::from(error.instance_path().as_str()),
                 message: shortened(error.to_string()),
                 masked: shortened(error.masked().to_string()),
@@ -190,9 +193,9 @@ impl Check {
             .collect();
         faults.sort_by_key(|fault| fault.pointer.segments().count());
         if faults.is_empty() {
-            // The validator rejects the value and does not say why: it stays rejected.
+            // The validator rejects the value without a reason: it stays rejected.
             let message = "the value does not satisfy the schema".to_owned();
-            faults.push(Fault::of_whole(message));
+            faults.push(ValueFault::for_whole_value(message));
         }
         faults
     }
@@ -206,7 +209,7 @@ fn shortened(mut text: String) -> String {
     text
 }
 
-/// How many numbers no double stands for, or that are written at great length.
+/// How many numbers a double cannot represent exactly, or have very many digits.
 fn long_numbers(value: &Value) -> usize {
     match value {
         Value::Number(number) => {
@@ -220,12 +223,12 @@ fn long_numbers(value: &Value) -> usize {
     }
 }
 
-/// Whether a value nests no deeper than so many levels.
-pub(crate) fn shallow(value: &Value, levels: usize) -> bool {
+/// Whether a value nests no deeper than this number of levels.
+pub(crate) fn is_shallow(value: &Value, levels: usize) -> bool {
     match value {
-        Value::Array(items) => levels > 0 && items.iter().all(|item| shallow(item, levels - 1)),
+        Value::Array(items) => levels > 0 && items.iter().all(|item| is_shallow(item, levels - 1)),
         Value::Object(members) => {
-            levels > 0 && members.values().all(|item| shallow(item, levels - 1))
+            levels > 0 && members.values().all(|item| is_shallow(item, levels - 1))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
@@ -247,11 +250,11 @@ mod tests {
             let options = || jsonschema::options().offline();
             let linear = PatternOptions::regex().size_limit(PATTERN_BYTES);
             let linear = options().with_pattern_options(linear).build(schema).is_ok();
-            let usable = !matches!(Check::new(schema), Check::Broken(_));
+            let usable = !matches!(SchemaCheck::new(schema), SchemaCheck::Broken(_));
             assert_eq!(usable, linear, "{origin}: {schema}");
             looks_around += usize::from(!linear && options().build(schema).is_ok());
         }
-        // Patterns that look around, such as a library's for e-mail addresses, are refused.
+        // Patterns with look-around, such as one library's for e-mail addresses, are rejected.
         assert!(looks_around * 200 < schemas.len(), "{looks_around}");
     }
 }

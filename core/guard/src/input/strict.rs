@@ -1,19 +1,19 @@
-//! What is refused whatever the schema says: parts that two readers would read differently.
+//! Input that is denied regardless of the schema: parts that two parsers would read differently.
 
 use serde_json::Value;
 use toolwarden_model::json::{MAX_DEPTH, Pointer};
 
-use super::{Check, MAX_FAULTS, shallow};
-use crate::decision::{Code, Denial, Fault, INPUT_FAILED};
+use super::{MAX_FAULTS, SchemaCheck, is_shallow};
+use crate::decision::{Denial, INPUT_FAILED, ReasonCode, ValueFault};
 
-/// Whether a tool can be called so: nothing is around the name that a reader may trim.
+/// Whether this is a possible tool name: it has no surrounding characters that a parser may trim.
 pub(crate) fn is_well_formed(name: &str) -> bool {
     let trimmed = |c: char| c.is_whitespace() || c.is_control();
     !name.starts_with(trimmed) && !name.ends_with(trimmed)
 }
 
-/// Refuses a name with white space around it: a reader that trims it would call another tool.
-pub(crate) fn well_formed(name: &str) -> Result<(), Denial> {
+/// Denies a name with surrounding white space: a parser that trims it would call another tool.
+pub(crate) fn check_tool_name(name: &str) -> Result<(), Denial> {
     if is_well_formed(name) {
         return Ok(());
     }
@@ -21,31 +21,31 @@ pub(crate) fn well_formed(name: &str) -> Result<(), Denial> {
         "the tool name '{}' has white space or control characters around it",
         name.escape_debug()
     );
-    Err(Denial::new(Code::MalformedName, reason))
+    Err(Denial::new(ReasonCode::MalformedName, reason))
 }
 
-impl Check {
-    /// Refuses arguments that two readers would read differently: numbers beyond a double, and keys that
+impl SchemaCheck {
+    /// Denies arguments that two parsers would read differently: numbers beyond a double, and keys that
     /// differ from a declared one only in case.
-    pub(crate) fn strictly(&self, arguments: &Value) -> Result<(), Denial> {
-        if !shallow(arguments, MAX_DEPTH) {
-            // The schema gate refuses it.
+    pub(crate) fn check_strict(&self, arguments: &Value) -> Result<(), Denial> {
+        if !is_shallow(arguments, MAX_DEPTH) {
+            // The input gate denies it.
             return Ok(());
         }
         let mut faults = Vec::new();
         large_numbers(arguments, &mut Pointer::root(), &mut faults);
-        refused(Code::NumberOutOfRange, faults)?;
+        deny_faults(ReasonCode::NumberOutOfRange, faults)?;
         let Self::Schema {
             keys: Some(keys), ..
         } = self
         else {
             return Ok(());
         };
-        refused(Code::KeyCase, keys.faults(arguments))
+        deny_faults(ReasonCode::KeyCase, keys.faults(arguments))
     }
 }
 
-pub(crate) fn refused(code: Code, faults: Vec<Fault>) -> Result<(), Denial> {
+pub(crate) fn deny_faults(code: ReasonCode, faults: Vec<ValueFault>) -> Result<(), Denial> {
     let Some(first) = faults.first() else {
         return Ok(());
     };
@@ -54,12 +54,13 @@ pub(crate) fn refused(code: Code, faults: Vec<Fault>) -> Result<(), Denial> {
     Err(denial)
 }
 
-/// Finds numbers that a double cannot hold: some readers make infinity of them, others zero or an error.
-fn large_numbers(value: &Value, at: &mut Pointer, faults: &mut Vec<Fault>) {
+/// Finds numbers that a double cannot hold: some parsers turn them into infinity, others into zero or an
+/// error.
+fn large_numbers(value: &Value, at: &mut Pointer, faults: &mut Vec<ValueFault>) {
     match value {
         Value::Number(number) if is_large(number.as_str()) && faults.len() < MAX_FAULTS => {
             let message = format!("the number at {at} is larger than a double can hold");
-            faults.push(Fault {
+            faults.push(ValueFault {
                 pointer: at.clone(),
                 masked: message.clone(),
                 message,
@@ -87,7 +88,7 @@ fn large_numbers(value: &Value, at: &mut Pointer, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Whether a value is worth looking into, told without its place.
+/// A fast test, without pointers, of whether a value may contain such a number.
 fn may_have_large(value: &Value) -> bool {
     match value {
         Value::Number(number) => is_large(number.as_str()),

@@ -1,59 +1,59 @@
-//! Finds what is legal in a policy and probably not meant.
+//! Finds parts of a policy that are legal but probably not intended.
 
+mod access;
 mod holders;
-mod reach;
-mod reuse;
+mod reusable_transitions;
 mod rule;
-mod schema_words;
-mod shadow;
+mod schema_keywords;
+mod shadowed_rules;
 #[cfg(test)]
 mod tests;
 mod unused;
 mod workflow;
 
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Pointer;
 
 use crate::policy::Policy;
 
 pub use rule::{LintRule, LintSeverity};
 
-/// Something in a policy that is legal and probably not meant.
+/// A part of a policy that is legal but probably not intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintFinding {
     /// The rule that found it.
     pub rule: LintRule,
-    /// Where it stands in the policy.
+    /// Its place in the policy.
     pub pointer: Pointer,
-    /// How much it matters.
+    /// Its severity.
     pub severity: LintSeverity,
-    /// What it is and what to do about it.
+    /// The finding, and what to do about it.
     pub message: String,
 }
 
-/// Looks through a policy, and tells what it finds sorted by place.
+/// Lints a policy, and returns the findings sorted by place.
 #[must_use]
 pub fn lint(policy: &Policy) -> Vec<LintFinding> {
-    let mut report = Report::default();
+    let mut report = LintReport::default();
     workflow::check(policy, &mut report);
-    reuse::check(policy, &mut report);
-    reach::check(policy, &mut report);
-    shadow::check(policy, &mut report);
+    reusable_transitions::check(policy, &mut report);
+    access::check(policy, &mut report);
+    shadowed_rules::check(policy, &mut report);
     unused::check(policy, &mut report);
-    schema_words::check(policy, &mut report);
+    schema_keywords::check(policy, &mut report);
     let mut findings = report.findings;
     findings
         .sort_by(|a, b| (&a.pointer, a.rule, &a.message).cmp(&(&b.pointer, b.rule, &b.message)));
     findings
 }
 
-/// Findings, collected while a policy is looked through.
+/// The findings collected so far.
 #[derive(Debug, Default)]
-struct Report {
+struct LintReport {
     findings: Vec<LintFinding>,
 }
 
-impl Report {
+impl LintReport {
     fn add(&mut self, rule: LintRule, pointer: Pointer, message: String) {
         self.findings.push(LintFinding {
             rule,
@@ -64,15 +64,16 @@ impl Report {
     }
 }
 
-/// What a misspelled name may have been meant to be.
+/// Suggestions for misspelled names.
 struct Suggestions<'p> {
     known: Vec<&'p str>,
-    /// How many comparisons are left.
+    /// The number of comparisons left.
     left: usize,
 }
 
 impl<'p> Suggestions<'p> {
-    /// Each suggestion compares a name with every known one, which a large policy cannot afford often.
+    /// A limit, because each suggestion compares a name with every known one, which is expensive in a large
+    /// policy.
     const MOST_COMPARISONS: usize = 100_000;
 
     fn among(known: impl IntoIterator<Item = &'p str>) -> Self {
@@ -87,13 +88,13 @@ impl<'p> Suggestions<'p> {
             None => String::new(),
             Some(left) => {
                 self.left = left;
-                closest(name, self.known.iter().copied().filter(|it| *it != name))
+                did_you_mean(name, self.known.iter().copied().filter(|it| *it != name))
             }
         }
     }
 }
 
-/// Names in words, the first few of many.
+/// A list of names as text, shortened to the first few.
 fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     const MOST: usize = 3;
     let mut names = names.into_iter();

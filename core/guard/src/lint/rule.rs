@@ -1,44 +1,44 @@
 use std::fmt;
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LintSeverity {
-    /// It is often meant so.
+    /// Often intended.
     Note,
-    /// It is rarely meant so.
+    /// Rarely intended.
     Warning,
-    /// It cannot be meant so.
+    /// Cannot be intended.
     Error,
 }
 
-/// What a policy is looked through for.
+/// A lint rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LintRule {
     /// No chain of transitions leads to a state.
     UnreachableState,
-    /// A tool cannot be called by anybody.
+    /// No principal can call a tool.
     UnreachableTool,
-    /// No tool is available in a state that can be reached.
+    /// No tool is available in a reachable state.
     DeadEnd,
-    /// A state that is entered is never left.
+    /// A session never leaves a state that it can enter.
     TerminalState,
-    /// A tool of every state leads back to a start.
+    /// A tool that is available in every state leads back to an initial state.
     SilentReset,
-    /// A tool of every state leads into the middle.
+    /// A tool that is available in every state leads into the middle of the workflow.
     StateJump,
-    /// A transition with side effects can be taken several times at once.
+    /// A transition with side effects can be taken several times concurrently.
     ReusableTransition,
-    /// Nobody may request a group.
+    /// No principal may request a group.
     UnrequestableGroup,
-    /// Nobody holds a permission.
+    /// No principal holds a permission.
     UnheldPermission,
-    /// Nobody is granted anything at all.
+    /// No principal is granted anything at all.
     NoPrincipals,
-    /// A rule says nothing that another does not.
+    /// Another rule makes a rule redundant.
     ShadowedRule,
-    /// A deny rule takes away nothing.
+    /// A deny rule has no effect.
     IdleDeny,
-    /// Nobody has a role.
+    /// No principal has a role.
     UnusedRole,
     /// No tool is in a group.
     UnusedGroup,
@@ -46,7 +46,7 @@ pub enum LintRule {
     UnusedPermission,
     /// Principals the policy does not list may call a tool.
     OpenToAnyone,
-    /// A word of a schema is nearly a keyword.
+    /// A key in a schema is nearly a keyword.
     SchemaWord,
 }
 
@@ -90,7 +90,7 @@ impl LintRule {
             Self::UnreachableTool => (
                 "unreachable-tool",
                 Error,
-                "nobody can ever call the tool, because of its states, groups or permissions",
+                "no principal can ever call the tool, because of its states, groups or permissions",
             ),
             Self::DeadEnd => (
                 "dead-end",
@@ -120,17 +120,17 @@ impl LintRule {
             Self::UnrequestableGroup => (
                 "unrequestable-group",
                 Warning,
-                "a tool is in the group, and nobody may request it",
+                "a tool is in the group, and no principal may request it",
             ),
             Self::UnheldPermission => (
                 "unheld-permission",
                 Warning,
-                "a tool requires the permission, and nobody holds it",
+                "a tool requires the permission, and no principal holds it",
             ),
             Self::NoPrincipals => (
                 "no-principals",
                 Error,
-                "nobody is granted anything, and tools need more than everybody has",
+                "no principal is granted anything, and tools need more than the group `default`",
             ),
             Self::ShadowedRule => (
                 "shadowed-rule",
@@ -142,7 +142,7 @@ impl LintRule {
                 Note,
                 "the deny rule takes away nothing its holder is granted",
             ),
-            Self::UnusedRole => ("unused-role", Note, "nobody has the role"),
+            Self::UnusedRole => ("unused-role", Note, "no principal has the role"),
             Self::UnusedGroup => (
                 "unused-group",
                 Warning,
@@ -177,7 +177,7 @@ impl LintRule {
         self.row().id
     }
 
-    /// How much its findings matter.
+    /// The severity of its findings.
     #[must_use]
     pub const fn severity(self) -> LintSeverity {
         self.row().severity

@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::Document;
-use crate::policy::{Permission, PermissionPattern, PrincipalPolicy, States, ToolPolicy};
+use crate::policy::{Permission, PermissionPattern, PrincipalPolicy, StateSet, ToolPolicy};
 
-/// A rule, a policy in which it finds something, and one next to it in which it does not.
+/// A rule, a policy in which it finds something, and a similar policy in which it does not.
 struct Case {
     rule: LintRule,
     fires: &'static str,
-    /// Where it fires, and words of what it says.
-    told: (&'static str, &'static str),
+    /// The pointer of the finding, and a part of its message.
+    expected: (&'static str, &'static str),
     silent: &'static str,
 }
 
@@ -17,95 +17,95 @@ const CASES: &[Case] = &[
     Case {
         rule: LintRule::SchemaWord,
         fires: "tools: {a: {input_schema: {properties: {n: {maximun: 5}}}}}",
-        told: ("/tools/a/input_schema/properties/n/maximun", "did you mean `maximum`?"),
+        expected: ("/tools/a/input_schema/properties/n/maximun", "did you mean `maximum`?"),
         silent: "tools: {a: {input_schema: {properties: {maximun: {maximum: 5, x-unit: EUR}}}}}",
     },
     Case {
         rule: LintRule::UnreachableState,
         fires: "tools: {a: {available_in_states: [undefined, lost]}}",
-        told: ("/tools/a/available_in_states", "state `lost` is never reached: no tool leads to it"),
+        expected: ("/tools/a/available_in_states", "state `lost` is never reached: no tool leads to it"),
         silent: "tools: {a: {available_in_states: [undefined, lost]}, b: {state: lost}}",
     },
     Case {
         rule: LintRule::UnreachableState,
         fires: "tools: {a: {available_in_states: [lost], state: found}}",
-        told: ("/tools/a/state", "only `lost` leads to it"),
+        expected: ("/tools/a/state", "only `lost` leads to it"),
         silent: "{tools: {a: {available_in_states: [lost], state: found}}, sessions: {initial_states: '*'}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "tools: {a: null, b: {available_in_states: [lost]}}",
-        told: ("/tools/b/available_in_states", "available only in `lost`"),
+        expected: ("/tools/b/available_in_states", "available only in `lost`"),
         silent: "{tools: {b: {available_in_states: [lost]}}, sessions: {initial_states: [lost]}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "tools: {a: null, b: {available_in_states: []}}",
-        told: ("/tools/b/available_in_states", "available in no state"),
+        expected: ("/tools/b/available_in_states", "available in no state"),
         silent: "tools: {a: null, b: {available_in_states: ['*']}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "{tools: {a: {group: []}}, principals: {eve: {groups: [default]}}}",
-        told: ("/tools/a/group", "it is in no group"),
+        expected: ("/tools/a/group", "it is in no group"),
         silent: "{tools: {a: {group: []}}, principals: {eve: {groups: ['*']}}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "{tools: {a: {group: x/y}}, principals: {eve: {groups: [x], deny: {tools: [a]}}}}",
-        told: ("/tools/a/group", "nobody may request `x/y`"),
+        expected: ("/tools/a/group", "no principal may request `x/y`"),
         silent: "{tools: {a: {group: x/y}}, principals: {eve: {groups: [x]}}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "{tools: {a: {required_permissions: [db:read]}},
                  principals: {eve: {groups: [], permissions: [db:read]}}}",
-        told: ("/tools/a/required_permissions", "nobody who may request it holds `db:read`"),
+        expected: ("/tools/a/required_permissions", "no principal that may request it holds `db:read`"),
         silent: "{tools: {a: {required_permissions: [db:read]}}, principals: {eve: {permissions: ['*']}}}",
     },
     Case {
         rule: LintRule::UnreachableTool,
         fires: "{tools: {a: {required_permissions: [db:read, db:write]}},
                  principals: {eve: {permissions: [db:read]}, bob: {permissions: [db:write]}}}",
-        told: ("/tools/a/required_permissions", "holds all of `db:read`, `db:write`"),
+        expected: ("/tools/a/required_permissions", "holds all of `db:read`, `db:write`"),
         silent: "{tools: {a: {required_permissions: [db:read, db:write]}}, roles: {r: {permissions: [db:read]}},
                  principals: {bob: {roles: [r], permissions: [db:write]}}}",
     },
     Case {
         rule: LintRule::DeadEnd,
         fires: "tools: {a: {available_in_states: [undefined], state: done}}",
-        told: ("/tools/a/state", "tool `a` leads to state `done`, where no tool is available"),
+        expected: ("/tools/a/state", "tool `a` leads to state `done`, where no tool is available"),
         silent: "tools: {a: {available_in_states: [undefined], state: done}, b: null}",
     },
     Case {
         rule: LintRule::DeadEnd,
         fires: "tools: {a: {available_in_states: [ready]}}",
-        told: ("/sessions/initial_states", "sessions start in state `undefined`"),
+        expected: ("/sessions/initial_states", "sessions start in state `undefined`"),
         silent: "tools: {}",
     },
     Case {
         rule: LintRule::TerminalState,
         fires: "tools: {a: {available_in_states: [undefined], state: done}, b: {available_in_states: [done]}}",
-        told: ("/tools/a/state", "a session in state `done` stays there"),
+        expected: ("/tools/a/state", "a session in state `done` stays there"),
         silent: "tools: {a: {available_in_states: [undefined], state: done},
                  b: {available_in_states: [done], state: undefined}}",
     },
     Case {
         rule: LintRule::SilentReset,
         fires: "tools: {a: {state: undefined}, b: {available_in_states: [undefined], state: c}}",
-        told: ("/tools/a/state", "any call of it starts the workflow over"),
+        expected: ("/tools/a/state", "any call of it starts the workflow over"),
         silent: "tools: {a: {state: undefined}, b: {available_in_states: [undefined]}}",
     },
     Case {
         rule: LintRule::StateJump,
         fires: "tools: {a: {available_in_states: [undefined], state: draft}, b: {state: sent}}",
-        told: ("/tools/b/state", "it skips what is before `sent`"),
+        expected: ("/tools/b/state", "it skips the steps before `sent`"),
         silent: "tools: {login: {state: in}, a: {available_in_states: [in]}}",
     },
     Case {
         rule: LintRule::ReusableTransition,
         fires: "tools: {ok: {state: approved}, pay: {state: paid, available_in_states: [approved]}}",
-        told: (
+        expected: (
             "/tools/pay/available_in_states",
             "set `states: {approved: {single_use: true}}`",
         ),
@@ -115,41 +115,41 @@ const CASES: &[Case] = &[
     Case {
         rule: LintRule::UnrequestableGroup,
         fires: "{tools: {a: {group: [default, reader]}}, principals: {eve: {groups: [readers]}}}",
-        told: ("/tools/a/group", "group `reader` of `a`, did you mean `readers`?"),
+        expected: ("/tools/a/group", "group `reader` of `a`, did you mean `readers`?"),
         silent: "{tools: {a: {group: [default, reader]}}, principals: {eve: {groups: ['*']}}}",
     },
     Case {
         rule: LintRule::UnrequestableGroup,
         fires: "{tools: {a: {group: x/y}}, principals: {eve: {groups: ['*'], deny: {groups: [x]}}}}",
-        told: ("/tools/a/group", "nobody may request group `x/y`"),
+        expected: ("/tools/a/group", "no principal may request group `x/y`"),
         silent: "{tools: {a: {group: x/y}}, principals: {eve: {groups: [x], deny: {groups: [x/z]}},
                  bob: {deny: {groups: ['*']}}}, groups: {x/z: null}}",
     },
     Case {
         rule: LintRule::UnheldPermission,
         fires: "{tools: {a: {required_permissions: [db:read]}}, principals: {eve: {permissions: [bd:read]}}}",
-        told: ("/tools/a/required_permissions", "`a` requires, did you mean `bd:read`?"),
+        expected: ("/tools/a/required_permissions", "`a` requires, did you mean `bd:read`?"),
         silent: "{tools: {a: {required_permissions: [db:read]}}, principals: {eve: {permissions: [db:*]}}}",
     },
     Case {
         rule: LintRule::UnheldPermission,
         fires: "{tools: {a: {required_permissions: [db:read]}}, roles: {no: {deny: {permissions: [db:*]}}},
                  principals: {eve: {roles: [no], permissions: ['*']}}}",
-        told: ("/tools/a/required_permissions", "nobody holds permission `db:read`"),
+        expected: ("/tools/a/required_permissions", "no principal holds permission `db:read`"),
         silent: "{tools: {a: {required_permissions: [db:read]}}, roles: {r: {permissions: ['*:read']}},
                  principals: {eve: {roles: [r]}}}",
     },
     Case {
         rule: LintRule::NoPrincipals,
         fires: "tools: {a: {group: x}, b: null}",
-        told: ("/principals", "nobody can call `a`:"),
+        expected: ("/principals", "no principal can call `a`:"),
         silent: "tools: {a: null, b: null}",
     },
     Case {
         rule: LintRule::ShadowedRule,
         fires: "{tools: {a: {group: x/y}}, roles: {no: {deny: {groups: [x]}}},
                  principals: {eve: {roles: [no], groups: [x/y]}}}",
-        told: ("/principals/eve/groups/0", "granted and denied by `x`"),
+        expected: ("/principals/eve/groups/0", "granted and denied by `x`"),
         silent: "{tools: {a: {group: x/y}}, roles: {r: {groups: [x]}},
                  principals: {eve: {roles: [r], deny: {groups: [x/y]}}}}",
     },
@@ -157,56 +157,56 @@ const CASES: &[Case] = &[
         rule: LintRule::ShadowedRule,
         fires: "{tools: {a: {required_permissions: [db:read]}},
                  principals: {eve: {permissions: [db:read, 'db:*']}}}",
-        told: ("/principals/eve/permissions/0", "covered by `db:*`"),
+        expected: ("/principals/eve/permissions/0", "covered by `db:*`"),
         silent: "{tools: {a: {required_permissions: [db:read]}},
                  principals: {eve: {permissions: [db:read, '*:write']}}}",
     },
     Case {
         rule: LintRule::ShadowedRule,
         fires: "{tools: {a: null}, principals: {eve: {groups: [default, default/x]}}}",
-        told: ("/principals/eve/groups/1", "`default/x` is within `default`"),
+        expected: ("/principals/eve/groups/1", "`default/x` is within `default`"),
         silent: "{tools: {a: null}, principals: {eve: {groups: [default, defaults]}}}",
     },
     Case {
         rule: LintRule::ShadowedRule,
         fires: "{tools: {a: null}, principals: {eve: {deny: {tools: [a, a]}}}}",
-        told: ("/principals/eve/deny/tools/1", "`a` is written twice"),
+        expected: ("/principals/eve/deny/tools/1", "`a` is written twice"),
         silent: "{tools: {a: null}, principals: {eve: {deny: {tools: [a]}}}}",
     },
     Case {
         rule: LintRule::IdleDeny,
         fires: "{tools: {a: null, b: {group: x}}, principals: {eve: {deny: {groups: [x]}}}}",
-        told: ("/principals/eve/deny/groups/0", "no tool that is granted is in group `x`"),
+        expected: ("/principals/eve/deny/groups/0", "no tool that is granted is in group `x`"),
         silent: "{tools: {a: null, b: {group: [x, default]}}, principals: {eve: {deny: {groups: [x]}}}}",
     },
     Case {
         rule: LintRule::IdleDeny,
         fires: "{tools: {a: {group: x}}, principals: {eve: {deny: {tools: [a]}}}}",
-        told: ("/principals/eve/deny/tools/0", "no group of tool `a` is granted"),
+        expected: ("/principals/eve/deny/tools/0", "no group of tool `a` is granted"),
         silent: "{tools: {a: {group: x/y}}, principals: {eve: {groups: [x], deny: {tools: [a]}}}}",
     },
     Case {
         rule: LintRule::IdleDeny,
         fires: "{tools: {a: null}, principals: {eve: {permissions: [db:read], deny: {permissions: ['db:*:*']}}}}",
-        told: ("/principals/eve/deny/permissions/0", "nothing of permission `db:*:*` is granted"),
+        expected: ("/principals/eve/deny/permissions/0", "nothing of permission `db:*:*` is granted"),
         silent: "{tools: {a: null}, principals: {eve: {permissions: ['*'], deny: {permissions: ['db:*:*']}}}}",
     },
     Case {
         rule: LintRule::UnusedRole,
         fires: "{tools: {a: null}, roles: {r: null, s: {roles: [r]}}}",
-        told: ("/roles/r", "nobody has role `r`"),
+        expected: ("/roles/r", "no principal has role `r`"),
         silent: "{tools: {a: null}, roles: {r: null, s: {roles: [r]}}, principals: {'*': {roles: [s]}}}",
     },
     Case {
         rule: LintRule::UnusedGroup,
         fires: "{tools: {a: {group: read}}, principals: {eve: {groups: [read]}, bob: {groups: [raed]}}}",
-        told: ("/principals/bob/groups/0", "`raed` is granted, and no tool is in it, did you mean `read`?"),
+        expected: ("/principals/bob/groups/0", "`raed` is granted, and no tool is in it, did you mean `read`?"),
         silent: "{tools: {a: {group: read/rows}}, principals: {eve: {groups: [read]}, bob: {groups: [default]}}}",
     },
     Case {
         rule: LintRule::UnusedGroup,
         fires: "{tools: {a: null}, groups: {x: {description: y}}}",
-        told: ("/groups/x", "no tool is in group `x`"),
+        expected: ("/groups/x", "no tool is in group `x`"),
         silent: "{tools: {a: {group: x/y}}, groups: {x: {description: y}}}",
     },
     Case {
@@ -214,7 +214,7 @@ const CASES: &[Case] = &[
         fires: "{tools: {a: {required_permissions: [db:write]}},
                  principals: {bob: {permissions: ['*'], deny: {permissions: [db:wirte]}},
                  eve: {permissions: [db:wirte]}}}",
-        told: (
+        expected: (
             "/principals/bob/deny/permissions/0",
             "`db:wirte` (here and in one other place), did you mean `db:write`?",
         ),
@@ -223,7 +223,7 @@ const CASES: &[Case] = &[
     Case {
         rule: LintRule::OpenToAnyone,
         fires: "{tools: {a: null, b: {required_permissions: [x:y]}}, principals: {eve: {permissions: [x:y]}}}",
-        told: ("/principals", "may call `a`, which"),
+        expected: ("/principals", "may call `a`, which"),
         silent: "{tools: {a: null}, principals: {'*': null}}",
     },
 ];
@@ -242,7 +242,7 @@ fn found(text: &str) -> Vec<LintFinding> {
 fn every_rule_fires_and_is_silent() {
     for case in CASES {
         let fired = found(case.fires);
-        let (pointer, words) = case.told;
+        let (pointer, words) = case.expected;
         let told = |it: &LintFinding| {
             it.rule == case.rule && it.pointer.as_str() == pointer && it.message.contains(words)
         };
@@ -271,7 +271,7 @@ fn ids_are_kebab_case_and_descriptions_are_one_line() {
     }
 }
 
-/// The example of the tool group document, with somebody who may call every tool.
+/// The example of the tool group document, with a principal that may call every tool.
 const EXAMPLE: &str = r#"
 tool:
   knowledge-query:
@@ -300,7 +300,7 @@ tool:
     available_in_states: ["analysis", "results"]
 "#;
 
-fn told(findings: &[LintFinding]) -> Vec<(&str, &str)> {
+fn summarize(findings: &[LintFinding]) -> Vec<(&str, &str)> {
     let told = findings
         .iter()
         .map(|it| (it.rule.as_str(), it.pointer.as_str()));
@@ -310,7 +310,7 @@ fn told(findings: &[LintFinding]) -> Vec<(&str, &str)> {
 #[test]
 fn the_example_of_the_document() {
     assert_eq!(
-        told(&found(EXAMPLE)),
+        summarize(&found(EXAMPLE)),
         [
             ("no-principals", "/principals"),
             (
@@ -326,7 +326,7 @@ fn the_example_of_the_document() {
     );
     let granted = format!("{EXAMPLE}principals: {{eve: {{groups: ['*']}}}}\n");
     assert_eq!(
-        told(&found(&granted)),
+        summarize(&found(&granted)),
         [
             (
                 "unreachable-state",
@@ -360,7 +360,7 @@ principals:
     assert_eq!(found(policy), []);
 }
 
-/// Ten thousand of each, all different: what goes through every pair does not end in time.
+/// Ten thousand of each, all different: a quadratic algorithm would not finish in time.
 #[test]
 fn large_policies_take_linear_time() {
     let mut policy = Policy::default();
@@ -369,7 +369,7 @@ fn large_policies_take_linear_time() {
         tool.groups = vec!["shared".to_owned(), format!("area/g{number}")];
         tool.permissions = vec![Permission::parse(&format!("db:p{number}")).unwrap()];
         tool.next_state = Some(format!("s{}", number + 1));
-        tool.states = States::Only(BTreeSet::from([format!("s{number}")]));
+        tool.states = StateSet::Only(BTreeSet::from([format!("s{number}")]));
         policy.tools.push(tool);
         let mut principal = PrincipalPolicy::default();
         principal.grants.pointer = Pointer::of(["principals", &format!("p{number}")]);

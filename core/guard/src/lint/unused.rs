@@ -1,39 +1,40 @@
-//! Rules about names that lead to nothing, which are often misspelled.
+//! Rules about unused names, which are often misspelled.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use toolwarden_model::json::Pointer;
 
-use super::holders::{all_grants, held_grants, taken_over};
-use super::{LintRule, Report, Suggestions};
+use super::holders::{all_grants, inherited_roles, principal_grants};
+use super::{LintReport, LintRule, Suggestions};
 use crate::policy::PatternTree;
 use crate::policy::{DEFAULT_GROUP, EVERY, Grants, PermissionPattern, Policy, group_and_parents};
 
-pub(super) fn check(policy: &Policy, report: &mut Report) {
+pub(super) fn check(policy: &Policy, report: &mut LintReport) {
     roles(policy, report);
     groups(policy, report);
     permissions(policy, report);
 }
 
-fn roles(policy: &Policy, report: &mut Report) {
+fn roles(policy: &Policy, report: &mut LintReport) {
     let mut direct = Grants::default();
-    let roles: BTreeSet<&String> = held_grants(policy)
+    let roles: BTreeSet<&String> = principal_grants(policy)
         .flat_map(|grants| &grants.roles)
         .collect();
     direct.roles = roles.into_iter().cloned().collect();
-    let used: BTreeSet<&str> = taken_over(policy, &direct)
+    let used: BTreeSet<&str> = inherited_roles(policy, &direct)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
     for (name, role) in &policy.roles {
         if !used.contains(name.as_str()) {
-            let message = format!("nobody has role `{name}`; give it to a principal, or remove it");
+            let message =
+                format!("no principal has role `{name}`; give it to a principal, or remove it");
             report.add(LintRule::UnusedRole, role.pointer.clone(), message);
         }
     }
 }
 
-fn groups(policy: &Policy, report: &mut Report) {
+fn groups(policy: &Policy, report: &mut LintReport) {
     let of_rules = policy.all_rules().flat_map(|tool| &tool.groups);
     let populated: BTreeSet<&str> = of_rules
         .flat_map(|group| group_and_parents(group))
@@ -52,10 +53,11 @@ fn groups(policy: &Policy, report: &mut Report) {
             );
         }
     }
-    let mut granted = Places::default();
+    let mut granted = NameOccurrences::default();
     for grants in all_grants(policy) {
         for (index, group) in grants.groups.iter().flatten().enumerate() {
-            // Who names no group asks for the default one, so granting it is of use without tools.
+            // A request without groups asks for the default group, so granting it is useful even without
+            // tools.
             let special = [EVERY, DEFAULT_GROUP].contains(&group.as_str());
             let known = populated.contains(group.as_str()) || policy.groups.contains_key(group);
             if !special && !known {
@@ -71,8 +73,8 @@ fn groups(policy: &Policy, report: &mut Report) {
     }
 }
 
-fn permissions(policy: &Policy, report: &mut Report) {
-    let mut places = Places::default();
+fn permissions(policy: &Policy, report: &mut LintReport) {
+    let mut places = NameOccurrences::default();
     for grants in all_grants(policy) {
         let lists: [(&[PermissionPattern], &[&str]); 2] = [
             (&grants.permissions, &["permissions"]),
@@ -111,18 +113,18 @@ fn permissions(policy: &Policy, report: &mut Report) {
     }
 }
 
-/// Names with where each is first written, so that one mistake in many places is one finding.
+/// Names with the first place of each, so that one mistake in many places is one finding.
 #[derive(Default)]
-struct Places<'p>(BTreeMap<&'p str, Place>);
+struct NameOccurrences<'p>(BTreeMap<&'p str, NameOccurrence>);
 
-struct Place {
+struct NameOccurrence {
     first: Pointer,
     count: usize,
 }
 
-impl<'p> Places<'p> {
+impl<'p> NameOccurrences<'p> {
     fn add(&mut self, name: &'p str, pointer: impl FnOnce() -> Pointer) {
-        let place = self.0.entry(name).or_insert_with(|| Place {
+        let place = self.0.entry(name).or_insert_with(|| NameOccurrence {
             first: pointer(),
             count: 0,
         });
@@ -130,7 +132,7 @@ impl<'p> Places<'p> {
     }
 }
 
-impl Place {
+impl NameOccurrence {
     fn others(&self) -> String {
         match self.count {
             0 | 1 => String::new(),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toolwarden_model::json::Pointer;
 
-use super::{LintRule, Report, listed};
-use crate::graph::{Graph, Origin, Target};
-use crate::policy::{Policy, States, ToolPolicy};
+use super::{LintReport, LintRule, listed};
+use crate::graph::{EdgeOrigin, EdgeTarget, Graph};
+use crate::policy::{Policy, StateSet, ToolPolicy};
 
-pub(super) fn check(policy: &Policy, report: &mut Report) {
+pub(super) fn check(policy: &Policy, report: &mut LintReport) {
     if policy.tools.is_empty() {
         return;
     }
@@ -22,15 +22,15 @@ pub(super) fn check(policy: &Policy, report: &mut Report) {
 struct Workflow<'p> {
     policy: &'p Policy,
     graph: Graph,
-    /// For each state the first tool whose list names it.
+    /// For each state, the first tool whose list names it.
     listed_by: BTreeMap<&'p str, &'p ToolPolicy>,
-    /// For each state the first tool that leads to it.
+    /// For each state, the first tool that leads to it.
     led_to_by: BTreeMap<&'p str, &'p ToolPolicy>,
-    /// For each state the states transitions lead here from, itself left out.
+    /// For each state, the other states with a transition to it.
     before: BTreeMap<usize, BTreeSet<usize>>,
-    /// The states some transition leads away from.
+    /// The states with a transition to another state.
     left: BTreeSet<usize>,
-    /// The states a transition of every state leads to.
+    /// The states that a tool available in every state leads to.
     free: BTreeSet<usize>,
 }
 
@@ -46,7 +46,7 @@ impl<'p> Workflow<'p> {
             free: BTreeSet::new(),
         };
         for tool in &policy.tools {
-            if let States::Only(states) = &tool.states {
+            if let StateSet::Only(states) = &tool.states {
                 for state in states {
                     workflow.listed_by.entry(state).or_insert(tool);
                 }
@@ -57,20 +57,20 @@ impl<'p> Workflow<'p> {
         }
         for edge in &workflow.graph.edges {
             match (edge.from, edge.to) {
-                (Origin::State(from), Target::State(to)) => {
+                (EdgeOrigin::State(from), EdgeTarget::State(to)) => {
                     workflow.before.entry(to).or_default().insert(from);
                     workflow.left.insert(from);
                 }
-                (Origin::AnyState, Target::State(to)) => {
+                (EdgeOrigin::AnyState, EdgeTarget::State(to)) => {
                     workflow.free.insert(to);
                 }
-                (_, Target::Same) => {}
+                (_, EdgeTarget::Same) => {}
             }
         }
         workflow
     }
 
-    fn unreachable_states(&self, report: &mut Report) {
+    fn unreachable_states(&self, report: &mut LintReport) {
         for (number, state) in self.graph.states.iter().enumerate() {
             if state.reachable {
                 continue;
@@ -92,24 +92,24 @@ impl<'p> Workflow<'p> {
         }
     }
 
-    fn unreachable_tools(&self, report: &mut Report) {
-        let starts_anywhere = self.policy.sessions.initial_states == States::Every;
+    fn unreachable_tools(&self, report: &mut LintReport) {
+        let starts_anywhere = self.policy.sessions.initial_states == StateSet::Every;
         for tool in self.policy.all_rules() {
-            let States::Only(states) = &tool.states else {
+            let StateSet::Only(states) = &tool.states else {
                 continue;
             };
             if states.iter().any(|state| self.is_reachable(state)) {
                 continue;
             }
-            // The graph has no states that only other things than tools name.
+            // The graph omits states that only features besides tools name.
             if starts_anywhere && !states.is_empty() {
                 continue;
             }
             let (kind, name) = (tool.kind, &tool.name);
             let message = if states.is_empty() {
                 format!(
-                    "{kind} `{name}` is available in no state; name its states, or leave \
-                     `available_in_states` away for all"
+                    "{kind} `{name}` is available in no state; name its states, or omit \
+                     `available_in_states` for all"
                 )
             } else {
                 let states = listed(states.iter().map(String::as_str));
@@ -120,7 +120,7 @@ impl<'p> Workflow<'p> {
         }
     }
 
-    fn ends(&self, report: &mut Report) {
+    fn ends(&self, report: &mut LintReport) {
         for (number, state) in self.graph.states.iter().enumerate() {
             let name = &state.name;
             if state.dead_end {
@@ -147,13 +147,13 @@ impl<'p> Workflow<'p> {
         }
     }
 
-    /// Transitions that every state allows, in policies whose states restrict something.
-    fn free_transitions(&self, report: &mut Report) {
+    /// Reports transitions that every state allows, in policies whose states restrict something.
+    fn free_transitions(&self, report: &mut LintReport) {
         if self.listed_by.is_empty() {
             return;
         }
         for tool in &self.policy.tools {
-            let (States::Every, Some(next)) = (&tool.states, &tool.next_state) else {
+            let (StateSet::Every, Some(next)) = (&tool.states, &tool.next_state) else {
                 continue;
             };
             let name = &tool.name;
@@ -163,7 +163,7 @@ impl<'p> Workflow<'p> {
                 if others.count() > 0 {
                     let message = format!(
                         "tool `{name}` is available in every state and leads to `{next}`: any call \
-                         of it starts the workflow over; leave its `state` away, or name the states \
+                         of it starts the workflow over; omit its `state`, or name the states \
                          it is meant for in `available_in_states`"
                     );
                     report.add(LintRule::SilentReset, pointer, message);
@@ -174,8 +174,8 @@ impl<'p> Workflow<'p> {
             if steps.peek().is_some() {
                 let steps = listed(steps.map(|state| state.name.as_str()));
                 let message = format!(
-                    "tool `{name}` is available in every state and leads to `{next}`: it skips what \
-                     is before `{next}` and undoes what is behind it ({steps}); name the states it \
+                    "tool `{name}` is available in every state and leads to `{next}`: it skips the \
+                     steps before `{next}` and undoes those after it ({steps}); name the states it \
                      is meant for in `available_in_states`"
                 );
                 report.add(LintRule::StateJump, pointer, message);
@@ -195,7 +195,7 @@ impl<'p> Workflow<'p> {
         state.is_some_and(|state| state.initial)
     }
 
-    /// Where a state is first spoken of: as a transition's end, in a list, or as a start.
+    /// The first place that mentions a state: the end of a transition, a list, or an initial state.
     fn place_of(&self, state: &str) -> Pointer {
         let led = self
             .led_to_by

@@ -1,4 +1,4 @@
-//! What a session starts with where its client asks for nothing.
+//! The groups and the state that a session starts with if its client names none.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl Policy {
         groups
     }
 
-    /// The `initial_state` of a principal or role: its own, else that of its first role with one.
+    /// The `initial_state` of a principal or role: its own, else that of its first role that has one.
     pub(crate) fn initial_state(&self, grants: &Grants) -> Option<String> {
         self.initial_state_within(grants, &mut BTreeSet::new())
     }
@@ -56,7 +56,7 @@ impl Policy {
         None
     }
 
-    /// Whether a principal or role is granted a group, by itself or by its roles.
+    /// Whether a principal or role is granted a group, directly or through its roles.
     pub(super) fn grants_group(&self, grants: &Grants, group: &str) -> bool {
         let mut pending = vec![grants];
         let mut seen = BTreeSet::new();
@@ -76,7 +76,7 @@ impl Policy {
         !says_groups && group_and_parents(group).any(|name| name == DEFAULT_GROUP)
     }
 
-    /// Every state in which sessions start because the policy says so.
+    /// Every initial state that the policy sets for a principal or role.
     pub(crate) fn own_initial_states(&self) -> BTreeSet<&str> {
         let principals = self.principals.values().map(|it| &it.grants);
         let all = principals.chain(self.roles.values()).chain([&self.anyone]);

@@ -1,8 +1,8 @@
-//! What servers offer: tools, and everything else that passes the same gates.
+//! The features of servers: tools, and everything else that passes the same gates.
 
 use std::fmt;
 
-/// A kind of thing that a server offers and the gates decide on.
+/// A kind of feature that a server offers and the gates decide on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FeatureKind {
     /// A tool.
@@ -22,7 +22,7 @@ impl FeatureKind {
     /// Every kind besides tools, in the order of the policy's sections.
     pub const BESIDES_TOOLS: [Self; 4] = [Self::Resource, Self::Prompt, Self::Skill, Self::Method];
 
-    /// The word for one of them, in messages and records.
+    /// The word for a feature of this kind, in messages and records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl FeatureKind {
         }
     }
 
-    /// The key of a policy that has their rules, and of a deny rule that names some.
+    /// The policy key with the rules of this kind, which is also the key in deny rules.
     #[must_use]
     pub const fn section(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl FeatureKind {
         }
     }
 
-    /// The kind of a word.
+    /// The kind that a word stands for.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         let others = Self::BESIDES_TOOLS.into_iter();
@@ -55,7 +55,7 @@ impl FeatureKind {
             .find(|kind| kind.as_str() == word)
     }
 
-    /// Whether they go by addresses, of which several spellings may mean the same.
+    /// Whether features of this kind are named by addresses, which can have several equivalent spellings.
     pub(crate) const fn has_addresses(self) -> bool {
         matches!(self, Self::Resource | Self::Skill)
     }

@@ -1,12 +1,12 @@
-//! What a policy says, in types. Reading checks every word; nothing is decided here.
+//! The types of a policy. Reading checks every word; nothing is decided here.
 
 mod defaults;
-mod discovered;
+mod discovered_tool;
 mod feature;
 mod name_pattern;
 mod pattern_tree;
 mod permission;
-mod problem;
+mod policy_error;
 mod read;
 mod read_feature;
 mod read_state;
@@ -24,16 +24,16 @@ use toolwarden_model::json::{Object, Pointer};
 use crate::condition::Condition;
 use crate::window::Limit;
 
-pub(crate) use name_pattern::{NamePattern, normalized};
-pub use name_pattern::{is_ambiguous_address, normalized_address};
+pub(crate) use name_pattern::{NamePattern, normalize_name};
+pub use name_pattern::{is_ambiguous_address, normalize_address};
 pub(crate) use pattern_tree::PatternTree;
 
 pub use feature::FeatureKind;
 pub use permission::{InvalidPermission, Permission, PermissionPattern};
-pub use problem::{PolicyError, Problem};
+pub use policy_error::{PolicyError, PolicyProblem};
 
-/// The group of a tool that names none. A request that names none asks for it where it is granted and
-/// the policy gives the principal no `default_groups`.
+/// The group of a tool that names none. A request without groups asks for it if it is granted and the
+/// policy gives the principal no `default_groups`.
 pub const DEFAULT_GROUP: &str = "default";
 
 /// The state in which sessions start, unless the policy gives the principal another `initial_state`.
@@ -49,86 +49,88 @@ pub struct Policy {
     pub tools: Vec<ToolPolicy>,
     /// The rules for resources, prompts, skills and methods of extensions, in written order.
     pub features: Vec<ToolPolicy>,
-    /// What is said about groups, by name.
+    /// The settings of groups, by name.
     pub groups: BTreeMap<String, GroupPolicy>,
     /// Named bundles of grants.
     pub roles: BTreeMap<String, Grants>,
-    /// Who is granted what.
+    /// The grants of principals, by name.
     pub principals: BTreeMap<String, PrincipalPolicy>,
-    /// What everybody else is granted.
+    /// The grants of all other principals.
     pub anyone: Grants,
-    /// Tools that may not be called until somebody lets them.
+    /// Tools that may not be called until an administrator releases them.
     pub quarantine: BTreeSet<String>,
-    /// How requests for groups are taken.
+    /// How requests for groups are handled.
     pub requests: RequestRules,
-    /// Where a client may start.
+    /// The initial states of sessions, and when an idle session expires.
     pub sessions: SessionRules,
-    /// What is said about states, by name.
+    /// The settings of states, by name.
     pub states: BTreeMap<String, StatePolicy>,
     /// Whether calls with invalid input use up the rate limit.
     pub count_invalid: bool,
-    /// What becomes of tools that are not named here.
-    pub unlisted: Unlisted,
-    /// What is recorded, and how.
+    /// How tools that the policy does not name are handled.
+    pub unlisted: UnlistedTools,
+    /// The audit rules.
     pub audit: AuditRules,
-    /// The zone of times in conditions.
+    /// The time zone for conditions.
     pub zone: TimeZone,
 }
 
 /// The rules of one tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPolicy {
-    /// What the rules are for.
+    /// The kind of feature that the rules apply to.
     pub kind: FeatureKind,
-    /// The name calls use; of other kinds a name, an address or a pattern of them.
+    /// The name in calls; for other kinds a name, an address or a pattern of them.
     pub name: String,
-    /// The one server the rules are for; none is any. Tools have the name of their server in their own.
+    /// The only server that the rules apply to; `None` is any server. The names of tools include their
+    /// server.
     pub server: Option<String>,
-    /// The name people read.
+    /// The display name.
     pub title: Option<String>,
-    /// Its groups; none means that only a request for every group reaches it.
+    /// Its groups; if the list is empty, only a request for every group reaches the tool.
     pub groups: Vec<String>,
     /// The state a successful call leads to.
     pub next_state: Option<String>,
-    /// Where it is available.
-    pub states: States,
+    /// The states it is available in.
+    pub states: StateSet,
     /// The arguments of a successful call that calls in the next state must repeat.
     pub binds: Vec<Pointer>,
-    /// Whether a call uses up a single-use state that the tool names, and must repeat what is bound there.
+    /// Whether a call uses up a single-use state that the tool names, and must repeat the values bound
+    /// there.
     pub uses_state: bool,
     /// Whether callers make the calls themselves: no server behind a gateway has the tool.
     pub outside: bool,
-    /// What a principal has to hold.
+    /// The permissions that a principal must hold.
     pub permissions: Vec<Permission>,
-    /// How often it may be called.
-    pub limits: Limits,
-    /// What its arguments have to satisfy; an empty schema is not checked.
+    /// Its rate limits.
+    pub limits: ToolLimits,
+    /// The schema of its arguments; an empty schema is not checked.
     pub input_schema: Value,
-    /// What its results should satisfy.
+    /// The schema of its results.
     pub output_schema: Value,
-    /// What happens to a result that does not.
+    /// How a result that does not satisfy the output schema is handled.
     pub output_mode: OutputMode,
-    /// A definition elsewhere that has the schemas.
+    /// A definition in another file that contains the schemas.
     pub definition: Option<DefinitionRef>,
     /// Its version.
     pub version: Option<String>,
-    /// Where the tool stands in the policy.
+    /// The place of the tool in the policy.
     pub pointer: Pointer,
 }
 
-/// What is said about a state.
+/// The settings of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatePolicy {
-    /// Whether one call uses it up.
+    /// Whether a single call uses it up.
     pub single_use: bool,
 }
 
 /// In which states a tool is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum States {
-    /// In all.
+pub enum StateSet {
+    /// In all states.
     Every,
-    /// In these; none means never.
+    /// In these states; an empty set means never.
     Only(BTreeSet<String>),
 }
 
@@ -139,16 +141,16 @@ pub struct DefinitionRef {
     pub file: String,
     /// The tool's name in it.
     pub tool: String,
-    /// Where the reference stands in the policy.
+    /// The place of the reference in the policy.
     pub pointer: Pointer,
 }
 
-/// What happens to a result that does not satisfy the output schema.
+/// How a result that does not satisfy the output schema is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputMode {
-    /// Nothing; it is not looked at.
+    /// The result is not checked.
     Off,
-    /// It is recorded.
+    /// The fault is recorded.
     #[default]
     Warn,
     /// The call counts as failed.
@@ -157,129 +159,130 @@ pub enum OutputMode {
 
 /// The limits of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct ToolLimits {
     /// For each principal.
     pub agent: Option<Limit>,
     /// For all principals together.
     pub tool: Option<Limit>,
 }
 
-/// What is said about a group.
+/// The settings of a group.
 #[derive(Clone, Debug, Default)]
 pub struct GroupPolicy {
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// When it is on; without a condition it always is.
+    /// When it is active; without a condition it always is.
     pub when: Option<Condition>,
 }
 
-/// What a principal or a role may do.
+/// The grants of a principal or role.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
-    /// Roles whose grants are taken over.
+    /// Roles whose grants are included.
     pub roles: Vec<String>,
-    /// Groups that may be requested; nothing said and an empty list differ.
+    /// Groups that may be requested; `None` and an empty list differ.
     pub groups: Option<Vec<String>>,
     /// The groups a request without groups asks for.
     pub default_groups: Option<Vec<String>>,
     /// The state in which sessions start.
     pub initial_state: Option<String>,
-    /// Rights.
+    /// Permissions.
     pub permissions: Vec<PermissionPattern>,
-    /// What is refused whatever is granted.
-    pub deny: Denies,
-    /// Where the grants stand in the policy.
+    /// What is denied even if it is granted.
+    pub deny: DenyRules,
+    /// The place of the grants in the policy.
     pub pointer: Pointer,
 }
 
-/// What is refused whatever is granted.
+/// What is denied even if it is granted.
 #[derive(Clone, Debug, Default)]
-pub struct Denies {
+pub struct DenyRules {
     /// Every tool of these groups.
     pub groups: Vec<String>,
-    /// These rights.
+    /// These permissions.
     pub permissions: Vec<PermissionPattern>,
     /// These tools.
     pub tools: Vec<String>,
-    /// What these patterns of names and addresses match, by kind.
+    /// Features that these patterns of names and addresses match, by kind.
     pub features: Vec<(FeatureKind, String)>,
 }
 
-/// Who somebody is and what they may do.
+/// A principal: its kind and its grants.
 #[derive(Clone, Debug, Default)]
 pub struct PrincipalPolicy {
     /// Whether it is a person, an agent or a service.
     pub kind: PrincipalKind,
-    /// What it may do.
+    /// Its grants.
     pub grants: Grants,
 }
 
-/// What kind of principal.
+/// The kind of a principal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrincipalKind {
-    /// A program that decides for itself.
+    /// A program that makes its own decisions.
     #[default]
     Agent,
     /// A person.
     User,
-    /// A program that does as it is told.
+    /// A program that follows fixed instructions.
     Service,
 }
 
-/// How requests for groups are taken.
+/// How requests for groups are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestRules {
-    /// Whether a group no tool is in is refused.
+    /// Whether a request for a group without tools is denied.
     pub strict_groups: bool,
-    /// What becomes of a request for more than is granted.
-    pub excess: Excess,
+    /// How a request for more groups than are granted is handled.
+    pub excess: ExcessGroups,
 }
 
-/// What becomes of a request for more groups than are granted.
+/// How a request for more groups than are granted is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Excess {
-    /// It is refused as a whole.
+pub enum ExcessGroups {
+    /// The request is denied as a whole.
     #[default]
     Reject,
-    /// The groups that are granted are given.
+    /// The request gets the groups that are granted.
     Narrow,
 }
 
-/// What becomes of tools that are learned from servers and that the policy does not name.
+/// How tools that are learned from servers and that the policy does not name are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unlisted {
-    /// They can be called as whoever learned of them says.
+pub enum UnlistedTools {
+    /// They can be called under the defaults that their discoverer sets.
     #[default]
     Serve,
-    /// They are unknown.
+    /// They are hidden, as if they did not exist.
     Hide,
 }
 
-/// Where a client may start, and when a session is forgotten.
+/// The initial states of sessions, and when an idle session expires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRules {
     /// The states in which a client may start a session, besides the principal's own initial state.
-    pub initial_states: States,
-    /// How long a session nobody uses is kept.
+    pub initial_states: StateSet,
+    /// How long an idle session is kept.
     pub idle: Duration,
 }
 
-/// What is recorded, and how.
+/// The audit rules: what is recorded, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditRules {
     /// When a decision counts as recorded.
     pub durability: Durability,
-    /// Whether calls are refused while nothing can be recorded.
-    pub on_failure: OnFailure,
-    /// How arguments are kept.
-    pub arguments: Arguments,
-    /// Places that are never kept.
+    /// Whether calls are denied while the log cannot be written.
+    pub on_failure: AuditFailureMode,
+    /// How arguments are stored.
+    pub arguments: ArgumentRecording,
+    /// Places whose values are never stored.
     pub redact_pointers: Vec<Pointer>,
-    /// Member names that are never kept, `*` standing for any text; case, `_` and `-` do not matter.
+    /// Member names whose values are never stored; `*` stands for any text, and case, `_` and `-` are
+    /// ignored.
     pub redact_keys: Vec<String>,
-    /// The most bytes of one record; what is longer is recorded as a digest.
+    /// The maximum size of one record in bytes; longer content is recorded as a digest.
     pub record_bytes: usize,
-    /// How many denials of one principal have a record of their own; the rest are summed up.
+    /// How many denials of one principal get their own record; the rest are summarized.
     pub denials: Limit,
 }
 
@@ -291,12 +294,12 @@ pub enum Durability {
     /// When the transaction it shares with others is on disk.
     #[default]
     Group,
-    /// When it waits in memory to be written.
+    /// When it is queued in memory.
     Async,
 }
 
 impl Durability {
-    /// The word of a policy.
+    /// The word used in a policy.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -307,43 +310,43 @@ impl Durability {
     }
 }
 
-/// What a log that cannot be written means.
+/// What happens when the log cannot be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnFailure {
-    /// Calls are refused.
+pub enum AuditFailureMode {
+    /// Calls are denied.
     #[default]
     Deny,
-    /// Calls go on unrecorded.
+    /// Calls continue unrecorded.
     Allow,
 }
 
-/// How arguments are kept in records.
+/// How arguments are stored in records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arguments {
-    /// As they are.
+pub enum ArgumentRecording {
+    /// Unchanged.
     Full,
-    /// Without what is to be redacted.
+    /// Redacted.
     #[default]
     Redacted,
     /// As a digest only.
     Digest,
 }
 
-/// Something in a policy that is legal and surprising.
+/// A part of a policy that is legal but surprising.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyWarning {
-    /// The place as a pointer.
+    /// Its place.
     pub pointer: Pointer,
-    /// What to know about it.
+    /// The message.
     pub message: String,
 }
 
-/// A policy that was read, with what is surprising in it.
+/// A policy, with warnings about surprising parts.
 #[derive(Clone, Debug)]
-pub struct ReadPolicy {
+pub struct PolicyWithWarnings {
     /// The policy.
     pub policy: Policy,
-    /// What is legal and surprising.
+    /// The warnings.
     pub warnings: Vec<PolicyWarning>,
 }
 
@@ -361,7 +364,7 @@ impl Default for Policy {
             sessions: SessionRules::default(),
             states: BTreeMap::new(),
             count_invalid: true,
-            unlisted: Unlisted::default(),
+            unlisted: UnlistedTools::default(),
             audit: AuditRules::default(),
             zone: TimeZone::UTC,
         }
@@ -369,8 +372,8 @@ impl Default for Policy {
 }
 
 impl ToolPolicy {
-    /// A tool of which only the name is known: in the default group, in every state, for everybody,
-    /// 60 calls a minute for each principal.
+    /// A tool of which only the name is known: in the default group, in every state, for every principal,
+    /// with 60 calls a minute for each principal.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
@@ -380,12 +383,12 @@ impl ToolPolicy {
             title: None,
             groups: vec![DEFAULT_GROUP.to_owned()],
             next_state: None,
-            states: States::Every,
+            states: StateSet::Every,
             binds: Vec::new(),
             uses_state: true,
             outside: false,
             permissions: Vec::new(),
-            limits: Limits {
+            limits: ToolLimits {
                 agent: Some(Limit::default()),
                 tool: None,
             },
@@ -411,7 +414,7 @@ impl Default for Limit {
 impl Default for SessionRules {
     fn default() -> Self {
         Self {
-            initial_states: States::Only(BTreeSet::new()),
+            initial_states: StateSet::Only(BTreeSet::new()),
             idle: Duration::from_secs(24 * 3600),
         }
     }
@@ -446,8 +449,8 @@ impl Default for AuditRules {
         ];
         Self {
             durability: Durability::default(),
-            on_failure: OnFailure::default(),
-            arguments: Arguments::default(),
+            on_failure: AuditFailureMode::default(),
+            arguments: ArgumentRecording::default(),
             redact_pointers: Vec::new(),
             redact_keys: secret.map(str::to_owned).to_vec(),
             record_bytes: 64 << 10,
@@ -460,14 +463,14 @@ impl Default for AuditRules {
 }
 
 impl Policy {
-    /// The rules of tools, then those of everything else.
+    /// The rules of tools, then those of all other features.
     pub(crate) fn all_rules(&self) -> impl Iterator<Item = &ToolPolicy> {
         self.tools.iter().chain(&self.features)
     }
 }
 
-impl States {
-    /// These states and some more.
+impl StateSet {
+    /// These states and the given ones.
     #[must_use]
     pub(crate) fn with<'s>(&self, more: impl IntoIterator<Item = &'s str>) -> Self {
         match self {
@@ -481,7 +484,7 @@ impl States {
 
     /// Whether a state is among them.
     #[must_use]
-    pub fn contain(&self, state: &str) -> bool {
+    pub fn contains(&self, state: &str) -> bool {
         match self {
             Self::Every => true,
             Self::Only(states) => states.contains(state),
@@ -489,17 +492,17 @@ impl States {
     }
 }
 
-/// The longest name of a group, and the most levels it can have.
+/// The maximum length of a group name, and its maximum number of levels.
 const MAX_GROUP: (usize, usize) = (256, 16);
 
-/// Whether a group can be called so: looking up every group around a name must stay cheap.
+/// Whether this is a valid group name; the limits keep the lookup of all parent groups cheap.
 #[must_use]
 pub(crate) fn is_group_name(name: &str) -> bool {
     let (length, levels) = MAX_GROUP;
     name.len() <= length && name.bytes().filter(|byte| *byte == b'/').count() < levels
 }
 
-/// A group and every group it is within, itself first: `a/b/c`, `a/b`, `a`.
+/// A group and all its parent groups, itself first: `a/b/c`, `a/b`, `a`.
 pub fn group_and_parents(group: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(group), |group| {
         group.rsplit_once('/').map(|(parent, _)| parent)

@@ -4,22 +4,23 @@ use std::borrow::Cow;
 
 use super::FeatureKind;
 
-/// The name of a rule: `*` stands for any characters, also none.
+/// The name in a rule: `*` stands for any number of characters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NamePattern {
     kind: FeatureKind,
-    /// Normalized where the kind goes by addresses.
+    /// Normalized if the kind is named by addresses.
     text: Box<str>,
 }
 
-/// How often percent-encoding is decoded: a server may decode what its own framework decoded already.
+/// How often percent-encoding is decoded: a server may decode an address that its framework has already
+/// decoded.
 const MAX_DECODING: usize = 3;
 
 impl NamePattern {
     pub(crate) fn new(kind: FeatureKind, text: &str) -> Self {
         Self {
             kind,
-            text: normalized(kind, text).into(),
+            text: normalize_name(kind, text).into(),
         }
     }
 
@@ -27,17 +28,17 @@ impl NamePattern {
         self.kind
     }
 
-    /// Whether it stands for one name only.
+    /// Whether it stands for a single name.
     pub(crate) fn is_exact(&self) -> bool {
         !self.text.contains('*')
     }
 
-    /// How many bytes of a name it fixes.
+    /// The number of literal bytes.
     pub(crate) fn literal_length(&self) -> usize {
         self.text.bytes().filter(|byte| *byte != b'*').count()
     }
 
-    /// Whether it stands for a name, which has to be [`normalized`].
+    /// Whether it matches a name, which must be [`normalize_name`].
     pub(crate) fn matches(&self, name: &str) -> bool {
         if *name == *self.text {
             return true;
@@ -47,13 +48,13 @@ impl NamePattern {
             return false;
         };
         let Some(last) = parts.next_back() else {
-            // Without a `*` it stands for itself.
+            // A pattern without `*` matches only itself.
             return false;
         };
         let Some(mut rest) = rest.strip_suffix(last) else {
             return false;
         };
-        // Taking the first place for each part leaves the most room for those that follow.
+        // Matching each part at its first place leaves the most room for the following parts.
         for part in parts {
             match rest.split_once(part) {
                 Some((_, behind)) => rest = behind,
@@ -64,27 +65,27 @@ impl NamePattern {
     }
 }
 
-/// An address in the one spelling in which rules compare it.
+/// An address, normalized for comparison with rules.
 #[must_use]
-pub fn normalized_address(address: &str) -> Cow<'_, str> {
-    normalized(FeatureKind::Resource, address)
+pub fn normalize_address(address: &str) -> Cow<'_, str> {
+    normalize_name(FeatureKind::Resource, address)
 }
 
-/// A name in the one spelling in which it is compared. Addresses that servers may take for the same are
-/// the same: the case of scheme and host, percent-encoding, empty segments and dot segments do not
-/// matter, so that no rule is evaded by another spelling.
-pub(crate) fn normalized(kind: FeatureKind, name: &str) -> Cow<'_, str> {
+/// A name, normalized for comparison. Addresses that servers may treat as equal have one normalized form:
+/// the case of scheme and host, percent-encoding, empty segments and dot segments do not matter. So no
+/// other spelling evades a rule.
+pub(crate) fn normalize_name(kind: FeatureKind, name: &str) -> Cow<'_, str> {
     if !kind.has_addresses() {
         return Cow::Borrowed(name);
     }
-    // Query and fragment are told from the path before anything is decoded, as servers do. A fragment is not
-    // sent to the owner of an address, so that it makes no difference.
+    // Query and fragment are split from the path before anything is decoded, as servers do. Clients do not
+    // send a fragment to the server, so it is ignored.
     let whole = name.split('#').next().unwrap_or_default();
     let (place, query) = match whole.find('?') {
         Some(at) => whole.split_at(at),
         None => (whole, ""),
     };
-    let (place, query) = (decoded(place), decoded(query));
+    let (place, query) = (decode_percent(place), decode_percent(query));
     let place = local_file(place);
     let (start, path) = split_authority(&place);
     let has_upper = start.bytes().any(|byte| byte.is_ascii_uppercase());
@@ -97,24 +98,24 @@ pub(crate) fn normalized(kind: FeatureKind, name: &str) -> Cow<'_, str> {
     Cow::Owned(format!(
         "{}{}{query}",
         start.to_ascii_lowercase(),
-        cleaned(path)
+        clean_path(path)
     ))
 }
 
-/// Whether readers of an address may disagree on what it stands for: about characters that some take out,
-/// about an encoded `?` or `#`, and about what `..` leads out of, also behind a `?` or `#` that some readers take
-/// for a part of the path.
+/// Whether parsers may disagree about an address: about characters that some remove, about an encoded `?`
+/// or `#`, and about the target of `..`, also after a `?` or `#` that some parsers read as part of the
+/// path.
 #[must_use]
 pub fn is_ambiguous_address(address: &str) -> bool {
     let whole = address.split('#').next().unwrap_or_default();
-    let place = decoded(whole.split('?').next().unwrap_or_default());
+    let place = decode_percent(whole.split('?').next().unwrap_or_default());
     if address.trim() != address || address.contains(char::is_control) || place.contains(['?', '#'])
     {
         return true;
     }
     let leads_out = |path: &str| path.split('/').any(|segment| segment == "..");
     let behind = address.find(['?', '#']).and_then(|at| address.get(at..));
-    let behind = decoded(behind.unwrap_or_default()).replace('\\', "/");
+    let behind = decode_percent(behind.unwrap_or_default()).replace('\\', "/");
     let behind = behind.trim_start_matches(['?', '#']);
     if behind.split(['?', '#']).any(leads_out) {
         return true;
@@ -125,7 +126,7 @@ pub fn is_ambiguous_address(address: &str) -> bool {
     has_empty && leads_out(&path)
 }
 
-/// The address of a file in the one form `file:///…`, however its host is left out.
+/// The address of a file in the form `file:///…`, regardless of how its host is omitted.
 fn local_file(place: Cow<'_, str>) -> Cow<'_, str> {
     let scheme = "file:";
     let is_file = place
@@ -152,10 +153,10 @@ fn local_file(place: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(canonical)
 }
 
-fn decoded(text: &str) -> Cow<'_, str> {
+fn decode_percent(text: &str) -> Cow<'_, str> {
     let mut decoded = Cow::Borrowed(text);
     for _round in 0..MAX_DECODING {
-        match percent_decoded(&decoded) {
+        match decode_percent_once(&decoded) {
             Some(next) => decoded = Cow::Owned(next),
             None => break,
         }
@@ -163,9 +164,9 @@ fn decoded(text: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// The scheme with the authority, and what follows.
+/// The scheme with the authority, and the rest.
 fn split_authority(address: &str) -> (&str, &str) {
-    // A pattern may leave the scheme open.
+    // A pattern may have a wildcard as its scheme.
     let is_scheme = |text: &str| {
         text.starts_with(|it: char| it.is_ascii_alphabetic() || it == '*')
             && text
@@ -182,7 +183,7 @@ fn split_authority(address: &str) -> (&str, &str) {
     address.split_at(scheme.len() + "://".len() + host)
 }
 
-/// Whether a path has segments that mean nothing or the one before.
+/// Whether a path has empty, `.` or `..` segments.
 fn needs_cleaning(path: &str) -> bool {
     path.contains('\\')
         || path
@@ -191,8 +192,8 @@ fn needs_cleaning(path: &str) -> bool {
             .any(|(at, it)| it == "." || it == ".." || (it.is_empty() && at > 0))
 }
 
-/// A path without empty and dot segments; a folder keeps the slash at its end.
-fn cleaned(path: &str) -> String {
+/// A path without empty and dot segments; a folder keeps its trailing slash.
+fn clean_path(path: &str) -> String {
     let path = path.replace('\\', "/");
     let mut kept: Vec<&str> = Vec::new();
     let mut is_folder = false;
@@ -213,9 +214,9 @@ fn cleaned(path: &str) -> String {
     format!("{root}{}{end}", kept.join("/"))
 }
 
-/// The text with percent-encoded bytes decoded once; none where nothing is encoded. Bytes that are not
-/// UTF-8 stay encoded.
-fn percent_decoded(text: &str) -> Option<String> {
+/// The text with percent-encoded bytes decoded once; `None` if nothing is encoded. Bytes that are not UTF-8
+/// stay encoded.
+fn decode_percent_once(text: &str) -> Option<String> {
     if !text.contains('%') {
         return None;
     }
@@ -261,7 +262,7 @@ mod tests {
 
     fn matches(pattern: &str, name: &str) -> bool {
         let kind = FeatureKind::Resource;
-        NamePattern::new(kind, pattern).matches(&normalized(kind, name))
+        NamePattern::new(kind, pattern).matches(&normalize_name(kind, name))
     }
 
     #[test]
@@ -316,7 +317,7 @@ mod tests {
             "file:///public%23/../secret/key",
         ] {
             assert_eq!(
-                normalized(FeatureKind::Resource, name),
+                normalize_name(FeatureKind::Resource, name),
                 "file:///secret/key",
                 "{name}"
             );
@@ -326,9 +327,9 @@ mod tests {
         }
         assert!(matches("https://Host/A", "https://hOST/A"));
         assert!(!matches("https://host/A", "https://host/a"));
-        // The query is not a path, and bytes that are no text stay.
+        // The query is not a path, and bytes that are not text stay encoded.
         for same in ["a://b?c=../d", "x:%ff/y", "orders://{order_id}", "a/b/", ""] {
-            assert_eq!(normalized(FeatureKind::Resource, same), same);
+            assert_eq!(normalize_name(FeatureKind::Resource, same), same);
         }
         for ambiguous in [
             "file:///secret//../key",
@@ -350,9 +351,9 @@ mod tests {
         ] {
             assert!(!is_ambiguous_address(plain), "{plain}");
         }
-        let odd = normalized(FeatureKind::Resource, "file:///%73ecret/key?%ff");
+        let odd = normalize_name(FeatureKind::Resource, "file:///%73ecret/key?%ff");
         assert_eq!(odd, "file:///secret/key?%ff");
-        let prompt = normalized(FeatureKind::Prompt, "A/../b");
+        let prompt = normalize_name(FeatureKind::Prompt, "A/../b");
         assert_eq!(prompt, "A/../b", "names are not addresses");
     }
 }

@@ -1,4 +1,4 @@
-//! Permission patterns in a tree of their parts, so that a question does not ask every pattern.
+//! Permission patterns in a tree of their parts, so that a lookup need not try every pattern.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Node {
 }
 
 impl PatternTree {
-    /// Adds a pattern; the number of an equal one that is there already stays.
+    /// Adds a pattern; an equal pattern that already exists keeps its number.
     pub(crate) fn insert(&mut self, pattern: &str, number: usize) {
         let mut node = &mut self.root;
         for part in pattern.split(':') {
@@ -27,7 +27,8 @@ impl PatternTree {
         node.pattern.get_or_insert(number);
     }
 
-    /// Every pattern that stands for all the rights a pattern or a right stands for, itself included.
+    /// Every pattern that covers all permissions that a pattern or permission stands for, including an
+    /// equal one.
     pub(crate) fn covering(&self, pattern: &str) -> Vec<usize> {
         let parts: Vec<&str> = pattern.split(':').collect();
         let mut found = Vec::new();
@@ -35,10 +36,10 @@ impl PatternTree {
         found
     }
 
-    /// Whether a pattern stands for a right some pattern here stands for too.
-    pub(crate) fn meets(&self, pattern: &str) -> bool {
+    /// Whether some pattern here shares a permission with the given pattern.
+    pub(crate) fn overlaps(&self, pattern: &str) -> bool {
         let parts: Vec<&str> = pattern.split(':').collect();
-        self.root.meets(&parts)
+        self.root.overlaps(&parts)
     }
 }
 
@@ -49,7 +50,7 @@ impl Node {
             return;
         };
         let star = self.parts.get(EVERY);
-        // A star that ends a pattern stands for this part and all that follow.
+        // A star at the end of a pattern stands for this part and all that follow.
         found.extend(star.and_then(|star| star.pattern));
         let open = *part == EVERY && rest.is_empty();
         if open {
@@ -63,7 +64,7 @@ impl Node {
         }
     }
 
-    fn meets(&self, parts: &[&str]) -> bool {
+    fn overlaps(&self, parts: &[&str]) -> bool {
         let Some((part, rest)) = parts.split_first() else {
             return self.pattern.is_some();
         };
@@ -75,10 +76,10 @@ impl Node {
             return self
                 .parts
                 .values()
-                .any(|node| rest.is_empty() || node.meets(rest));
+                .any(|node| rest.is_empty() || node.overlaps(rest));
         }
         let same = self.parts.get(*part);
-        star.into_iter().chain(same).any(|node| node.meets(rest))
+        star.into_iter().chain(same).any(|node| node.overlaps(rest))
     }
 }
 
@@ -88,7 +89,7 @@ mod tests {
     use crate::policy::{Permission, PermissionPattern};
     use proptest::prelude::*;
 
-    /// Every right of up to four parts of two words.
+    /// Every permission of up to four parts of two words.
     fn rights() -> Vec<Permission> {
         let mut texts = vec!["a".to_owned(), "b".to_owned()];
         let mut last = texts.clone();
@@ -128,14 +129,15 @@ mod tests {
             covering.sort_unstable();
             let expected: Vec<usize> = (0..patterns.len())
                 .filter(|number| {
-                    // Two words cannot tell `*` from `a` and `b` together, which is no pattern.
+                    // With two words, `*` is indistinguishable from the pair `a` and `b`, which is not a
+                    // pattern.
                     let held = of(&patterns[*number]);
                     wanted.iter().all(|right| held.contains(right))
                 })
                 .collect();
             prop_assert_eq!(covering, expected);
             let meets = patterns.iter().any(|it| of(it).iter().any(|right| wanted.contains(right)));
-            prop_assert_eq!(tree.meets(&asked), meets);
+            prop_assert_eq!(tree.overlaps(&asked), meets);
         }
     }
 }

@@ -2,20 +2,20 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// A right a tool requires, such as `db:read`.
+/// A permission that a tool requires, such as `db:read`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Permission(String);
 
-/// Rights that are granted or refused: one right, or a pattern such as `db:*`.
+/// Permissions that are granted or denied: a single one, or a pattern such as `db:*`.
 ///
 /// A `*` at the end stands for one or more parts, elsewhere for exactly one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PermissionPattern(String);
 
-/// A text that is no permission.
+/// Why a text is not a permission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidPermission {
-    /// It has no text.
+    /// It is blank.
     #[error("a permission must not be blank")]
     Blank,
     /// It has an empty part.
@@ -24,13 +24,13 @@ pub enum InvalidPermission {
         /// The text.
         text: String,
     },
-    /// A star is only part of a part.
+    /// A star is not a whole part.
     #[error("`{text}`: `*` stands for whole parts only, as in `db:*`")]
     PartialStar {
         /// The text.
         text: String,
     },
-    /// A tool asks for a pattern.
+    /// A tool requires a pattern.
     #[error("`{text}` is a pattern; a tool requires one right each, such as `db:read`")]
     Pattern {
         /// The text.
@@ -39,7 +39,7 @@ pub enum InvalidPermission {
 }
 
 impl Permission {
-    /// Reads a right.
+    /// Parses a permission.
     ///
     /// # Errors
     /// The text is blank, has an empty part, or is a pattern.
@@ -52,7 +52,7 @@ impl Permission {
         Ok(Self(text.to_owned()))
     }
 
-    /// The right as it is written.
+    /// The text of the permission.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -60,7 +60,7 @@ impl Permission {
 }
 
 impl PermissionPattern {
-    /// Reads a right or a pattern.
+    /// Parses a permission or a pattern.
     ///
     /// # Errors
     /// The text is blank, has an empty part, or a star that is not a whole part.
@@ -76,13 +76,13 @@ impl PermissionPattern {
         Ok(Self(text.to_owned()))
     }
 
-    /// The pattern as it is written.
+    /// The text of the pattern.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the pattern stands for a right.
+    /// Whether the pattern covers a permission.
     #[must_use]
     pub fn covers(&self, permission: &Permission) -> bool {
         let mut wanted = permission.0.split(':');

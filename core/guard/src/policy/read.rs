@@ -1,139 +1,148 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolwarden_model::document::{Document, Key, Mistake, Placed, Reader, Section};
+use toolwarden_model::document::{
+    DiagnosticKind, Document, DocumentReader, KeySpec, LocatedValue, Section,
+};
 use toolwarden_model::json::Pointer;
 
 use super::is_group_name;
 use super::{
-    Arguments, AuditRules, Denies, Durability, EVERY, Excess, FeatureKind, GroupPolicy, Limits,
-    OnFailure, PermissionPattern, Policy, PolicyError, PolicyWarning, PrincipalKind,
-    PrincipalPolicy, Problem, ReadPolicy, States, Unlisted, references,
+    ArgumentRecording, AuditFailureMode, AuditRules, DenyRules, Durability, EVERY, ExcessGroups,
+    FeatureKind, GroupPolicy, PermissionPattern, Policy, PolicyError, PolicyProblem, PolicyWarning,
+    PolicyWithWarnings, PrincipalKind, PrincipalPolicy, StateSet, ToolLimits, UnlistedTools,
+    references,
 };
-use crate::condition::{Condition, zone};
+use crate::condition::{Condition, parse_time_zone};
 use crate::window::Limit;
 
-const ROOT: &[Key] = &[
-    Key::new("version"),
-    Key::new("tools").or(&["tool"]),
-    Key::new("resources"),
-    Key::new("prompts"),
-    Key::new("skills"),
-    Key::new("methods"),
-    Key::new("groups"),
-    Key::new("roles"),
-    Key::new("principals"),
-    Key::new("quarantine").texts(),
-    Key::new("strict_groups"),
-    Key::new("mode"),
-    Key::new("unlisted"),
-    Key::new("sessions"),
-    Key::new("states"),
-    Key::new("rate"),
-    Key::new("audit"),
-    Key::new("zone"),
+const ROOT: &[KeySpec] = &[
+    KeySpec::new("version"),
+    KeySpec::new("tools").alias(&["tool"]),
+    KeySpec::new("resources"),
+    KeySpec::new("prompts"),
+    KeySpec::new("skills"),
+    KeySpec::new("methods"),
+    KeySpec::new("groups"),
+    KeySpec::new("roles"),
+    KeySpec::new("principals"),
+    KeySpec::new("quarantine").text_list(),
+    KeySpec::new("strict_groups"),
+    KeySpec::new("mode"),
+    KeySpec::new("unlisted"),
+    KeySpec::new("sessions"),
+    KeySpec::new("states"),
+    KeySpec::new("rate"),
+    KeySpec::new("audit"),
+    KeySpec::new("zone"),
 ];
-const RATE: &[Key] = &[
-    Key::new("limit"),
-    Key::new("window"),
-    Key::new("scope"),
-    Key::new("count_invalid"),
+const RATE: &[KeySpec] = &[
+    KeySpec::new("limit"),
+    KeySpec::new("window"),
+    KeySpec::new("scope"),
+    KeySpec::new("count_invalid"),
 ];
-const GROUP: &[Key] = &[Key::new("description"), Key::new("when")];
-const ROLE: &[Key] = &[
-    Key::new("roles").texts(),
-    Key::new("groups").texts(),
-    Key::new("default_groups").texts(),
-    Key::new("initial_state"),
-    Key::new("permissions").texts(),
-    Key::new("deny"),
+const GROUP: &[KeySpec] = &[KeySpec::new("description"), KeySpec::new("when")];
+const ROLE: &[KeySpec] = &[
+    KeySpec::new("roles").text_list(),
+    KeySpec::new("groups").text_list(),
+    KeySpec::new("default_groups").text_list(),
+    KeySpec::new("initial_state"),
+    KeySpec::new("permissions").text_list(),
+    KeySpec::new("deny"),
 ];
-const PRINCIPAL: &[Key] = &[
-    Key::new("kind"),
-    Key::new("roles").texts(),
-    Key::new("groups").texts(),
-    Key::new("default_groups").texts(),
-    Key::new("initial_state"),
-    Key::new("permissions").texts(),
-    Key::new("deny"),
+const PRINCIPAL: &[KeySpec] = &[
+    KeySpec::new("kind"),
+    KeySpec::new("roles").text_list(),
+    KeySpec::new("groups").text_list(),
+    KeySpec::new("default_groups").text_list(),
+    KeySpec::new("initial_state"),
+    KeySpec::new("permissions").text_list(),
+    KeySpec::new("deny"),
 ];
-const DENY: &[Key] = &[
-    Key::new("groups").texts(),
-    Key::new("permissions").texts(),
-    Key::new("tools").texts(),
-    Key::new("resources").texts(),
-    Key::new("prompts").texts(),
-    Key::new("skills").texts(),
-    Key::new("methods").texts(),
+const DENY: &[KeySpec] = &[
+    KeySpec::new("groups").text_list(),
+    KeySpec::new("permissions").text_list(),
+    KeySpec::new("tools").text_list(),
+    KeySpec::new("resources").text_list(),
+    KeySpec::new("prompts").text_list(),
+    KeySpec::new("skills").text_list(),
+    KeySpec::new("methods").text_list(),
 ];
-const SESSIONS: &[Key] = &[Key::new("initial_states").texts(), Key::new("idle")];
-const AUDIT: &[Key] = &[
-    Key::new("durability"),
-    Key::new("on_failure"),
-    Key::new("arguments"),
-    Key::new("redact"),
-    Key::new("record_bytes"),
-    Key::new("denials"),
+const SESSIONS: &[KeySpec] = &[
+    KeySpec::new("initial_states").text_list(),
+    KeySpec::new("idle"),
 ];
-const DENIALS: &[Key] = &[Key::new("limit"), Key::new("window")];
-const REDACT: &[Key] = &[Key::new("pointers").texts(), Key::new("keys").texts()];
+const AUDIT: &[KeySpec] = &[
+    KeySpec::new("durability"),
+    KeySpec::new("on_failure"),
+    KeySpec::new("arguments"),
+    KeySpec::new("redact"),
+    KeySpec::new("record_bytes"),
+    KeySpec::new("denials"),
+];
+const DENIALS: &[KeySpec] = &[KeySpec::new("limit"), KeySpec::new("window")];
+const REDACT: &[KeySpec] = &[
+    KeySpec::new("pointers").text_list(),
+    KeySpec::new("keys").text_list(),
+];
 impl Policy {
-    /// Reads a policy, and says everything that is wrong with it.
+    /// Reads a policy, and reports every mistake.
     ///
     /// # Errors
     /// Every mistake with its place; a policy with a mistake is not used at all.
-    pub fn read(document: &Document) -> Result<ReadPolicy, Vec<PolicyError>> {
-        let mut reading = Reading::default();
+    pub fn read(document: &Document) -> Result<PolicyWithWarnings, Vec<PolicyError>> {
+        let mut reading = PolicyReader::default();
         let policy = reading.policy(&document.root());
         references::check(&policy, &mut reading.reader);
         let mistakes = reading.reader.finish(document);
         if mistakes.is_empty() {
             let warnings = reading.warnings;
-            return Ok(ReadPolicy { policy, warnings });
+            return Ok(PolicyWithWarnings { policy, warnings });
         }
         Err(mistakes.into_iter().map(PolicyError::from).collect())
     }
 }
 
-/// What tools take over that say nothing about their rate.
+/// The rate limits of tools that set none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RateDefaults {
     pub(super) limit: Limit,
-    pub(super) scope: Scope,
+    pub(super) scope: RateScope,
 }
 
-/// Whose calls are counted together.
+/// The scope of a rate limit: whose calls are counted together.
 #[derive(Clone, Copy, Default)]
-pub(super) enum Scope {
+pub(super) enum RateScope {
     #[default]
     Agent,
     Tool,
     Both,
 }
 
-pub(super) const SCOPES: &[(&str, Scope)] = &[
-    ("agent", Scope::Agent),
-    ("tool", Scope::Tool),
-    ("connector", Scope::Tool),
-    ("both", Scope::Both),
+pub(super) const SCOPES: &[(&str, RateScope)] = &[
+    ("agent", RateScope::Agent),
+    ("tool", RateScope::Tool),
+    ("connector", RateScope::Tool),
+    ("both", RateScope::Both),
 ];
 
-/// A policy that is being read.
+/// A policy while it is read.
 #[derive(Default)]
-pub(super) struct Reading {
-    pub(super) reader: Reader<Problem>,
+pub(super) struct PolicyReader {
+    pub(super) reader: DocumentReader<PolicyProblem>,
     pub(super) warnings: Vec<PolicyWarning>,
     pub(super) rate: RateDefaults,
 }
 
-impl Reading {
-    fn policy(&mut self, root: &Placed<'_>) -> Policy {
+impl PolicyReader {
+    fn policy(&mut self, root: &LocatedValue<'_>) -> Policy {
         let section = self.reader.section(root, ROOT);
         let mut policy = Policy::default();
         if let Some(at) = section.said("version")
             && at.value != &Value::from(1)
         {
-            self.reader.error(&at.pointer, Problem::Version);
+            self.reader.report(&at.pointer, PolicyProblem::Version);
         }
         if let Some(at) = section.said("rate") {
             policy.count_invalid = self.rate(at);
@@ -141,9 +150,9 @@ impl Reading {
         if let Some(at) = section.said("zone")
             && let Some(name) = self.reader.text(at)
         {
-            match zone(name) {
+            match parse_time_zone(name) {
                 Ok(zone) => policy.zone = zone,
-                Err(unknown) => self.reader.error(&at.pointer, unknown),
+                Err(unknown) => self.reader.report(&at.pointer, unknown),
             }
         }
         if let Some(at) = self.reader.required(&section, "tools") {
@@ -156,7 +165,7 @@ impl Reading {
         if let Some(at) = section.said("groups") {
             for (name, at) in self.reader.named(at, "a group's name") {
                 if !is_group_name(name) {
-                    self.reader.error(&at.pointer, Problem::GroupName);
+                    self.reader.report(&at.pointer, PolicyProblem::GroupName);
                     continue;
                 }
                 policy.groups.insert(name.to_owned(), self.group(&at));
@@ -183,14 +192,20 @@ impl Reading {
             policy.quarantine = self.names(at, "a tool's name").into_iter().collect();
         }
         if let Some(at) = section.said("strict_groups") {
-            policy.requests.strict_groups = self.reader.truth(at).unwrap_or(true);
+            policy.requests.strict_groups = self.reader.boolean(at).unwrap_or(true);
         }
         if let Some(at) = section.said("mode") {
-            let words = [("reject", Excess::Reject), ("narrow", Excess::Narrow)];
+            let words = [
+                ("reject", ExcessGroups::Reject),
+                ("narrow", ExcessGroups::Narrow),
+            ];
             policy.requests.excess = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("unlisted") {
-            let words = [("serve", Unlisted::Serve), ("hide", Unlisted::Hide)];
+            let words = [
+                ("serve", UnlistedTools::Serve),
+                ("hide", UnlistedTools::Hide),
+            ];
             policy.unlisted = self.reader.word(at, &words).unwrap_or_default();
         }
         self.sessions(&section, &mut policy);
@@ -214,7 +229,7 @@ impl Reading {
         }
     }
 
-    fn rate(&mut self, at: &Placed<'_>) -> bool {
+    fn rate(&mut self, at: &LocatedValue<'_>) -> bool {
         let section = self.reader.section(at, RATE);
         if let Some(at) = section.said("limit") {
             self.rate.limit.max = self.reader.count(at).unwrap_or(self.rate.limit.max);
@@ -227,10 +242,12 @@ impl Reading {
             self.rate.scope = self.reader.word(at, SCOPES).unwrap_or_default();
         }
         let counts = section.said("count_invalid");
-        counts.and_then(|at| self.reader.truth(at)).unwrap_or(true)
+        counts
+            .and_then(|at| self.reader.boolean(at))
+            .unwrap_or(true)
     }
 
-    fn group(&mut self, at: &Placed<'_>) -> GroupPolicy {
+    fn group(&mut self, at: &LocatedValue<'_>) -> GroupPolicy {
         let mut group = GroupPolicy::default();
         if at.value.is_null() {
             return group;
@@ -242,13 +259,13 @@ impl Reading {
         {
             match Condition::parse(text) {
                 Ok(condition) => group.when = Some(condition),
-                Err(invalid) => self.reader.error(&at.pointer, invalid),
+                Err(invalid) => self.reader.report(&at.pointer, invalid),
             }
         }
         group
     }
 
-    fn principal(&mut self, at: &Placed<'_>, keys: &[Key]) -> PrincipalPolicy {
+    fn principal(&mut self, at: &LocatedValue<'_>, keys: &[KeySpec]) -> PrincipalPolicy {
         let mut principal = PrincipalPolicy::default();
         principal.grants.pointer = at.pointer.clone();
         if at.value.is_null() {
@@ -291,9 +308,9 @@ impl Reading {
         principal
     }
 
-    fn denies(&mut self, at: &Placed<'_>) -> Denies {
+    fn denies(&mut self, at: &LocatedValue<'_>) -> DenyRules {
         let section = self.reader.section(at, DENY);
-        let mut denies = Denies::default();
+        let mut denies = DenyRules::default();
         if let Some(at) = section.said("groups") {
             denies.groups = self.group_names(at);
         }
@@ -312,29 +329,29 @@ impl Reading {
         denies
     }
 
-    fn patterns(&mut self, at: &Placed<'_>) -> Vec<PermissionPattern> {
+    fn patterns(&mut self, at: &LocatedValue<'_>) -> Vec<PermissionPattern> {
         let mut patterns = Vec::new();
         for (text, pointer) in self.reader.texts(at, "a permission") {
             match PermissionPattern::parse(&text) {
                 Ok(pattern) => patterns.push(pattern),
-                Err(invalid) => self.reader.error(&pointer, invalid),
+                Err(invalid) => self.reader.report(&pointer, invalid),
             }
         }
         patterns
     }
 
-    pub(super) fn states(&mut self, at: &Placed<'_>) -> States {
+    pub(super) fn states(&mut self, at: &LocatedValue<'_>) -> StateSet {
         if at.value.is_null() {
-            return States::Only(BTreeSet::new());
+            return StateSet::Only(BTreeSet::new());
         }
         let names = self.names(at, "a state's name");
         if names.iter().any(|name| name == EVERY) {
-            return States::Every;
+            return StateSet::Every;
         }
-        States::Only(names.into_iter().collect())
+        StateSet::Only(names.into_iter().collect())
     }
 
-    fn audit(&mut self, at: &Placed<'_>) -> AuditRules {
+    fn audit(&mut self, at: &LocatedValue<'_>) -> AuditRules {
         let section = self.reader.section(at, AUDIT);
         let mut rules = AuditRules::default();
         if let Some(at) = section.said("durability") {
@@ -346,14 +363,17 @@ impl Reading {
             rules.durability = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("on_failure") {
-            let words = [("deny", OnFailure::Deny), ("allow", OnFailure::Allow)];
+            let words = [
+                ("deny", AuditFailureMode::Deny),
+                ("allow", AuditFailureMode::Allow),
+            ];
             rules.on_failure = self.reader.word(at, &words).unwrap_or_default();
         }
         if let Some(at) = section.said("arguments") {
             let words = [
-                ("full", Arguments::Full),
-                ("redacted", Arguments::Redacted),
-                ("digest", Arguments::Digest),
+                ("full", ArgumentRecording::Full),
+                ("redacted", ArgumentRecording::Redacted),
+                ("digest", ArgumentRecording::Digest),
             ];
             rules.arguments = self.reader.word(at, &words).unwrap_or_default();
         }
@@ -375,7 +395,7 @@ impl Reading {
         if let Some(at) = section.said("redact") {
             let section = self.reader.section(at, REDACT);
             if let Some(at) = section.said("keys") {
-                // A list of one's own must not uncover what is hidden without it.
+                // A custom list must not reveal values that the default list hides.
                 rules.redact_keys.extend(self.names(at, "a key"));
             }
             if let Some(at) = section.said("pointers") {
@@ -386,7 +406,7 @@ impl Reading {
                         let expected = "a JSON pointer into the arguments such as /card/number";
                         let found = format!("`{text}`");
                         self.reader
-                            .error(&pointer, Mistake::Type { expected, found });
+                            .report(&pointer, DiagnosticKind::WrongType { expected, found });
                     }
                 }
             }
@@ -401,18 +421,18 @@ impl Reading {
         });
     }
 
-    fn names(&mut self, at: &Placed<'_>, what: &'static str) -> Vec<String> {
+    fn names(&mut self, at: &LocatedValue<'_>, what: &'static str) -> Vec<String> {
         let texts = self.reader.texts(at, what);
         texts.into_iter().map(|(text, _)| text).collect()
     }
 
-    pub(super) fn group_names(&mut self, at: &Placed<'_>) -> Vec<String> {
+    pub(super) fn group_names(&mut self, at: &LocatedValue<'_>) -> Vec<String> {
         let mut names = Vec::new();
         for (name, pointer) in self.reader.texts(at, "a group's name") {
             if is_group_name(&name) {
                 names.push(name);
             } else {
-                self.reader.error(&pointer, Problem::GroupName);
+                self.reader.report(&pointer, PolicyProblem::GroupName);
             }
         }
         names
@@ -420,23 +440,23 @@ impl Reading {
 }
 
 impl RateDefaults {
-    pub(super) const fn limits(self) -> Limits {
+    pub(super) const fn limits(self) -> ToolLimits {
         self.scope.of(self.limit)
     }
 }
 
-impl Scope {
-    pub(super) const fn of(self, limit: Limit) -> Limits {
+impl RateScope {
+    pub(super) const fn of(self, limit: Limit) -> ToolLimits {
         match self {
-            Self::Agent => Limits {
+            Self::Agent => ToolLimits {
                 agent: Some(limit),
                 tool: None,
             },
-            Self::Tool => Limits {
+            Self::Tool => ToolLimits {
                 agent: None,
                 tool: Some(limit),
             },
-            Self::Both => Limits {
+            Self::Both => ToolLimits {
                 agent: Some(limit),
                 tool: Some(limit),
             },

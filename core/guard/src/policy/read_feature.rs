@@ -1,29 +1,32 @@
-//! Reads the rules of what servers offer besides tools.
+//! Reads the rules of features besides tools.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use toolwarden_model::document::{Key, Placed, Section};
+use toolwarden_model::document::{KeySpec, LocatedValue, Section};
 
-use super::read::Reading;
-use super::{FeatureKind, Policy, Problem, ToolPolicy, normalized};
+use super::read::PolicyReader;
+use super::{FeatureKind, Policy, PolicyProblem, ToolPolicy, normalize_name};
 
-const FEATURE: &[Key] = &[
-    Key::new("group").or(&["groups"]).texts().may_be_empty(),
-    Key::new("available_in_states")
-        .or(&["applicable_states"])
-        .texts()
+const FEATURE: &[KeySpec] = &[
+    KeySpec::new("group")
+        .alias(&["groups"])
+        .text_list()
         .may_be_empty(),
-    Key::new("rate_limit"),
-    Key::new("required_permissions").texts(),
-    Key::new("server"),
-    Key::new("description"),
-    // Only to say why it is not taken.
-    Key::new("state").may_be_empty(),
+    KeySpec::new("available_in_states")
+        .alias(&["applicable_states"])
+        .text_list()
+        .may_be_empty(),
+    KeySpec::new("rate_limit"),
+    KeySpec::new("required_permissions").text_list(),
+    KeySpec::new("server"),
+    KeySpec::new("description"),
+    // Accepted only to report why it is not allowed.
+    KeySpec::new("state").may_be_empty(),
 ];
 
-impl Reading {
-    /// The sections of all kinds besides tools.
+impl PolicyReader {
+    /// Reads the sections of all kinds besides tools.
     pub(super) fn features(&mut self, root: &Section<'_>, policy: &mut Policy) {
         for kind in FeatureKind::BESIDES_TOOLS {
             let Some(at) = root.said(kind.section()) else {
@@ -37,17 +40,17 @@ impl Reading {
             };
             let mut names: BTreeMap<Cow<'_, str>, &str> = BTreeMap::new();
             for (name, at) in self.reader.named(at, what) {
-                if let Some(other) = names.insert(normalized(kind, name), name) {
+                if let Some(other) = names.insert(normalize_name(kind, name), name) {
                     let other = other.to_owned();
                     self.reader
-                        .error(&at.pointer, Problem::SameFeature { kind, other });
+                        .report(&at.pointer, PolicyProblem::SameFeature { kind, other });
                 }
                 policy.features.push(self.feature(kind, name, &at));
             }
         }
     }
 
-    fn feature(&mut self, kind: FeatureKind, name: &str, at: &Placed<'_>) -> ToolPolicy {
+    fn feature(&mut self, kind: FeatureKind, name: &str, at: &LocatedValue<'_>) -> ToolPolicy {
         let mut rules = ToolPolicy::new(name);
         rules.kind = kind;
         rules.pointer = at.pointer.clone();
@@ -58,7 +61,7 @@ impl Reading {
         let section = self.reader.section(at, FEATURE);
         if let Some(at) = section.get("state") {
             self.reader
-                .error(&at.pointer, Problem::StateOfFeature { kind });
+                .report(&at.pointer, PolicyProblem::StateOfFeature { kind });
         }
         self.rules(&section, &mut rules);
         rules.next_state = None;

@@ -1,18 +1,18 @@
-//! Reads what a policy says of states, and of tools that use them.
+//! Reads the settings of states, and of tools that use them.
 
 use std::collections::BTreeMap;
 
-use toolwarden_model::document::{Key, Mistake, Placed, Section};
+use toolwarden_model::document::{DiagnosticKind, KeySpec, LocatedValue, Section};
 use toolwarden_model::json::Pointer;
 
-use super::read::Reading;
-use super::{Problem, StatePolicy, ToolPolicy};
+use super::read::PolicyReader;
+use super::{PolicyProblem, StatePolicy, ToolPolicy};
 use crate::input::is_well_formed;
 
-const STATE: &[Key] = &[Key::new("single_use")];
+const STATE: &[KeySpec] = &[KeySpec::new("single_use")];
 
-impl Reading {
-    /// The rules for states, by name.
+impl PolicyReader {
+    /// Reads the settings of states, by name.
     pub(super) fn state_rules(&mut self, root: &Section<'_>) -> BTreeMap<String, StatePolicy> {
         let mut states = BTreeMap::new();
         let Some(at) = root.said("states") else {
@@ -24,7 +24,7 @@ impl Reading {
                 let section = self.reader.section(&at, STATE);
                 let single_use = section.said("single_use");
                 state.single_use = single_use
-                    .and_then(|at| self.reader.truth(at))
+                    .and_then(|at| self.reader.boolean(at))
                     .unwrap_or_default();
             }
             states.insert(name.to_owned(), state);
@@ -32,7 +32,7 @@ impl Reading {
         states
     }
 
-    /// What a tool has to do with approvals.
+    /// Reads the approval settings of a tool.
     pub(super) fn approval_rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
         if let Some(at) = section.said("binds") {
             for (text, pointer) in self.reader.texts(at, "an argument's name") {
@@ -45,27 +45,27 @@ impl Reading {
                     let expected = "every argument once";
                     let found = format!("`{text}` twice");
                     self.reader
-                        .error(&pointer, Mistake::Type { expected, found });
+                        .report(&pointer, DiagnosticKind::WrongType { expected, found });
                 } else {
                     tool.binds.push(bound);
                 }
             }
             if tool.next_state.is_none() {
-                self.reader.error(&at.pointer, Problem::BindsNothing);
+                self.reader.report(&at.pointer, PolicyProblem::BindsNothing);
             }
         }
         if let Some(at) = section.said("uses_state") {
-            tool.uses_state = self.reader.truth(at).unwrap_or(true);
+            tool.uses_state = self.reader.boolean(at).unwrap_or(true);
         }
         if let Some(at) = section.said("outside") {
-            tool.outside = self.reader.truth(at).unwrap_or_default();
+            tool.outside = self.reader.boolean(at).unwrap_or_default();
         }
     }
 
-    /// A name that no call can carry would have rules that guard nothing.
-    pub(super) fn check_tool_name(&mut self, name: &str, at: &Placed<'_>) {
+    /// Checks a tool's name: rules for a name that no call can have would protect nothing.
+    pub(super) fn check_tool_name(&mut self, name: &str, at: &LocatedValue<'_>) {
         if !is_well_formed(name) {
-            self.reader.error(&at.pointer, Problem::ToolName);
+            self.reader.report(&at.pointer, PolicyProblem::ToolName);
         }
     }
 }

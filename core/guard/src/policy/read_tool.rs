@@ -3,57 +3,63 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolwarden_model::closest;
-use toolwarden_model::document::{Key, Mistake, Placed, Section};
+use toolwarden_model::did_you_mean;
+use toolwarden_model::document::{DiagnosticKind, KeySpec, LocatedValue, Section};
 
-use super::read::{Reading, SCOPES};
-use super::{DefinitionRef, EVERY, Limits, OutputMode, Permission, States, ToolPolicy};
+use super::read::{PolicyReader, SCOPES};
+use super::{DefinitionRef, EVERY, OutputMode, Permission, StateSet, ToolLimits, ToolPolicy};
 use crate::window::Limit;
 
-const TOOL: &[Key] = &[
-    Key::new("group").or(&["groups"]).texts().may_be_empty(),
-    Key::new("state").may_be_empty(),
-    Key::new("available_in_states")
-        .or(&["applicable_states"])
-        .texts()
+const TOOL: &[KeySpec] = &[
+    KeySpec::new("group")
+        .alias(&["groups"])
+        .text_list()
         .may_be_empty(),
-    Key::new("rate_limit"),
-    Key::new("required_permissions").texts(),
-    Key::new("input_schema"),
-    Key::new("output_schema"),
-    Key::new("output"),
-    Key::new("definition"),
-    Key::new("binds").texts(),
-    Key::new("uses_state"),
-    Key::new("outside"),
-    Key::new("version"),
-    Key::new("name"),
-    Key::new("description"),
-    Key::new("type"),
-    Key::new("mcp_tool_id").or(&["mcp_tool"]),
-];
-const DEFAULTS: &[Key] = &[
-    Key::new("group").or(&["groups"]).texts().may_be_empty(),
-    Key::new("state").may_be_empty(),
-    Key::new("available_in_states")
-        .or(&["applicable_states"])
-        .texts()
+    KeySpec::new("state").may_be_empty(),
+    KeySpec::new("available_in_states")
+        .alias(&["applicable_states"])
+        .text_list()
         .may_be_empty(),
-    Key::new("rate_limit"),
-    Key::new("required_permissions").texts(),
-    Key::new("output"),
+    KeySpec::new("rate_limit"),
+    KeySpec::new("required_permissions").text_list(),
+    KeySpec::new("input_schema"),
+    KeySpec::new("output_schema"),
+    KeySpec::new("output"),
+    KeySpec::new("definition"),
+    KeySpec::new("binds").text_list(),
+    KeySpec::new("uses_state"),
+    KeySpec::new("outside"),
+    KeySpec::new("version"),
+    KeySpec::new("name"),
+    KeySpec::new("description"),
+    KeySpec::new("type"),
+    KeySpec::new("mcp_tool_id").alias(&["mcp_tool"]),
 ];
-const RATE_LIMIT: &[Key] = &[
-    Key::new("limit"),
-    Key::new("scope"),
-    Key::new("agent"),
-    Key::new("tool"),
-    Key::new("window"),
+const DEFAULTS: &[KeySpec] = &[
+    KeySpec::new("group")
+        .alias(&["groups"])
+        .text_list()
+        .may_be_empty(),
+    KeySpec::new("state").may_be_empty(),
+    KeySpec::new("available_in_states")
+        .alias(&["applicable_states"])
+        .text_list()
+        .may_be_empty(),
+    KeySpec::new("rate_limit"),
+    KeySpec::new("required_permissions").text_list(),
+    KeySpec::new("output"),
 ];
-const DEFINITION: &[Key] = &[Key::new("file"), Key::new("tool")];
+const RATE_LIMIT: &[KeySpec] = &[
+    KeySpec::new("limit"),
+    KeySpec::new("scope"),
+    KeySpec::new("agent"),
+    KeySpec::new("tool"),
+    KeySpec::new("window"),
+];
+const DEFINITION: &[KeySpec] = &[KeySpec::new("file"), KeySpec::new("tool")];
 
-impl Reading {
-    pub(super) fn tool(&mut self, name: &str, at: &Placed<'_>) -> ToolPolicy {
+impl PolicyReader {
+    pub(super) fn tool(&mut self, name: &str, at: &LocatedValue<'_>) -> ToolPolicy {
         let mut tool = ToolPolicy::new(name);
         tool.pointer = at.pointer.clone();
         tool.limits = self.rate.limits();
@@ -74,15 +80,15 @@ impl Reading {
         tool
     }
 
-    /// What tools are held to that the policy does not name.
-    pub(super) fn tool_defaults(&mut self, at: &Placed<'_>) -> ToolPolicy {
+    /// Reads the defaults for tools that the policy does not name.
+    pub(super) fn tool_defaults(&mut self, at: &LocatedValue<'_>) -> ToolPolicy {
         let mut tool = ToolPolicy::discovered("", None, None, None, None);
         let section = self.reader.section(at, DEFAULTS);
         self.rules(&section, &mut tool);
         tool
     }
 
-    /// What does not depend on what the tool takes and returns.
+    /// Reads the rules that do not depend on the tool's schemas.
     pub(super) fn rules(&mut self, section: &Section<'_>, tool: &mut ToolPolicy) {
         if let Some(at) = section.get("group") {
             tool.groups = self.tool_groups(at);
@@ -93,7 +99,7 @@ impl Reading {
         }
         if let Some(at) = section.get("available_in_states") {
             tool.states = self.states(at);
-            if tool.states == States::Only(BTreeSet::new()) {
+            if tool.states == StateSet::Only(BTreeSet::new()) {
                 let message = "the list of states is empty: the tool is never available";
                 self.warn(&at.pointer, message);
             }
@@ -105,7 +111,7 @@ impl Reading {
             for (text, pointer) in self.reader.texts(at, "a permission") {
                 match Permission::parse(&text) {
                     Ok(permission) => tool.permissions.push(permission),
-                    Err(invalid) => self.reader.error(&pointer, invalid),
+                    Err(invalid) => self.reader.report(&pointer, invalid),
                 }
             }
             tool.permissions.sort();
@@ -127,11 +133,11 @@ impl Reading {
         key: &str,
         what: &'static str,
     ) -> Option<String> {
-        let line = self.reader.line(section.said(key)?, what)?;
+        let line = self.reader.non_blank_text(section.said(key)?, what)?;
         Some(line.to_owned())
     }
 
-    fn tool_groups(&mut self, at: &Placed<'_>) -> Vec<String> {
+    fn tool_groups(&mut self, at: &LocatedValue<'_>) -> Vec<String> {
         let groups = if at.value.is_null() {
             Vec::new()
         } else {
@@ -143,7 +149,7 @@ impl Reading {
         }
         if groups.iter().any(|group| group == EVERY) {
             let message =
-                "`*` is no wildcard in a tool's groups: only a request for `*` reaches it";
+                "`*` is not a wildcard in a tool's groups: only a request for `*` reaches it";
             self.warn(&at.pointer, message);
         }
         groups
@@ -163,20 +169,20 @@ impl Reading {
             if section.said(other).is_some() {
                 let one = "definition";
                 self.reader
-                    .error(&at.pointer, Mistake::Exclusive { one, other });
+                    .report(&at.pointer, DiagnosticKind::ConflictingKeys { one, other });
             }
         }
         tool.definition = self.definition(name, at);
     }
 
-    fn schema(&mut self, at: &Placed<'_>) -> Value {
+    fn schema(&mut self, at: &LocatedValue<'_>) -> Value {
         if !matches!(at.value, Value::Object(_) | Value::Bool(_)) {
             self.reader.object(at);
         }
         at.value.clone()
     }
 
-    fn definition(&mut self, name: &str, at: &Placed<'_>) -> Option<DefinitionRef> {
+    fn definition(&mut self, name: &str, at: &LocatedValue<'_>) -> Option<DefinitionRef> {
         let pointer = at.pointer.clone();
         if let Some(text) = at.value.as_str() {
             let (file, tool) = text.split_once('#').unwrap_or((text, name));
@@ -200,25 +206,25 @@ impl Reading {
         })
     }
 
-    fn limits(&mut self, at: &Placed<'_>) -> Limits {
+    fn limits(&mut self, at: &LocatedValue<'_>) -> ToolLimits {
         if at.value.as_str() == Some("unlimited") {
-            return Limits::default();
+            return ToolLimits::default();
         }
         if let Some(word) = at.value.as_str() {
             if word.parse::<u64>().is_ok() {
                 let expected = "a whole number without quotes";
                 let found = format!("the text `{word}`");
                 self.reader
-                    .error(&at.pointer, Mistake::Type { expected, found });
-                return Limits::default();
+                    .report(&at.pointer, DiagnosticKind::WrongType { expected, found });
+                return ToolLimits::default();
             }
-            let mistake = Mistake::Word {
+            let mistake = DiagnosticKind::UnknownWord {
                 word: word.to_owned(),
-                suggestion: closest(word, ["unlimited"]),
+                suggestion: did_you_mean(word, ["unlimited"]),
                 known: "unlimited, a whole number, or a mapping".to_owned(),
             };
-            self.reader.error(&at.pointer, mistake);
-            return Limits::default();
+            self.reader.report(&at.pointer, mistake);
+            return ToolLimits::default();
         }
         if !at.value.is_object() {
             let max = self.reader.count(at).unwrap_or(self.rate.limit.max);
@@ -246,10 +252,10 @@ impl Reading {
                 if given {
                     let one = if agent.is_some() { "agent" } else { "tool" };
                     self.reader
-                        .error(&at.pointer, Mistake::Exclusive { one, other });
+                        .report(&at.pointer, DiagnosticKind::ConflictingKeys { one, other });
                 }
             }
-            return Limits { agent, tool };
+            return ToolLimits { agent, tool };
         }
         let scope = section
             .said("scope")

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
 use super::{Limit, RetryAfter, Window};
 
@@ -21,7 +21,7 @@ fn waits(nanoseconds: u64) -> Result<u64, RetryAfter> {
 }
 
 fn replay_vector(name: &str) {
-    let Some(vectors) = vectors("guard.json") else {
+    let Some(vectors) = read_vectors("guard.json") else {
         return;
     };
     let limit = limit(3, 60 * SECOND);
@@ -132,7 +132,7 @@ fn a_burst_leaves_no_memory_behind() {
     assert!(matches!(window.0, super::Calls::One { at, .. } if at.get() == 60_000));
 }
 
-/// The plainest thing that could be right: a list, searched from end to end.
+/// The simplest correct model: a list with linear search.
 #[derive(Debug, Default)]
 struct Model {
     calls: Vec<u64>,
@@ -234,8 +234,8 @@ proptest! {
         }
     }
 
-    /// While the clock runs forward, what was evicted is never missed: a list that keeps everything
-    /// counts the same.
+    /// While the clock runs forward, eviction changes no count: a list that keeps everything counts the
+    /// same.
     #[test]
     fn forgets_nothing_that_counts(
         steps in prop::collection::vec((0..20u64, 1..6u32, 0..=60u64), 1..120),

@@ -1,11 +1,11 @@
-//! Rules for resources, prompts, skills and methods: which one decides, and what may be written.
+//! Rules for resources, prompts, skills and methods: which one decides, and what a policy may contain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
 use toolwarden_guard::{
-    Circumstances, Code, Document, Feature, FeatureKind, Guard, LintRule, Policy, Request,
+    Circumstances, Document, Feature, FeatureKind, Guard, LintRule, Policy, ReasonCode, Request,
     RequestedGroups, ToolPolicy, lint,
 };
 
@@ -25,8 +25,8 @@ fn guard(text: &str) -> Guard {
     guard.with_servers(&BTreeMap::from(servers))
 }
 
-/// What becomes of a request for one feature that asks for these groups.
-fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> Code {
+/// The decision on a request for one feature with these groups.
+fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> ReasonCode {
     let circumstances = Circumstances {
         now: jiff::Timestamp::UNIX_EPOCH,
         zone: jiff::tz::TimeZone::UTC,
@@ -48,7 +48,9 @@ fn decided(guard: &Guard, groups: &[&str], feature: Feature<'_>) -> Code {
         [admitted.is_ok()],
         "what is listed is what may be used: {feature:?}"
     );
-    admitted.err().map_or(Code::Allowed, |denial| denial.code)
+    admitted
+        .err()
+        .map_or(ReasonCode::Allowed, |denial| denial.code)
 }
 
 fn resource<'f>(server: &'f str, name: &'f str) -> Feature<'f> {
@@ -83,11 +85,11 @@ fn the_rule_that_says_most_of_a_name_decides() {
     let rule = |group: &str, feature| {
         assert_eq!(
             decided(&guard, &[group], feature),
-            Code::Allowed,
+            ReasonCode::Allowed,
             "{feature:?}"
         );
         let code = decided(&guard, &["none"], feature);
-        assert_eq!(code, Code::FilteredByGroup, "{feature:?}");
+        assert_eq!(code, ReasonCode::FilteredByGroup, "{feature:?}");
     };
     for (group, name) in [
         ("files", "file:///x"),
@@ -120,9 +122,18 @@ fn the_rule_that_says_most_of_a_name_decides() {
         skills: &skills,
         ..resource("b", "skill://s/notes.md")
     };
-    assert_eq!(decided(&guard, &["default"], file), Code::FilteredByGroup);
-    assert_eq!(decided(&guard, &["skills"], file), Code::FilteredByGroup);
-    assert_eq!(decided(&guard, &["default", "skills"], file), Code::Allowed);
+    assert_eq!(
+        decided(&guard, &["default"], file),
+        ReasonCode::FilteredByGroup
+    );
+    assert_eq!(
+        decided(&guard, &["skills"], file),
+        ReasonCode::FilteredByGroup
+    );
+    assert_eq!(
+        decided(&guard, &["default", "skills"], file),
+        ReasonCode::Allowed
+    );
 }
 
 #[test]
@@ -131,43 +142,43 @@ fn deny_rules_and_unknown_servers() {
     for name in ["file:///denied/x", "file:///x/../denied/y"] {
         assert_eq!(
             decided(&guard, &["*"], resource("b", name)),
-            Code::DeniedByRule
+            ReasonCode::DeniedByRule
         );
     }
     let rude = Feature {
         kind: FeatureKind::Prompt,
         ..resource("b", "rude")
     };
-    assert_eq!(decided(&guard, &["*"], rude), Code::DeniedByRule);
+    assert_eq!(decided(&guard, &["*"], rude), ReasonCode::DeniedByRule);
     assert_eq!(
         decided(&guard, &["*"], resource("b", "rude")),
-        Code::Allowed
+        ReasonCode::Allowed
     );
     let unknown = resource("gone", "other://x");
-    assert_eq!(decided(&guard, &["*"], unknown), Code::NotOffered);
+    assert_eq!(decided(&guard, &["*"], unknown), ReasonCode::NotOffered);
     let nowhere = Feature {
         server: None,
         ..resource("a", "file:///x")
     };
-    assert_eq!(decided(&guard, &["*"], nowhere), Code::NotOffered);
+    assert_eq!(decided(&guard, &["*"], nowhere), ReasonCode::NotOffered);
     let withheld = Feature {
-        withheld: Some("it changed"),
+        quarantine_reason: Some("it changed"),
         ..resource("a", "file:///x")
     };
-    assert_eq!(decided(&guard, &["*"], withheld), Code::Quarantined);
+    assert_eq!(decided(&guard, &["*"], withheld), ReasonCode::Quarantined);
     let hidden = self::guard(&format!("unlisted: hide\n{POLICY}"));
     assert_eq!(
         decided(&hidden, &["*"], resource("b", "other://x")),
-        Code::NotOffered
+        ReasonCode::NotOffered
     );
     assert_eq!(
         decided(&hidden, &["*"], resource("b", "file:///x")),
-        Code::Allowed
+        ReasonCode::Allowed
     );
 }
 
 #[test]
-fn mistakes_are_told_with_their_places() {
+fn mistakes_are_reported_with_their_locations() {
     let text = "tools: {}
 resources:
   'file:///*': {state: read, grup: x}
@@ -228,7 +239,7 @@ fn lint_knows_what_is_no_tool() {
     )));
 }
 
-/// Of several roles that come with a credential, every one refuses what it denies.
+/// If a credential has several roles, the denials of each one apply.
 #[test]
 fn denies_of_all_roles_count() {
     let guard = guard(
@@ -236,9 +247,9 @@ fn denies_of_all_roles_count() {
     );
     let guard = guard.with_roles(["one", "two"]);
     for (name, code) in [
-        ("file:///one/x", Code::DeniedByRule),
-        ("file:///two/x", Code::DeniedByRule),
-        ("file:///three/x", Code::Allowed),
+        ("file:///one/x", ReasonCode::DeniedByRule),
+        ("file:///two/x", ReasonCode::DeniedByRule),
+        ("file:///three/x", ReasonCode::Allowed),
     ] {
         assert_eq!(
             decided(&guard, &["default"], resource("b", name)),

@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Code, Guard, Request, RequestedGroups};
-use toolwarden_testkit::vectors;
+use toolwarden_guard::{Guard, ReasonCode, Request, RequestedGroups};
+use toolwarden_testkit::read_vectors;
 
 use super::{calm, guard};
 
-/// Groups as a request writes them. A text is no list: the original takes it apart into characters,
-/// of which only `*` means anything.
+/// Groups as a request writes them. A text is not a list: the original splits it into characters, of which
+/// only `*` has a meaning.
 fn requested(groups: &Value) -> RequestedGroups {
     match groups {
         Value::Null => RequestedGroups::Default,
@@ -23,7 +23,7 @@ fn requested(groups: &Value) -> RequestedGroups {
 
 fn available(guard: &Guard, groups: &Value, state: &Value) -> Vec<String> {
     let state = state.as_str().filter(|state| !state.is_empty());
-    let found = guard.available(&Request {
+    let found = guard.available_tools(&Request {
         principal: "anybody",
         groups: &requested(groups),
         state: state.unwrap_or("undefined"),
@@ -39,7 +39,7 @@ fn available(guard: &Guard, groups: &Value, state: &Value) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// A policy in which everybody may ask for everything.
+/// A policy in which every principal may request everything.
 fn open_to_all(tools: &Value) -> Guard {
     guard(&json!({"tools": tools, "principals": {"*": {"groups": ["*"]}}}).to_string())
 }
@@ -52,7 +52,7 @@ fn check_cases(guard: &Guard, cases: &Value, differing: &str) {
             .iter()
             .map(|it| it.as_str().unwrap())
             .collect();
-        // `available_in_states`, which the original ignores, is a spelling of the same key here.
+        // The original ignores `available_in_states`, which is an alias of the same key here.
         if case[2] != "analysis" {
             expected.retain(|tool| *tool != differing);
         }
@@ -62,7 +62,7 @@ fn check_cases(guard: &Guard, cases: &Value, differing: &str) {
 
 #[test]
 fn tools_are_filtered_as_the_original_does() {
-    let Some(vectors) = vectors("groups.json") else {
+    let Some(vectors) = read_vectors("groups.json") else {
         return;
     };
     let cases = &vectors["cases_label_group_state_available"];
@@ -75,7 +75,7 @@ fn tools_are_filtered_as_the_original_does() {
 
 #[test]
 fn requests_stay_within_what_is_granted() {
-    let Some(vectors) = vectors("groups.json") else {
+    let Some(vectors) = read_vectors("groups.json") else {
         return;
     };
     let cases = vectors["gateway_recommended_allowed_requested_verdict"]
@@ -87,7 +87,7 @@ fn requests_stay_within_what_is_granted() {
             "tools": {"t": {"group": ["read-only", "write", "default"]}},
             "principals": {"p": {"groups": case[0]}},
         });
-        let found = guard(&policy.to_string()).available(&Request {
+        let found = guard(&policy.to_string()).available_tools(&Request {
             principal: "p",
             groups: &requested(&case[1]),
             state: "undefined",
@@ -98,7 +98,7 @@ fn requests_stay_within_what_is_granted() {
             "ok" => assert!(found.is_ok(), "{case}"),
             _ => {
                 let denial = found.unwrap_err();
-                assert_eq!(denial.code, Code::GroupsNotGranted, "{case}");
+                assert_eq!(denial.code, ReasonCode::GroupsNotGranted, "{case}");
                 let prefix = "Insufficient permissions for requested tool groups";
                 assert!(denial.reason.starts_with(prefix), "{denial:?}");
             }
@@ -108,7 +108,7 @@ fn requests_stay_within_what_is_granted() {
 
 #[test]
 fn a_successful_call_leads_to_the_state_of_the_tool() {
-    let Some(vectors) = vectors("groups.json") else {
+    let Some(vectors) = read_vectors("groups.json") else {
         return;
     };
     for case in vectors["next_state_tool_current_next"].as_array().unwrap() {
@@ -149,7 +149,7 @@ quarantine: [held]
 ",
     );
     let found = guard
-        .available(&Request {
+        .available_tools(&Request {
             principal: "p",
             groups: &["knowledge"].into_iter().collect(),
             state: "undefined",
@@ -162,7 +162,7 @@ quarantine: [held]
         ["query"]
     );
     let left_out: Vec<(&str, &str, &str)> = found
-        .left_out
+        .unavailable
         .iter()
         .map(|it| (&*it.tool, it.code.as_str(), it.reason.as_str()))
         .collect();
@@ -189,13 +189,13 @@ quarantine: [held]
     );
 }
 
-/// What a request without groups asks for and sees.
+/// The groups that a request without groups asks for, and the tools it sees.
 fn plain(policy: &str, principal: &str) -> (Vec<String>, Vec<String>) {
     let guard = guard(policy);
     let groups = guard.asked(principal, &RequestedGroups::Default);
     let asked = groups.names().map(str::to_owned).collect();
     let circumstances = calm();
-    let found = guard.available(&Request {
+    let found = guard.available_tools(&Request {
         principal,
         groups: &groups,
         state: "undefined",
@@ -203,7 +203,7 @@ fn plain(policy: &str, principal: &str) -> (Vec<String>, Vec<String>) {
         variant: None,
     });
     let found = found.unwrap();
-    assert!(found.unknown_groups.is_empty() && found.narrowed.is_empty());
+    assert!(found.unknown_groups.is_empty() && found.dropped_groups.is_empty());
     let tools = found.available.iter().map(|it| it.to_string()).collect();
     (asked, tools)
 }

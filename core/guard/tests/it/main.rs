@@ -1,4 +1,4 @@
-//! The guard as its users know it.
+//! The public behaviour of the guard.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -6,7 +6,7 @@
 )]
 
 mod features;
-mod formula;
+mod gate_formula;
 mod groups;
 mod policies;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_guard::{Circumstances, Document, Guard, Policy};
 
-/// The guard of a policy that is known to be right.
+/// The guard of a policy that is known to be valid.
 fn guard(policy: &str) -> Guard {
     let document = Document::read(policy).unwrap();
     let read = Policy::read(&document).unwrap();
@@ -23,7 +23,7 @@ fn guard(policy: &str) -> Guard {
     guard
 }
 
-/// Midnight at the start of 2026, and nothing else known.
+/// Midnight at the start of 2026, and no load or attributes.
 fn calm() -> Circumstances {
     Circumstances {
         now: "2026-01-01T00:00:00Z".parse().unwrap(),

@@ -1,5 +1,5 @@
 use serde_json::json;
-use toolwarden_guard::{Code, Document, Policy, States};
+use toolwarden_guard::{Document, Policy, ReasonCode, StateSet};
 
 /// The mistakes of a policy, one per line, with their places.
 fn mistakes(text: &str) -> Vec<String> {
@@ -15,7 +15,7 @@ fn mistakes(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place() {
+fn every_mistake_is_reported_with_its_location() {
     assert_eq!(
         mistakes(
             "tools:
@@ -51,13 +51,13 @@ rate: {window: 0s, scope: everybody}
             "11:31 /principals/p/deny/tools: there is no tool `serach`, did you mean `search`?",
             "11:48 /principals/p/deny/groups: there is no group `nowhere`",
             "11:82 /principals/p/permissions/0: `db*`: `*` stands for whole parts only, as in `db:*`",
-            "13:3 /roles/reader: role `reader` takes over its own grants",
-            "14:3 /roles/writer: role `writer` takes over its own grants",
+            "13:3 /roles/reader: role `reader` includes itself",
+            "14:3 /roles/writer: role `writer` includes itself",
             "14:29 /roles/writer/kind: unknown key `kind`; known are roles, groups, default_groups, initial_state, permissions, deny",
             "16:11 /groups/hours/when: unknown variable `tiem`, did you mean `time`?",
             "17:1 /quarantine: there is no tool `serch`, did you mean `search`?",
             "18:1 /zone: unknown time zone `Europe/Nowhere`",
-            "19:8 /rate/window: `0s` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
+            "19:8 /rate/window: `0s` is not a duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
             "19:20 /rate/scope: unknown word `everybody`; known are agent, tool, connector, both",
         ]
     );
@@ -71,7 +71,7 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
     let document = Document::read(&text.to_string()).unwrap();
     let policy = Policy::read(&document).unwrap().policy;
     let tool = &policy.tools[0];
-    assert_eq!(tool.states, States::Only(["a".to_owned()].into()));
+    assert_eq!(tool.states, StateSet::Only(["a".to_owned()].into()));
     assert_eq!(tool.limits.agent.unwrap().max.get(), 3);
     assert_eq!(tool.permissions[0].as_str(), "x:y");
 
@@ -82,9 +82,12 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
 ";
     let document = Document::read(text).unwrap();
     let policy = Policy::read(&document).unwrap().policy;
-    let states: Vec<&States> = policy.tools.iter().map(|tool| &tool.states).collect();
-    let only = |names: &[&str]| States::Only(names.iter().map(|&it| it.to_owned()).collect());
-    assert_eq!(states, [&only(&["a"]), &only(&["a", "b"]), &States::Every]);
+    let states: Vec<&StateSet> = policy.tools.iter().map(|tool| &tool.states).collect();
+    let only = |names: &[&str]| StateSet::Only(names.iter().map(|&it| it.to_owned()).collect());
+    assert_eq!(
+        states,
+        [&only(&["a"]), &only(&["a", "b"]), &StateSet::Every]
+    );
     assert_eq!(
         mistakes(
             "tools: {t: {group: [a], groups: [a, a], mcp_tool: x, mcp_tool_id: [x], state: , input-schema: }}"
@@ -98,7 +101,7 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
 }
 
 #[test]
-fn empty_lists_are_told() {
+fn empty_lists_are_reported() {
     let document =
         Document::read("tools: {a: {group: []}, b: {available_in_states: []}, c: {group: '*'}}")
             .unwrap();
@@ -112,7 +115,7 @@ fn empty_lists_are_told() {
         [
             "/tools/a/group: the list of groups is empty: only a request for `*` reaches the tool",
             "/tools/b/available_in_states: the list of states is empty: the tool is never available",
-            "/tools/c/group: `*` is no wildcard in a tool's groups: only a request for `*` reaches it",
+            "/tools/c/group: `*` is not a wildcard in a tool's groups: only a request for `*` reaches it",
         ]
     );
 }
@@ -129,7 +132,7 @@ fn the_documentation_lists_every_code_with_its_gate() {
             Some((cells.next()?.trim_end_matches('`'), cells.next()?))
         })
         .collect();
-    let mut known: Vec<(&str, &str)> = Code::ALL
+    let mut known: Vec<(&str, &str)> = ReasonCode::ALL
         .iter()
         .filter_map(|code| Some((code.as_str(), code.gate()?.as_str())))
         .collect();

@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A text that is no duration.
+/// A text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{text}` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w")]
+#[error("`{text}` is not a duration; write 90, 30s, 5m, 1.5h, 7d or 2w")]
 pub struct InvalidDuration {
     /// The text.
     pub text: String,
@@ -13,8 +13,8 @@ pub struct InvalidDuration {
 /// Reads a duration: a number of seconds, or a number with `ms`, `s`, `m`, `h`, `d` or `w`.
 ///
 /// # Errors
-/// The text is none, or too long a time.
-pub fn duration(text: &str) -> Result<Duration, InvalidDuration> {
+/// The text is not a duration, or the duration is too long.
+pub fn parse_duration(text: &str) -> Result<Duration, InvalidDuration> {
     let invalid = || InvalidDuration {
         text: text.to_owned(),
     };
@@ -53,7 +53,7 @@ mod tests {
         ];
         for (text, seconds) in cases {
             assert_eq!(
-                duration(text),
+                parse_duration(text),
                 Ok(Duration::from_secs_f64(seconds)),
                 "{text}"
             );
@@ -68,7 +68,7 @@ mod tests {
             "1 2",
             "99999999999999999999d",
         ] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 }

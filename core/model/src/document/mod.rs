@@ -1,9 +1,10 @@
-//! YAML and JSON texts that people write, as one value with the place of everything in it.
+//! YAML and JSON texts that users write, parsed into one value with the location of everything in
+//! it.
 //!
-//! [`Document`] reads the text, [`Reader`] takes the value apart and collects every mistake.
+//! [`Document`] parses the text; [`DocumentReader`] reads the value and collects every mistake.
 
+mod diagnostic;
 mod duration;
-mod mistake;
 mod reader;
 mod scalar;
 mod section;
@@ -12,22 +13,22 @@ mod yaml;
 use thiserror::Error;
 
 use crate::json::{self, Pointer, Position, Positions, Value};
-use yaml::Place;
+use yaml::PositionTree;
 
-pub use duration::{InvalidDuration, duration};
-pub use mistake::{Mistake, MistakeAt};
-pub use reader::Reader;
-pub use section::{Key, Placed, Section};
+pub use diagnostic::{Diagnostic, DiagnosticKind};
+pub use duration::{InvalidDuration, parse_duration};
+pub use reader::DocumentReader;
+pub use section::{KeySpec, LocatedValue, Section};
 
-/// A YAML or JSON text that was read whole.
+/// A parsed YAML or JSON text.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// What the text says, keys in written order, numbers with their written text.
+    /// The value, keys in written order, numbers with their written text.
     pub value: Value,
-    places: Places,
+    positions: PositionIndex,
 }
 
-/// Why a text is not a document we read, and where.
+/// Why a text cannot be read as a document, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{kind} at line {}, column {}", position.line, position.column)]
 pub struct DocumentError {
@@ -40,7 +41,7 @@ pub struct DocumentError {
 /// What is wrong with the text of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DocumentErrorKind {
-    /// There is nothing but white space and comments.
+    /// The text contains only white space and comments.
     #[error("the document is empty")]
     Empty,
     /// A second document begins.
@@ -55,7 +56,7 @@ pub enum DocumentErrorKind {
     /// A key is a list, a mapping, an alias, a fraction or nothing.
     #[error("a key must be text, a whole number or a boolean; put it in quotes")]
     KeyNotText,
-    /// A mapping asks to be merged into another.
+    /// A mapping uses a merge key.
     #[error("merge keys (`<<`) are not supported; repeat the entries or alias the whole mapping")]
     MergeKey,
     /// A tag is not one of the core schema.
@@ -64,7 +65,7 @@ pub enum DocumentErrorKind {
         /// The tag as the parser resolved it.
         tag: String,
     },
-    /// A value is not what its tag says.
+    /// A value does not match its tag.
     #[error("the value does not fit its tag `{tag}`")]
     TagMismatch {
         /// The tag as the parser resolved it.
@@ -76,7 +77,7 @@ pub enum DocumentErrorKind {
     /// A hexadecimal or octal number has more than 128 bits.
     #[error("the number is too large")]
     NumberTooLarge,
-    /// An alias stands inside the very value it names.
+    /// An alias is inside the value that it names.
     #[error("the alias is part of its own anchor")]
     AliasInsideAnchor,
     /// Lists and mappings are nested too deeply, aliases included.
@@ -98,9 +99,9 @@ pub enum DocumentErrorKind {
 }
 
 #[derive(Clone, Debug)]
-enum Places {
+enum PositionIndex {
     Json(Positions),
-    Yaml(Place),
+    Yaml(PositionTree),
 }
 
 impl Document {
@@ -113,7 +114,7 @@ impl Document {
         if !text.trim_start().starts_with('{') {
             return Self::read_yaml(text);
         }
-        // YAML also begins flow mappings with a brace, so text that is not JSON is no error yet.
+        // YAML flow mappings also begin with a brace, so text that is not JSON may still be valid.
         let Ok(parsed) = json::parse(text) else {
             return Self::read_yaml(text);
         };
@@ -126,23 +127,24 @@ impl Document {
         }
         Ok(Self {
             value: parsed.value,
-            places: Places::Json(Positions::of(text)),
+            positions: PositionIndex::Json(Positions::of(text)),
         })
     }
 
-    /// Where the key or element stands that a pointer leads to, or the nearest one around it.
+    /// The position of the key or element that a pointer leads to, or of its nearest existing
+    /// ancestor.
     #[must_use]
     pub fn position(&self, pointer: &Pointer) -> Position {
-        match &self.places {
-            Places::Json(positions) => positions.nearest(pointer),
-            Places::Yaml(root) => root.nearest(pointer),
+        match &self.positions {
+            PositionIndex::Json(positions) => positions.nearest(pointer),
+            PositionIndex::Yaml(root) => root.nearest(pointer),
         }
     }
 
-    /// The whole of what the text says.
+    /// The root value.
     #[must_use]
-    pub const fn root(&self) -> Placed<'_> {
-        Placed {
+    pub const fn root(&self) -> LocatedValue<'_> {
+        LocatedValue {
             pointer: Pointer::root(),
             value: &self.value,
         }
@@ -152,7 +154,7 @@ impl Document {
         let (value, root) = yaml::read(text)?;
         Ok(Self {
             value,
-            places: Places::Yaml(root),
+            positions: PositionIndex::Yaml(root),
         })
     }
 }

@@ -1,61 +1,62 @@
-//! Takes a value apart, so that no key is overlooked.
+//! Reads a value so that no key is overlooked.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::{
-    Document, InvalidDuration, Key, Mistake, MistakeAt, Placed, Section, duration as parse_duration,
+    Diagnostic, DiagnosticKind, Document, InvalidDuration, KeySpec, LocatedValue, Section,
+    parse_duration,
 };
-use crate::closest;
+use crate::did_you_mean;
 use crate::json::{Object, Pointer, Value, type_name};
 
-/// Reads what a document says, and collects every mistake on the way.
+/// Reads a document, and collects every mistake.
 ///
-/// What does not fit is told and left out, so that one reading finds all there is to correct. A
-/// document with its own mistakes wraps [`Mistake`] in a type of its own.
+/// An invalid part is reported and skipped, so that one pass finds all mistakes. A kind of document
+/// with further mistakes wraps [`DiagnosticKind`] in its own type.
 #[derive(Clone, Debug)]
-pub struct Reader<M = Mistake> {
-    mistakes: Vec<(Pointer, M)>,
+pub struct DocumentReader<M = DiagnosticKind> {
+    diagnostics: Vec<(Pointer, M)>,
 }
 
-impl<M> Default for Reader<M> {
+impl<M> Default for DocumentReader<M> {
     fn default() -> Self {
         Self {
-            mistakes: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 }
 
-impl<M: From<Mistake>> Reader<M> {
-    /// Notes a mistake.
-    pub fn error(&mut self, pointer: &Pointer, mistake: impl Into<M>) {
-        self.mistakes.push((pointer.clone(), mistake.into()));
+impl<M: From<DiagnosticKind>> DocumentReader<M> {
+    /// Adds a mistake.
+    pub fn report(&mut self, pointer: &Pointer, mistake: impl Into<M>) {
+        self.diagnostics.push((pointer.clone(), mistake.into()));
     }
 
-    /// The mistakes with their places, in the order of the text.
+    /// The mistakes with their locations, in text order.
     #[must_use]
-    pub fn finish(self, document: &Document) -> Vec<MistakeAt<M>> {
-        let mistakes = self.mistakes.into_iter();
+    pub fn finish(self, document: &Document) -> Vec<Diagnostic<M>> {
+        let mistakes = self.diagnostics.into_iter();
         let mut mistakes: Vec<_> = mistakes
-            .map(|(pointer, mistake)| MistakeAt {
+            .map(|(pointer, mistake)| Diagnostic {
                 position: document.position(&pointer),
                 pointer,
-                mistake,
+                kind: mistake,
             })
             .collect();
         mistakes.sort_by_key(|it| it.position);
         mistakes
     }
 
-    /// The mistakes of a value that has no text, in the order they were found.
+    /// The mistakes of a value without a text, in the order they were found.
     #[must_use]
-    pub fn into_mistakes(self) -> Vec<(Pointer, M)> {
-        self.mistakes
+    pub fn into_diagnostics(self) -> Vec<(Pointer, M)> {
+        self.diagnostics
     }
 
     /// A mapping.
-    pub fn object<'d>(&mut self, at: &Placed<'d>) -> Option<&'d Object> {
+    pub fn object<'d>(&mut self, at: &LocatedValue<'d>) -> Option<&'d Object> {
         let object = at.value.as_object();
         if object.is_none() {
             self.wrong_type(at, "a mapping");
@@ -63,72 +64,79 @@ impl<M: From<Mistake>> Reader<M> {
         object
     }
 
-    /// The members of a mapping whose keys are all known; one key in two spellings has to say the
-    /// same twice.
-    pub fn section<'d>(&mut self, at: &Placed<'d>, keys: &[Key]) -> Section<'d> {
+    /// The members of a mapping whose keys must all be known. A key in two spellings must have the
+    /// same value in both.
+    pub fn section<'d>(&mut self, at: &LocatedValue<'d>, keys: &[KeySpec]) -> Section<'d> {
         let mut section = Section::new(at.pointer.clone());
         let mut spelled: BTreeMap<&'static str, &str> = BTreeMap::new();
         for (written, value) in self.object(at).into_iter().flatten() {
             let pointer = at.pointer.child(written);
-            let key = match Key::find(keys, written) {
+            let key = match KeySpec::find(keys, written) {
                 Ok(key) => key,
                 Err(suggestion) => {
                     let key = written.clone();
-                    self.error(&pointer, Mistake::UnknownKey { key, suggestion });
+                    self.report(&pointer, DiagnosticKind::UnknownKey { key, suggestion });
                     continue;
                 }
             };
             if value.is_null() && key.needs_value() {
-                // A restriction that somebody began to write must not be taken for none.
+                // A restriction that the user began to write must not be read as no restriction.
                 let key = written.clone();
-                self.error(&pointer, Mistake::NoValue { key });
+                self.report(&pointer, DiagnosticKind::MissingValue { key });
             }
             let name = key.name();
             match section.get(name) {
-                Some(before) if !key.agree(before.value, value) => {
+                Some(before) if !key.values_equal(before.value, value) => {
                     let one = spelled.get(name).copied().unwrap_or_default().to_owned();
                     let other = written.clone();
-                    self.error(&pointer, Mistake::TwoSpellings { one, other });
+                    self.report(
+                        &pointer,
+                        DiagnosticKind::ConflictingSpellings { one, other },
+                    );
                 }
                 Some(_) => {}
                 None => {
                     spelled.insert(name, written);
-                    section.insert(name, Placed { pointer, value });
+                    section.insert(name, LocatedValue { pointer, value });
                 }
             }
         }
         section
     }
 
-    /// The member of a key that has to be there.
+    /// The member of a required key.
     pub fn required<'s, 'd>(
         &mut self,
         section: &'s Section<'d>,
         key: &'static str,
-    ) -> Option<&'s Placed<'d>> {
+    ) -> Option<&'s LocatedValue<'d>> {
         let member = section.said(key);
         if member.is_none() {
-            self.error(&section.pointer, Mistake::Missing { key });
+            self.report(&section.pointer, DiagnosticKind::Missing { key });
         }
         member
     }
 
-    /// The members of a mapping from names that are up to the writer; `what` says what they name.
-    pub fn named<'d>(&mut self, at: &Placed<'d>, what: &'static str) -> Vec<(&'d str, Placed<'d>)> {
+    /// The members of a mapping with freely chosen names; `what` says what they name.
+    pub fn named<'d>(
+        &mut self,
+        at: &LocatedValue<'d>,
+        what: &'static str,
+    ) -> Vec<(&'d str, LocatedValue<'d>)> {
         let mut named = Vec::new();
         for (name, value) in self.object(at).into_iter().flatten() {
             let pointer = at.pointer.child(name);
             if name.trim().is_empty() {
-                self.error(&pointer, Mistake::Blank { what });
+                self.report(&pointer, DiagnosticKind::Blank { what });
             } else {
-                named.push((name.as_str(), Placed { pointer, value }));
+                named.push((name.as_str(), LocatedValue { pointer, value }));
             }
         }
         named
     }
 
     /// The elements of a list.
-    pub fn list<'d>(&mut self, at: &Placed<'d>) -> Vec<Placed<'d>> {
+    pub fn list<'d>(&mut self, at: &LocatedValue<'d>) -> Vec<LocatedValue<'d>> {
         let Some(items) = at.value.as_array() else {
             self.wrong_type(at, "a list");
             return Vec::new();
@@ -137,7 +145,7 @@ impl<M: From<Mistake>> Reader<M> {
     }
 
     /// A text.
-    pub fn text<'d>(&mut self, at: &Placed<'d>) -> Option<&'d str> {
+    pub fn text<'d>(&mut self, at: &LocatedValue<'d>) -> Option<&'d str> {
         let text = at.value.as_str();
         if text.is_none() {
             self.wrong_type(at, "a text");
@@ -145,18 +153,22 @@ impl<M: From<Mistake>> Reader<M> {
         text
     }
 
-    /// A text that is not blank, without the white space around it; `what` says what it is.
-    pub fn line<'d>(&mut self, at: &Placed<'d>, what: &'static str) -> Option<&'d str> {
+    /// A non-blank text, trimmed; `what` says what it is.
+    pub fn non_blank_text<'d>(
+        &mut self,
+        at: &LocatedValue<'d>,
+        what: &'static str,
+    ) -> Option<&'d str> {
         let text = self.text(at)?.trim();
         if text.is_empty() {
-            self.error(&at.pointer, Mistake::Blank { what });
+            self.report(&at.pointer, DiagnosticKind::Blank { what });
             return None;
         }
         Some(text)
     }
 
-    /// A list of texts that are not blank; a single text is a list of one.
-    pub fn texts(&mut self, at: &Placed<'_>, what: &'static str) -> Vec<(String, Pointer)> {
+    /// A list of non-blank texts; a single text is a list of one.
+    pub fn texts(&mut self, at: &LocatedValue<'_>, what: &'static str) -> Vec<(String, Pointer)> {
         let items = match at.value {
             Value::String(_) => vec![at.clone()],
             Value::Array(items) => elements(at, items),
@@ -169,7 +181,7 @@ impl<M: From<Mistake>> Reader<M> {
         for item in items {
             match self.text(&item) {
                 Some(text) if text.trim().is_empty() => {
-                    self.error(&item.pointer, Mistake::Blank { what });
+                    self.report(&item.pointer, DiagnosticKind::Blank { what });
                 }
                 Some(text) => texts.push((text.to_owned(), item.pointer)),
                 None => {}
@@ -179,7 +191,7 @@ impl<M: From<Mistake>> Reader<M> {
     }
 
     /// True or false.
-    pub fn truth(&mut self, at: &Placed<'_>) -> Option<bool> {
+    pub fn boolean(&mut self, at: &LocatedValue<'_>) -> Option<bool> {
         let truth = at.value.as_bool();
         if truth.is_none() {
             self.wrong_type(at, "true or false");
@@ -188,23 +200,27 @@ impl<M: From<Mistake>> Reader<M> {
     }
 
     /// One of several words.
-    pub fn word<T: Copy>(&mut self, at: &Placed<'_>, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(
+        &mut self,
+        at: &LocatedValue<'_>,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
         let text = self.text(at)?;
         let found = words.iter().find(|(word, _)| *word == text);
         if found.is_none() {
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let mistake = Mistake::Word {
+            let mistake = DiagnosticKind::UnknownWord {
                 word: text.to_owned(),
-                suggestion: closest(text, names.iter().copied()),
+                suggestion: did_you_mean(text, names.iter().copied()),
                 known: names.join(", "),
             };
-            self.error(&at.pointer, mistake);
+            self.report(&at.pointer, mistake);
         }
         found.map(|(_, meaning)| *meaning)
     }
 
-    /// A whole number from one upwards.
-    pub fn count(&mut self, at: &Placed<'_>) -> Option<NonZeroU32> {
+    /// An integer from 1.
+    pub fn count(&mut self, at: &LocatedValue<'_>) -> Option<NonZeroU32> {
         let count = at
             .value
             .as_u64()
@@ -216,8 +232,8 @@ impl<M: From<Mistake>> Reader<M> {
         count
     }
 
-    /// A whole number from zero upwards.
-    pub fn whole(&mut self, at: &Placed<'_>) -> Option<u64> {
+    /// An integer from 0.
+    pub fn unsigned(&mut self, at: &LocatedValue<'_>) -> Option<u64> {
         let whole = at.value.as_u64();
         if whole.is_none() {
             self.wrong_number(at, "a whole number from 0 to 18446744073709551615");
@@ -226,7 +242,7 @@ impl<M: From<Mistake>> Reader<M> {
     }
 
     /// A number, fractions included.
-    pub fn number(&mut self, at: &Placed<'_>) -> Option<f64> {
+    pub fn number(&mut self, at: &LocatedValue<'_>) -> Option<f64> {
         let number = at.value.as_f64().filter(|number| number.is_finite());
         if number.is_none() {
             self.wrong_number(at, "a number");
@@ -234,8 +250,8 @@ impl<M: From<Mistake>> Reader<M> {
         number
     }
 
-    /// A time, longer than none.
-    pub fn duration(&mut self, at: &Placed<'_>) -> Option<Duration> {
+    /// A duration greater than zero.
+    pub fn duration(&mut self, at: &LocatedValue<'_>) -> Option<Duration> {
         let text = match at.value {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
@@ -246,30 +262,31 @@ impl<M: From<Mistake>> Reader<M> {
         };
         let time = parse_duration(&text).ok().filter(|time| !time.is_zero());
         if time.is_none() {
-            self.error(&at.pointer, Mistake::from(InvalidDuration { text }));
+            self.report(&at.pointer, DiagnosticKind::from(InvalidDuration { text }));
         }
         time
     }
 
-    fn wrong_type(&mut self, at: &Placed<'_>, expected: &'static str) {
+    fn wrong_type(&mut self, at: &LocatedValue<'_>, expected: &'static str) {
         let found = type_name(at.value).to_owned();
-        self.error(&at.pointer, Mistake::Type { expected, found });
+        self.report(&at.pointer, DiagnosticKind::WrongType { expected, found });
     }
 
-    /// A number that does not fit is told itself, for its type would say nothing.
-    fn wrong_number(&mut self, at: &Placed<'_>, expected: &'static str) {
+    /// Shows a number that is out of range itself, because its type alone would not explain the
+    /// mistake.
+    fn wrong_number(&mut self, at: &LocatedValue<'_>, expected: &'static str) {
         match at.value {
             Value::Number(number) => {
                 let found = number.to_string();
-                self.error(&at.pointer, Mistake::Type { expected, found });
+                self.report(&at.pointer, DiagnosticKind::WrongType { expected, found });
             }
             _ => self.wrong_type(at, expected),
         }
     }
 }
 
-fn elements<'d>(at: &Placed<'d>, items: &'d [Value]) -> Vec<Placed<'d>> {
-    let placed = items.iter().enumerate().map(|(index, value)| Placed {
+fn elements<'d>(at: &LocatedValue<'d>, items: &'d [Value]) -> Vec<LocatedValue<'d>> {
+    let placed = items.iter().enumerate().map(|(index, value)| LocatedValue {
         pointer: at.pointer.index(index),
         value,
     });

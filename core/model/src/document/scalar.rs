@@ -4,8 +4,8 @@ use crate::json::{Number, Value};
 
 use super::DocumentErrorKind;
 
-/// An unquoted scalar; numbers are held in JSON's spelling.
-pub(super) enum Plain {
+/// An unquoted scalar; numbers are in JSON's spelling.
+pub(super) enum PlainScalar {
     Null,
     Bool(bool),
     Int(String),
@@ -13,7 +13,7 @@ pub(super) enum Plain {
     Text,
 }
 
-impl Plain {
+impl PlainScalar {
     pub(super) fn into_value(self, text: String) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -26,17 +26,17 @@ impl Plain {
     }
 }
 
-/// Tells what an unquoted scalar is.
-pub(super) fn plain(text: &str) -> Result<Plain, DocumentErrorKind> {
+/// Determines the type of an unquoted scalar.
+pub(super) fn parse_plain_scalar(text: &str) -> Result<PlainScalar, DocumentErrorKind> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Ok(Plain::Null),
-        "true" | "True" | "TRUE" => return Ok(Plain::Bool(true)),
-        "false" | "False" | "FALSE" => return Ok(Plain::Bool(false)),
+        "" | "~" | "null" | "Null" | "NULL" => return Ok(PlainScalar::Null),
+        "true" | "True" | "TRUE" => return Ok(PlainScalar::Bool(true)),
+        "false" | "False" | "FALSE" => return Ok(PlainScalar::Bool(false)),
         _ => {}
     }
     for (prefix, radix) in [("0x", 16), ("0o", 8)] {
         if let Some(digits) = text.strip_prefix(prefix) {
-            return based(digits, radix);
+            return parse_radix(digits, radix);
         }
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -45,7 +45,7 @@ pub(super) fn plain(text: &str) -> Result<Plain, DocumentErrorKind> {
         ".nan" | ".NaN" | ".NAN" if unsigned == text => return Err(DocumentErrorKind::NotFinite),
         _ => {}
     }
-    Ok(decimal(unsigned, text.starts_with('-')).unwrap_or(Plain::Text))
+    Ok(parse_decimal(unsigned, text.starts_with('-')).unwrap_or(PlainScalar::Text))
 }
 
 /// Whether a number is written with an exponent, which a hexadecimal `e` is not.
@@ -53,17 +53,18 @@ pub(super) fn has_exponent(number: &str) -> bool {
     !number.starts_with("0x") && number.contains(['e', 'E'])
 }
 
-fn based(digits: &str, radix: u32) -> Result<Plain, DocumentErrorKind> {
+fn parse_radix(digits: &str, radix: u32) -> Result<PlainScalar, DocumentErrorKind> {
     if digits.is_empty() || !digits.chars().all(|c| c.is_digit(radix)) {
-        return Ok(Plain::Text);
+        return Ok(PlainScalar::Text);
     }
     u128::from_str_radix(digits, radix)
-        .map(|number| Plain::Int(number.to_string()))
+        .map(|number| PlainScalar::Int(number.to_string()))
         .map_err(|_| DocumentErrorKind::NumberTooLarge)
 }
 
-/// A decimal number, its text changed only where JSON would not allow it: `+1`, `007`, `.5`, `1.`.
-fn decimal(unsigned: &str, negative: bool) -> Option<Plain> {
+/// A decimal number; its text is changed only where JSON would not allow it: `+1`, `007`, `.5`,
+/// `1.`.
+fn parse_decimal(unsigned: &str, negative: bool) -> Option<PlainScalar> {
     let (mantissa, exponent) = match unsigned.find(['e', 'E']) {
         Some(at) => unsigned.split_at(at),
         None => (unsigned, ""),
@@ -94,8 +95,8 @@ fn decimal(unsigned: &str, negative: bool) -> Option<Plain> {
     }
     number.push_str(exponent);
     Some(match fraction.is_none() && exponent.is_empty() {
-        true => Plain::Int(number),
-        false => Plain::Float(number),
+        true => PlainScalar::Int(number),
+        false => PlainScalar::Float(number),
     })
 }
 
@@ -103,7 +104,7 @@ fn all_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the text is empty or `e`, a sign that may be missing, and digits.
+/// Whether the text is empty, or `e` with an optional sign and digits.
 fn is_exponent(text: &str) -> bool {
     let Some(rest) = text.strip_prefix(['e', 'E']) else {
         return text.is_empty();

@@ -1,14 +1,14 @@
-//! The keys a mapping may have, and what it says under them.
+//! The keys that a mapping may have, and its members.
 
 use std::collections::BTreeMap;
 
-use crate::closest;
+use crate::did_you_mean;
 use crate::json::{Pointer, Value};
 
-/// A value with the place it stands at.
+/// A value with its location.
 #[derive(Clone, Debug)]
-pub struct Placed<'d> {
-    /// The place.
+pub struct LocatedValue<'d> {
+    /// The location.
     pub pointer: Pointer,
     /// The value.
     pub value: &'d Value,
@@ -17,66 +17,75 @@ pub struct Placed<'d> {
 /// The members of a mapping by the names of their keys.
 #[derive(Debug)]
 pub struct Section<'d> {
-    /// Where the mapping stands.
+    /// The location of the mapping.
     pub pointer: Pointer,
-    members: BTreeMap<&'static str, Placed<'d>>,
+    members: BTreeMap<&'static str, LocatedValue<'d>>,
 }
 
 /// A key that a mapping may have.
 ///
 /// It may be written in snake, kebab or camel case.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct KeySpec {
     name: &'static str,
-    others: &'static [&'static str],
-    nothing: Nothing,
-    holds: Holds,
+    aliases: &'static [&'static str],
+    null_value: NullValue,
+    equality: ValueEquality,
 }
 
-/// What a key without a value is.
+/// How to read a key without a value.
 #[derive(Clone, Copy, Debug)]
-enum Nothing {
-    Mistake,
-    Said,
+enum NullValue {
+    Rejected,
+    Meaningful,
 }
 
-/// When two values say the same.
+/// How to compare two values of a key.
 #[derive(Clone, Copy, Debug)]
-enum Holds {
+enum ValueEquality {
     Value,
     Texts,
 }
 
-impl Key {
+impl KeySpec {
     /// A key by its name in snake case. Without a value it is a mistake.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
-            others: &[],
-            nothing: Nothing::Mistake,
-            holds: Holds::Value,
+            aliases: &[],
+            null_value: NullValue::Rejected,
+            equality: ValueEquality::Value,
         }
     }
 
-    /// Other words that are accepted for it, in snake case.
+    /// Other accepted names of the key, in snake case.
     #[must_use]
-    pub const fn or(self, others: &'static [&'static str]) -> Self {
-        Self { others, ..self }
+    pub const fn alias(self, others: &'static [&'static str]) -> Self {
+        Self {
+            aliases: others,
+            ..self
+        }
     }
 
-    /// A key that says something without a value.
+    /// Allows the key to have no value.
     #[must_use]
     pub const fn may_be_empty(self) -> Self {
-        let nothing = Nothing::Said;
-        Self { nothing, ..self }
+        let nothing = NullValue::Meaningful;
+        Self {
+            null_value: nothing,
+            ..self
+        }
     }
 
-    /// A key of texts in any order, where a text alone is a list of one.
+    /// A key whose value is a set of texts; a single text is a list of one.
     #[must_use]
-    pub const fn texts(self) -> Self {
-        let holds = Holds::Texts;
-        Self { holds, ..self }
+    pub const fn text_list(self) -> Self {
+        let holds = ValueEquality::Texts;
+        Self {
+            equality: holds,
+            ..self
+        }
     }
 
     pub(super) const fn name(&self) -> &'static str {
@@ -84,29 +93,31 @@ impl Key {
     }
 
     pub(super) const fn needs_value(&self) -> bool {
-        matches!(self.nothing, Nothing::Mistake)
+        matches!(self.null_value, NullValue::Rejected)
     }
 
-    /// Whether two values say the same under this key.
-    pub(super) fn agree(&self, one: &Value, other: &Value) -> bool {
+    /// Whether two values are equal under this key.
+    pub(super) fn values_equal(&self, one: &Value, other: &Value) -> bool {
         if one == other {
             return true;
         }
-        match self.holds {
-            Holds::Value => false,
-            Holds::Texts => matches!((texts(one), texts(other)), (Some(a), Some(b)) if a == b),
+        match self.equality {
+            ValueEquality::Value => false,
+            ValueEquality::Texts => {
+                matches!((sorted_texts(one), sorted_texts(other)), (Some(a), Some(b)) if a == b)
+            }
         }
     }
 
-    /// The key that a written one is, or words that tell which there are.
+    /// Finds a key by its written spelling; on error, returns a hint about the known keys.
     pub(super) fn find<'k>(keys: &'k [Self], written: &str) -> Result<&'k Self, String> {
         let snake = snake_case(written);
         let known = keys
             .iter()
-            .find(|key| key.name == snake || key.others.contains(&snake.as_str()));
+            .find(|key| key.name == snake || key.aliases.contains(&snake.as_str()));
         known.ok_or_else(|| {
             let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            let suggestion = closest(&snake, names.iter().copied());
+            let suggestion = did_you_mean(&snake, names.iter().copied());
             match suggestion.is_empty() {
                 true => format!("; known are {}", names.join(", ")),
                 false => suggestion,
@@ -123,25 +134,25 @@ impl<'d> Section<'d> {
         }
     }
 
-    pub(super) fn insert(&mut self, name: &'static str, member: Placed<'d>) {
+    pub(super) fn insert(&mut self, name: &'static str, member: LocatedValue<'d>) {
         self.members.insert(name, member);
     }
 
-    /// The member of a key, be it null.
+    /// The member of a key, even if it is null.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Placed<'d>> {
+    pub fn get(&self, key: &str) -> Option<&LocatedValue<'d>> {
         self.members.get(key)
     }
 
-    /// The member unless it is null, which says nothing.
+    /// The member of a key; `None` if it is null.
     #[must_use]
-    pub fn said(&self, key: &str) -> Option<&Placed<'d>> {
+    pub fn said(&self, key: &str) -> Option<&LocatedValue<'d>> {
         self.get(key).filter(|it| !it.value.is_null())
     }
 }
 
-/// The texts of a list in one order, if it holds nothing else.
-fn texts(value: &Value) -> Option<Vec<&str>> {
+/// The sorted texts of a list; `None` if it contains anything else.
+fn sorted_texts(value: &Value) -> Option<Vec<&str>> {
     let mut texts = match value {
         Value::Null => Vec::new(),
         Value::String(text) => vec![text.as_str()],

@@ -4,45 +4,47 @@ use std::collections::BTreeMap;
 use crate::json::{Map, Pointer, Position, Value};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Tag};
 
-use super::scalar::{self, Plain};
+use super::scalar::{self, PlainScalar};
 use super::{DocumentError, DocumentErrorKind as Kind};
 
-/// The deepest nesting that is read, aliases included.
+/// The maximum nesting depth, aliases included.
 pub(super) const MAX_DEPTH: usize = 100;
 
-/// The most values that are read, aliases included.
+/// The maximum number of values, aliases included.
 pub(super) const MAX_NODES: usize = 1_000_000;
 
-/// The most text that is read, aliases included: few values can still hold long texts.
+/// The maximum text size, aliases included: few values can still contain long texts.
 pub(super) const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Where a value stands, and what is in it.
+/// The position of a value and of everything in it.
 ///
-/// A tree, for a table of pointers would repeat every long key for all that is under it.
+/// This is a tree, because a table of pointers would repeat every long key for all values under it.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PositionTree {
     position: Position,
-    inside: Inside,
+    children: PositionChildren,
 }
 
 #[derive(Clone, Debug)]
-enum Inside {
-    /// Also of an alias: its parts stand elsewhere, so the alias is the nearest place to show.
+enum PositionChildren {
+    /// A scalar, or an alias: the parts of an alias are elsewhere, so the alias is the nearest
+    /// position to show.
     Nothing,
-    Items(Vec<Place>),
-    Members(BTreeMap<String, Place>),
+    Items(Vec<PositionTree>),
+    Members(BTreeMap<String, PositionTree>),
 }
 
 /// Reads one YAML document.
-pub(super) fn read(text: &str) -> Result<(Value, Place), DocumentError> {
+pub(super) fn read(text: &str) -> Result<(Value, PositionTree), DocumentError> {
     let mut parser = Parser::new_from_str(text);
     let mut builder = Builder::default();
-    // The parser's own `load` recurses on nested input; its events come from a plain state machine.
+    // The parser's own `load` recurses on nested input; its event interface is a plain state
+    // machine.
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| syntax_error(&error))?;
         let position = position(span.start);
         builder
-            .take(event, position)
+            .handle_event(event, position)
             .map_err(|kind| DocumentError { position, kind })?;
     }
     builder.root.ok_or(DocumentError {
@@ -51,15 +53,17 @@ pub(super) fn read(text: &str) -> Result<(Value, Place), DocumentError> {
     })
 }
 
-impl Place {
-    /// Where a pointer leads to, or the nearest place around it that is there.
+impl PositionTree {
+    /// The position that a pointer leads to, or that of its nearest existing ancestor.
     pub(super) fn nearest(&self, pointer: &Pointer) -> Position {
         let mut place = self;
         for segment in pointer.segments() {
-            let inner = match &place.inside {
-                Inside::Nothing => None,
-                Inside::Items(items) => segment.parse().ok().and_then(|i: usize| items.get(i)),
-                Inside::Members(members) => members.get(&segment),
+            let inner = match &place.children {
+                PositionChildren::Nothing => None,
+                PositionChildren::Items(items) => {
+                    segment.parse().ok().and_then(|i: usize| items.get(i))
+                }
+                PositionChildren::Members(members) => members.get(&segment),
             };
             let Some(inner) = inner else { break };
             place = inner;
@@ -70,12 +74,12 @@ impl Place {
     const fn leaf(position: Position) -> Self {
         Self {
             position,
-            inside: Inside::Nothing,
+            children: PositionChildren::Nothing,
         }
     }
 }
 
-/// How much a value holds once its aliases are written out.
+/// The size of a value with its aliases expanded.
 #[derive(Clone, Copy, Default)]
 struct Size {
     nodes: usize,
@@ -102,37 +106,37 @@ impl Size {
     }
 }
 
-/// Builds the value from the parser's events, with a stack of its own instead of recursion.
+/// Builds the value from the parser's events, with an explicit stack instead of recursion.
 #[derive(Default)]
 struct Builder {
     open: Vec<Collection>,
     anchors: BTreeMap<usize, (Value, Size)>,
     total: Size,
-    /// What the copies kept for aliases hold.
-    kept: Size,
-    root: Option<(Value, Place)>,
+    /// The size of the copies kept for aliases.
+    anchored: Size,
+    root: Option<(Value, PositionTree)>,
 }
 
-/// A list or mapping whose end was not seen yet.
+/// A list or mapping whose end has not been read yet.
 struct Collection {
     position: Position,
     anchor: usize,
     content: Content,
-    before: Size,
+    size_before: Size,
     depth_inside: usize,
 }
 
 enum Content {
-    List(Vec<Value>, Vec<Place>),
+    List(Vec<Value>, Vec<PositionTree>),
     Mapping {
         map: Map<String, Value>,
-        places: BTreeMap<String, Place>,
+        places: BTreeMap<String, PositionTree>,
         key: Option<(String, Position)>,
     },
 }
 
 impl Builder {
-    fn take(&mut self, event: Event<'_>, position: Position) -> Result<(), Kind> {
+    fn handle_event(&mut self, event: Event<'_>, position: Position) -> Result<(), Kind> {
         match event {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(_) if self.root.is_some() => Err(Kind::SeveralDocuments),
@@ -177,7 +181,7 @@ impl Builder {
             return Err(Kind::Empty);
         }
         let value = scalar_value(text, plain, tag)?;
-        self.add(value, Place::leaf(position), anchor, size)
+        self.add(value, PositionTree::leaf(position), anchor, size)
     }
 
     fn alias(&mut self, anchor: usize, position: Position) -> Result<(), Kind> {
@@ -189,10 +193,10 @@ impl Builder {
         if self.open.len() + size.depth > MAX_DEPTH {
             return Err(Kind::TooDeep);
         }
-        // Counted before it is copied, so that no text makes us copy more than the limit.
+        // Counted before it is copied, so that no text causes copies beyond the limit.
         self.total.grow(size)?;
         let value = value.clone();
-        self.add(value, Place::leaf(position), 0, size)
+        self.add(value, PositionTree::leaf(position), 0, size)
     }
 
     fn begin(&mut self, anchor: usize, position: Position, content: Content) -> Result<(), Kind> {
@@ -208,7 +212,7 @@ impl Builder {
             position,
             anchor,
             content,
-            before,
+            size_before: before,
             depth_inside: 0,
         });
         Ok(())
@@ -230,31 +234,33 @@ impl Builder {
             return Ok(());
         };
         let size = Size {
-            nodes: self.total.nodes - collection.before.nodes,
-            bytes: self.total.bytes - collection.before.bytes,
+            nodes: self.total.nodes - collection.size_before.nodes,
+            bytes: self.total.bytes - collection.size_before.bytes,
             depth: collection.depth_inside + 1,
         };
         let (value, inside) = match collection.content {
-            Content::List(items, places) => (Value::Array(items), Inside::Items(places)),
-            Content::Mapping { map, places, .. } => (Value::Object(map), Inside::Members(places)),
+            Content::List(items, places) => (Value::Array(items), PositionChildren::Items(places)),
+            Content::Mapping { map, places, .. } => {
+                (Value::Object(map), PositionChildren::Members(places))
+            }
         };
-        let place = Place {
+        let place = PositionTree {
             position: collection.position,
-            inside,
+            children: inside,
         };
         self.add(value, place, collection.anchor, size)
     }
 
-    /// Puts a finished value where it belongs: into the innermost collection, or at the root.
+    /// Adds a finished value to the innermost collection, or sets it as the root.
     fn add(
         &mut self,
         value: Value,
-        mut place: Place,
+        mut place: PositionTree,
         anchor: usize,
         size: Size,
     ) -> Result<(), Kind> {
         if anchor != 0 {
-            self.kept.grow(size)?;
+            self.anchored.grow(size)?;
             self.anchors.insert(anchor, (value.clone(), size));
         }
         let Some(collection) = self.open.last_mut() else {
@@ -289,7 +295,7 @@ impl Builder {
     }
 }
 
-/// The text of a key. Whole numbers and booleans are their text: `8080:` is the key `"8080"`.
+/// The text of a key. Integers and booleans become their text: `8080:` is the key `"8080"`.
 fn key(text: Cow<'_, str>, plain: bool, tag: Option<&Tag>) -> Result<String, Kind> {
     if plain && tag.is_none() && text == "<<" {
         return Err(Kind::MergeKey);
@@ -310,19 +316,21 @@ fn key(text: Cow<'_, str>, plain: bool, tag: Option<&Tag>) -> Result<String, Kin
 fn scalar_value(text: Cow<'_, str>, plain: bool, tag: Option<&Tag>) -> Result<Value, Kind> {
     let Some(tag) = tag else {
         return match plain {
-            true => Ok(scalar::plain(&text)?.into_value(text.into_owned())),
+            true => Ok(scalar::parse_plain_scalar(&text)?.into_value(text.into_owned())),
             false => Ok(Value::String(text.into_owned())),
         };
     };
     let fits = match core_tag(tag)? {
         "str" => return Ok(Value::String(text.into_owned())),
-        "null" => |plain: &Plain| matches!(plain, Plain::Null),
-        "bool" => |plain: &Plain| matches!(plain, Plain::Bool(_)),
-        "int" => |plain: &Plain| matches!(plain, Plain::Int(_)),
-        "float" => |plain: &Plain| matches!(plain, Plain::Int(_) | Plain::Float(_)),
+        "null" => |plain: &PlainScalar| matches!(plain, PlainScalar::Null),
+        "bool" => |plain: &PlainScalar| matches!(plain, PlainScalar::Bool(_)),
+        "int" => |plain: &PlainScalar| matches!(plain, PlainScalar::Int(_)),
+        "float" => {
+            |plain: &PlainScalar| matches!(plain, PlainScalar::Int(_) | PlainScalar::Float(_))
+        }
         _ => return Err(Kind::TagMismatch { tag: tag_text(tag) }),
     };
-    let plain = scalar::plain(&text)?;
+    let plain = scalar::parse_plain_scalar(&text)?;
     if !fits(&plain) {
         return Err(Kind::TagMismatch { tag: tag_text(tag) });
     }
@@ -355,7 +363,7 @@ fn tag_text(tag: &Tag) -> String {
 }
 
 fn syntax_error(error: &ScanError) -> DocumentError {
-    // The scanner looks ahead, so its own limit can come before ours.
+    // The scanner looks ahead, so it may reach its own limit before ours.
     let kind = match error.info() {
         "recursion limit exceeded" => Kind::TooDeep,
         message => Kind::Syntax {

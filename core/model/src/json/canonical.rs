@@ -10,26 +10,26 @@ pub fn to_canonical_string(value: &Value) -> String {
     out
 }
 
-/// Appends the canonical text of a value: keys sorted by UTF-16 code units, no white space,
-/// the shortest escapes, numbers as ECMAScript writes them.
+/// Appends the canonical text of a value: keys sorted by UTF-16 code units, no white space, the
+/// shortest escapes, numbers as ECMAScript writes them.
 ///
 /// RFC 8785 rounds numbers to doubles, so `9007199254740993` and `9007199254740992` would become
-/// one, and `1e400` has no text at all. Where no double stands for a written integer, its exact
+/// equal, and `1e400` has no text at all. If no double represents a written integer, its exact
 /// decimal is written instead.
 pub fn write_canonical(out: &mut String, value: &Value) {
-    write_value(out, value, &mut Vec::with_capacity(USUALLY_OPEN));
+    write_value(out, value, &mut Vec::with_capacity(TYPICAL_OPEN_MEMBERS));
 }
 
 /// Appends an object in canonical form.
 pub(crate) fn write_canonical_object(out: &mut String, object: &Object) {
-    write_object(out, object, &mut Vec::with_capacity(USUALLY_OPEN));
+    write_object(out, object, &mut Vec::with_capacity(TYPICAL_OPEN_MEMBERS));
 }
 
-/// The members of the objects being written, innermost last: one list serves them all.
-type Open<'v> = Vec<Member<'v, &'v Value>>;
+/// The members of the objects being written, innermost last: one list is shared by all of them.
+type OpenMembers<'v> = Vec<Member<'v, &'v Value>>;
 
-/// As many members are open at a time in most schemas.
-const USUALLY_OPEN: usize = 24;
+/// The number of members open at a time in most schemas.
+const TYPICAL_OPEN_MEMBERS: usize = 24;
 
 /// A member to be sorted. The first bytes of its key decide most comparisons.
 #[derive(Clone, Copy)]
@@ -49,13 +49,13 @@ impl<'v, T> Member<'v, T> {
     }
 }
 
-/// The first eight bytes as a number that sorts as they do, zeros where the key is shorter.
+/// The first eight bytes as a number that sorts like the bytes, padded with zeros.
 fn prefix(key: &[u8]) -> u64 {
     if let Some(first) = key.first_chunk::<8>() {
         return u64::from_be_bytes(*first);
     }
     if let (Some(first), Some(last)) = (key.first_chunk::<4>(), key.last_chunk::<4>()) {
-        // The two overlap where the key is shorter than eight bytes, and agree there.
+        // The two overlap if the key is shorter than eight bytes, and agree there.
         let last = u64::from(u32::from_be_bytes(*last)) << (8 * (8 - key.len()));
         return u64::from(u32::from_be_bytes(*first)) << 32 | last;
     }
@@ -66,7 +66,7 @@ fn prefix(key: &[u8]) -> u64 {
         .0
 }
 
-fn write_value<'v>(out: &mut String, value: &'v Value, open: &mut Open<'v>) {
+fn write_value<'v>(out: &mut String, value: &'v Value, open: &mut OpenMembers<'v>) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
@@ -87,7 +87,7 @@ fn write_value<'v>(out: &mut String, value: &'v Value, open: &mut Open<'v>) {
     }
 }
 
-fn write_object<'v>(out: &mut String, object: &'v Object, open: &mut Open<'v>) {
+fn write_object<'v>(out: &mut String, object: &'v Object, open: &mut OpenMembers<'v>) {
     let start = open.len();
     open.extend(object.iter().map(|(key, value)| Member::new(key, value)));
     if let Some(members) = open.get_mut(start..) {
@@ -112,7 +112,7 @@ fn write_object<'v>(out: &mut String, object: &'v Object, open: &mut Open<'v>) {
 
 /// Sorts members by the UTF-16 code units of their keys.
 pub(crate) fn sort_members<T>(members: &mut [Member<'_, T>]) {
-    // Byte order is code unit order until a surrogate has to be told from U+E000..U+FFFF.
+    // Byte order equals code unit order, except between surrogates and U+E000..U+FFFF.
     if members.iter().all(|member| member.key.is_ascii()) {
         members.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| a.key.cmp(b.key)));
     } else {
@@ -148,8 +148,8 @@ pub(crate) fn write_canonical_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Where the first byte stands that a string has to escape. Long texts are looked through in
-/// blocks that the compiler turns into vector instructions, the rest eight bytes at a time.
+/// The position of the first byte that a string must escape. Long texts are scanned in blocks that
+/// the compiler vectorizes, the rest eight bytes at a time.
 fn next_escape(bytes: &[u8]) -> Option<usize> {
     let (blocks, rest) = bytes.as_chunks::<32>();
     let plain = blocks.iter().take_while(|block| {
@@ -192,13 +192,13 @@ fn next_escape_nearby(bytes: &[u8]) -> Option<usize> {
     Some(before + at)
 }
 
-/// No short circuits: they would keep the compiler from looking at many bytes at once.
+/// No short-circuit operators: they would prevent vectorization.
 const fn needs_escape(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-/// Whether any of eight bytes is below 0x20, a quote or a backslash. It may also say so of bytes
-/// that are not ASCII; the caller looks closer.
+/// Whether any of eight bytes is below 0x20, a quote or a backslash. It may also return true for
+/// non-ASCII bytes; the caller checks again.
 fn has_escape(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -247,7 +247,7 @@ impl Decimal {
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let mut digits = format!("{whole}{fraction}");
-        // An exponent beyond i128 cannot be told apart from the largest one.
+        // An exponent beyond i128 is treated as the largest one.
         let mut exponent = exponent
             .parse::<i128>()
             .unwrap_or(if exponent.starts_with('-') {

@@ -1,23 +1,23 @@
-//! JSON as it was received: key order, number text and duplicate keys are not lost in silence.
+//! JSON as received: key order, number text and duplicate keys are preserved or reported.
 
 mod canonical;
 mod parse;
 mod pointer;
-mod scan;
+mod positions;
 mod tokens;
 
 pub(crate) use canonical::{Member, sort_members, write_canonical_object, write_canonical_text};
 pub use canonical::{to_canonical_string, write_canonical};
 pub use parse::{
-    JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, dismantle, parse,
+    JsonError, JsonErrorKind, MAX_DEPTH, Parsed, decode_utf8, depth_within, drop_iteratively, parse,
 };
-pub use pointer::{Pointer, percent_decoded};
-pub use scan::{DuplicateKey, Position, Positions};
-pub use tokens::{indented, tokens};
+pub use pointer::{Pointer, percent_decode};
+pub use positions::{DuplicateKey, Position, Positions};
+pub use tokens::{indent, tokens};
 
 pub use serde_json::{Map, Number, Value};
 
-/// A JSON object with its keys in the order they were written.
+/// A JSON object with its keys in written order.
 pub type Object = Map<String, Value>;
 
 /// The JSON type of a value, as error messages name it.

@@ -3,13 +3,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use thiserror::Error;
 
-use super::scan::{self, DuplicateKey, Position};
+use super::positions::{self, DuplicateKey, Position};
 use super::{Map, Number, Value};
 
-/// The deepest nesting that is read. `serde_json` enforces it on text.
+/// The maximum nesting depth. `serde_json` enforces it on text.
 pub const MAX_DEPTH: usize = 128;
 
-/// The key under which `serde_json` hands over a number when `arbitrary_precision` is on.
+/// The key under which `serde_json` passes a number when `arbitrary_precision` is on.
 const NUMBER_TOKEN: &str = "$serde_json::private::Number";
 
 /// A parsed JSON text.
@@ -17,11 +17,11 @@ const NUMBER_TOKEN: &str = "$serde_json::private::Number";
 pub struct Parsed {
     /// The value, keys in written order, numbers with their written text.
     pub value: Value,
-    /// Keys that occur twice in one object; the last value was kept.
+    /// Keys that occur twice in one object; the last value is kept.
     pub duplicates: Vec<DuplicateKey>,
 }
 
-/// Why a text is not JSON we read, and where.
+/// Why a text cannot be read as JSON, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{kind} at line {}, column {}", position.line, position.column)]
 pub struct JsonError {
@@ -46,7 +46,7 @@ pub enum JsonErrorKind {
         /// Offset of the first bad byte.
         offset: usize,
     },
-    /// The text is UTF-16, told by its byte order mark.
+    /// The text is UTF-16, recognized by its byte order mark.
     #[error("UTF-16 text; convert it to UTF-8")]
     Utf16,
     /// Any other syntax error, in the parser's words.
@@ -63,9 +63,9 @@ pub enum JsonErrorKind {
 /// Says where and why the text is not JSON, or is nested too deeply.
 pub fn parse(text: &str) -> Result<Parsed, JsonError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut notes = Notes::default();
+    let mut notes = ParseFlags::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let seed = ValueSeed { notes: &mut notes };
+    let seed = ValueSeed { flags: &mut notes };
     let mut value = seed
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value))
@@ -74,17 +74,17 @@ pub fn parse(text: &str) -> Result<Parsed, JsonError> {
         restore_number_text(text, &mut value);
     }
     let duplicates = if notes.duplicate {
-        scan::duplicate_keys(text)
+        positions::duplicate_keys(text)
     } else {
         Vec::new()
     };
     Ok(Parsed { value, duplicates })
 }
 
-/// Takes bytes as UTF-8 text without a byte order mark.
+/// Decodes bytes as UTF-8 text without a byte order mark.
 ///
 /// # Errors
-/// Names the first bad byte.
+/// Names the first invalid byte.
 pub fn decode_utf8(bytes: &[u8]) -> Result<&str, JsonError> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         let position = Position { line: 1, column: 1 };
@@ -107,9 +107,9 @@ pub fn decode_utf8(bytes: &[u8]) -> Result<&str, JsonError> {
     }
 }
 
-/// Whether a value nests no deeper than [`MAX_DEPTH`], found without recursion.
+/// Whether a value is nested no deeper than [`MAX_DEPTH`], checked without recursion.
 ///
-/// Text is bounded by [`parse`]; this is for values that were built in memory.
+/// [`parse`] limits texts; this is for values built in memory.
 #[must_use]
 pub fn depth_within(value: &Value) -> bool {
     let mut pending = vec![(value, 1_usize)];
@@ -126,8 +126,8 @@ pub fn depth_within(value: &Value) -> bool {
     true
 }
 
-/// Drops a value level by level: dropping a very deep one whole would overflow the stack.
-pub fn dismantle(value: Value) {
+/// Drops a value level by level: dropping a very deep value at once would overflow the stack.
+pub fn drop_iteratively(value: Value) {
     let mut pending = vec![value];
     while let Some(value) = pending.pop() {
         match value {
@@ -139,7 +139,7 @@ pub fn dismantle(value: Value) {
 }
 
 impl JsonError {
-    /// Translates the parser's error into ours.
+    /// Converts the parser's error.
     #[must_use]
     pub fn from_serde(error: &serde_json::Error) -> Self {
         let position = Position {
@@ -154,15 +154,15 @@ impl JsonError {
             JsonErrorKind::TooDeep
         } else {
             JsonErrorKind::Syntax {
-                message: plain_words(message).to_owned(),
+                message: plain_message(message).to_owned(),
             }
         };
         Self { position, kind }
     }
 }
 
-/// The parser's words, or plainer ones where it speaks of its own grammar.
-fn plain_words(message: &str) -> &str {
+/// The parser's message, or a plainer one where it names its own grammar.
+fn plain_message(message: &str) -> &str {
     match message {
         "expected ident" => {
             "a word that is not JSON; write true, false, null, or text in double quotes"
@@ -175,16 +175,16 @@ fn plain_words(message: &str) -> &str {
     }
 }
 
-/// What the fast pass noticed and a slow pass has to look at.
+/// What the fast pass found and a slow pass must check.
 #[derive(Default)]
-struct Notes {
+struct ParseFlags {
     duplicate: bool,
     exponent: bool,
 }
 
-/// Builds a [`Value`] as `serde_json` does, but notices duplicate keys on the way.
+/// Builds a [`Value`] as `serde_json` does, but detects duplicate keys.
 struct ValueSeed<'n> {
-    notes: &'n mut Notes,
+    flags: &'n mut ParseFlags,
 }
 
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
@@ -228,7 +228,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(ValueSeed { notes: self.notes })? {
+        while let Some(item) = access.next_element_seed(ValueSeed { flags: self.flags })? {
             items.push(item);
         }
         Ok(Value::Array(items))
@@ -238,10 +238,11 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         let Some(first) = access.next_key::<String>()? else {
             return Ok(Value::Object(Map::new()));
         };
-        // Most objects of a schema have two to seven members: this holds them without regrowing.
+        // Most objects of a schema have two to seven members; this capacity holds them without
+        // reallocation.
         let mut map = Map::with_capacity(if first == NUMBER_TOKEN { 0 } else { 4 });
         if first == NUMBER_TOKEN {
-            match access.next_value_seed(TokenSeed(ValueSeed { notes: self.notes }))? {
+            match access.next_value_seed(TokenSeed(ValueSeed { flags: self.flags }))? {
                 NumberOrMember::Number(text) => return Ok(self.number(text)),
                 NumberOrMember::Member(value) => {
                     map.insert(first, value);
@@ -250,13 +251,13 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         } else {
             map.insert(
                 first,
-                access.next_value_seed(ValueSeed { notes: self.notes })?,
+                access.next_value_seed(ValueSeed { flags: self.flags })?,
             );
         }
         while let Some(key) = access.next_key::<String>()? {
-            let value = access.next_value_seed(ValueSeed { notes: self.notes })?;
+            let value = access.next_value_seed(ValueSeed { flags: self.flags })?;
             if map.insert(key, value).is_some() {
-                self.notes.duplicate = true;
+                self.flags.duplicate = true;
             }
         }
         Ok(Value::Object(map))
@@ -266,7 +267,7 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 impl ValueSeed<'_> {
     fn number(self, text: String) -> Value {
         if text.contains('e') {
-            self.notes.exponent = true;
+            self.flags.exponent = true;
         }
         Value::Number(Number::from_string_unchecked(text))
     }
@@ -277,8 +278,8 @@ enum NumberOrMember {
     Member(Value),
 }
 
-/// Reads what follows [`NUMBER_TOKEN`]: the parser hands a number's text over as an owned string,
-/// while an object of the input that happens to have this key gives a borrowed one.
+/// Reads what follows [`NUMBER_TOKEN`]: the parser passes a number's text as an owned string, while
+/// an input object that happens to have this key gives a borrowed one.
 struct TokenSeed<'n>(ValueSeed<'n>);
 
 impl<'de> DeserializeSeed<'de> for TokenSeed<'_> {
@@ -329,12 +330,12 @@ impl<'de> Visitor<'de> for TokenSeed<'_> {
     }
 }
 
-/// Puts back exponents as they were written: the parser turns `1E5` into `1e+5`.
+/// Restores exponents as written: the parser turns `1E5` into `1e+5`.
 ///
-/// Numbers are matched in document order. With duplicate keys the orders differ, and then the
-/// parser's spelling stays.
+/// Numbers are matched in document order. With duplicate keys the orders differ, and the parser's
+/// spelling stays.
 fn restore_number_text(text: &str, value: &mut Value) {
-    let texts = scan::numbers(text);
+    let texts = positions::numbers(text);
     let mut numbers = Vec::new();
     collect_numbers(value, &mut numbers);
     if numbers.len() != texts.len() {

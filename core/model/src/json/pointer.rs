@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::Value;
 
-/// An RFC 6901 JSON pointer, kept in its escaped text form.
+/// An RFC 6901 JSON pointer, stored in its escaped text form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer(String);
 
@@ -98,9 +98,9 @@ impl From<&str> for Pointer {
     }
 }
 
-/// The fragment of a URI as the text it stands for.
+/// Decodes the percent-encoding of a URI fragment.
 #[must_use]
-pub fn percent_decoded(text: &str) -> Option<String> {
+pub fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -1,9 +1,9 @@
-//! JSON text without its values: only where its tokens begin and end.
+//! The token boundaries of JSON text, without parsing its values.
 
 /// The pieces of a JSON text between insignificant white space, in order.
 ///
-/// Where white space separates two words, as it never does in JSON, a space is kept: a text that is
-/// no JSON does not pass for one.
+/// Where white space separates two words, which never happens in JSON, a space is kept, so that
+/// invalid JSON cannot look like valid JSON.
 pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
     Tokens {
         text,
@@ -15,7 +15,7 @@ pub fn tokens(text: &str) -> impl Iterator<Item = &str> {
 struct Tokens<'t> {
     text: &'t str,
     at: usize,
-    /// The last byte that was handed out.
+    /// The last byte returned.
     last: Option<u8>,
 }
 
@@ -45,19 +45,19 @@ impl<'t> Iterator for Tokens<'t> {
         let end = at.min(bytes.len());
         self.last = end.checked_sub(1).and_then(|it| bytes.get(it)).copied();
         self.at = end;
-        // INVARIANT: both ends are beside ASCII bytes or at the ends of the text.
+        // INVARIANT: both ends are next to ASCII bytes or at the ends of the text.
         self.text.get(start..end)
     }
 }
 
-/// The place after the string whose first character stands at `from`.
+/// The position after the string whose first character is at `from`.
 fn end_of_string(bytes: &[u8], mut from: usize) -> usize {
     loop {
         let rest = bytes.get(from..).unwrap_or_default();
         match memchr::memchr2(b'"', b'\\', rest) {
             None => return bytes.len(),
             Some(found) if rest.get(found) == Some(&b'"') => return from + found + 1,
-            // What follows a backslash ends no string.
+            // A character after a backslash does not end the string.
             Some(found) => from += found + 2,
         }
     }
@@ -77,10 +77,10 @@ const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// A JSON text with one member or item per line, its tokens untouched: strings keep their escapes and
-/// numbers their digits. Lines after the first are indented by `margin` spaces more.
+/// A JSON text with one member or item per line and unchanged tokens: strings keep their escapes
+/// and numbers their digits. Lines after the first are indented by `margin` additional spaces.
 #[must_use]
-pub fn indented(text: &str, margin: usize) -> String {
+pub fn indent(text: &str, margin: usize) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 2);
     let mut depth = 0;
     let mut inside = false;
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn tokens_survive_indentation() {
         let text = r#"{"a":{},"b":[1e5,"x, {\"y\": \\"],"é\u00e9":[] }"#;
-        let pretty = indented(text, 2);
+        let pretty = indent(text, 2);
         let expected = "{\n    \"a\": {},\n    \"b\": [\n      1e5,\n      \"x, {\\\"y\\\": \\\\\"\n    ],\n    \"é\\u00e9\": []\n  }";
         assert_eq!(pretty, expected);
         let compact = |text: &str| tokens(text).collect::<String>();
@@ -154,7 +154,7 @@ mod tests {
         ] {
             let kept: usize = tokens(text).map(str::len).sum();
             assert!(kept <= text.len(), "{text:?}");
-            assert!(indented(text, 0).len() >= kept, "{text:?}");
+            assert!(indent(text, 0).len() >= kept, "{text:?}");
         }
     }
 }

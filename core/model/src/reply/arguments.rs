@@ -1,28 +1,28 @@
-/// In which form the arguments of a call were sent.
+/// The form in which the arguments of a call were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ArgumentsClass {
-    /// A string that is JSON of an object, as most wires want it.
+    /// A string with a JSON object, as most wires require.
     JsonObjectString,
     /// An object.
     Object,
-    /// A string of nothing but white space.
+    /// An empty string or only white space.
     EmptyString,
-    /// A null, or a string that says so.
+    /// A null, or a string `null`.
     Null,
     /// The member is missing.
     Absent,
-    /// JSON that is no object.
+    /// JSON that is not an object.
     JsonNonObject,
-    /// A dictionary as Python writes it.
+    /// A Python dictionary literal.
     PythonLiteral,
-    /// A string of JSON that is a string of JSON, or such a string where the schema wants more than a
-    /// string.
+    /// A JSON string that contains another JSON string, or such a string where the schema requires
+    /// another type.
     DoubleEncoded,
-    /// JSON that ends too early.
+    /// JSON that is cut off.
     Truncated,
-    /// Markup of the model's own template is inside.
+    /// It contains markup of the model's own template.
     MarkupPolluted,
-    /// None of these.
+    /// None of the above.
     Invalid,
 }
 
@@ -60,7 +60,7 @@ impl ArgumentsClass {
         }
     }
 
-    /// The class of a word of a snapshot.
+    /// The class for a word in a snapshot.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)

@@ -1,12 +1,12 @@
 use std::fmt;
 
-/// Why a trial says nothing about the model. It is neither a pass nor a fail, and two of them are not
-/// equal.
+/// Why a trial says nothing about the model. It is neither a pass nor a fail, and two of them are
+/// not equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotMeasured {
     /// What happened.
-    pub failure: Failure,
-    /// What a reader should know, in a sentence, without secrets.
+    pub failure: TrialFailure,
+    /// An explanation in one sentence, without secrets.
     pub detail: String,
 }
 
@@ -16,36 +16,36 @@ impl fmt::Display for NotMeasured {
     }
 }
 
-/// What kept a trial from being measured.
+/// Why a trial could not be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Failure {
-    /// Nobody answered, or the connection broke.
+pub enum TrialFailure {
+    /// The provider did not answer, or the connection broke.
     Connection,
-    /// It took too long.
+    /// The request timed out.
     Timeout,
-    /// A status that is no success.
+    /// A status other than success.
     Status,
-    /// The schema of a tool was refused, and with it the whole request.
+    /// The provider refused the schema of a tool, and with it the whole request.
     SchemaRejected,
-    /// The answer led elsewhere.
+    /// The response is a redirect.
     Redirect,
-    /// A success that holds an error.
+    /// A successful status with an error in the body.
     ErrorBody,
-    /// A reply with nothing in it: no choices, no candidates.
+    /// A reply without content: no choices, no candidates.
     Empty,
-    /// Something other than JSON or events.
+    /// The body is neither JSON nor events.
     NotJson,
-    /// JSON of another shape.
+    /// JSON with an unexpected structure.
     WrongEnvelope,
-    /// It ended before it was whole.
+    /// The response is incomplete.
     Truncated,
-    /// It is larger than what is read.
+    /// The response exceeds the size limit.
     TooLarge,
-    /// Nothing was asked: a budget was used up, or the key is missing.
+    /// No request was sent: the budget was used up, or the key is missing.
     NotAsked,
 }
 
-impl Failure {
+impl TrialFailure {
     /// Every failure.
     pub const ALL: [Self; 12] = [
         Self::Connection,
@@ -81,7 +81,7 @@ impl Failure {
         }
     }
 
-    /// The failure of a word of a snapshot.
+    /// The failure for a word in a snapshot.
     #[must_use]
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)

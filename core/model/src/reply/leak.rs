@@ -1,20 +1,20 @@
-/// Markup of a model's own template that came through as text.
+/// Markup of a model's own template that leaked into the reply.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Leak {
-    /// Whose markup, as a stable word.
+    /// The family of the markup, as a stable word.
     pub family: &'static str,
-    /// Where it came through.
+    /// Where it leaked.
     pub place: LeakPlace,
     /// The markup itself.
     pub sentinel: String,
 }
 
-/// Where markup came through.
+/// Where markup leaked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeakPlace {
-    /// In what the model said to the user.
+    /// In the text for the user.
     Text,
-    /// In what it thought aloud.
+    /// In the reasoning.
     Reasoning,
     /// In the arguments of a call.
     Arguments,

@@ -1,71 +1,71 @@
-//! What a model returned to one request, as it was sent: nothing repaired, nothing guessed.
+//! A model's reply to one request, as sent: without repairs or guesses.
 
 mod arguments;
+mod call_id;
 mod failure;
-mod id;
 mod leak;
-mod wire;
+mod wire_api;
 
 use serde_json::Value;
 
 use crate::json::Pointer;
 
 pub use arguments::ArgumentsClass;
-pub use failure::{Failure, NotMeasured};
-pub use id::IdClass;
+pub use call_id::CallIdClass;
+pub use failure::{NotMeasured, TrialFailure};
 pub use leak::{Leak, LeakPlace};
-pub use wire::{Mode, UnknownWire, Wire};
+pub use wire_api::{StreamMode, UnknownWireApi, WireApi};
 
-/// What a model returned to one request.
+/// A model's reply to one request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
-    /// The model that answered, by its own word.
+    /// The model that answered, as the reply names it.
     pub model: Option<String>,
-    /// The tool calls, in the order they were begun.
+    /// The tool calls, in the order they began.
     pub calls: Vec<ReplyCall>,
-    /// What it said to the user.
+    /// The text for the user.
     pub text: String,
-    /// What it thought aloud.
+    /// The reasoning.
     pub reasoning: String,
     /// Why it stopped, as sent.
     pub finish: Option<Value>,
-    /// What that means.
+    /// The meaning of `finish`.
     pub finish_class: FinishClass,
-    /// The tokens it says it used.
-    pub usage: Usage,
-    /// What was odd about the reply, and each repair that reading it took.
+    /// The tokens used, as reported.
+    pub usage: TokenUsage,
+    /// Oddities of the reply, and each repair that was needed to read it.
     pub notes: Vec<ReplyNote>,
 }
 
-/// One call of a tool, as the model sent it.
+/// One tool call, as the model sent it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplyCall {
     /// The tool; never blank.
     pub name: String,
     /// The id, as sent.
     pub id: Option<Value>,
-    /// The arguments, as sent: a string on most wires. None if the member is missing.
+    /// The arguments, as sent: a string on most wires. `None` if the member is missing.
     pub arguments: Option<Value>,
-    /// Where the call stands in the reply; in a stream, in the message that its pieces make.
+    /// The location of the call in the reply; in a stream, in the assembled message.
     pub pointer: Pointer,
 }
 
-/// Why a model stopped, told by what the word means on its wire.
+/// Why a model stopped, by the meaning of the word on its wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FinishClass {
-    /// To have tools called.
+    /// To call tools.
     Calls,
-    /// It was done. On wires that have no word for calls, also to have tools called.
+    /// It was done. On wires without a word for calls, also to call tools.
     Done,
     /// It ran out of tokens.
     Length,
-    /// What it said was held back.
+    /// Its text was filtered.
     Filtered,
     /// It failed.
     Failed,
-    /// A word the wire does not know.
+    /// A word that the wire does not define.
     Other,
-    /// It did not say.
+    /// Not stated.
     #[default]
     Absent,
 }
@@ -86,26 +86,26 @@ impl FinishClass {
     }
 }
 
-/// How many tokens a reply took, as far as the provider says.
+/// The tokens that a reply used, as far as the provider reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Of the request.
+pub struct TokenUsage {
+    /// Tokens of the request.
     pub input: Option<u64>,
-    /// Of the reply, reasoning included.
+    /// Tokens of the reply, reasoning included.
     pub output: Option<u64>,
-    /// Of the reasoning.
+    /// Tokens of the reasoning.
     pub reasoning: Option<u64>,
-    /// Of the request, taken from a cache.
+    /// Tokens of the request that came from a cache.
     pub cached: Option<u64>,
 }
 
-/// Something odd about a reply.
+/// An oddity of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplyNote {
-    /// What it is, as a stable word in kebab case.
+    /// The kind, as a stable word in kebab case.
     pub rule: &'static str,
-    /// Where it stands.
+    /// Its location.
     pub pointer: Pointer,
-    /// What a reader should know, in a sentence.
+    /// An explanation in one sentence.
     pub message: String,
 }

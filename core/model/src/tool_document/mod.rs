@@ -1,7 +1,8 @@
-//! The canonical form as a JSON document, version 1: the fields of the toolcanon document, then ours.
+//! The canonical form as a JSON document, version 1: the fields of the toolcanon document, then our
+//! own.
 
-mod node;
+mod document_node;
 mod read;
 mod write;
 
-pub use read::{InvalidTool, Problem};
+pub use read::{InvalidTool, ToolProblem};

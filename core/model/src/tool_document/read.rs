@@ -1,26 +1,26 @@
 use thiserror::Error;
 
 use crate::definition::Definition;
-use crate::format::{Family, Format};
+use crate::did_you_mean::did_you_mean;
+use crate::format::{Format, FormatFamily};
 use crate::hints::{CostEstimate, Domain, Evidence, Hints, HintsEvidence};
 use crate::json::{Object, Pointer, Value, type_name};
 use crate::security::{DataClassification, PiiHandling, Security};
-use crate::suggest::closest;
-use crate::tool::{Absent, Extensions, Layout, Tool};
+use crate::tool::{AbsentParts, Extensions, KeyOrder, Tool};
 
 /// Why a document is not a tool in canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{pointer}: {problem}")]
 pub struct InvalidTool {
-    /// The place in the document.
+    /// The location in the document.
     pub pointer: Pointer,
-    /// What is wrong there.
-    pub problem: Problem,
+    /// The problem.
+    pub problem: ToolProblem,
 }
 
-/// What is wrong with one place of a document.
+/// A problem at one location of a document.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Problem {
+pub enum ToolProblem {
     /// A value has another type than the field.
     #[error("is {found}, expected {expected}")]
     WrongType {
@@ -35,7 +35,7 @@ pub enum Problem {
         /// The nearest field, as a phrase.
         suggestion: String,
     },
-    /// A closed vocabulary lacks the word.
+    /// A word is not in a closed vocabulary.
     #[error("unknown word `{word}`{suggestion} (known: {known})")]
     UnknownWord {
         /// The word found.
@@ -45,7 +45,7 @@ pub enum Problem {
         /// The vocabulary.
         known: String,
     },
-    /// A field that must be there is not.
+    /// A required field is missing.
     #[error("is missing")]
     Missing,
 }
@@ -91,7 +91,7 @@ impl Tool {
     /// Reads a tool from its canonical document.
     ///
     /// # Errors
-    /// Names the first place that is not as the form wants it.
+    /// Names the first location that does not match the form.
     pub fn from_document(document: Value) -> Result<Self, InvalidTool> {
         let mut fields = Fields::open(document, Pointer::root(), TOOL_FIELDS)?;
         let mut tool = Self::new(read_format(&mut fields)?);
@@ -117,7 +117,7 @@ impl Tool {
             tool.security = Some(Security::from_value(value, fields.at("security"))?);
         }
         tool.absent = read_absent(&mut fields)?;
-        // Whoever writes one into the file means it.
+        // A value written in the document overrides its absence mark.
         tool.absent.description &= tool.description.is_empty();
         tool.absent.inputs &= tool.inputs.is_empty();
         tool.extensions = read_extensions(&mut fields)?;
@@ -197,12 +197,12 @@ fn read_format(fields: &mut Fields) -> Result<Format, InvalidTool> {
         .collect();
     let family = fields.word(
         "source_format",
-        |word| word.parse::<Family>().ok(),
+        |word| word.parse::<FormatFamily>().ok(),
         &families,
     )?;
     let format = fields.word("format", |word| word.parse::<Format>().ok(), &ids)?;
     Ok(format
-        .or_else(|| family.map(Family::default_format))
+        .or_else(|| family.map(FormatFamily::default_format))
         .unwrap_or(Format::Raw))
 }
 
@@ -221,9 +221,9 @@ fn read_evidence(value: Value, at: Pointer) -> Result<HintsEvidence, InvalidTool
     })
 }
 
-fn read_absent(fields: &mut Fields) -> Result<Absent, InvalidTool> {
+fn read_absent(fields: &mut Fields) -> Result<AbsentParts, InvalidTool> {
     const WORDS: &[&str] = &["name", "description", "inputs"];
-    let mut absent = Absent::default();
+    let mut absent = AbsentParts::default();
     for (index, word) in fields
         .words("absent")?
         .unwrap_or_default()
@@ -253,7 +253,7 @@ fn read_extensions(fields: &mut Fields) -> Result<Extensions, InvalidTool> {
     Ok(extensions)
 }
 
-fn read_layout(fields: &mut Fields) -> Result<Layout, InvalidTool> {
+fn read_layout(fields: &mut Fields) -> Result<KeyOrder, InvalidTool> {
     let mut layout = Fields {
         at: fields.at("layout"),
         members: fields.object("layout")?.unwrap_or_default(),
@@ -265,7 +265,7 @@ fn read_layout(fields: &mut Fields) -> Result<Layout, InvalidTool> {
         .collect()
 }
 
-/// The members of one object of the document, taken one by one.
+/// The members of one object of the document, removed as they are read.
 struct Fields {
     at: Pointer,
     members: Object,
@@ -275,10 +275,10 @@ impl Fields {
     fn open(value: Value, at: Pointer, known: &[&str]) -> Result<Self, InvalidTool> {
         let members = expect_object(value, at.clone())?;
         if let Some(key) = members.keys().find(|key| !known.contains(&key.as_str())) {
-            let suggestion = closest(key, known.iter().copied());
+            let suggestion = did_you_mean(key, known.iter().copied());
             return Err(InvalidTool {
                 pointer: at.child(key),
-                problem: Problem::UnknownField { suggestion },
+                problem: ToolProblem::UnknownField { suggestion },
             });
         }
         Ok(Self { at, members })
@@ -291,11 +291,11 @@ impl Fields {
     fn missing(&self, key: &str) -> InvalidTool {
         InvalidTool {
             pointer: self.at(key),
-            problem: Problem::Missing,
+            problem: ToolProblem::Missing,
         }
     }
 
-    /// Takes a member; `null` counts as absent.
+    /// Removes a member; `null` counts as absent.
     fn take(&mut self, key: &str) -> Option<Value> {
         self.members
             .get_mut(key)
@@ -372,7 +372,7 @@ fn expect_object(value: Value, at: Pointer) -> Result<Object, InvalidTool> {
 fn wrong_type(pointer: Pointer, expected: &'static str, found: &Value) -> InvalidTool {
     InvalidTool {
         pointer,
-        problem: Problem::WrongType {
+        problem: ToolProblem::WrongType {
             expected,
             found: type_name(found),
         },
@@ -380,14 +380,14 @@ fn wrong_type(pointer: Pointer, expected: &'static str, found: &Value) -> Invali
 }
 
 fn unknown_word(pointer: Pointer, word: &str, known: &[&str]) -> InvalidTool {
-    let suggestion = closest(word, known.iter().copied());
+    let suggestion = did_you_mean(word, known.iter().copied());
     let mut words: Vec<&str> = known
         .iter()
         .copied()
         .filter(|word| !word.is_empty())
         .collect();
     words.dedup();
-    let problem = Problem::UnknownWord {
+    let problem = ToolProblem::UnknownWord {
         word: word.to_owned(),
         suggestion,
         known: words.join(", "),

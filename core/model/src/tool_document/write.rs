@@ -1,20 +1,20 @@
 use serde::ser::{Serialize, Serializer};
 
-use super::node::Node;
+use super::document_node::DocumentNode;
 use crate::fingerprint::Fingerprint;
 use crate::hints::{Hints, HintsEvidence};
 use crate::json::{Object, Value, write_canonical_text};
 use crate::security::Security;
-use crate::tool::{Absent, Extensions, Tool};
+use crate::tool::{AbsentParts, Extensions, Tool};
 
 impl Tool {
-    /// What the tool says, and nothing else: no guesses, no defaults, nothing about where it came
-    /// from. Two definitions with the same contract are the same to a caller.
+    /// The tool's own statements and nothing else: no inferred values, no defaults, no origin. Two
+    /// definitions with the same contract are the same to a caller.
     #[must_use]
     pub fn contract(&self) -> Value {
         let mut members = Object::new();
         self.each_contract_member(|key, node| {
-            // A node is JSON already, so this cannot fail.
+            // A node is already JSON, so this cannot fail.
             members.insert(
                 key.to_owned(),
                 serde_json::to_value(node).unwrap_or_default(),
@@ -44,85 +44,90 @@ impl Tool {
         Fingerprint::of_canonical(&text)
     }
 
-    /// Hands over the members of the contract.
-    // INVARIANT: in the order of their keys, for the canonical text is written as they come.
-    fn each_contract_member<'t>(&'t self, mut see: impl FnMut(&'static str, Node<'t>)) {
+    /// Passes the members of the contract to a callback.
+    // INVARIANT: in key order, because the canonical text is written in the same order.
+    fn each_contract_member<'t>(&'t self, mut see: impl FnMut(&'static str, DocumentNode<'t>)) {
         if let Some(annotations) = &self.annotations {
-            see("annotations", Node::Object(annotations));
+            see("annotations", DocumentNode::Object(annotations));
         }
         if self.evidence.states_any() {
             see("capabilities", hints_node(&self.hints));
         }
         if !self.absent.description {
-            see("description", Node::Text(&self.description));
+            see("description", DocumentNode::Text(&self.description));
         }
         if !self.examples.is_empty() {
-            see("examples", Node::Items(&self.examples));
+            see("examples", DocumentNode::Items(&self.examples));
         }
         if !self.extensions.is_empty() {
             see("extensions", extensions_node(&self.extensions));
         }
         if !self.absent.inputs {
-            see("inputs", Node::Object(&self.inputs));
+            see("inputs", DocumentNode::Object(&self.inputs));
         }
         if !self.absent.name {
-            see("name", Node::Text(&self.name));
+            see("name", DocumentNode::Text(&self.name));
         }
         if !self.outputs.is_empty() {
-            see("outputs", Node::Object(&self.outputs));
+            see("outputs", DocumentNode::Object(&self.outputs));
         }
         if let Some(security) = &self.security {
             see("security", security_node(security));
         }
         if let Some(strict) = self.strict {
-            see("strict", Node::Flag(strict));
+            see("strict", DocumentNode::Bool(strict));
         }
         if let Some(title) = &self.title {
-            see("title", Node::Text(title));
+            see("title", DocumentNode::Text(title));
         }
         if self.version != Self::DEFAULT_VERSION {
-            see("version", Node::Text(&self.version));
+            see("version", DocumentNode::Text(&self.version));
         }
     }
 
     /// The members of the document that carry meaning, in document order.
-    fn members(&self) -> Vec<(&str, Node<'_>)> {
+    fn members(&self) -> Vec<(&str, DocumentNode<'_>)> {
         let mut members = vec![
-            ("name", Node::Text(&self.name)),
-            ("version", Node::Text(&self.version)),
-            ("description", Node::Text(&self.description)),
+            ("name", DocumentNode::Text(&self.name)),
+            ("version", DocumentNode::Text(&self.version)),
+            ("description", DocumentNode::Text(&self.description)),
             ("capabilities", hints_node(&self.hints)),
-            ("inputs", Node::Object(&self.inputs)),
-            ("outputs", Node::Object(&self.outputs)),
+            ("inputs", DocumentNode::Object(&self.inputs)),
+            ("outputs", DocumentNode::Object(&self.outputs)),
             (
                 "security",
-                self.security.as_ref().map_or(Node::Null, security_node),
+                self.security
+                    .as_ref()
+                    .map_or(DocumentNode::Null, security_node),
             ),
         ];
         if let Some(title) = &self.title {
-            members.push(("title", Node::Text(title)));
+            members.push(("title", DocumentNode::Text(title)));
         }
         if let Some(annotations) = &self.annotations {
-            members.push(("annotations", Node::Object(annotations)));
+            members.push(("annotations", DocumentNode::Object(annotations)));
         }
         if let Some(strict) = self.strict {
-            members.push(("strict", Node::Flag(strict)));
+            members.push(("strict", DocumentNode::Bool(strict)));
         }
         if !self.examples.is_empty() {
-            members.push(("examples", Node::Items(&self.examples)));
+            members.push(("examples", DocumentNode::Items(&self.examples)));
         }
         if let Some(dialect) = self.dialect() {
-            members.push(("dialect", Node::Text(dialect)));
+            members.push(("dialect", DocumentNode::Text(dialect)));
         }
         members.push(("capability_sources", evidence_node(&self.evidence)));
-        if self.absent != Absent::default() {
-            members.push(("absent", Node::Words(self.absent.words().collect())));
+        if self.absent != AbsentParts::default() {
+            members.push(("absent", DocumentNode::Words(self.absent.words().collect())));
         }
         if !self.extensions.is_empty() {
             members.push(("extensions", extensions_node(&self.extensions)));
         }
-        members.push(("source_format", Node::Text(self.format.family().as_str())));
-        members.push(("format", Node::Text(self.format.id())));
+        members.push((
+            "source_format",
+            DocumentNode::Text(self.format.family().as_str()),
+        ));
+        members.push(("format", DocumentNode::Text(self.format.id())));
         members
     }
 }
@@ -134,16 +139,18 @@ impl Serialize for Tool {
             let layout = self.layout.iter().map(|(pointer, keys)| {
                 (
                     pointer.as_str(),
-                    Node::Words(keys.iter().map(String::as_str).collect()),
+                    DocumentNode::Words(keys.iter().map(String::as_str).collect()),
                 )
             });
-            members.push(("layout", Node::Members(layout.collect())));
+            members.push(("layout", DocumentNode::Members(layout.collect())));
         }
         let definition = self.definition.as_ref();
-        let definition =
-            definition.map_or_else(|| Node::Members(Vec::new()), |it| Node::Owned(it.value()));
+        let definition = definition.map_or_else(
+            || DocumentNode::Members(Vec::new()),
+            |it| DocumentNode::Owned(it.value()),
+        );
         members.push(("original_definition", definition));
-        Node::Members(members).serialize(serializer)
+        DocumentNode::Members(members).serialize(serializer)
     }
 }
 
@@ -159,8 +166,8 @@ impl Serialize for Security {
     }
 }
 
-impl Absent {
-    /// The names of the parts left out.
+impl AbsentParts {
+    /// The names of the omitted parts.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         [
             (self.name, "name"),
@@ -172,48 +179,63 @@ impl Absent {
     }
 }
 
-fn hints_node(hints: &Hints) -> Node<'_> {
-    Node::Members(vec![
-        ("action", Node::Text(&hints.action)),
-        ("domain", Node::Text(hints.domain.as_str())),
-        ("side_effects", Node::Flag(hints.side_effects)),
-        ("idempotent", Node::Flag(hints.idempotent)),
-        ("cost_estimate", Node::Text(hints.cost_estimate.as_str())),
+fn hints_node(hints: &Hints) -> DocumentNode<'_> {
+    DocumentNode::Members(vec![
+        ("action", DocumentNode::Text(&hints.action)),
+        ("domain", DocumentNode::Text(hints.domain.as_str())),
+        ("side_effects", DocumentNode::Bool(hints.side_effects)),
+        ("idempotent", DocumentNode::Bool(hints.idempotent)),
+        (
+            "cost_estimate",
+            DocumentNode::Text(hints.cost_estimate.as_str()),
+        ),
     ])
 }
 
-fn evidence_node(evidence: &HintsEvidence) -> Node<'static> {
-    Node::Members(vec![
-        ("action", Node::Text(evidence.action.as_str())),
-        ("domain", Node::Text(evidence.domain.as_str())),
-        ("side_effects", Node::Text(evidence.side_effects.as_str())),
-        ("idempotent", Node::Text(evidence.idempotent.as_str())),
-        ("cost_estimate", Node::Text(evidence.cost_estimate.as_str())),
+fn evidence_node(evidence: &HintsEvidence) -> DocumentNode<'static> {
+    DocumentNode::Members(vec![
+        ("action", DocumentNode::Text(evidence.action.as_str())),
+        ("domain", DocumentNode::Text(evidence.domain.as_str())),
+        (
+            "side_effects",
+            DocumentNode::Text(evidence.side_effects.as_str()),
+        ),
+        (
+            "idempotent",
+            DocumentNode::Text(evidence.idempotent.as_str()),
+        ),
+        (
+            "cost_estimate",
+            DocumentNode::Text(evidence.cost_estimate.as_str()),
+        ),
     ])
 }
 
-fn extensions_node(extensions: &Extensions) -> Node<'_> {
-    Node::Members(
+fn extensions_node(extensions: &Extensions) -> DocumentNode<'_> {
+    DocumentNode::Members(
         extensions
             .iter()
-            .map(|(format, keys)| (format.id(), Node::Object(keys)))
+            .map(|(format, keys)| (format.id(), DocumentNode::Object(keys)))
             .collect(),
     )
 }
 
-fn security_node(security: &Security) -> Node<'_> {
+fn security_node(security: &Security) -> DocumentNode<'_> {
     let permissions = security
         .required_permissions
         .iter()
         .map(String::as_str)
         .collect();
-    Node::Members(vec![
-        ("required_permissions", Node::Words(permissions)),
+    DocumentNode::Members(vec![
+        ("required_permissions", DocumentNode::Words(permissions)),
         (
             "data_classification",
-            Node::Text(security.data_classification.as_str()),
+            DocumentNode::Text(security.data_classification.as_str()),
         ),
-        ("pii_handling", Node::Text(security.pii_handling.as_str())),
+        (
+            "pii_handling",
+            DocumentNode::Text(security.pii_handling.as_str()),
+        ),
     ])
 }
 

@@ -1,33 +1,33 @@
 use serde_json::Value;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Pointer, type_name};
 
-use super::{Fault, FaultRule, fault};
-use crate::prepare::{Draft, Form, Kind, kind};
+use super::{SchemaFault, SchemaFaultRule, fault};
+use crate::prepare::{Draft, KeywordKind, ValueForm, keyword_kind};
 
-/// The most errors of the metaschema that are looked at.
+/// The most metaschema errors that are examined.
 const MAX_ERRORS: usize = 32;
 
-/// Keywords that inform, and what they must be.
-const INFORMING: &[(&str, Form)] = &[
-    ("title", Form::Text),
-    ("description", Form::Text),
-    ("$comment", Form::Text),
-    ("$schema", Form::Text),
-    ("$id", Form::Text),
-    ("$anchor", Form::Text),
-    ("$dynamicAnchor", Form::Text),
-    ("format", Form::Text),
-    ("contentEncoding", Form::Text),
-    ("contentMediaType", Form::Text),
-    ("examples", Form::List),
-    ("deprecated", Form::Boolean),
-    ("readOnly", Form::Boolean),
-    ("writeOnly", Form::Boolean),
+/// Annotations, and the type their values must have.
+const ANNOTATION_FORMS: &[(&str, ValueForm)] = &[
+    ("title", ValueForm::Text),
+    ("description", ValueForm::Text),
+    ("$comment", ValueForm::Text),
+    ("$schema", ValueForm::Text),
+    ("$id", ValueForm::Text),
+    ("$anchor", ValueForm::Text),
+    ("$dynamicAnchor", ValueForm::Text),
+    ("format", ValueForm::Text),
+    ("contentEncoding", ValueForm::Text),
+    ("contentMediaType", ValueForm::Text),
+    ("examples", ValueForm::List),
+    ("deprecated", ValueForm::Boolean),
+    ("readOnly", ValueForm::Boolean),
+    ("writeOnly", ValueForm::Boolean),
 ];
 
-/// Keywords that no draft checks further, or only some know.
-const FURTHER: &[&str] = &[
+/// Keywords that no draft checks further, or that only some drafts define.
+const UNCHECKED_KEYWORDS: &[&str] = &[
     "$defs",
     "definitions",
     "default",
@@ -37,8 +37,8 @@ const FURTHER: &[&str] = &[
     "id",
 ];
 
-/// Keywords that a misspelled one may be meant to be.
-const MEANT: &[&str] = &[
+/// Keywords suggested for a misspelled one.
+const SUGGESTED_KEYWORDS: &[&str] = &[
     "type",
     "enum",
     "const",
@@ -69,8 +69,8 @@ const MEANT: &[&str] = &[
     "description",
 ];
 
-/// Words of other vocabularies that resemble a keyword and are meant.
-const OTHER_WORDS: &[&str] = &[
+/// Words of other vocabularies that resemble a keyword and are intentional.
+const FOREIGN_KEYWORDS: &[&str] = &[
     "example",
     "min",
     "max",
@@ -81,22 +81,28 @@ const OTHER_WORDS: &[&str] = &[
 ];
 
 /// What is wrong with the value of a keyword.
-pub(super) fn fault_of(keyword: &str, value: &Value, draft: Draft, at: &Pointer) -> Option<Fault> {
+pub(super) fn check_keyword(
+    keyword: &str,
+    value: &Value,
+    draft: Draft,
+    at: &Pointer,
+) -> Option<SchemaFault> {
     let place = at.child(keyword);
-    let form = match kind(keyword, draft) {
-        Kind::Plain(form) => form,
-        Kind::Schema => return schema(keyword, value, place),
-        Kind::Schemas => return list_of_schemas(keyword, value, place),
-        Kind::SchemaMap => return map_of_schemas(keyword, value, place),
-        Kind::Special => match keyword {
-            "minimum" | "maximum" => Form::Number,
-            "exclusiveMinimum" | "exclusiveMaximum" => Form::Boolean,
+    let form = match keyword_kind(keyword, draft) {
+        KeywordKind::Plain(form) => form,
+        KeywordKind::Schema => return schema(keyword, value, place),
+        KeywordKind::Schemas => return list_of_schemas(keyword, value, place),
+        KeywordKind::SchemaMap => return map_of_schemas(keyword, value, place),
+        KeywordKind::Special => match keyword {
+            "minimum" | "maximum" => ValueForm::Number,
+            "exclusiveMinimum" | "exclusiveMaximum" => ValueForm::Boolean,
             "items" => return items(value, draft, place),
             "additionalItems" => return schema(keyword, value, place),
             "dependencies" => return map_of_schemas(keyword, value, place),
-            _ => Form::Text,
+            _ => ValueForm::Text,
         },
-        Kind::Annotation => match INFORMING.iter().find(|(word, _)| *word == keyword) {
+        KeywordKind::Annotation => match ANNOTATION_FORMS.iter().find(|(word, _)| *word == keyword)
+        {
             Some((_, form)) => *form,
             None if matches!(keyword, "$defs" | "definitions") => {
                 return map_of_schemas(keyword, value, place);
@@ -105,7 +111,7 @@ pub(super) fn fault_of(keyword: &str, value: &Value, draft: Draft, at: &Pointer)
         },
     };
     match form.check(value) {
-        Ok(()) if form == Form::Names => repeated_name(value, &place),
+        Ok(()) if form == ValueForm::Names => repeated_name(value, &place),
         Ok(()) if keyword == "pattern" => pattern(value.as_str()?, place),
         Ok(()) => None,
         Err(expected) => Some(wrong_form(keyword, form, expected, value, place)),
@@ -113,29 +119,29 @@ pub(super) fn fault_of(keyword: &str, value: &Value, draft: Draft, at: &Pointer)
 }
 
 /// The errors of the metaschema at places where nothing was found yet.
-pub(super) fn check_metaschema(schema: &Value, draft: Draft, faults: &mut Vec<Fault>) {
+pub(super) fn check_metaschema(schema: &Value, draft: Draft, faults: &mut Vec<SchemaFault>) {
     let validator = match draft {
-        Draft::Four => jsonschema::draft4::meta::validator(),
-        Draft::Six => jsonschema::draft6::meta::validator(),
-        Draft::Seven => jsonschema::draft7::meta::validator(),
+        Draft::Draft4 => jsonschema::draft4::meta::validator(),
+        Draft::Draft6 => jsonschema::draft6::meta::validator(),
+        Draft::Draft7 => jsonschema::draft7::meta::validator(),
         Draft::Draft2019 => jsonschema::draft201909::meta::validator(),
         Draft::Draft2020 => jsonschema::draft202012::meta::validator(),
     };
     for error in validator.iter_errors(schema).take(MAX_ERRORS) {
         let place = Pointer::from(error.instance_path().as_str());
-        let known = |fault: &Fault| {
+        let known = |fault: &SchemaFault| {
             let (a, b) = (fault.pointer.as_str(), place.as_str());
             a.starts_with(b) || b.starts_with(a)
         };
         if !faults.iter().any(known) {
             let message = format!("the metaschema does not allow it: {error}");
             let fix = "correct the value, or remove the keyword";
-            faults.push(fault(FaultRule::Keyword, place, message, fix));
+            faults.push(fault(SchemaFaultRule::Keyword, place, message, fix));
         }
     }
 }
 
-/// The type a word of a programming language stands for.
+/// The JSON type that a type name of a programming language denotes.
 pub(super) fn type_for(word: &str) -> Option<&'static str> {
     Some(match word.to_ascii_lowercase().as_str() {
         "string" | "str" | "text" | "varchar" | "char" | "date" | "datetime" | "uuid" | "file" => {
@@ -153,44 +159,49 @@ pub(super) fn type_for(word: &str) -> Option<&'static str> {
 
 fn wrong_form(
     keyword: &str,
-    form: Form,
+    form: ValueForm,
     expected: &'static str,
     value: &Value,
     place: Pointer,
-) -> Fault {
-    if form == Form::Types {
+) -> SchemaFault {
+    if form == ValueForm::Types {
         return wrong_type(value, place);
     }
-    let message = format!("`{keyword}` must be {expected}, not {}", found(value));
+    let message = format!(
+        "`{keyword}` must be {expected}, not {}",
+        describe_value(value)
+    );
     let fix = match (form, value) {
         (_, Value::Null) => format!("remove `{keyword}`"),
-        (Form::Number | Form::PositiveNumber | Form::Count, Value::String(text))
+        (ValueForm::Number | ValueForm::PositiveNumber | ValueForm::Count, Value::String(text))
             if form.check(&number(text)).is_ok() =>
         {
             format!("write {text} without quotes")
         }
-        (Form::Number, Value::Bool(_)) if keyword.starts_with("exclusive") => {
+        (ValueForm::Number, Value::Bool(_)) if keyword.starts_with("exclusive") => {
             format!("put the bound itself into `{keyword}`, or name draft 4 in `$schema`")
         }
-        (Form::Boolean, Value::Number(_)) if keyword.starts_with("exclusive") => {
+        (ValueForm::Boolean, Value::Number(_)) if keyword.starts_with("exclusive") => {
             format!(
                 "draft 4 has `{keyword}: true` beside the bound; name a newer draft in `$schema`"
             )
         }
-        (Form::Boolean, Value::String(text)) if text == "true" || text == "false" => {
+        (ValueForm::Boolean, Value::String(text)) if text == "true" || text == "false" => {
             format!("write {text} without quotes")
         }
-        (Form::Names, Value::Bool(_)) if keyword == "required" => {
+        (ValueForm::Names, Value::Bool(_)) if keyword == "required" => {
             "list the property's name in `required` of the object around it".to_owned()
         }
-        (Form::Names, Value::String(name)) => format!("write [{}]", Value::from(name.as_str())),
-        (Form::List, _) => format!("put the values into a list, or remove `{keyword}`"),
+        (ValueForm::Names, Value::String(name)) => {
+            format!("write [{}]", Value::from(name.as_str()))
+        }
+        (ValueForm::List, _) => format!("put the values into a list, or remove `{keyword}`"),
         _ => format!("write {expected}, or remove `{keyword}`"),
     };
-    fault(FaultRule::Keyword, place, message, fix)
+    fault(SchemaFaultRule::Keyword, place, message, fix)
 }
 
-fn wrong_type(value: &Value, place: Pointer) -> Fault {
+fn wrong_type(value: &Value, place: Pointer) -> SchemaFault {
     const TYPES: &[&str] = &[
         "string", "number", "integer", "boolean", "array", "object", "null",
     ];
@@ -208,20 +219,20 @@ fn wrong_type(value: &Value, place: Pointer) -> Fault {
             let fix = match type_for(word) {
                 Some(meant) => format!("write `{meant}`"),
                 None if word == "any" => "remove `type`: without it every type is valid".to_owned(),
-                None => match closest(word, TYPES.iter().copied()).strip_prefix(", ") {
+                None => match did_you_mean(word, TYPES.iter().copied()).strip_prefix(", ") {
                     Some(hint) => format!("{hint} (types: {known})"),
                     None => format!("write one of {known}"),
                 },
             };
-            fault(FaultRule::Keyword, place, message, fix)
+            fault(SchemaFaultRule::Keyword, place, message, fix)
         }
         other => {
             let message = format!(
                 "`type` must be a type or a list of types, not {}",
-                found(other)
+                describe_value(other)
             );
             fault(
-                FaultRule::Keyword,
+                SchemaFaultRule::Keyword,
                 place,
                 message,
                 format!("write one of {known}"),
@@ -231,7 +242,7 @@ fn wrong_type(value: &Value, place: Pointer) -> Fault {
 }
 
 /// What a value is, with the value where it is short.
-fn found(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     let kind = type_name(value);
     match value {
         Value::String(text) if text.chars().count() <= 40 => format!("{kind} {value}"),
@@ -244,7 +255,7 @@ fn number(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-fn repeated_name(value: &Value, place: &Pointer) -> Option<Fault> {
+fn repeated_name(value: &Value, place: &Pointer) -> Option<SchemaFault> {
     let names = value.as_array()?;
     let (index, name) = names
         .iter()
@@ -253,7 +264,7 @@ fn repeated_name(value: &Value, place: &Pointer) -> Option<Fault> {
     let message = format!("{name} is listed twice");
     let place = place.index(index);
     Some(fault(
-        FaultRule::Keyword,
+        SchemaFaultRule::Keyword,
         place,
         message,
         "remove one of them",
@@ -261,7 +272,7 @@ fn repeated_name(value: &Value, place: &Pointer) -> Option<Fault> {
 }
 
 /// What is wrong with a pattern.
-pub(super) fn pattern(pattern: &str, place: Pointer) -> Option<Fault> {
+pub(super) fn pattern(pattern: &str, place: Pointer) -> Option<SchemaFault> {
     if jsonschema_regex::is_valid_ecma_regex(pattern) {
         return None;
     }
@@ -274,7 +285,7 @@ pub(super) fn pattern(pattern: &str, place: Pointer) -> Option<Fault> {
         ),
         Ok(_) => foreign_syntax(pattern).to_owned(),
     };
-    Some(fault(FaultRule::Pattern, place, message, fix))
+    Some(fault(SchemaFaultRule::Pattern, place, message, fix))
 }
 
 /// What other engines accept and ECMA-262 does not.
@@ -290,13 +301,13 @@ fn foreign_syntax(pattern: &str) -> &'static str {
     }
 }
 
-fn schema(keyword: &str, value: &Value, place: Pointer) -> Option<Fault> {
+fn schema(keyword: &str, value: &Value, place: Pointer) -> Option<SchemaFault> {
     if value.is_object() || value.is_boolean() {
         return None;
     }
     let message = format!(
         "`{keyword}` must be a schema: an object or a boolean, not {}",
-        found(value)
+        describe_value(value)
     );
     let fix = match value.as_str() {
         Some(text @ ("true" | "false")) => format!("write {text} without quotes"),
@@ -308,67 +319,70 @@ fn schema(keyword: &str, value: &Value, place: Pointer) -> Option<Fault> {
         }
         _ => format!("write a schema, or remove `{keyword}`"),
     };
-    Some(fault(FaultRule::NotASchema, place, message, fix))
+    Some(fault(SchemaFaultRule::NotASchema, place, message, fix))
 }
 
-fn list_of_schemas(keyword: &str, value: &Value, place: Pointer) -> Option<Fault> {
+fn list_of_schemas(keyword: &str, value: &Value, place: Pointer) -> Option<SchemaFault> {
     match value.as_array() {
         Some(items) if !items.is_empty() => None,
         Some(_) => {
             let message = format!("`{keyword}` is an empty list");
             let fix = format!("list at least one schema, or remove `{keyword}`");
-            Some(fault(FaultRule::Keyword, place, message, fix))
+            Some(fault(SchemaFaultRule::Keyword, place, message, fix))
         }
         None => {
             let message = format!(
                 "`{keyword}` must be a list of schemas, not {}",
-                found(value)
+                describe_value(value)
             );
             let fix = format!("put the schemas into a list, or remove `{keyword}`");
-            Some(fault(FaultRule::Keyword, place, message, fix))
+            Some(fault(SchemaFaultRule::Keyword, place, message, fix))
         }
     }
 }
 
-fn map_of_schemas(keyword: &str, value: &Value, place: Pointer) -> Option<Fault> {
+fn map_of_schemas(keyword: &str, value: &Value, place: Pointer) -> Option<SchemaFault> {
     if value.is_object() {
         return None;
     }
     let message = format!(
         "`{keyword}` must be an object from names to schemas, not {}",
-        found(value)
+        describe_value(value)
     );
     let fix = format!("write {{\"name\": {{\"type\": \"string\"}}}}, or remove `{keyword}`");
-    Some(fault(FaultRule::Keyword, place, message, fix))
+    Some(fault(SchemaFaultRule::Keyword, place, message, fix))
 }
 
-fn items(value: &Value, draft: Draft, place: Pointer) -> Option<Fault> {
+fn items(value: &Value, draft: Draft, place: Pointer) -> Option<SchemaFault> {
     match value {
         Value::Array(_) if draft == Draft::Draft2020 => {
             let message = "`items` is a list, which draft 2020-12 does not have";
             let fix = "write `prefixItems` (and `items` instead of `additionalItems`), or name draft-07 in `$schema`";
-            Some(fault(FaultRule::Keyword, place, message, fix))
+            Some(fault(SchemaFaultRule::Keyword, place, message, fix))
         }
         Value::Array(_) => None,
         other => schema("items", other, place),
     }
 }
 
-fn unknown(keyword: &str, draft: Draft, place: Pointer) -> Option<Fault> {
-    let newer = !matches!(kind(keyword, Draft::Draft2020), Kind::Annotation);
+fn unknown(keyword: &str, draft: Draft, place: Pointer) -> Option<SchemaFault> {
+    let newer = !matches!(
+        keyword_kind(keyword, Draft::Draft2020),
+        KeywordKind::Annotation
+    );
     if newer && draft < Draft::Draft2020 {
         return None;
     }
-    let meant = FURTHER.contains(&keyword)
-        || OTHER_WORDS.contains(&keyword)
-        || MEANT.contains(&keyword)
+    let meant = UNCHECKED_KEYWORDS.contains(&keyword)
+        || FOREIGN_KEYWORDS.contains(&keyword)
+        || SUGGESTED_KEYWORDS.contains(&keyword)
         || keyword.starts_with("x-")
         || keyword.chars().count() < 4;
     if meant {
         return None;
     }
-    let hint = closest(keyword, MEANT.iter().copied());
+    let hint = did_you_mean(keyword, SUGGESTED_KEYWORDS.iter().copied());
     let hint = hint.strip_prefix(", ")?;
     let message = format!("`{keyword}` is not a keyword of JSON Schema and constrains nothing");
-    Some(fault(FaultRule::UnknownKeyword, place, message, hint))
+    Some(fault(SchemaFaultRule::UnknownKeyword, place, message, hint))
 }

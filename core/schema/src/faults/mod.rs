@@ -1,7 +1,7 @@
 //! Mistakes in one schema: against its metaschema, in its references, patterns and `required` lists.
 //!
-//! A comparison stops at the first thing it cannot read. Here everything is found, each with its
-//! place and what to write instead.
+//! A comparison stops at the first keyword it cannot read. This module finds every mistake and reports
+//! its place and a fix.
 
 mod keyword;
 mod reference;
@@ -9,7 +9,7 @@ mod required;
 
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer, depth_within, type_name};
-use toolwarden_model::keywords::{Position, position};
+use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 
 use crate::prepare::{Draft, Resources};
 
@@ -18,9 +18,9 @@ const MAX_FAULTS: usize = 200;
 
 /// A mistake in a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SchemaFault {
     /// What kind of mistake.
-    pub rule: FaultRule,
+    pub rule: SchemaFaultRule,
     /// Where in the schema.
     pub pointer: Pointer,
     /// What is wrong, in words.
@@ -31,23 +31,23 @@ pub struct Fault {
 
 /// The kind of a mistake in a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultRule {
+pub enum SchemaFaultRule {
     /// A keyword has a value that its metaschema does not allow.
     Keyword,
     /// A schema is neither an object nor a boolean.
     NotASchema,
-    /// A reference leads to nothing.
+    /// A reference has no target.
     Reference,
     /// A pattern is not a regular expression of ECMA-262.
     Pattern,
     /// `required` names a property that nothing declares.
     Required,
-    /// A keyword is known to no draft and resembles one that is.
+    /// No draft defines the keyword, and it resembles one that a draft defines.
     UnknownKeyword,
 }
 
-impl FaultRule {
-    /// The word in reports.
+impl SchemaFaultRule {
+    /// The id used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,8 +60,8 @@ impl FaultRule {
         }
     }
 
-    /// Whether readers of the schema refuse it, or a call can never be right. The others are allowed
-    /// and rarely meant.
+    /// Whether readers refuse the schema, or no call can ever be valid. Other mistakes are allowed but
+    /// rarely intended.
     #[must_use]
     pub const fn is_error(self) -> bool {
         !matches!(self, Self::UnknownKeyword)
@@ -72,11 +72,11 @@ impl FaultRule {
 ///
 /// A document that names no draft is read as draft 2020-12, as MCP and providers do.
 #[must_use]
-pub fn faults(schema: &Value) -> Vec<Fault> {
+pub fn find_faults(schema: &Value) -> Vec<SchemaFault> {
     if !depth_within(schema) {
         let message = "the schema is nested too deeply to be read".to_owned();
         return vec![fault(
-            FaultRule::NotASchema,
+            SchemaFaultRule::NotASchema,
             Pointer::root(),
             message,
             "nest less deeply",
@@ -102,7 +102,7 @@ pub fn faults(schema: &Value) -> Vec<Fault> {
 struct Walk<'s> {
     draft: Draft,
     resources: Resources<'s>,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
 }
 
 impl Walk<'_> {
@@ -126,25 +126,25 @@ impl Walk<'_> {
     fn keyword(&mut self, keyword: &str, value: &Value, members: &Object, at: &Pointer) {
         let place = at.child(keyword);
         // Up to draft 7 a reference replaces everything beside it.
-        let ignored = self.draft <= Draft::Seven
+        let ignored = self.draft <= Draft::Draft7
             && keyword != "$ref"
             && members.contains_key("$ref")
             && !matches!(keyword, "$defs" | "definitions");
         if ignored {
             return;
         }
-        let found = keyword::fault_of(keyword, value, self.draft, at);
+        let found = keyword::check_keyword(keyword, value, self.draft, at);
         let wrong = found.is_some();
         self.faults.extend(found);
         if let Some(reference) = value.as_str().filter(|_| is_reference(keyword)) {
-            let found = reference::fault_of(reference, keyword, at, &self.resources);
+            let found = reference::check_reference(reference, keyword, at, &self.resources);
             self.faults.extend(found);
         }
         if wrong {
             return;
         }
-        match (position(keyword), value) {
-            (Some(Position::Map), Value::Object(map)) => {
+        match (subschema_form(keyword), value) {
+            (Some(SubschemaForm::Map), Value::Object(map)) => {
                 for (name, schema) in map {
                     if keyword == "patternProperties" {
                         let found = keyword::pattern(name, place.child(name));
@@ -156,12 +156,14 @@ impl Walk<'_> {
                     }
                 }
             }
-            (Some(Position::List | Position::OneOrList), Value::Array(items)) => {
+            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(items)) => {
                 for (index, schema) in items.iter().enumerate() {
                     self.schema(schema, place.index(index));
                 }
             }
-            (Some(Position::One | Position::OneOrList), schema) => self.schema(schema, place),
+            (Some(SubschemaForm::One | SubschemaForm::OneOrList), schema) => {
+                self.schema(schema, place)
+            }
             _ => {}
         }
     }
@@ -172,12 +174,12 @@ fn is_reference(keyword: &str) -> bool {
 }
 
 fn fault(
-    rule: FaultRule,
+    rule: SchemaFaultRule,
     pointer: Pointer,
     message: impl Into<String>,
     fix: impl Into<String>,
-) -> Fault {
-    Fault {
+) -> SchemaFault {
+    SchemaFault {
         rule,
         pointer,
         message: message.into(),
@@ -185,7 +187,7 @@ fn fault(
     }
 }
 
-fn not_a_schema(found: &Value, at: Pointer) -> Fault {
+fn not_a_schema(found: &Value, at: Pointer) -> SchemaFault {
     let message = format!(
         "a schema must be an object or a boolean, not {}",
         type_name(found)
@@ -194,5 +196,5 @@ fn not_a_schema(found: &Value, at: Pointer) -> Fault {
         Some(Some(word)) => format!("write {{\"type\": \"{word}\"}}"),
         _ => "write an object such as {\"type\": \"string\"}".to_owned(),
     };
-    fault(FaultRule::NotASchema, at, message, fix)
+    fault(SchemaFaultRule::NotASchema, at, message, fix)
 }

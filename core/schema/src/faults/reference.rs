@@ -1,24 +1,25 @@
 use serde_json::Value;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Pointer, type_name};
 
-use super::{Fault, FaultRule, fault};
-use crate::prepare::{Place, Resources};
+use super::{SchemaFault, SchemaFaultRule, fault};
+use crate::prepare::{Resources, SchemaLocation};
 
 /// The most references followed from one to the next.
 const MAX_CHAIN: usize = 64;
 
 /// What is wrong with a reference written at a place.
-pub(super) fn fault_of(
+pub(super) fn check_reference(
     reference: &str,
     keyword: &str,
     at: &Pointer,
     resources: &Resources<'_>,
-) -> Option<Fault> {
+) -> Option<SchemaFault> {
     let place = at.child(keyword);
-    let Some((found, target)) = resources.resolve(&Place::here(at.clone()), reference) else {
+    let Some((found, target)) = resources.resolve(&SchemaLocation::here(at.clone()), reference)
+    else {
         let (message, fix) = unresolved(reference, resources.root());
-        return Some(fault(FaultRule::Reference, place, message, fix));
+        return Some(fault(SchemaFaultRule::Reference, place, message, fix));
     };
     if !target.is_object() && !target.is_boolean() {
         let message = format!(
@@ -26,12 +27,12 @@ pub(super) fn fault_of(
             type_name(target)
         );
         let fix = "refer to a schema, such as one in `$defs`";
-        return Some(fault(FaultRule::Reference, place, message, fix));
+        return Some(fault(SchemaFaultRule::Reference, place, message, fix));
     }
-    leads_back(found, target, resources).then(|| {
+    is_cycle(found, target, resources).then(|| {
         let message = format!("the reference `{reference}` leads back to itself");
         let fix = "let one of the schemas say something besides the reference";
-        fault(FaultRule::Reference, place, message, fix)
+        fault(SchemaFaultRule::Reference, place, message, fix)
     })
 }
 
@@ -55,7 +56,7 @@ fn unresolved(reference: &str, root: &Value) -> (String, String) {
             );
         }
     }
-    let hint = closest(reference, known.iter().map(String::as_str));
+    let hint = did_you_mean(reference, known.iter().map(String::as_str));
     let fix = match (hint.strip_prefix(", "), known.as_slice()) {
         (Some(hint), _) => hint.to_owned(),
         (None, []) => "add the definition under `$defs`, or remove the reference".to_owned(),
@@ -67,8 +68,12 @@ fn unresolved(reference: &str, root: &Value) -> (String, String) {
     (message, fix)
 }
 
-/// Whether a chain of schemas that say nothing but a reference never ends.
-fn leads_back<'s>(mut place: Place, mut target: &'s Value, resources: &Resources<'s>) -> bool {
+/// Whether a chain of schemas that consist only of a reference is cyclic.
+fn is_cycle<'s>(
+    mut place: SchemaLocation,
+    mut target: &'s Value,
+    resources: &Resources<'s>,
+) -> bool {
     let start = place.clone();
     for _ in 0..MAX_CHAIN {
         let Some(members) = target.as_object().filter(|members| members.len() == 1) else {

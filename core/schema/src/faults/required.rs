@@ -1,14 +1,14 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::keywords::subschemas;
 
-use super::{Fault, FaultRule, fault};
-use crate::prepare::{Place, Resources};
+use super::{SchemaFault, SchemaFaultRule, fault};
+use crate::prepare::{Resources, SchemaLocation};
 
-/// Keywords whose schemas look at the same value and may add to what is declared.
+/// Keywords whose schemas apply to the same value and may declare more properties.
 const IN_PLACE: &[&str] = &[
     "allOf",
     "anyOf",
@@ -20,13 +20,13 @@ const IN_PLACE: &[&str] = &[
     "dependentSchemas",
 ];
 
-/// The most schemas looked at to see what one value may hold.
-const MAX_LOOKS: usize = 2_000;
+/// The most schemas examined to find what one value may hold.
+const MAX_VISITS: usize = 2_000;
 
-/// Finds names in `required` that no schema for the same value declares. A model is not told of
-/// such an argument, and providers refuse the schema.
-pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<Fault>) {
-    let merged = merged(root, resources);
+/// Finds names in `required` that no schema for the same value declares. A model does not
+/// learn about such an argument, and providers refuse the schema.
+pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<SchemaFault>) {
+    let merged = merged_schemas(root, resources);
     let mut open = vec![(Pointer::root(), root)];
     while let Some((at, schema)) = open.pop() {
         let Value::Object(members) = schema else {
@@ -34,7 +34,7 @@ pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<Fa
         };
         let whole = !stands_in_place(&at) && !merged.contains(&at);
         if whole {
-            let mut declared = Declared::default();
+            let mut declared = DeclaredNames::default();
             declared.add(&at, members, resources);
             if !declared.any {
                 report(&at, members, &declared.names, faults);
@@ -46,14 +46,14 @@ pub(super) fn check(root: &Value, resources: &Resources<'_>, faults: &mut Vec<Fa
 
 /// What the schemas for one value declare.
 #[derive(Default)]
-struct Declared<'s> {
+struct DeclaredNames<'s> {
     names: BTreeSet<&'s str>,
-    /// Whether any name may be meant: by a pattern, a map, or what cannot be followed.
+    /// Whether any name may be declared: by a pattern, a map, or a reference that cannot be followed.
     any: bool,
     seen: BTreeSet<Pointer>,
 }
 
-impl<'s> Declared<'s> {
+impl<'s> DeclaredNames<'s> {
     fn add(&mut self, at: &Pointer, members: &'s Object, resources: &Resources<'s>) {
         if !self.seen.insert(at.clone()) {
             return;
@@ -65,7 +65,7 @@ impl<'s> Declared<'s> {
             || members.contains_key("patternProperties")
             || members.contains_key("$dynamicRef")
             || members.contains_key("$recursiveRef")
-            || self.seen.len() > MAX_LOOKS;
+            || self.seen.len() > MAX_VISITS;
         if self.any {
             return;
         }
@@ -73,7 +73,7 @@ impl<'s> Declared<'s> {
             self.names.extend(properties.keys().map(String::as_str));
         }
         if let Some(reference) = members.get("$ref").and_then(Value::as_str) {
-            match resources.resolve(&Place::here(at.clone()), reference) {
+            match resources.resolve(&SchemaLocation::here(at.clone()), reference) {
                 Some((place, Value::Object(target))) if place.document == 0 => {
                     self.add(&place.pointer, target, resources);
                 }
@@ -88,23 +88,23 @@ impl<'s> Declared<'s> {
     }
 }
 
-fn report(at: &Pointer, members: &Object, names: &BTreeSet<&str>, faults: &mut Vec<Fault>) {
+fn report(at: &Pointer, members: &Object, names: &BTreeSet<&str>, faults: &mut Vec<SchemaFault>) {
     let listed = members.get("required").and_then(Value::as_array);
     for (index, name) in listed.into_iter().flatten().enumerate() {
         let Some(name) = name.as_str().filter(|name| !names.contains(name)) else {
             continue;
         };
         let message = format!("`required` names `{name}`, which nothing declares");
-        let hint = closest(name, names.iter().copied());
+        let hint = did_you_mean(name, names.iter().copied());
         let fix = match hint.strip_prefix(", ") {
             Some(hint) => hint.to_owned(),
             None => "declare it in `properties`, or remove it from `required`".to_owned(),
         };
         let place = at.child("required").index(index);
-        faults.push(fault(FaultRule::Required, place, message, fix));
+        faults.push(fault(SchemaFaultRule::Required, place, message, fix));
     }
     for (pointer, child) in subschemas(members, at) {
-        // What `not` and `if` ask for may well be something that must not be sent.
+        // `not` and `if` may require properties that callers must not send.
         let keyword = keyword_below(&pointer, at);
         let asks = !matches!(keyword.as_deref(), Some("not" | "if"));
         if let (true, true, Value::Object(child)) = (is_in_place(&pointer, at), asks, child) {
@@ -113,9 +113,9 @@ fn report(at: &Pointer, members: &Object, names: &BTreeSet<&str>, faults: &mut V
     }
 }
 
-/// The schemas that references from in-place keywords, or with keywords beside them, add to others:
-/// they need not declare everything themselves.
-fn merged(root: &Value, resources: &Resources<'_>) -> BTreeSet<Pointer> {
+/// The schemas that are combined with others, by references in in-place keywords or references with
+/// sibling keywords. They need not declare every property themselves.
+fn merged_schemas(root: &Value, resources: &Resources<'_>) -> BTreeSet<Pointer> {
     let mut merged = BTreeSet::new();
     let mut open = vec![(Pointer::root(), root)];
     while let Some((at, schema)) = open.pop() {
@@ -124,7 +124,8 @@ fn merged(root: &Value, resources: &Resources<'_>) -> BTreeSet<Pointer> {
         };
         if let Some(reference) = members.get("$ref").and_then(Value::as_str)
             && (members.len() > 1 || stands_in_place(&at))
-            && let Some((place, _)) = resources.resolve(&Place::here(at.clone()), reference)
+            && let Some((place, _)) =
+                resources.resolve(&SchemaLocation::here(at.clone()), reference)
             && place.document == 0
             && place.pointer != Pointer::root()
         {
@@ -144,7 +145,7 @@ fn keyword_below(pointer: &Pointer, at: &Pointer) -> Option<String> {
     Pointer::from(below).segments().next()
 }
 
-/// Whether the schema at a place looks at the same value as the one around it.
+/// Whether the schema at a place applies to the same value as its parent schema.
 fn stands_in_place(at: &Pointer) -> bool {
     let segments: Vec<String> = at.segments().collect();
     let is = |segment: Option<&String>, among: &[&str]| {
@@ -152,7 +153,7 @@ fn stands_in_place(at: &Pointer) -> bool {
     };
     let mut last = segments.iter().rev();
     let (nearest, around, beyond) = (last.next(), last.next(), last.next());
-    // A property may be called `then`, so what stands around it counts as well.
+    // A property may be called `then`, so the enclosing keyword counts as well.
     let names = ["properties", "patternProperties", "$defs", "definitions"];
     (is(nearest, &["if", "then", "else", "not"]) && !is(around, &names))
         || (is(around, &["allOf", "anyOf", "oneOf", "dependentSchemas"]) && !is(beyond, &names))

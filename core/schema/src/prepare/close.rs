@@ -4,9 +4,9 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::keywords::subschemas;
 
-use crate::policy::Domain;
+use crate::comparison_policy::ValueDomain;
 
-/// Keywords whose schemas look at the same value as the schema they stand in.
+/// Keywords whose schemas apply to the same value as the schema that contains them.
 const IN_PLACE: &[&str] = &[
     "$ref",
     "allOf",
@@ -24,13 +24,13 @@ const MAX_FOLLOWED: usize = 128;
 /// A lifted schema narrowed to values with declared keys only.
 ///
 /// A schema that declares properties and says nothing about others no longer accepts others; one
-/// that declares none, or says what others must be, keeps what it says. Where the declaration is
-/// put together from several schemas, the place where they meet is closed. A `oneOf` may come to
-/// accept what it rejected, when one of two matching branches no longer matches: whoever compares
-/// keeps the lifted schema beside this one.
+/// that declares none, or says what others must be, keeps what it says. Where several
+/// schemas together declare the keys, the schema that combines them is closed. A `oneOf` may accept
+/// a value it rejected before, when one of two matching branches no longer matches. The comparison
+/// therefore keeps the lifted schema beside this one.
 ///
-/// Arguments that are an object and nothing else are none at all.
-pub(crate) fn close(lifted: &Value, domain: Domain) -> Value {
+/// For arguments, a schema that only requires an object accepts no keys at all.
+pub(crate) fn close(lifted: &Value, domain: ValueDomain) -> Value {
     let Value::Object(root) = lifted else {
         return lifted.clone();
     };
@@ -41,10 +41,10 @@ pub(crate) fn close(lifted: &Value, domain: Domain) -> Value {
         .unwrap_or(&no_definitions);
     let closer = Closer {
         definitions,
-        untouchable: negated(lifted, definitions),
+        negated: negated(lifted, definitions),
     };
     let mut closed = closer.close(lifted, true);
-    if domain == Domain::Objects
+    if domain == ValueDomain::Objects
         && let Value::Object(closed) = &mut closed
         && closed.len() == 1
         && closed.get("type").is_some_and(|word| word == "object")
@@ -55,7 +55,7 @@ pub(crate) fn close(lifted: &Value, domain: Domain) -> Value {
         && !definitions.is_empty()
     {
         let definitions = definitions.iter().map(|(name, schema)| {
-            let schema = if closer.untouchable.contains(name.as_str()) {
+            let schema = if closer.negated.contains(name.as_str()) {
                 schema.clone()
             } else {
                 closer.close(schema, false)
@@ -69,8 +69,8 @@ pub(crate) fn close(lifted: &Value, domain: Domain) -> Value {
 
 struct Closer<'s> {
     definitions: &'s Object,
-    /// Definitions that decide whether something is not so; narrowing them would widen the whole.
-    untouchable: BTreeSet<&'s str>,
+    /// Definitions used under `not`, `if` or `contains`; narrowing them could widen the whole schema.
+    negated: BTreeSet<&'s str>,
 }
 
 impl Closer<'_> {
@@ -125,7 +125,7 @@ impl Closer<'_> {
         )
     }
 
-    /// What a schema and those that look at the same value say about keys.
+    /// What a schema, and the schemas that apply to the same value, say about keys.
     fn declares<'v>(&'v self, members: &'v Object, followed: &mut Vec<&'v str>) -> Declaration {
         if ["additionalProperties", "unevaluatedProperties"]
             .iter()
@@ -169,13 +169,13 @@ impl Closer<'_> {
 enum Declaration {
     /// No key is declared.
     None,
-    /// Keys are declared and others not spoken of.
+    /// Keys are declared, and nothing is said about others.
     Open,
     /// Something says what other keys may hold.
     Settled,
 }
 
-/// The definitions reached from where a schema decides whether something is not so.
+/// The definitions that are reachable from `not`, `if` or `contains`.
 fn negated<'s>(root: &'s Value, definitions: &'s Object) -> BTreeSet<&'s str> {
     let mut found = BTreeSet::new();
     let mut open: Vec<(&Value, bool)> = vec![(root, false)];

@@ -2,27 +2,29 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 use toolwarden_model::keywords::subschemas;
 
-use super::keywords::{Kind, kind};
+use super::keywords::{KeywordKind, keyword_kind};
 pub(crate) use toolwarden_model::Draft;
 
 /// The draft as the validator names it.
-pub(crate) const fn for_validator(draft: Draft) -> jsonschema::Draft {
+pub(crate) const fn validator_draft(draft: Draft) -> jsonschema::Draft {
     match draft {
-        Draft::Four => jsonschema::Draft::Draft4,
-        Draft::Six => jsonschema::Draft::Draft6,
-        Draft::Seven => jsonschema::Draft::Draft7,
+        Draft::Draft4 => jsonschema::Draft::Draft4,
+        Draft::Draft6 => jsonschema::Draft::Draft6,
+        Draft::Draft7 => jsonschema::Draft::Draft7,
         Draft::Draft2019 => jsonschema::Draft::Draft201909,
         Draft::Draft2020 => jsonschema::Draft::Draft202012,
     }
 }
 
-/// A keyword of a document that names no draft, which the older draft it has to be read in does not
-/// know, or would pass over.
-pub(super) fn misplaced(schema: &Value, draft: Draft) -> Option<(Pointer, String)> {
+/// A keyword that the older draft of a document does not define or would ignore, if the document
+/// does not name its draft.
+pub(super) fn foreign_keyword(schema: &Value, draft: Draft) -> Option<(Pointer, String)> {
     if draft == Draft::Draft2020 || schema.get("$schema").is_some() {
         return None;
     }
-    let informs = |keyword: &str, draft: Draft| matches!(kind(keyword, draft), Kind::Annotation);
+    let informs = |keyword: &str, draft: Draft| {
+        matches!(keyword_kind(keyword, draft), KeywordKind::Annotation)
+    };
     let mut found = None;
     let mut open = vec![(Pointer::root(), schema)];
     while let Some((at, schema)) = open.pop() {

@@ -4,24 +4,24 @@ use super::draft::Draft;
 
 /// How an assertion of one schema reads in draft 2020-12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A value that is taken over as it is, once its form is known to be right.
-    Plain(Form),
+pub(crate) enum KeywordKind {
+    /// A value that is copied unchanged after its form is checked.
+    Plain(ValueForm),
     /// One schema.
     Schema,
     /// A list of schemas, at least one.
     Schemas,
     /// A map from names to schemas.
     SchemaMap,
-    /// A keyword whose reading depends on its neighbours; the lifter knows them by name.
+    /// A keyword whose meaning depends on its sibling keywords; the lifter handles it by name.
     Special,
-    /// Nothing that decides about a value.
+    /// An annotation, which does not decide about a value.
     Annotation,
 }
 
 /// What a plain keyword must look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ValueForm {
     Types,
     List,
     Anything,
@@ -35,54 +35,60 @@ pub(crate) enum Form {
 }
 
 /// What a keyword means in a draft.
-pub(crate) fn kind(keyword: &str, draft: Draft) -> Kind {
-    let since = |first: Draft, kind: Kind| {
+pub(crate) fn keyword_kind(keyword: &str, draft: Draft) -> KeywordKind {
+    let since = |first: Draft, kind: KeywordKind| {
         if draft >= first {
             kind
         } else {
-            Kind::Annotation
+            KeywordKind::Annotation
         }
     };
     match keyword {
-        "type" => Kind::Plain(Form::Types),
-        "enum" => Kind::Plain(Form::List),
-        "const" => since(Draft::Six, Kind::Plain(Form::Anything)),
-        "minimum" | "maximum" => Kind::Special,
+        "type" => KeywordKind::Plain(ValueForm::Types),
+        "enum" => KeywordKind::Plain(ValueForm::List),
+        "const" => since(Draft::Draft6, KeywordKind::Plain(ValueForm::Anything)),
+        "minimum" | "maximum" => KeywordKind::Special,
         "exclusiveMinimum" | "exclusiveMaximum" => {
-            if draft == Draft::Four {
-                Kind::Special
+            if draft == Draft::Draft4 {
+                KeywordKind::Special
             } else {
-                Kind::Plain(Form::Number)
+                KeywordKind::Plain(ValueForm::Number)
             }
         }
-        "multipleOf" => Kind::Plain(Form::PositiveNumber),
+        "multipleOf" => KeywordKind::Plain(ValueForm::PositiveNumber),
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
-            Kind::Plain(Form::Count)
+            KeywordKind::Plain(ValueForm::Count)
         }
-        "minContains" | "maxContains" => since(Draft::Draft2019, Kind::Plain(Form::Count)),
-        "pattern" => Kind::Plain(Form::Text),
-        "uniqueItems" => Kind::Plain(Form::Boolean),
-        "required" => Kind::Plain(Form::Names),
-        "dependentRequired" => since(Draft::Draft2019, Kind::Plain(Form::NameLists)),
-        "additionalProperties" | "not" => Kind::Schema,
-        "propertyNames" | "contains" => since(Draft::Six, Kind::Schema),
-        "if" | "then" | "else" => since(Draft::Seven, Kind::Schema),
-        "unevaluatedProperties" | "unevaluatedItems" => since(Draft::Draft2019, Kind::Schema),
-        "allOf" | "anyOf" | "oneOf" => Kind::Schemas,
-        "prefixItems" => since(Draft::Draft2020, Kind::Schemas),
-        "properties" | "patternProperties" => Kind::SchemaMap,
-        "dependentSchemas" => since(Draft::Draft2019, Kind::SchemaMap),
-        "items" | "additionalItems" | "dependencies" | "format" | "$ref" => Kind::Special,
-        // Since 2019-09 these only inform.
-        "contentEncoding" | "contentMediaType" if matches!(draft, Draft::Six | Draft::Seven) => {
-            Kind::Special
+        "minContains" | "maxContains" => {
+            since(Draft::Draft2019, KeywordKind::Plain(ValueForm::Count))
         }
-        "$recursiveRef" | "$dynamicRef" => since(Draft::Draft2019, Kind::Special),
-        _ => Kind::Annotation,
+        "pattern" => KeywordKind::Plain(ValueForm::Text),
+        "uniqueItems" => KeywordKind::Plain(ValueForm::Boolean),
+        "required" => KeywordKind::Plain(ValueForm::Names),
+        "dependentRequired" => since(Draft::Draft2019, KeywordKind::Plain(ValueForm::NameLists)),
+        "additionalProperties" | "not" => KeywordKind::Schema,
+        "propertyNames" | "contains" => since(Draft::Draft6, KeywordKind::Schema),
+        "if" | "then" | "else" => since(Draft::Draft7, KeywordKind::Schema),
+        "unevaluatedProperties" | "unevaluatedItems" => {
+            since(Draft::Draft2019, KeywordKind::Schema)
+        }
+        "allOf" | "anyOf" | "oneOf" => KeywordKind::Schemas,
+        "prefixItems" => since(Draft::Draft2020, KeywordKind::Schemas),
+        "properties" | "patternProperties" => KeywordKind::SchemaMap,
+        "dependentSchemas" => since(Draft::Draft2019, KeywordKind::SchemaMap),
+        "items" | "additionalItems" | "dependencies" | "format" | "$ref" => KeywordKind::Special,
+        // Since 2019-09 these are annotations.
+        "contentEncoding" | "contentMediaType"
+            if matches!(draft, Draft::Draft6 | Draft::Draft7) =>
+        {
+            KeywordKind::Special
+        }
+        "$recursiveRef" | "$dynamicRef" => since(Draft::Draft2019, KeywordKind::Special),
+        _ => KeywordKind::Annotation,
     }
 }
 
-impl Form {
+impl ValueForm {
     /// Whether a value has this form; otherwise what it should be.
     pub(crate) fn check(self, value: &Value) -> Result<(), &'static str> {
         let names = |value: &Value| {
@@ -102,7 +108,7 @@ impl Form {
             Self::Anything => true,
             Self::Number => value.is_number(),
             Self::PositiveNumber => value.as_f64().is_some_and(|number| number > 0.0),
-            Self::Count => count(value).is_some(),
+            Self::Count => parse_count(value).is_some(),
             Self::Text => value.is_string(),
             Self::Boolean => value.is_boolean(),
             Self::Names => names(value),
@@ -130,7 +136,7 @@ impl Form {
 }
 
 /// A count, also where it is written as `5.0`.
-pub(crate) fn count(value: &Value) -> Option<u64> {
+pub(crate) fn parse_count(value: &Value) -> Option<u64> {
     if let Some(count) = value.as_u64() {
         return Some(count);
     }

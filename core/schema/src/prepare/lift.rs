@@ -4,10 +4,10 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{MAX_DEPTH, Object, Pointer, depth_within, type_name};
 
-use super::draft::{Draft, misplaced};
-use super::keywords::{Form, Kind, kind};
-use super::resources::{Place, Resources, Scope};
-use crate::policy::Formats;
+use super::draft::{Draft, foreign_keyword};
+use super::keywords::{KeywordKind, ValueForm, keyword_kind};
+use super::resources::{DynamicScope, Resources, SchemaLocation};
+use crate::comparison_policy::FormatMode;
 
 /// The most schemas one document may hold.
 const MAX_SCHEMAS: usize = 100_000;
@@ -15,7 +15,7 @@ const MAX_SCHEMAS: usize = 100_000;
 /// Why a schema cannot be read as a set of values.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PrepareError {
-    /// A keyword has a value it cannot have.
+    /// A keyword has an invalid value.
     #[error("`{keyword}` must be {expected}")]
     Invalid {
         pointer: Pointer,
@@ -28,44 +28,44 @@ pub(crate) enum PrepareError {
         pointer: Pointer,
         found: &'static str,
     },
-    /// A reference leads out of the document, or nowhere.
+    /// A reference points outside the document or has no target.
     #[error("the reference `{reference}` leads to nothing in this document")]
     Unresolved { pointer: Pointer, reference: String },
-    /// A document that names no draft has keywords of several.
-    #[error("`{keyword}` stands beside forms of an older draft; `$schema` has to say which it is")]
+    /// A document that names no draft uses keywords of several drafts.
+    #[error("`{keyword}` is mixed with keywords of an older draft; name the draft in `$schema`")]
     Mixed { pointer: Pointer, keyword: String },
     /// The document exceeds a limit.
     #[error("the schema has more than {MAX_SCHEMAS} parts or {MAX_DEPTH} levels")]
     TooLarge,
 }
 
-/// The schema in draft 2020-12: assertions only, every reference leading to a definition `d<n>`.
-pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareError> {
+/// The schema in draft 2020-12: assertions only, every reference pointing to a definition `d<n>`.
+pub(crate) fn lift(schema: &Value, formats: FormatMode) -> Result<Value, PrepareError> {
     if !depth_within(schema) {
         return Err(PrepareError::TooLarge);
     }
     let draft = Draft::of(schema);
-    if let Some((pointer, keyword)) = misplaced(schema, draft) {
+    if let Some((pointer, keyword)) = foreign_keyword(schema, draft) {
         return Err(PrepareError::Mixed { pointer, keyword });
     }
     let mut lifter = Lifter {
         draft,
         document: 0,
-        scope: Scope::new(),
+        scope: DynamicScope::new(),
         formats,
         resources: Resources::of(schema, draft),
         names: BTreeMap::new(),
-        waiting: VecDeque::new(),
+        pending: VecDeque::new(),
         schemas: 0,
     };
     let root = lifter.lift(schema, &Pointer::root())?;
     let mut definitions = Object::new();
-    while let Some(Waiting {
+    while let Some(PendingSchema {
         name,
         place,
         scope,
         target,
-    }) = lifter.waiting.pop_front()
+    }) = lifter.pending.pop_front()
     {
         lifter.document = place.document;
         lifter.draft = lifter.resources.draft(place.document);
@@ -75,7 +75,7 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
     }
     let mut root = match root {
         Value::Object(root) => root,
-        // A boolean has no room for definitions, and needs none.
+        // A boolean schema cannot hold definitions and needs none.
         other => return Ok(other),
     };
     if !definitions.is_empty() {
@@ -86,23 +86,23 @@ pub(crate) fn lift(schema: &Value, formats: Formats) -> Result<Value, PrepareErr
 
 struct Lifter<'s> {
     draft: Draft,
-    /// The document that is read at present, and where its dynamic references lead.
+    /// The document being read, and the targets of its dynamic references.
     document: usize,
-    scope: Scope,
-    formats: Formats,
+    scope: DynamicScope,
+    formats: FormatMode,
     resources: Resources<'s>,
-    /// The name of each schema that is referred to. What its dynamic references lead to depends on
-    /// the way to it.
-    names: BTreeMap<(Place, Scope), String>,
-    waiting: VecDeque<Waiting<'s>>,
+    /// The name of each referenced schema. The targets of its dynamic references depend on the path
+    /// to it.
+    names: BTreeMap<(SchemaLocation, DynamicScope), String>,
+    pending: VecDeque<PendingSchema<'s>>,
     schemas: usize,
 }
 
-/// A schema that is referred to and not yet lifted.
-struct Waiting<'s> {
+/// A referenced schema that is not lifted yet.
+struct PendingSchema<'s> {
     name: String,
-    place: Place,
-    scope: Scope,
+    place: SchemaLocation,
+    scope: DynamicScope,
     target: &'s Value,
 }
 
@@ -136,7 +136,7 @@ impl Lifter<'_> {
     }
 
     fn lift_object(&mut self, members: &Object, at: &Pointer) -> Result<Value, PrepareError> {
-        if self.draft <= Draft::Seven
+        if self.draft <= Draft::Draft7
             && let Some(reference) = members.get("$ref").and_then(Value::as_str)
         {
             // Up to draft 7 a reference replaces everything beside it.
@@ -145,29 +145,29 @@ impl Lifter<'_> {
             return Ok(Value::Object(lifted));
         }
         let mut lifted = Object::new();
-        // What must hold as well but has no keyword of its own left.
+        // Further assertions whose keyword is already taken.
         let mut further = Vec::new();
         for (keyword, value) in sorted(members) {
-            match kind(keyword, self.draft) {
-                Kind::Annotation => {}
-                Kind::Plain(form) => {
+            match keyword_kind(keyword, self.draft) {
+                KeywordKind::Annotation => {}
+                KeywordKind::Plain(form) => {
                     check(form, keyword, value, at)?;
                     lifted.insert(keyword.clone(), value.clone());
                 }
-                Kind::Schema => {
+                KeywordKind::Schema => {
                     let value = self.lift(value, &at.child(keyword))?;
                     lifted.insert(keyword.clone(), value);
                 }
-                Kind::Schemas => {
+                KeywordKind::Schemas => {
                     let value = self.lift_list(keyword, value, at)?;
                     lifted.insert(keyword.clone(), value);
                 }
-                Kind::SchemaMap => {
+                KeywordKind::SchemaMap => {
                     let value = self.lift_map(keyword, value, at)?;
                     lifted.insert(keyword.clone(), value);
                 }
-                Kind::Special => {
-                    let parts = self.special(keyword, value, members, at)?;
+                KeywordKind::Special => {
+                    let parts = self.lift_special(keyword, value, members, at)?;
                     for (keyword, value) in parts {
                         if lifted.contains_key(keyword) || keyword.starts_with("dependent") {
                             let part = [(keyword.to_owned(), value)].into_iter().collect();
@@ -223,8 +223,8 @@ impl Lifter<'_> {
         Ok(Value::Object(lifted))
     }
 
-    /// What a keyword that depends on its neighbours becomes.
-    fn special(
+    /// Lifts a keyword that depends on its sibling keywords.
+    fn lift_special(
         &mut self,
         keyword: &str,
         value: &Value,
@@ -233,7 +233,7 @@ impl Lifter<'_> {
     ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
         let parts = match keyword {
             "minimum" => {
-                check(Form::Number, keyword, value, at)?;
+                check(ValueForm::Number, keyword, value, at)?;
                 let strict = self.is_strict(members, "exclusiveMinimum");
                 let keyword = if strict {
                     "exclusiveMinimum"
@@ -243,7 +243,7 @@ impl Lifter<'_> {
                 vec![(keyword, value.clone())]
             }
             "maximum" => {
-                check(Form::Number, keyword, value, at)?;
+                check(ValueForm::Number, keyword, value, at)?;
                 let strict = self.is_strict(members, "exclusiveMaximum");
                 let keyword = if strict {
                     "exclusiveMaximum"
@@ -252,24 +252,24 @@ impl Lifter<'_> {
                 };
                 vec![(keyword, value.clone())]
             }
-            // Draft 4 says here only whether the bound beside it is strict.
+            // In draft 4 this is a boolean that makes the bound beside it exclusive.
             "exclusiveMinimum" | "exclusiveMaximum" => {
-                check(Form::Boolean, keyword, value, at)?;
+                check(ValueForm::Boolean, keyword, value, at)?;
                 Vec::new()
             }
             "items" => self.items(value, members, at)?,
             "dependencies" => self.dependencies(value, at)?,
-            "format" => self.asserted("format", value, at)?,
-            "contentEncoding" => self.asserted("contentEncoding", value, at)?,
-            "contentMediaType" => self.asserted("contentMediaType", value, at)?,
+            "format" => self.lift_assertion("format", value, at)?,
+            "contentEncoding" => self.lift_assertion("contentEncoding", value, at)?,
+            "contentMediaType" => self.lift_assertion("contentMediaType", value, at)?,
             "$ref" => {
-                check(Form::Text, keyword, value, at)?;
+                check(ValueForm::Text, keyword, value, at)?;
                 let reference = self.reference(value.as_str().unwrap_or_default(), at)?;
                 vec![("$ref", reference)]
             }
             "$recursiveRef" => vec![("$ref", self.dynamic("$recursiveRef", "", "#", at)?)],
             "$dynamicRef" => {
-                check(Form::Text, keyword, value, at)?;
+                check(ValueForm::Text, keyword, value, at)?;
                 let reference = value.as_str().unwrap_or_default();
                 let anchor = reference.split_once('#').map_or("", |(_, anchor)| anchor);
                 vec![("$ref", self.dynamic("$dynamicRef", anchor, reference, at)?)]
@@ -280,22 +280,22 @@ impl Lifter<'_> {
         Ok(parts)
     }
 
-    /// A keyword that decides only if the policy says so.
-    fn asserted(
+    /// Lifts a keyword that is an assertion only if the policy says so.
+    fn lift_assertion(
         &self,
         keyword: &'static str,
         value: &Value,
         at: &Pointer,
     ) -> Result<Vec<(&'static str, Value)>, PrepareError> {
-        check(Form::Text, keyword, value, at)?;
+        check(ValueForm::Text, keyword, value, at)?;
         Ok(match self.formats {
-            Formats::Assert => vec![(keyword, value.clone())],
-            Formats::Annotate => Vec::new(),
+            FormatMode::Assert => vec![(keyword, value.clone())],
+            FormatMode::Annotate => Vec::new(),
         })
     }
 
     fn is_strict(&self, members: &Object, exclusive: &str) -> bool {
-        self.draft == Draft::Four && members.get(exclusive) == Some(&Value::Bool(true))
+        self.draft == Draft::Draft4 && members.get(exclusive) == Some(&Value::Bool(true))
     }
 
     fn items(
@@ -331,7 +331,7 @@ impl Lifter<'_> {
         let (mut names, mut schemas) = (Object::new(), Object::new());
         for (name, needed) in map {
             if needed.is_array() {
-                check(Form::Names, "dependencies", needed, at)?;
+                check(ValueForm::Names, "dependencies", needed, at)?;
                 names.insert(name.clone(), needed.clone());
             } else {
                 schemas.insert(name.clone(), self.lift(needed, &place.child(name))?);
@@ -359,34 +359,34 @@ impl Lifter<'_> {
             pointer: at.child(keyword),
             reference: reference.to_owned(),
         })?;
-        Ok(self.named(place, target))
+        Ok(self.definition_reference(place, target))
     }
 
-    fn place(&self, at: &Pointer) -> Place {
-        Place {
+    fn place(&self, at: &Pointer) -> SchemaLocation {
+        SchemaLocation {
             document: self.document,
             pointer: at.clone(),
         }
     }
 
-    /// The local reference that stands for one of the document, whose target is lifted later.
+    /// The local reference that replaces a reference of the document; its target is lifted later.
     fn reference(&mut self, reference: &str, at: &Pointer) -> Result<Value, PrepareError> {
         let found = self.resources.resolve(&self.place(at), reference);
         let (place, target) = found.ok_or_else(|| PrepareError::Unresolved {
             pointer: at.child("$ref"),
             reference: reference.to_owned(),
         })?;
-        Ok(self.named(place, target))
+        Ok(self.definition_reference(place, target))
     }
 }
 
 impl<'s> Lifter<'s> {
     /// The reference to a schema by the name it gets in the lifted document.
-    fn named(&mut self, place: Place, target: &'s Value) -> Value {
+    fn definition_reference(&mut self, place: SchemaLocation, target: &'s Value) -> Value {
         let scope = if self.resources.has_dynamic_anchors() {
             self.resources.scope_at(&place, &self.scope)
         } else {
-            Scope::new()
+            DynamicScope::new()
         };
         let next = self.names.len();
         let key = (place, scope);
@@ -394,7 +394,7 @@ impl<'s> Lifter<'s> {
             Some(name) => name.clone(),
             None => {
                 let name = format!("d{next}");
-                self.waiting.push_back(Waiting {
+                self.pending.push_back(PendingSchema {
                     name: name.clone(),
                     place: key.0.clone(),
                     scope: key.1.clone(),
@@ -408,15 +408,15 @@ impl<'s> Lifter<'s> {
     }
 }
 
-/// Members in the order of their names: definitions are numbered as they are met, which must not
-/// depend on how a document is written.
+/// Members sorted by name. Definitions are numbered in the order they are met, which must not depend
+/// on the key order of a document.
 fn sorted(members: &Object) -> Vec<(&String, &Value)> {
     let mut members: Vec<_> = members.iter().collect();
     members.sort_unstable_by_key(|(name, _)| *name);
     members
 }
 
-fn check(form: Form, keyword: &str, value: &Value, at: &Pointer) -> Result<(), PrepareError> {
+fn check(form: ValueForm, keyword: &str, value: &Value, at: &Pointer) -> Result<(), PrepareError> {
     form.check(value)
         .map_err(|expected| invalid(keyword, expected, at))
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use fluent_uri::{Uri, UriRef};
 use serde_json::Value;
-use toolwarden_model::json::{Object, Pointer, percent_decoded};
+use toolwarden_model::json::{Object, Pointer, percent_decode};
 use toolwarden_model::keywords::{children, subschemas};
 
 use super::draft::Draft;
@@ -10,15 +10,15 @@ use super::draft::Draft;
 /// The base of a document that names none.
 const NO_BASE: &str = "json-schema:///";
 
-/// A place in one of the documents that references lead to.
+/// A place in one of the documents that references can point to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct SchemaLocation {
     /// The document: the one that is read, then published metaschemas.
     pub(crate) document: usize,
     pub(crate) pointer: Pointer,
 }
 
-impl Place {
+impl SchemaLocation {
     /// A place in the document that is read.
     pub(crate) const fn here(pointer: Pointer) -> Self {
         Self {
@@ -28,27 +28,27 @@ impl Place {
     }
 }
 
-/// Where dynamic references lead: each name to the outermost schema that has it as an anchor.
-pub(crate) type Scope = BTreeMap<String, Place>;
+/// The targets of dynamic references: each name maps to the outermost schema with that anchor.
+pub(crate) type DynamicScope = BTreeMap<String, SchemaLocation>;
 
 /// Every place that a reference of a document can name.
 #[derive(Debug)]
 pub(crate) struct Resources<'s> {
     documents: Vec<(&'s Value, Draft)>,
-    /// Where each identified schema stands.
-    identified: BTreeMap<String, Place>,
-    /// Where each anchor stands, under the identifier of its schema.
-    anchors: BTreeMap<(String, String), Place>,
+    /// The place of each identified schema.
+    identified: BTreeMap<String, SchemaLocation>,
+    /// The place of each anchor, under the identifier of its schema.
+    anchors: BTreeMap<(String, String), SchemaLocation>,
     /// The identifier each identified schema resolves references against.
-    bases: BTreeMap<Place, String>,
-    /// Where each dynamic anchor stands, under the identifier of its schema. `$recursiveAnchor` is one
+    bases: BTreeMap<SchemaLocation, String>,
+    /// The place of each dynamic anchor, under the identifier of its schema. `$recursiveAnchor` is one
     /// without a name.
-    dynamic: BTreeMap<String, Scope>,
+    dynamic: BTreeMap<String, DynamicScope>,
 }
 
 impl<'s> Resources<'s> {
     pub(crate) fn of(root: &'s Value, draft: Draft) -> Self {
-        let start = Place::here(Pointer::root());
+        let start = SchemaLocation::here(Pointer::root());
         let mut resources = Self {
             documents: vec![(root, draft)],
             identified: BTreeMap::from([(NO_BASE.to_owned(), start.clone())]),
@@ -56,16 +56,16 @@ impl<'s> Resources<'s> {
             bases: BTreeMap::from([(start, NO_BASE.to_owned())]),
             dynamic: BTreeMap::new(),
         };
-        let Some(refers) = refers(root) else {
+        let Some(refers) = reference_targets(root) else {
             return resources;
         };
         resources.register_document(0, NO_BASE);
-        if refers == Refers::ToMetaschemas {
+        if refers == ReferenceTargets::Metaschemas {
             for (uri, schema) in metaschemas() {
                 let uri = uri.trim_end_matches('#');
                 resources.documents.push((schema, Draft::of(schema)));
                 let document = resources.documents.len() - 1;
-                let start = Place {
+                let start = SchemaLocation {
                     document,
                     pointer: Pointer::root(),
                 };
@@ -99,16 +99,22 @@ impl<'s> Resources<'s> {
                 continue;
             };
             let children: Vec<_> = subschemas(members, &pointer);
-            let place = Place { document, pointer };
+            let place = SchemaLocation { document, pointer };
             let base = self.register(members, &place, base, draft);
             let children = children.into_iter();
             open.extend(children.map(|(pointer, child)| (pointer, base.clone(), child)));
         }
     }
 
-    fn register(&mut self, schema: &Object, at: &Place, base: String, draft: Draft) -> String {
-        let key = if draft == Draft::Four { "id" } else { "$id" };
-        let shadowed = draft <= Draft::Seven && schema.contains_key("$ref");
+    fn register(
+        &mut self,
+        schema: &Object,
+        at: &SchemaLocation,
+        base: String,
+        draft: Draft,
+    ) -> String {
+        let key = if draft == Draft::Draft4 { "id" } else { "$id" };
+        let shadowed = draft <= Draft::Draft7 && schema.contains_key("$ref");
         let mut base = base;
         if let Some(id) = schema
             .get(key)
@@ -151,12 +157,16 @@ impl<'s> Resources<'s> {
     }
 
     /// The place a reference written at `from` names, if it is in a document that is known.
-    pub(crate) fn resolve(&self, from: &Place, reference: &str) -> Option<(Place, &'s Value)> {
+    pub(crate) fn resolve(
+        &self,
+        from: &SchemaLocation,
+        reference: &str,
+    ) -> Option<(SchemaLocation, &'s Value)> {
         let (uri, fragment) = absolute(self.base(from), reference)?;
         let resource = self.identified.get(&uri)?;
-        let fragment = percent_decoded(&fragment)?;
+        let fragment = percent_decode(&fragment)?;
         let place = if fragment.is_empty() || fragment.starts_with('/') {
-            Place {
+            SchemaLocation {
                 document: resource.document,
                 pointer: resource.pointer.join(&Pointer::from(fragment.as_str())),
             }
@@ -171,11 +181,11 @@ impl<'s> Resources<'s> {
     /// unless that is a dynamic anchor which a schema further out has too.
     pub(crate) fn resolve_dynamic(
         &self,
-        from: &Place,
+        from: &SchemaLocation,
         reference: &str,
         anchor: &str,
-        scope: &Scope,
-    ) -> Option<(Place, &'s Value)> {
+        scope: &DynamicScope,
+    ) -> Option<(SchemaLocation, &'s Value)> {
         let (place, target) = self.resolve(from, reference)?;
         let own = self.dynamic.get(self.base(&place));
         if own.and_then(|own| own.get(anchor)) != Some(&place) {
@@ -188,7 +198,7 @@ impl<'s> Resources<'s> {
 
     /// The scope inside the schema a place belongs to, given the scope around it: outer ones come
     /// first.
-    pub(crate) fn scope_at(&self, at: &Place, around: &Scope) -> Scope {
+    pub(crate) fn scope_at(&self, at: &SchemaLocation, around: &DynamicScope) -> DynamicScope {
         let mut scope = around.clone();
         for (anchor, place) in self.dynamic.get(self.base(at)).into_iter().flatten() {
             scope.entry(anchor.clone()).or_insert_with(|| place.clone());
@@ -196,22 +206,22 @@ impl<'s> Resources<'s> {
         scope
     }
 
-    /// Whether any reference may depend on the way to it.
+    /// Whether the target of any reference may depend on the path to it.
     pub(crate) fn has_dynamic_anchors(&self) -> bool {
         !self.dynamic.is_empty()
     }
 
     /// Whether a schema has an identifier of its own.
-    pub(crate) fn is_identified(&self, at: &Place) -> bool {
+    pub(crate) fn is_identified(&self, at: &SchemaLocation) -> bool {
         self.bases.contains_key(at)
     }
 
-    fn find(&self, place: &Place) -> Option<&'s Value> {
+    fn find(&self, place: &SchemaLocation) -> Option<&'s Value> {
         let (root, _) = self.documents.get(place.document)?;
         place.pointer.find(root)
     }
 
-    fn base(&self, at: &Place) -> &str {
+    fn base(&self, at: &SchemaLocation) -> &str {
         let mut at = at.clone();
         loop {
             if let Some(base) = self.bases.get(&at) {
@@ -225,17 +235,17 @@ impl<'s> Resources<'s> {
     }
 }
 
-/// Which documents the references of one lead to.
+/// Which documents the references of a document point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Refers {
-    /// To itself, as far as can be seen.
-    ToItself,
-    /// To published metaschemas too.
-    ToMetaschemas,
+enum ReferenceTargets {
+    /// Only to the document itself, as far as can be determined.
+    Local,
+    /// Also to published metaschemas.
+    Metaschemas,
 }
 
 /// Whether any schema inside refers to another, and where to.
-fn refers(root: &Value) -> Option<Refers> {
+fn reference_targets(root: &Value) -> Option<ReferenceTargets> {
     let mut open = vec![root];
     let mut found = None;
     while let Some(schema) = open.pop() {
@@ -243,9 +253,9 @@ fn refers(root: &Value) -> Option<Refers> {
             for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
                 match members.get(keyword).and_then(Value::as_str) {
                     Some(reference) if reference.contains("//json-schema.org/") => {
-                        return Some(Refers::ToMetaschemas);
+                        return Some(ReferenceTargets::Metaschemas);
                     }
-                    Some(_) => found = Some(Refers::ToItself),
+                    Some(_) => found = Some(ReferenceTargets::Local),
                     None => {}
                 }
             }
@@ -319,7 +329,7 @@ fn metaschemas() -> [(&'static str, &'static Value); 18] {
     ]
 }
 
-/// A reference made absolute, with its fragment apart.
+/// An absolute reference, split from its fragment.
 fn absolute(base: &str, reference: &str) -> Option<(String, String)> {
     let base = Uri::parse(base).ok()?;
     let reference = UriRef::parse(reference).ok()?;

@@ -5,13 +5,13 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::{Object, to_canonical_string};
 
-use super::node::{Arena, Constant, Id, Node, Properties};
-use super::number::Ratio;
+use super::arena::{Arena, Constant, Fact, NodeId, Properties};
+use super::ratio::Ratio;
 use super::types::TypeSet;
 use super::unevaluated;
-use crate::prepare::count;
+use crate::prepare::parse_count;
 
-/// The most schemas that may lie inside or behind each other.
+/// The most levels of nested or referenced schemas.
 const MAX_NESTING: u32 = 256;
 
 /// Why a lifted schema cannot be compiled.
@@ -19,12 +19,12 @@ const MAX_NESTING: u32 = 256;
 pub(crate) enum CompileError {
     #[error("`{keyword}` is out of the range that is computed exactly")]
     OutOfRange { keyword: String },
-    #[error("more than {MAX_NESTING} schemas lie inside or behind each other")]
+    #[error("schemas are nested or referenced more than {MAX_NESTING} levels deep")]
     TooDeep,
 }
 
 /// Adds a lifted schema to the arena.
-pub(crate) fn compile(arena: &mut Arena, lifted: &Value) -> Result<Id, CompileError> {
+pub(crate) fn compile(arena: &mut Arena, lifted: &Value) -> Result<NodeId, CompileError> {
     let no_definitions = Object::new();
     let definitions = lifted
         .get("$defs")
@@ -40,46 +40,46 @@ pub(crate) fn compile(arena: &mut Arena, lifted: &Value) -> Result<Id, CompileEr
     compiler.schema(lifted)
 }
 
-/// How far the compilation of a schema has come.
+/// The progress of compiling a schema.
 #[derive(Clone, Copy, Debug)]
 enum Progress {
-    /// It is being compiled: who asks for it now closes a circle. With the number of steps into
-    /// parts of the value that lead to it, and the definition that stands for it, once needed.
+    /// The schema is being compiled, so reaching it again closes a cycle. `steps` counts the steps into
+    /// parts of the value that lead to it; `definition` represents it, once needed.
     Open {
         steps: u32,
         definition: Option<usize>,
     },
-    Done(Id),
+    Done(NodeId),
 }
 
 #[derive(Debug)]
 pub(super) struct Compiler<'a> {
     pub(super) arena: &'a mut Arena,
     pub(super) definitions: &'a Object,
-    /// How many steps into parts of the value lead to the schema at hand.
+    /// How many steps into parts of the value lead to the current schema.
     steps: u32,
-    /// How many schemas lie around the one at hand.
+    /// How many schemas enclose the current one.
     nesting: u32,
-    /// What became of each schema of the document, by its place in memory.
+    /// The progress of each schema of the document, by its address in memory.
     progress: HashMap<*const Object, Progress>,
 }
 
 impl<'a> Compiler<'a> {
-    pub(super) fn schema(&mut self, schema: &Value) -> Result<Id, CompileError> {
+    pub(super) fn schema(&mut self, schema: &Value) -> Result<NodeId, CompileError> {
         match schema {
             Value::Bool(false) => Ok(self.arena.never()),
-            Value::Object(members) => self.once(members),
+            Value::Object(members) => self.compile_once(members),
             _ => Ok(self.arena.always()),
         }
     }
 
     /// Each schema is compiled once, however often it is referred to or asked for.
-    fn once(&mut self, members: &Object) -> Result<Id, CompileError> {
+    fn compile_once(&mut self, members: &Object) -> Result<NodeId, CompileError> {
         let place = std::ptr::from_ref(members);
         match self.progress.get_mut(&place) {
             Some(Progress::Done(id)) => return Ok(*id),
             Some(Progress::Open { steps, .. }) if *steps == self.steps => {
-                // The circle never steps into a part of the value: what it means is not defined.
+                // The cycle never steps into a part of the value, so its meaning is undefined.
                 return Ok(self.opaque("$ref", members));
             }
             Some(Progress::Open { definition, .. }) => {
@@ -87,7 +87,7 @@ impl<'a> Compiler<'a> {
                     Some(number) => *number,
                     None => *definition.insert(self.arena.reserve_definition()),
                 };
-                return Ok(self.arena.add(Node::Definition(number)));
+                return Ok(self.arena.add(Fact::Definition(number)));
             }
             None => {}
         }
@@ -112,7 +112,7 @@ impl<'a> Compiler<'a> {
         Ok(id)
     }
 
-    fn object(&mut self, members: &Object) -> Result<Id, CompileError> {
+    fn object(&mut self, members: &Object) -> Result<NodeId, CompileError> {
         let mut parts = Vec::new();
         for (keyword, value) in members {
             let part = match keyword.as_str() {
@@ -133,7 +133,7 @@ impl<'a> Compiler<'a> {
                 "if" => Some(self.conditional(value, members)?),
                 "propertyNames" => {
                     let names = self.part(value)?;
-                    Some(self.arena.add(Node::Names(names)))
+                    Some(self.arena.add(Fact::Names(names)))
                 }
                 "contains" => Some(self.contains(value, members)?),
                 "dependentSchemas" => Some(self.dependent_schemas(value)?),
@@ -148,27 +148,27 @@ impl<'a> Compiler<'a> {
         parts.extend(self.content(members));
         if let Some(names) = members.get("required").and_then(Value::as_array) {
             for name in names.iter().filter_map(Value::as_str) {
-                parts.push(self.arena.add(Node::Required(name.into())));
+                parts.push(self.arena.add(Fact::Required(name.into())));
             }
         }
         Ok(self.arena.all(parts))
     }
 
     /// A keyword that says one thing about the value itself.
-    fn plain(&mut self, keyword: &str, value: &Value) -> Result<Option<Id>, CompileError> {
+    fn plain(&mut self, keyword: &str, value: &Value) -> Result<Option<NodeId>, CompileError> {
         let number = || {
             Ratio::of_value(value).ok_or_else(|| CompileError::OutOfRange {
                 keyword: keyword.to_owned(),
             })
         };
-        let size = count(value).unwrap_or_default();
+        let size = parse_count(value).unwrap_or_default();
         let node = match keyword {
             "type" => {
                 let words = value
                     .as_array()
                     .map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
                 let types = words.iter().filter_map(Value::as_str);
-                Node::Type(types.fold(TypeSet::NONE, |set, word| set.or(TypeSet::named(word))))
+                Fact::Type(types.fold(TypeSet::NONE, |set, word| set.or(TypeSet::named(word))))
             }
             "enum" | "const" if !is_computable(value) => {
                 return Err(CompileError::OutOfRange {
@@ -180,34 +180,34 @@ impl<'a> Compiler<'a> {
                 return Ok(Some(self.arena.constants(values.iter().map(Constant::of))));
             }
             "const" => return Ok(Some(self.arena.constants([Constant::of(value)]))),
-            "minimum" => Node::AtLeast {
+            "minimum" => Fact::AtLeast {
                 bound: number()?,
                 strict: false,
             },
-            "exclusiveMinimum" => Node::AtLeast {
+            "exclusiveMinimum" => Fact::AtLeast {
                 bound: number()?,
                 strict: true,
             },
-            "maximum" => Node::AtMost {
+            "maximum" => Fact::AtMost {
                 bound: number()?,
                 strict: false,
             },
-            "exclusiveMaximum" => Node::AtMost {
+            "exclusiveMaximum" => Fact::AtMost {
                 bound: number()?,
                 strict: true,
             },
-            "multipleOf" => Node::MultipleOf(number()?),
-            "minLength" if size > 0 => Node::MinLength(size),
-            "maxLength" => Node::MaxLength(size),
-            "minItems" if size > 0 => Node::MinItems(size),
-            "maxItems" => Node::MaxItems(size),
-            "minProperties" if size > 0 => Node::MinProperties(size),
-            "maxProperties" => Node::MaxProperties(size),
-            "uniqueItems" if *value == Value::Bool(true) => Node::UniqueItems,
-            "pattern" => Node::Pattern(text(value)),
+            "multipleOf" => Fact::MultipleOf(number()?),
+            "minLength" if size > 0 => Fact::MinLength(size),
+            "maxLength" => Fact::MaxLength(size),
+            "minItems" if size > 0 => Fact::MinItems(size),
+            "maxItems" => Fact::MaxItems(size),
+            "minProperties" if size > 0 => Fact::MinProperties(size),
+            "maxProperties" => Fact::MaxProperties(size),
+            "uniqueItems" if *value == Value::Bool(true) => Fact::UniqueItems,
+            "pattern" => Fact::Pattern(text(value)),
             "format" => {
                 let schema: Object = [("format".to_owned(), value.clone())].into_iter().collect();
-                Node::Format(to_canonical_string(&Value::Object(schema)).into())
+                Fact::Format(to_canonical_string(&Value::Object(schema)).into())
             }
             "dependentRequired" => return self.dependent_required(value).map(Some),
             _ => return Ok(None),
@@ -216,19 +216,19 @@ impl<'a> Compiler<'a> {
     }
 
     /// A schema about a part of the value.
-    pub(super) fn part(&mut self, schema: &Value) -> Result<Id, CompileError> {
+    pub(super) fn part(&mut self, schema: &Value) -> Result<NodeId, CompileError> {
         self.steps += 1;
         let id = self.schema(schema);
         self.steps -= 1;
         id
     }
 
-    pub(super) fn list(&mut self, value: &Value) -> Result<Vec<Id>, CompileError> {
+    pub(super) fn list(&mut self, value: &Value) -> Result<Vec<NodeId>, CompileError> {
         let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
         items.iter().map(|item| self.schema(item)).collect()
     }
 
-    fn reference(&mut self, reference: &str) -> Result<Id, CompileError> {
+    fn reference(&mut self, reference: &str) -> Result<NodeId, CompileError> {
         let name = reference.trim_start_matches("#/$defs/");
         match self.definitions.get(name) {
             Some(body) => self.schema(body),
@@ -236,7 +236,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn one_of(&mut self, value: &Value) -> Result<Id, CompileError> {
+    fn one_of(&mut self, value: &Value) -> Result<NodeId, CompileError> {
         let mut branches = self.list(value)?;
         let never = self.arena.never();
         branches.retain(|branch| *branch != never);
@@ -244,11 +244,11 @@ impl<'a> Compiler<'a> {
         Ok(match branches.as_slice() {
             [] => never,
             [only] => *only,
-            _ => self.arena.add(Node::One(branches)),
+            _ => self.arena.add(Fact::One(branches)),
         })
     }
 
-    fn conditional(&mut self, condition: &Value, members: &Object) -> Result<Id, CompileError> {
+    fn conditional(&mut self, condition: &Value, members: &Object) -> Result<NodeId, CompileError> {
         let condition = self.schema(condition)?;
         let otherwise = self.arena.not(condition);
         let then = self.branch(members, "then")?;
@@ -258,24 +258,27 @@ impl<'a> Compiler<'a> {
         Ok(self.arena.all([then, no]))
     }
 
-    fn branch(&mut self, members: &Object, keyword: &str) -> Result<Id, CompileError> {
+    fn branch(&mut self, members: &Object, keyword: &str) -> Result<NodeId, CompileError> {
         match members.get(keyword) {
             Some(schema) => self.schema(schema),
             None => Ok(self.arena.always()),
         }
     }
 
-    fn contains(&mut self, value: &Value, members: &Object) -> Result<Id, CompileError> {
+    fn contains(&mut self, value: &Value, members: &Object) -> Result<NodeId, CompileError> {
         let schema = self.part(value)?;
-        let min = members.get("minContains").and_then(count).unwrap_or(1);
-        let max = members.get("maxContains").and_then(count);
+        let min = members
+            .get("minContains")
+            .and_then(parse_count)
+            .unwrap_or(1);
+        let max = members.get("maxContains").and_then(parse_count);
         if min == 0 && max.is_none() {
             return Ok(self.arena.always());
         }
-        Ok(self.arena.add(Node::Contains { schema, min, max }))
+        Ok(self.arena.add(Fact::Contains { schema, min, max }))
     }
 
-    fn dependent_required(&mut self, value: &Value) -> Result<Id, CompileError> {
+    fn dependent_required(&mut self, value: &Value) -> Result<NodeId, CompileError> {
         let map = value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (name, needed) in map {
@@ -286,19 +289,19 @@ impl<'a> Compiler<'a> {
                 .flatten()
                 .filter_map(Value::as_str)
             {
-                let present = self.arena.add(Node::Required(other.into()));
+                let present = self.arena.add(Fact::Required(other.into()));
                 parts.push(self.arena.any([absent, present]));
             }
         }
         Ok(self.arena.all(parts))
     }
 
-    fn dependent_schemas(&mut self, value: &Value) -> Result<Id, CompileError> {
+    fn dependent_schemas(&mut self, value: &Value) -> Result<NodeId, CompileError> {
         let map = value.as_object().into_iter().flatten();
         let mut parts = Vec::new();
         for (name, schema) in map {
             let absent = self.absent(name);
-            let other = self.arena.add(Node::Type(TypeSet::OBJECT.complement()));
+            let other = self.arena.add(Fact::Type(TypeSet::OBJECT.complement()));
             let schema = self.schema(schema)?;
             parts.push(self.arena.any([absent, other, schema]));
         }
@@ -306,12 +309,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// The fact that the value is an object without the key.
-    fn absent(&mut self, name: &str) -> Id {
-        let required = self.arena.add(Node::Required(name.into()));
+    fn absent(&mut self, name: &str) -> NodeId {
+        let required = self.arena.add(Fact::Required(name.into()));
         self.arena.not(required)
     }
 
-    fn properties(&mut self, members: &Object) -> Result<Option<Id>, CompileError> {
+    fn properties(&mut self, members: &Object) -> Result<Option<NodeId>, CompileError> {
         let map = |keyword: &str| members.get(keyword).and_then(Value::as_object);
         let always = self.arena.always();
         let mut named = BTreeMap::new();
@@ -333,11 +336,11 @@ impl<'a> Compiler<'a> {
     /// The fact about an object's values, without the parts that say nothing.
     pub(super) fn property_map(
         &mut self,
-        mut named: BTreeMap<Arc<str>, Id>,
-        mut patterns: Vec<(Arc<str>, Id)>,
-        rest: Id,
-        always: Id,
-    ) -> Option<Id> {
+        mut named: BTreeMap<Arc<str>, NodeId>,
+        mut patterns: Vec<(Arc<str>, NodeId)>,
+        rest: NodeId,
+        always: NodeId,
+    ) -> Option<NodeId> {
         if rest == always {
             named.retain(|_, id| *id != always);
             patterns.retain(|(_, id)| *id != always);
@@ -348,7 +351,7 @@ impl<'a> Compiler<'a> {
         if patterns.is_empty() {
             named.retain(|_, id| *id != rest);
         }
-        Some(self.arena.add(Node::Properties(Properties {
+        Some(self.arena.add(Fact::Properties(Properties {
             named,
             patterns,
             rest,
@@ -356,7 +359,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// What a string must decode to; the two keywords are one fact.
-    fn content(&mut self, members: &Object) -> Option<Id> {
+    fn content(&mut self, members: &Object) -> Option<NodeId> {
         let content = members.iter().filter(|(keyword, _)| {
             matches!(keyword.as_str(), "contentEncoding" | "contentMediaType")
         });
@@ -367,14 +370,15 @@ impl<'a> Compiler<'a> {
             return None;
         }
         let schema = to_canonical_string(&Value::Object(content));
-        Some(self.arena.add(Node::Format(schema.into())))
+        Some(self.arena.add(Fact::Format(schema.into())))
     }
 
-    fn items(&mut self, members: &Object) -> Result<Option<Id>, CompileError> {
+    fn items(&mut self, members: &Object) -> Result<Option<NodeId>, CompileError> {
         let mut prefix = match members.get("prefixItems") {
             Some(list) => {
                 let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
-                let items: Result<Vec<Id>, _> = items.iter().map(|item| self.part(item)).collect();
+                let items: Result<Vec<NodeId>, _> =
+                    items.iter().map(|item| self.part(item)).collect();
                 items?
             }
             None => Vec::new(),
@@ -389,18 +393,18 @@ impl<'a> Compiler<'a> {
         if prefix.is_empty() && rest == self.arena.always() {
             return Ok(None);
         }
-        Ok(Some(self.arena.add(Node::Items { prefix, rest })))
+        Ok(Some(self.arena.add(Fact::Items { prefix, rest })))
     }
 
     /// A fact no rule reads, equal only to itself where it could refer to something.
-    pub(super) fn opaque(&mut self, keyword: &'static str, members: &Object) -> Id {
+    pub(super) fn opaque(&mut self, keyword: &'static str, members: &Object) -> NodeId {
         let text = to_canonical_string(&Value::Object(members.clone()));
         let text = if text.contains("\"$ref\"") {
             format!("{} {text}", self.arena.reserve_definition())
         } else {
             text
         };
-        self.arena.add(Node::Opaque {
+        self.arena.add(Fact::Opaque {
             keyword,
             text: text.into(),
         })

@@ -1,20 +1,20 @@
 use serde_json::Value;
 
-use super::node::{Arena, Constant, Id, Literal, Node, Properties};
-use super::number::{Ratio, same};
+use super::arena::{Arena, Constant, Fact, Literal, NodeId, Properties};
+use super::ratio::{Ratio, json_equal};
 use super::types::TypeSet;
-use crate::text::Texts;
+use crate::text::PatternCache;
 
 /// References followed in place before the value is left undecided.
 const MAX_NESTING: u32 = 200;
 
 impl Arena {
-    /// Whether a literal is true of a value; nothing where no rule tells.
+    /// Whether a literal is true of a value; `None` if no rule decides.
     pub(crate) fn is_true(
         &self,
         literal: Literal,
         value: &Value,
-        texts: &mut Texts,
+        texts: &mut PatternCache,
     ) -> Option<bool> {
         let holds = Evaluation {
             arena: self,
@@ -28,12 +28,12 @@ impl Arena {
 
 struct Evaluation<'a> {
     arena: &'a Arena,
-    texts: &'a mut Texts,
+    texts: &'a mut PatternCache,
     nesting: u32,
 }
 
 impl Evaluation<'_> {
-    fn holds(&mut self, id: Id, value: &Value) -> Option<bool> {
+    fn holds(&mut self, id: NodeId, value: &Value) -> Option<bool> {
         if self.nesting > MAX_NESTING {
             return None;
         }
@@ -44,28 +44,28 @@ impl Evaluation<'_> {
         holds
     }
 
-    fn fact(&mut self, node: &Node, value: &Value) -> Option<bool> {
+    fn fact(&mut self, node: &Fact, value: &Value) -> Option<bool> {
         match node {
-            Node::Type(types) => Some(TypeSet::of(value).within(*types)),
+            Fact::Type(types) => Some(TypeSet::of(value).within(*types)),
             // INVARIANT: constants are sorted when they are added.
-            Node::Enum(constants) => Some(constants.binary_search(&Constant::of(value)).is_ok()),
-            Node::All(parts) => self.every(parts.iter().map(|part| (*part, value))),
-            Node::Any(parts) => self
+            Fact::Enum(constants) => Some(constants.binary_search(&Constant::of(value)).is_ok()),
+            Fact::All(parts) => self.every(parts.iter().map(|part| (*part, value))),
+            Fact::Any(parts) => self
                 .none(parts.iter().map(|part| (*part, value)))
                 .map(|none| !none),
-            Node::One(parts) => {
+            Fact::One(parts) => {
                 let mut count = 0;
                 for part in parts {
                     count += u32::from(self.holds(*part, value)?);
                 }
                 Some(count == 1)
             }
-            Node::Not(inner) => self.holds(*inner, value).map(|holds| !holds),
-            Node::Definition(number) => {
+            Fact::Not(inner) => self.holds(*inner, value).map(|holds| !holds),
+            Fact::Definition(number) => {
                 let body = self.arena.definition(*number)?;
                 self.holds(body, value)
             }
-            Node::Opaque { .. } => None,
+            Fact::Opaque { .. } => None,
             _ => match value {
                 Value::Number(_) => number(node, value),
                 Value::String(text) => self.string(node, text),
@@ -76,32 +76,33 @@ impl Evaluation<'_> {
         }
     }
 
-    fn string(&mut self, node: &Node, text: &str) -> Option<bool> {
+    fn string(&mut self, node: &Fact, text: &str) -> Option<bool> {
         let length = || text.chars().count() as u64;
         match node {
-            Node::MinLength(min) => Some(length() >= *min),
-            Node::MaxLength(max) => Some(length() <= *max),
-            Node::Pattern(pattern) => self.texts.matches(pattern, text),
-            Node::Format(format) => self.texts.has_format(format, text),
+            Fact::MinLength(min) => Some(length() >= *min),
+            Fact::MaxLength(max) => Some(length() <= *max),
+            Fact::Pattern(pattern) => self.texts.matches(pattern, text),
+            Fact::Format(format) => self.texts.has_format(format, text),
             _ => Some(true),
         }
     }
 
-    fn array(&mut self, node: &Node, items: &[Value]) -> Option<bool> {
+    fn array(&mut self, node: &Fact, items: &[Value]) -> Option<bool> {
         let length = items.len() as u64;
         match node {
-            Node::MinItems(min) => Some(length >= *min),
-            Node::MaxItems(max) => Some(length <= *max),
-            Node::UniqueItems => {
-                Some(!items.iter().enumerate().any(|(index, item)| {
-                    items.iter().take(index).any(|earlier| same(earlier, item))
-                }))
-            }
-            Node::Items { prefix, rest } => {
+            Fact::MinItems(min) => Some(length >= *min),
+            Fact::MaxItems(max) => Some(length <= *max),
+            Fact::UniqueItems => Some(!items.iter().enumerate().any(|(index, item)| {
+                items
+                    .iter()
+                    .take(index)
+                    .any(|earlier| json_equal(earlier, item))
+            })),
+            Fact::Items { prefix, rest } => {
                 let schemas = prefix.iter().chain(std::iter::repeat(rest));
                 self.every(schemas.copied().zip(items))
             }
-            Node::Contains { schema, min, max } => {
+            Fact::Contains { schema, min, max } => {
                 let mut count = 0;
                 for item in items {
                     count += u64::from(self.holds(*schema, item)?);
@@ -112,21 +113,21 @@ impl Evaluation<'_> {
         }
     }
 
-    fn object(&mut self, node: &Node, value: &Value) -> Option<bool> {
+    fn object(&mut self, node: &Fact, value: &Value) -> Option<bool> {
         let members = value.as_object()?;
         let size = members.len() as u64;
         match node {
-            Node::MinProperties(min) => Some(size >= *min),
-            Node::MaxProperties(max) => Some(size <= *max),
-            Node::Required(name) => Some(members.contains_key(&**name)),
-            Node::Names(names) => {
+            Fact::MinProperties(min) => Some(size >= *min),
+            Fact::MaxProperties(max) => Some(size <= *max),
+            Fact::Required(name) => Some(members.contains_key(&**name)),
+            Fact::Names(names) => {
                 let keys: Vec<Value> = members
                     .keys()
                     .map(|key| Value::from(key.as_str()))
                     .collect();
                 self.every(keys.iter().map(|key| (*names, key)))
             }
-            Node::Properties(properties) => {
+            Fact::Properties(properties) => {
                 let mut all = Some(true);
                 for (key, member) in members {
                     let schemas = applicable(properties, key, self.texts);
@@ -146,7 +147,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn every<'v>(&mut self, parts: impl Iterator<Item = (Id, &'v Value)>) -> Option<bool> {
+    fn every<'v>(&mut self, parts: impl Iterator<Item = (NodeId, &'v Value)>) -> Option<bool> {
         let mut all = Some(true);
         for (id, value) in parts {
             match self.holds(id, value) {
@@ -158,7 +159,7 @@ impl Evaluation<'_> {
         all
     }
 
-    fn none<'v>(&mut self, parts: impl Iterator<Item = (Id, &'v Value)>) -> Option<bool> {
+    fn none<'v>(&mut self, parts: impl Iterator<Item = (NodeId, &'v Value)>) -> Option<bool> {
         let mut none = Some(true);
         for (id, value) in parts {
             match self.holds(id, value) {
@@ -172,8 +173,12 @@ impl Evaluation<'_> {
 }
 
 /// The schemas that a property map applies to the value under a key.
-pub(crate) fn applicable(properties: &Properties, key: &str, texts: &mut Texts) -> Option<Vec<Id>> {
-    let mut found: Vec<Id> = properties.named.get(key).copied().into_iter().collect();
+pub(crate) fn applicable(
+    properties: &Properties,
+    key: &str,
+    texts: &mut PatternCache,
+) -> Option<Vec<NodeId>> {
+    let mut found: Vec<NodeId> = properties.named.get(key).copied().into_iter().collect();
     for (pattern, id) in &properties.patterns {
         if texts.matches(pattern, key)? {
             found.push(*id);
@@ -185,12 +190,12 @@ pub(crate) fn applicable(properties: &Properties, key: &str, texts: &mut Texts) 
     Some(found)
 }
 
-fn number(node: &Node, value: &Value) -> Option<bool> {
+fn number(node: &Fact, value: &Value) -> Option<bool> {
     let number = Ratio::of_value(value)?;
     Some(match node {
-        Node::AtLeast { bound, strict } => number > *bound || (!strict && number == *bound),
-        Node::AtMost { bound, strict } => number < *bound || (!strict && number == *bound),
-        Node::MultipleOf(step) => number.is_multiple_of(step),
+        Fact::AtLeast { bound, strict } => number > *bound || (!strict && number == *bound),
+        Fact::AtMost { bound, strict } => number < *bound || (!strict && number == *bound),
+        Fact::MultipleOf(step) => number.is_multiple_of(step),
         _ => true,
     })
 }

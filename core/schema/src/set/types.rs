@@ -16,7 +16,7 @@ impl TypeSet {
     pub(crate) const OBJECT: Self = Self(64);
     pub(crate) const ALL: Self = Self(127);
 
-    /// The types a search looks at one by one, the plainest first.
+    /// The types a search tries one by one, the simplest first.
     pub(crate) const KINDS: [Self; 6] = [
         Self::STRING,
         Self::NUMBER,

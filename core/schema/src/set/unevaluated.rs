@@ -1,8 +1,8 @@
-//! What `unevaluatedProperties` and `unevaluatedItems` look at, case by case.
+//! Compiles `unevaluatedProperties` and `unevaluatedItems` by case distinction.
 //!
-//! Keys count as evaluated when a schema that holds for the value speaks of them. More schemas
-//! holding means more evaluated keys, so it is enough to say: for some choice of branches, all of
-//! them hold, and every key none of them speaks of satisfies the keyword.
+//! A key counts as evaluated when a schema that holds for the value mentions it. More schemas that
+//! hold mean more evaluated keys, so this condition suffices: for some choice of branches, all of
+//! them hold, and every key that none of them mentions satisfies the keyword.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwarden_model::json::Object;
 
+use super::arena::{Fact, NodeId};
 use super::compile::{CompileError, Compiler};
-use super::node::{Id, Node};
 
-/// The most cases one keyword is taken apart into.
+/// The most cases one keyword is split into.
 const MAX_CASES: usize = 64;
 
 /// The most references followed from one keyword.
@@ -22,14 +22,14 @@ const MAX_FOLLOWED: usize = 16;
 /// One way the schemas beside the keyword can hold.
 #[derive(Clone, Debug, Default)]
 struct Case {
-    conditions: Vec<Id>,
+    conditions: Vec<NodeId>,
     names: BTreeSet<Arc<str>>,
     patterns: BTreeSet<Arc<str>>,
     everything: bool,
 }
 
 impl Case {
-    fn speaks(&self) -> bool {
+    fn names_keys(&self) -> bool {
         self.everything || !self.names.is_empty() || !self.patterns.is_empty()
     }
 
@@ -43,11 +43,11 @@ impl Case {
     }
 }
 
-/// What the keyword does in the schema that is looked at.
+/// The role of the keyword in the current schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keyword {
     /// It asks which keys are evaluated.
-    Asking,
+    Asserting,
     /// It has evaluated them, for a schema around this one that asks.
     Evaluating,
 }
@@ -56,8 +56,8 @@ pub(super) fn properties(
     compiler: &mut Compiler<'_>,
     schema: &Value,
     members: &Object,
-) -> Result<Id, CompileError> {
-    let Some(cases) = cases(compiler, members, Keyword::Asking, &mut Vec::new())? else {
+) -> Result<NodeId, CompileError> {
+    let Some(cases) = cases(compiler, members, Keyword::Asserting, &mut Vec::new())? else {
         return Ok(compiler.opaque("unevaluatedProperties", members));
     };
     let rest = compiler.part(schema)?;
@@ -75,7 +75,7 @@ pub(super) fn properties(
     Ok(compiler.arena.any(alternatives))
 }
 
-/// The ways the schemas beside the keyword can hold, or nothing where there are too many.
+/// The ways the schemas beside the keyword can hold, or `None` if there are too many.
 fn cases(
     compiler: &mut Compiler<'_>,
     members: &Object,
@@ -151,7 +151,7 @@ fn part(
     }
 }
 
-/// Each branch that speaks of keys may hold or may not.
+/// Each branch that mentions keys may hold or not.
 fn any_of(
     compiler: &mut Compiler<'_>,
     value: &Value,
@@ -164,7 +164,7 @@ fn any_of(
     Ok(choices)
 }
 
-/// One branch holds; if it is one that speaks of no keys, that adds nothing.
+/// One branch holds; a branch that mentions no keys adds nothing.
 fn one_of(
     compiler: &mut Compiler<'_>,
     value: &Value,
@@ -216,17 +216,17 @@ fn dependent(
 ) -> Result<Vec<Choice>, CompileError> {
     let mut choices = Vec::new();
     for (name, schema) in value.as_object().into_iter().flatten() {
-        let present = compiler.arena.add(Node::Required(name.as_str().into()));
+        let present = compiler.arena.add(Fact::Required(name.as_str().into()));
         choices.push(optional(compiler, schema, Some(present), followed)?);
     }
     Ok(choices)
 }
 
-/// Nothing, or that a schema holds with the keys it speaks of.
+/// Either nothing, or that a schema holds with the keys it mentions.
 fn optional(
     compiler: &mut Compiler<'_>,
     schema: &Value,
-    condition: Option<Id>,
+    condition: Option<NodeId>,
     followed: &mut Vec<String>,
 ) -> Result<Choice, CompileError> {
     let Some(cases) = part(compiler, Some(schema), followed)? else {
@@ -234,7 +234,7 @@ fn optional(
     };
     let mut alternatives = vec![Case::default()];
     let holds = compiler.schema(schema)?;
-    for mut case in cases.into_iter().filter(Case::speaks) {
+    for mut case in cases.into_iter().filter(Case::names_keys) {
         case.conditions.push(holds);
         case.conditions.extend(condition);
         alternatives.push(case);
@@ -246,7 +246,7 @@ pub(super) fn items(
     compiler: &mut Compiler<'_>,
     schema: &Value,
     members: &Object,
-) -> Result<Id, CompileError> {
+) -> Result<NodeId, CompileError> {
     let Some(evaluated) = evaluated_items(compiler, members, 0) else {
         return Ok(compiler.opaque("unevaluatedItems", members));
     };
@@ -254,7 +254,7 @@ pub(super) fn items(
     let rest = compiler.part(schema)?;
     Ok(match evaluated {
         Evaluated::Every => always,
-        Evaluated::First(count) => compiler.arena.add(Node::Items {
+        Evaluated::First(count) => compiler.arena.add(Fact::Items {
             prefix: vec![always; count],
             rest,
         }),
@@ -266,7 +266,7 @@ enum Evaluated {
     Every,
 }
 
-/// How many items the schemas beside the keyword speak of, where that depends on nothing.
+/// How many items the schemas beside the keyword mention, if that number is unconditional.
 fn evaluated_items(compiler: &Compiler<'_>, members: &Object, depth: usize) -> Option<Evaluated> {
     const CONDITIONAL: &[&str] = &["anyOf", "oneOf", "if", "dependentSchemas", "contains"];
     if depth > 16

@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::state::State;
-use super::{Judge, Outcome, Solver, settle};
-use crate::set::{Constant, Id, Literal, Node};
+use super::conjunction::Conjunction;
+use super::{SearchOutcome, Solver, ValueCheck, finish_branch};
+use crate::set::{Constant, Fact, Literal, NodeId};
 
 /// The longest array that is written out.
 const MAX_ITEMS: u64 = 100_000;
@@ -12,36 +12,36 @@ const MAX_ITEMS: u64 = 100_000;
 const LONG: u64 = 4_096;
 /// The most arrays that are ruled out one by one.
 const MAX_EXCLUDED: usize = 64;
-/// The most items that are told apart from each other.
+/// The most items that are made distinct from each other.
 const MAX_DISTINCT: u64 = 256;
-/// The most items one `contains` may ask for before the search gives up.
+/// The most items one `contains` may require before the search gives up.
 const MAX_CONTAINED: u64 = 8;
 
-/// What the facts about arrays ask for.
+/// What the facts about arrays require.
 #[derive(Clone, Debug, Default)]
-struct Shape {
+struct ArrayConstraints {
     /// Every item: the first few by their place, the others alike.
-    items: Vec<(Vec<Id>, Id)>,
+    items: Vec<(Vec<NodeId>, NodeId)>,
     min: u64,
     max: Option<u64>,
     unique: bool,
-    /// At most so many items may satisfy a schema.
-    limits: Vec<(Id, u64)>,
-    demands: Vec<Demand>,
+    /// The most items that may satisfy a schema.
+    limits: Vec<(NodeId, u64)>,
+    demands: Vec<ItemDemand>,
     /// Two items are equal.
     duplicates: bool,
 }
 
-/// Something some item must be.
+/// A requirement that some item must meet.
 #[derive(Clone, Debug)]
-enum Demand {
-    /// An item that violates what its place asks for.
-    Violating(Vec<Id>, Id),
-    /// So many items that satisfy a schema.
-    Containing(Id, u64),
+enum ItemDemand {
+    /// An item that violates the schema of its place.
+    Violating(Vec<NodeId>, NodeId),
+    /// A number of items that satisfy a schema.
+    Containing(NodeId, u64),
 }
 
-impl Demand {
+impl ItemDemand {
     fn at(&self, place: usize) -> Literal {
         match self {
             Self::Violating(prefix, rest) => prefix.get(place).unwrap_or(rest).fails(),
@@ -64,18 +64,22 @@ impl Demand {
     }
 }
 
-/// Items that were given something to be, beside what their place asks for.
+/// Items with extra requirements besides the schema of their place.
 #[derive(Clone, Debug, Default)]
-struct Placed {
+struct ItemAssignment {
     extra: BTreeMap<usize, Vec<Literal>>,
     equal: Option<(usize, usize)>,
 }
 
 impl Solver<'_> {
-    pub(super) fn array(&mut self, state: &State, judge: Judge<'_, '_>) -> Outcome {
-        let mut shapes = vec![Shape::default()];
+    pub(super) fn array(
+        &mut self,
+        state: &Conjunction,
+        judge: ValueCheck<'_, '_>,
+    ) -> SearchOutcome {
+        let mut shapes = vec![ArrayConstraints::default()];
         for literal in &state.atoms {
-            let alternatives = self.readings(*literal);
+            let alternatives = self.constraints_of(*literal);
             let mut combined = Vec::with_capacity(shapes.len());
             for shape in &shapes {
                 combined.extend(alternatives.iter().map(|change| {
@@ -87,11 +91,11 @@ impl Solver<'_> {
             shapes = combined;
             if shapes.len() > 64 {
                 self.obstacles.insert("contains");
-                return Outcome::Unknown;
+                return SearchOutcome::Unknown;
             }
         }
         let excluded = self.excluded(state);
-        let mut outcome = Outcome::Empty;
+        let mut outcome = SearchOutcome::Empty;
         for shape in shapes {
             if shape
                 .demands
@@ -99,13 +103,13 @@ impl Solver<'_> {
                 .any(|demand| demand.count() > MAX_CONTAINED)
             {
                 self.obstacles.insert("minContains");
-                outcome = outcome.or(Outcome::Unknown);
+                outcome = outcome.or(SearchOutcome::Unknown);
                 continue;
             }
-            let nowhere = Placed::default();
+            let nowhere = ItemAssignment::default();
             let found = self.place(&shape, 0, 0, 0, &nowhere, state, &excluded, judge);
             outcome = outcome.or(found);
-            if matches!(outcome, Outcome::Value(_)) {
+            if matches!(outcome, SearchOutcome::Value(_)) {
                 break;
             }
         }
@@ -113,29 +117,35 @@ impl Solver<'_> {
     }
 
     /// The ways one fact about arrays can be read.
-    fn readings(&self, literal: Literal) -> Vec<Reading> {
+    fn constraints_of(&self, literal: Literal) -> Vec<ArrayConstraint> {
         match (self.arena.node(literal.id), literal.holds) {
-            (Node::Items { prefix, rest }, true) => vec![Reading::Items(prefix.clone(), *rest)],
-            (Node::Items { prefix, rest }, false) => {
-                vec![Reading::Demand(Demand::Violating(prefix.clone(), *rest))]
+            (Fact::Items { prefix, rest }, true) => {
+                vec![ArrayConstraint::Items(prefix.clone(), *rest)]
             }
-            (Node::MinItems(min), true) => vec![Reading::Min(*min)],
-            (Node::MinItems(min), false) => vec![Reading::Max(min.saturating_sub(1))],
-            (Node::MaxItems(max), true) => vec![Reading::Max(*max)],
-            (Node::MaxItems(max), false) => vec![Reading::Min(max.saturating_add(1))],
-            (Node::UniqueItems, true) => vec![Reading::Unique],
-            (Node::UniqueItems, false) => vec![Reading::Duplicates],
-            (Node::Contains { schema, min, max }, true) => {
-                vec![Reading::Between(*schema, *min, *max)]
+            (Fact::Items { prefix, rest }, false) => {
+                vec![ArrayConstraint::Demand(ItemDemand::Violating(
+                    prefix.clone(),
+                    *rest,
+                ))]
             }
-            (Node::Contains { schema, min, max }, false) => {
+            (Fact::MinItems(min), true) => vec![ArrayConstraint::Min(*min)],
+            (Fact::MinItems(min), false) => vec![ArrayConstraint::Max(min.saturating_sub(1))],
+            (Fact::MaxItems(max), true) => vec![ArrayConstraint::Max(*max)],
+            (Fact::MaxItems(max), false) => vec![ArrayConstraint::Min(max.saturating_add(1))],
+            (Fact::UniqueItems, true) => vec![ArrayConstraint::Unique],
+            (Fact::UniqueItems, false) => vec![ArrayConstraint::Duplicates],
+            (Fact::Contains { schema, min, max }, true) => {
+                vec![ArrayConstraint::Between(*schema, *min, *max)]
+            }
+            (Fact::Contains { schema, min, max }, false) => {
                 let fewer = min
                     .checked_sub(1)
-                    .map(|most| Reading::Between(*schema, 0, Some(most)));
-                let more = max.map(|most| Reading::Between(*schema, most.saturating_add(1), None));
+                    .map(|most| ArrayConstraint::Between(*schema, 0, Some(most)));
+                let more =
+                    max.map(|most| ArrayConstraint::Between(*schema, most.saturating_add(1), None));
                 fewer.into_iter().chain(more).collect()
             }
-            _ => vec![Reading::Nothing],
+            _ => vec![ArrayConstraint::Nothing],
         }
     }
 
@@ -147,18 +157,18 @@ impl Solver<'_> {
     )]
     fn place(
         &mut self,
-        shape: &Shape,
+        shape: &ArrayConstraints,
         demand: usize,
         done: u64,
         from: usize,
-        placed: &Placed,
-        state: &State,
+        placed: &ItemAssignment,
+        state: &Conjunction,
         excluded: &[Constant],
-        judge: Judge<'_, '_>,
-    ) -> Outcome {
+        judge: ValueCheck<'_, '_>,
+    ) -> SearchOutcome {
         self.steps += 1;
-        if self.is_spent() {
-            return Outcome::Unknown;
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         let Some(current) = shape.demands.get(demand) else {
             return self.place_equal(shape, placed, state, excluded, judge);
@@ -166,12 +176,12 @@ impl Solver<'_> {
         if done >= current.count() {
             return self.place(shape, demand + 1, 0, 0, placed, state, excluded, judge);
         }
-        let mut outcome = Outcome::Empty;
+        let mut outcome = SearchOutcome::Empty;
         for place in from..self.places(shape) {
             let literal = current.at(place);
             let mut goals = goals_at(shape, place);
             goals.push(literal);
-            if matches!(self.solve(goals), Outcome::Empty) {
+            if matches!(self.solve(goals), SearchOutcome::Empty) {
                 continue;
             }
             let mut placed = placed.clone();
@@ -179,19 +189,19 @@ impl Solver<'_> {
             let (done, from) = (done + 1, place + 1);
             let next = self.place(shape, demand, done, from, &placed, state, excluded, judge);
             outcome = outcome.or(next);
-            if matches!(outcome, Outcome::Value(_)) {
+            if matches!(outcome, SearchOutcome::Value(_)) {
                 return outcome;
             }
         }
         outcome
     }
 
-    /// How many places differ, or could be asked for something at once.
-    fn places(&self, shape: &Shape) -> usize {
+    /// How many places differ, or could have a requirement at the same time.
+    fn places(&self, shape: &ArrayConstraints) -> usize {
         let prefixes = shape.items.iter().map(|(prefix, _)| prefix.len());
-        let reaches = shape.demands.iter().map(Demand::reach);
+        let reaches = shape.demands.iter().map(ItemDemand::reach);
         let distinct = prefixes.chain(reaches).max().unwrap_or(0);
-        let asked: u64 = shape.demands.iter().map(Demand::count).sum();
+        let asked: u64 = shape.demands.iter().map(ItemDemand::count).sum();
         let asked = usize::try_from(asked).unwrap_or(usize::MAX);
         let all = distinct
             .saturating_add(asked)
@@ -204,24 +214,24 @@ impl Solver<'_> {
 
     fn place_equal(
         &mut self,
-        shape: &Shape,
-        placed: &Placed,
-        state: &State,
+        shape: &ArrayConstraints,
+        placed: &ItemAssignment,
+        state: &Conjunction,
         excluded: &[Constant],
-        judge: Judge<'_, '_>,
-    ) -> Outcome {
+        judge: ValueCheck<'_, '_>,
+    ) -> SearchOutcome {
         if !shape.duplicates {
-            return settle(self.build(shape, placed, excluded), state, judge);
+            return finish_branch(self.build(shape, placed, excluded), state, judge);
         }
-        let mut outcome = Outcome::Empty;
+        let mut outcome = SearchOutcome::Empty;
         let places = self.places(shape);
         for second in 1..places {
             for first in 0..second {
                 let mut placed = placed.clone();
                 placed.equal = Some((first, second));
                 let found = self.build(shape, &placed, excluded);
-                outcome = outcome.or(settle(found, state, judge));
-                if matches!(outcome, Outcome::Value(_)) {
+                outcome = outcome.or(finish_branch(found, state, judge));
+                if matches!(outcome, SearchOutcome::Value(_)) {
                     return outcome;
                 }
             }
@@ -229,20 +239,25 @@ impl Solver<'_> {
         outcome
     }
 
-    fn build(&mut self, shape: &Shape, placed: &Placed, excluded: &[Constant]) -> Outcome {
+    fn build(
+        &mut self,
+        shape: &ArrayConstraints,
+        placed: &ItemAssignment,
+        excluded: &[Constant],
+    ) -> SearchOutcome {
         let last = placed.extra.keys().next_back().copied();
         let last = last.max(placed.equal.map(|(_, second)| second));
         let least = last.map_or(0, |last| last as u64 + 1).max(shape.min);
         if shape.max.is_some_and(|max| least > max) {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
         if least > MAX_ITEMS {
             self.obstacles.insert("size");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         if shape.unique && least > MAX_DISTINCT {
             self.obstacles.insert("minItems");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         if least > LONG {
             self.has_long_values = true;
@@ -258,12 +273,12 @@ impl Solver<'_> {
                 .collect();
             let outcome = self.build_avoiding(shape, placed, length, &here);
             let longest = shape.max.is_some_and(|max| length >= max);
-            if outcome != Outcome::Empty || here.is_empty() || longest {
+            if outcome != SearchOutcome::Empty || here.is_empty() || longest {
                 return outcome;
             }
             if length >= MAX_ITEMS {
                 self.obstacles.insert("size");
-                return Outcome::Unknown;
+                return SearchOutcome::Unknown;
             }
             length += 1;
         }
@@ -272,17 +287,17 @@ impl Solver<'_> {
     /// An array of a length that is none of the given ones: at some place it differs from each.
     fn build_avoiding(
         &mut self,
-        shape: &Shape,
-        placed: &Placed,
+        shape: &ArrayConstraints,
+        placed: &ItemAssignment,
         length: u64,
         excluded: &[&[Value]],
-    ) -> Outcome {
+    ) -> SearchOutcome {
         self.steps += 1;
-        if self.is_spent() {
-            return Outcome::Unknown;
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         let outcome = self.build_of(shape, placed, length);
-        let Outcome::Value(Value::Array(items)) = &outcome else {
+        let SearchOutcome::Value(Value::Array(items)) = &outcome else {
             return outcome;
         };
         let built = Constant::of(&Value::Array(items.clone()));
@@ -292,32 +307,37 @@ impl Solver<'_> {
         };
         if excluded.len() > MAX_EXCLUDED {
             self.obstacles.insert("enum");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
-        let mut outcome = Outcome::Empty;
+        let mut outcome = SearchOutcome::Empty;
         for (place, item) in same.iter().enumerate() {
             let other = self.arena.constants(std::iter::once(Constant::of(item)));
             let mut placed = placed.clone();
             placed.extra.entry(place).or_default().push(other.fails());
             outcome = outcome.or(self.build_avoiding(shape, &placed, length, excluded));
-            if matches!(outcome, Outcome::Value(_)) {
+            if matches!(outcome, SearchOutcome::Value(_)) {
                 return outcome;
             }
         }
-        if outcome == Outcome::Unknown {
+        if outcome == SearchOutcome::Unknown {
             self.obstacles.insert("enum");
         }
         outcome
     }
 
-    fn build_of(&mut self, shape: &Shape, placed: &Placed, length: u64) -> Outcome {
+    fn build_of(
+        &mut self,
+        shape: &ArrayConstraints,
+        placed: &ItemAssignment,
+        length: u64,
+    ) -> SearchOutcome {
         let mut exact = true;
         let mut certain = true;
         let mut items: Vec<Value> = Vec::new();
         let mut first: Option<Vec<Literal>> = None;
         let mut all_alike = true;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let free = Self::spared(shape, placed, length, &mut exact);
+        let free = Self::spare_places(shape, placed, length, &mut exact);
         for place in 0..length {
             let mut goals = goals_at(shape, place);
             goals.extend(placed.extra.get(&place).into_iter().flatten());
@@ -346,35 +366,35 @@ impl Solver<'_> {
                 goals.push(taken.fails());
             }
             match self.solve(goals) {
-                Outcome::Value(value) => items.push(value),
-                Outcome::Candidate(value) => {
+                SearchOutcome::Value(value) => items.push(value),
+                SearchOutcome::Candidate(value) => {
                     certain = false;
                     items.push(value);
                 }
-                Outcome::Empty if exact && (!shape.unique || items.is_empty() || alike) => {
-                    return Outcome::Empty;
+                SearchOutcome::Empty if exact && (!shape.unique || items.is_empty() || alike) => {
+                    return SearchOutcome::Empty;
                 }
-                Outcome::Empty => {
+                SearchOutcome::Empty => {
                     self.obstacles.insert(if shape.unique {
                         "uniqueItems"
                     } else {
                         "maxContains"
                     });
-                    return Outcome::Unknown;
+                    return SearchOutcome::Unknown;
                 }
-                Outcome::Unknown => return Outcome::Unknown,
+                SearchOutcome::Unknown => return SearchOutcome::Unknown,
             }
         }
-        self.built(Value::Array(items), certain)
+        self.check_value_size(Value::Array(items), certain)
     }
 
-    /// The places that may satisfy a schema of which only so many items may.
-    fn spared(
-        shape: &Shape,
-        placed: &Placed,
+    /// For each schema that only a limited number of items may satisfy, the places that may satisfy it.
+    fn spare_places(
+        shape: &ArrayConstraints,
+        placed: &ItemAssignment,
         length: usize,
         exact: &mut bool,
-    ) -> Vec<(Id, Vec<usize>)> {
+    ) -> Vec<(NodeId, Vec<usize>)> {
         let mut spared = Vec::new();
         for (schema, most) in &shape.limits {
             let most = usize::try_from(*most).unwrap_or(usize::MAX);
@@ -391,7 +411,7 @@ impl Solver<'_> {
                 .collect();
             places.extend(others.into_iter().take(most.saturating_sub(places.len())));
             places.truncate(most);
-            // With none allowed there is nothing to choose; otherwise other places might do.
+            // With none allowed, nothing is chosen; otherwise other places might work.
             *exact &= most == 0;
             spared.push((*schema, places));
         }
@@ -399,10 +419,10 @@ impl Solver<'_> {
     }
 
     /// The values a state rules out one by one.
-    pub(super) fn excluded(&self, state: &State) -> Vec<Constant> {
+    pub(super) fn excluded(&self, state: &Conjunction) -> Vec<Constant> {
         let mut excluded = Vec::new();
         for literal in state.atoms.iter().filter(|literal| !literal.holds) {
-            if let Node::Enum(constants) = self.arena.node(literal.id) {
+            if let Fact::Enum(constants) = self.arena.node(literal.id) {
                 excluded.extend(constants.iter().cloned());
             }
         }
@@ -410,7 +430,7 @@ impl Solver<'_> {
     }
 }
 
-fn goals_at(shape: &Shape, place: usize) -> Vec<Literal> {
+fn goals_at(shape: &ArrayConstraints, place: usize) -> Vec<Literal> {
     let items = shape.items.iter();
     items
         .map(|(prefix, rest)| prefix.get(place).unwrap_or(rest).holds())
@@ -419,20 +439,20 @@ fn goals_at(shape: &Shape, place: usize) -> Vec<Literal> {
 
 /// One way to read a fact about arrays.
 #[derive(Clone, Debug)]
-enum Reading {
-    Items(Vec<Id>, Id),
+enum ArrayConstraint {
+    Items(Vec<NodeId>, NodeId),
     Min(u64),
     Max(u64),
     Unique,
     Duplicates,
-    Demand(Demand),
-    /// So many items satisfy a schema.
-    Between(Id, u64, Option<u64>),
+    Demand(ItemDemand),
+    /// A number of items satisfy a schema.
+    Between(NodeId, u64, Option<u64>),
     Nothing,
 }
 
-impl Reading {
-    fn apply(&self, shape: &mut Shape) {
+impl ArrayConstraint {
+    fn apply(&self, shape: &mut ArrayConstraints) {
         match self {
             Self::Items(prefix, rest) => shape.items.push((prefix.clone(), *rest)),
             Self::Min(min) => shape.min = shape.min.max(*min),
@@ -442,7 +462,7 @@ impl Reading {
             Self::Demand(demand) => shape.demands.push(demand.clone()),
             Self::Between(schema, min, max) => {
                 if *min > 0 {
-                    shape.demands.push(Demand::Containing(*schema, *min));
+                    shape.demands.push(ItemDemand::Containing(*schema, *min));
                 }
                 shape.limits.extend(max.map(|max| (*schema, max)));
             }

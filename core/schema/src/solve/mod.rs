@@ -7,19 +7,19 @@
 //! smaller one of the same kind.
 
 mod array;
+mod conjunction;
 mod number;
 mod object;
-mod state;
 mod string;
 
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use crate::policy::Budget;
-use crate::set::{Arena, Literal, Node, TypeSet};
-use crate::text::Texts;
-use state::{Choice, State};
+use crate::comparison_policy::SearchBudget;
+use crate::set::{Arena, Fact, Literal, TypeSet};
+use crate::text::PatternCache;
+use conjunction::{Conjunction, NextChoice};
 
 /// The most parts a value that is built may have.
 const MAX_PARTS: usize = 120_000;
@@ -30,18 +30,18 @@ const MAX_ALL_PARTS: usize = 2_000_000;
 
 /// The answer to a conjunction.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outcome {
+pub(crate) enum SearchOutcome {
     /// No value makes it true.
     Empty,
     /// This value does.
     Value(Value),
-    /// This value may: something in the conjunction is read by no rule.
+    /// This value may: no rule covers some part of the conjunction.
     Candidate(Value),
     /// Nothing was established.
     Unknown,
 }
 
-impl Outcome {
+impl SearchOutcome {
     /// The better of two answers about alternatives.
     fn or(self, other: Self) -> Self {
         match (&self, &other) {
@@ -52,7 +52,7 @@ impl Outcome {
         }
     }
 
-    fn weakened(self) -> Self {
+    fn into_candidate(self) -> Self {
         match self {
             Self::Value(value) => Self::Candidate(value),
             other => other,
@@ -63,16 +63,16 @@ impl Outcome {
 /// A search with its budget and everything it has learnt.
 pub(crate) struct Solver<'a> {
     pub(crate) arena: &'a mut Arena,
-    pub(crate) texts: &'a mut Texts,
-    budget: Budget,
+    pub(crate) texts: &'a mut PatternCache,
+    budget: SearchBudget,
     steps: u32,
-    known: HashMap<Vec<Literal>, Outcome>,
+    known: HashMap<Vec<Literal>, SearchOutcome>,
     open: HashMap<Vec<Literal>, usize>,
-    /// Conjunctions that are empty if the open one at a level is.
-    leaning: HashMap<Vec<Literal>, usize>,
-    leaning_order: Vec<(Vec<Literal>, usize)>,
-    /// The outermost open conjunction the answers since the last one leant on.
-    leans_on: usize,
+    /// Conjunctions that are empty if the open conjunction at the given level is empty.
+    provisional: HashMap<Vec<Literal>, usize>,
+    provisional_order: Vec<(Vec<Literal>, usize)>,
+    /// The level of the outermost open conjunction that the recent answers depend on.
+    depends_on_level: usize,
     types: HashMap<Literal, TypeSet>,
     obstacles: BTreeSet<&'static str>,
     /// Whether a value was built that is long enough for copies of it to count.
@@ -81,7 +81,11 @@ pub(crate) struct Solver<'a> {
 }
 
 impl<'a> Solver<'a> {
-    pub(crate) fn new(arena: &'a mut Arena, texts: &'a mut Texts, budget: Budget) -> Self {
+    pub(crate) fn new(
+        arena: &'a mut Arena,
+        texts: &'a mut PatternCache,
+        budget: SearchBudget,
+    ) -> Self {
         Self {
             arena,
             texts,
@@ -89,9 +93,9 @@ impl<'a> Solver<'a> {
             steps: 0,
             known: HashMap::new(),
             open: HashMap::new(),
-            leaning: HashMap::new(),
-            leaning_order: Vec::new(),
-            leans_on: usize::MAX,
+            provisional: HashMap::new(),
+            provisional_order: Vec::new(),
+            depends_on_level: usize::MAX,
             types: HashMap::new(),
             obstacles: BTreeSet::new(),
             has_long_values: false,
@@ -99,7 +103,7 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// What kept the search from an answer, by keyword.
+    /// What prevented an answer, by keyword.
     pub(crate) fn obstacles(&self) -> &BTreeSet<&'static str> {
         &self.obstacles
     }
@@ -109,20 +113,20 @@ impl<'a> Solver<'a> {
         self.steps
     }
 
-    /// Searches for a value the judge agrees to; what it does not agree to is passed over.
+    /// Searches for a value that the judge accepts; values it rejects are skipped.
     pub(crate) fn search(
         &mut self,
         goals: Vec<Literal>,
         judge: &mut dyn FnMut(&Value) -> bool,
-    ) -> Outcome {
-        let state = State::new(goals);
+    ) -> SearchOutcome {
+        let state = Conjunction::new(goals);
         self.branch(state, &mut Some(judge))
     }
 
     /// A value for a conjunction about a part of a value.
-    fn solve(&mut self, mut goals: Vec<Literal>) -> Outcome {
-        if self.is_spent() {
-            return Outcome::Unknown;
+    fn solve(&mut self, mut goals: Vec<Literal>) -> SearchOutcome {
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         goals.sort_unstable();
         goals.dedup();
@@ -130,38 +134,41 @@ impl<'a> Solver<'a> {
             .windows(2)
             .any(|pair| matches!(pair, [a, b] if a.id == b.id))
         {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
         if let Some(known) = self.known.get(&goals) {
             let known = known.clone();
-            return self.counted(known);
+            return self.check_total_size(known);
         }
-        let leant = self.open.get(&goals).or_else(|| self.leaning.get(&goals));
+        let leant = self
+            .open
+            .get(&goals)
+            .or_else(|| self.provisional.get(&goals));
         if let Some(level) = leant {
-            self.leans_on = self.leans_on.min(*level);
-            return Outcome::Empty;
+            self.depends_on_level = self.depends_on_level.min(*level);
+            return SearchOutcome::Empty;
         }
         let level = self.open.len();
         if level >= self.budget.depth as usize {
             self.obstacles.insert("depth");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         self.open.insert(goals.clone(), level);
-        let before = std::mem::replace(&mut self.leans_on, usize::MAX);
-        let outcome = self.branch(State::new(goals.clone()), &mut None);
+        let before = std::mem::replace(&mut self.depends_on_level, usize::MAX);
+        let outcome = self.branch(Conjunction::new(goals.clone()), &mut None);
         self.open.remove(&goals);
         self.remember(goals, level, &outcome);
-        self.leans_on = if self.leans_on >= level {
+        self.depends_on_level = if self.depends_on_level >= level {
             before
         } else {
-            before.min(self.leans_on)
+            before.min(self.depends_on_level)
         };
-        self.counted(outcome)
+        self.check_total_size(outcome)
     }
 
-    /// The outcome, unless all values together have grown beyond use. Only long ones can.
-    fn counted(&mut self, outcome: Outcome) -> Outcome {
-        let (true, Outcome::Value(value) | Outcome::Candidate(value)) =
+    /// The outcome, unless all values together exceed the size limit. Only long values can do that.
+    fn check_total_size(&mut self, outcome: SearchOutcome) -> SearchOutcome {
+        let (true, SearchOutcome::Value(value) | SearchOutcome::Candidate(value)) =
             (self.has_long_values, &outcome)
         else {
             return outcome;
@@ -171,46 +178,46 @@ impl<'a> Solver<'a> {
             .saturating_add(parts_of(value).unwrap_or(MAX_PARTS));
         if self.parts > MAX_ALL_PARTS {
             self.obstacles.insert("size");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         outcome
     }
 
-    /// Keeps an answer for as long as it stands. One that leant on an open conjunction being empty
-    /// stands only while that one is open, and for good once it has turned out empty.
-    fn remember(&mut self, goals: Vec<Literal>, level: usize, outcome: &Outcome) {
-        let leans_on = self.leans_on;
+    /// Caches an answer for as long as it is valid. An answer that assumes an open conjunction to be
+    /// empty is valid while that one is open, and permanently once that one proves to be empty.
+    fn remember(&mut self, goals: Vec<Literal>, level: usize, outcome: &SearchOutcome) {
+        let leans_on = self.depends_on_level;
         let stands_alone = leans_on >= level;
-        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut self.leaning_order)
+        let (here, elsewhere): (Vec<_>, Vec<_>) = std::mem::take(&mut self.provisional_order)
             .into_iter()
             .partition(|(_, leant)| *leant == level);
-        self.leaning_order = elsewhere;
+        self.provisional_order = elsewhere;
         for (leaning, _) in here {
-            self.leaning.remove(&leaning);
+            self.provisional.remove(&leaning);
             match outcome {
-                Outcome::Empty if stands_alone => {
-                    self.known.insert(leaning, Outcome::Empty);
+                SearchOutcome::Empty if stands_alone => {
+                    self.known.insert(leaning, SearchOutcome::Empty);
                 }
-                Outcome::Empty => self.lean(leaning, leans_on),
-                Outcome::Value(_) | Outcome::Candidate(_) | Outcome::Unknown => {}
+                SearchOutcome::Empty => self.remember_provisional(leaning, leans_on),
+                SearchOutcome::Value(_) | SearchOutcome::Candidate(_) | SearchOutcome::Unknown => {}
             }
         }
         match outcome {
-            Outcome::Empty if !stands_alone => self.lean(goals, leans_on),
-            Outcome::Candidate(_) | Outcome::Unknown if !stands_alone => {}
+            SearchOutcome::Empty if !stands_alone => self.remember_provisional(goals, leans_on),
+            SearchOutcome::Candidate(_) | SearchOutcome::Unknown if !stands_alone => {}
             _ => {
                 self.known.insert(goals, outcome.clone());
             }
         }
     }
 
-    fn lean(&mut self, goals: Vec<Literal>, level: usize) {
-        self.leaning.insert(goals.clone(), level);
-        self.leaning_order.push((goals, level));
+    fn remember_provisional(&mut self, goals: Vec<Literal>, level: usize) {
+        self.provisional.insert(goals.clone(), level);
+        self.provisional_order.push((goals, level));
     }
 
     /// Whether the budget is used up.
-    fn is_spent(&mut self) -> bool {
+    fn is_exhausted(&mut self) -> bool {
         let spent = self.steps > self.budget.steps || self.budget.time.is_over();
         if spent {
             self.obstacles.insert("budget");
@@ -218,39 +225,39 @@ impl<'a> Solver<'a> {
         spent
     }
 
-    fn branch(&mut self, mut state: State, judge: Judge<'_, '_>) -> Outcome {
+    fn branch(&mut self, mut state: Conjunction, judge: ValueCheck<'_, '_>) -> SearchOutcome {
         self.steps += 1;
-        if self.is_spent() {
-            return Outcome::Unknown;
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         if !self.saturate(&mut state) {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
-        if let Some(outcome) = self.finite(&state) {
-            return settle(outcome, &state, judge);
+        if let Some(outcome) = self.solve_enum(&state) {
+            return finish_branch(outcome, &state, judge);
         }
         let kinds = TypeSet::KINDS.map(|kind| kind.and(state.types));
         let kinds = kinds.into_iter().filter(|kind| !kind.is_empty());
         if kinds.clone().count() > 1 {
-            let mut outcome = Outcome::Empty;
+            let mut outcome = SearchOutcome::Empty;
             for kind in kinds {
                 let mut narrowed = state.clone();
                 narrowed.types = kind;
                 outcome = outcome.or(self.branch(narrowed, judge));
-                if matches!(outcome, Outcome::Value(_)) {
+                if matches!(outcome, SearchOutcome::Value(_)) {
                     return outcome;
                 }
             }
             return outcome;
         }
-        match self.choice(&mut state) {
-            Choice::Contradiction => Outcome::Empty,
-            Choice::Forced(literals) => {
+        match self.next_choice(&mut state) {
+            NextChoice::Contradiction => SearchOutcome::Empty,
+            NextChoice::Forced(literals) => {
                 state.pending.extend(literals);
                 self.branch(state, judge)
             }
-            Choice::Between(alternatives) => {
-                let mut outcome = Outcome::Empty;
+            NextChoice::Between(alternatives) => {
+                let mut outcome = SearchOutcome::Empty;
                 for literals in alternatives {
                     let mut taken = state.clone();
                     taken
@@ -258,69 +265,71 @@ impl<'a> Solver<'a> {
                         .extend(literals.iter().filter(|literal| literal.holds));
                     taken.pending.extend(literals);
                     outcome = outcome.or(self.branch(taken, judge));
-                    if matches!(outcome, Outcome::Value(_)) {
+                    if matches!(outcome, SearchOutcome::Value(_)) {
                         return outcome;
                     }
                 }
                 outcome
             }
-            Choice::Done => self.leaf(&state, judge),
+            NextChoice::Done => self.leaf(&state, judge),
         }
     }
 
     /// Only facts about one type are left.
-    fn leaf(&mut self, state: &State, judge: Judge<'_, '_>) -> Outcome {
+    fn leaf(&mut self, state: &Conjunction, judge: ValueCheck<'_, '_>) -> SearchOutcome {
         match state.types {
-            TypeSet::NULL => settle(self.among(state, &[Value::Null]), state, judge),
+            TypeSet::NULL => {
+                finish_branch(self.first_satisfying(state, &[Value::Null]), state, judge)
+            }
             TypeSet::BOOLEAN => {
                 let both = [Value::Bool(true), Value::Bool(false)];
-                settle(self.among(state, &both), state, judge)
+                finish_branch(self.first_satisfying(state, &both), state, judge)
             }
-            TypeSet::STRING => settle(self.string(state), state, judge),
+            TypeSet::STRING => finish_branch(self.string(state), state, judge),
             TypeSet::ARRAY => self.array(state, judge),
             TypeSet::OBJECT => self.object(state, judge),
-            _ => settle(self.number(state), state, judge),
+            _ => finish_branch(self.number(state), state, judge),
         }
     }
 
-    /// A value put together from parts, unless it has grown beyond use.
-    fn built(&mut self, value: Value, certain: bool) -> Outcome {
+    /// A value built from parts, unless it exceeds the size limit.
+    fn check_value_size(&mut self, value: Value, certain: bool) -> SearchOutcome {
         if parts_of(&value).is_none() {
             self.obstacles.insert("size");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         if certain {
-            Outcome::Value(value)
+            SearchOutcome::Value(value)
         } else {
-            Outcome::Candidate(value)
+            SearchOutcome::Candidate(value)
         }
     }
 
     /// Where an enumeration limits the value, each of its values is tried.
-    fn finite(&mut self, state: &State) -> Option<Outcome> {
+    fn solve_enum(&mut self, state: &Conjunction) -> Option<SearchOutcome> {
         let enumeration = state
             .enums
             .iter()
             .filter_map(|id| match self.arena.node(*id) {
-                Node::Enum(constants) => Some(std::sync::Arc::clone(constants)),
+                Fact::Enum(constants) => Some(std::sync::Arc::clone(constants)),
                 _ => None,
             });
         let smallest = enumeration.min_by_key(|constants| constants.len())?;
         let values: Vec<Value> = smallest.iter().map(|c| (*c.value).clone()).collect();
-        Some(self.among(state, &values))
+        Some(self.first_satisfying(state, &values))
     }
 
-    fn among(&mut self, state: &State, values: &[Value]) -> Outcome {
-        let mut outcome = Outcome::Empty;
+    fn first_satisfying(&mut self, state: &Conjunction, values: &[Value]) -> SearchOutcome {
+        let mut outcome = SearchOutcome::Empty;
         for value in values {
             if !TypeSet::of(value).within(state.types) {
                 continue;
             }
             match self.satisfies(state, value) {
-                Some(true) => return Outcome::Value(value.clone()),
+                Some(true) => return SearchOutcome::Value(value.clone()),
                 Some(false) => {}
                 None => {
-                    outcome = outcome.or(Outcome::Candidate(value.clone()));
+                    outcome = outcome.or(SearchOutcome::Candidate(value.clone()));
                 }
             }
         }
@@ -328,7 +337,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Whether a value makes everything in a state true.
-    fn satisfies(&mut self, state: &State, value: &Value) -> Option<bool> {
+    fn satisfies(&mut self, state: &Conjunction, value: &Value) -> Option<bool> {
         let mut all = Some(true);
         let facts = state.atoms.iter().chain(&state.choices).copied();
         let facts = facts.chain(state.enums.iter().map(|id| id.holds()));
@@ -343,7 +352,7 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// How many parts a value has; nothing where it has too many to be copied and shrunk.
+/// How many parts a value has; `None` if it has too many to be copied and shrunk.
 fn parts_of(value: &Value) -> Option<usize> {
     let mut open = vec![value];
     let mut parts = 0;
@@ -362,26 +371,30 @@ fn parts_of(value: &Value) -> Option<usize> {
     Some(parts)
 }
 
-/// Who decides about the values of the outermost conjunction; the inner ones have nobody.
-type Judge<'j, 'f> = &'j mut Option<&'f mut dyn FnMut(&Value) -> bool>;
+/// The judge of the values of the outermost conjunction; inner conjunctions have none.
+type ValueCheck<'j, 'f> = &'j mut Option<&'f mut dyn FnMut(&Value) -> bool>;
 
-/// The answer of one branch: what no rule reads makes a value a candidate, and the judge has the
-/// last word.
-fn settle(outcome: Outcome, state: &State, judge: Judge<'_, '_>) -> Outcome {
+/// The answer of one branch. Facts that no rule reads make the value a candidate, and the judge
+/// decides about it.
+fn finish_branch(
+    outcome: SearchOutcome,
+    state: &Conjunction,
+    judge: ValueCheck<'_, '_>,
+) -> SearchOutcome {
     let outcome = if state.opaque.is_empty() {
         outcome
     } else {
-        outcome.weakened()
+        outcome.into_candidate()
     };
     let Some(judge) = judge else {
         return outcome;
     };
     match outcome {
-        Outcome::Value(value) | Outcome::Candidate(value) => {
+        SearchOutcome::Value(value) | SearchOutcome::Candidate(value) => {
             if judge(&value) {
-                Outcome::Value(value)
+                SearchOutcome::Value(value)
             } else {
-                Outcome::Unknown
+                SearchOutcome::Unknown
             }
         }
         other => other,

@@ -1,23 +1,23 @@
 use std::collections::BTreeSet;
 
-use super::state::State;
-use super::{Outcome, Solver};
-use crate::set::{Node, Ratio, TypeSet};
+use super::conjunction::Conjunction;
+use super::{SearchOutcome, Solver};
+use crate::set::{Fact, Ratio, TypeSet};
 
-/// Multiples looked at before the search for one that is not excluded gives up.
+/// Multiples tried before the search for one that is not excluded gives up.
 const MAX_MULTIPLES: u64 = 50_000;
 
 /// An end of an interval.
 #[derive(Clone, Debug)]
-struct End {
+struct Bound {
     at: Ratio,
     strict: bool,
 }
 
 #[derive(Debug, Default)]
-struct Wanted {
-    low: Option<End>,
-    high: Option<End>,
+struct NumberConstraints {
+    low: Option<Bound>,
+    high: Option<Bound>,
     /// The number is a multiple of this.
     step: Option<Ratio>,
     /// The number is a multiple of none of these.
@@ -25,14 +25,14 @@ struct Wanted {
     excluded: BTreeSet<Ratio>,
 }
 
-impl Wanted {
+impl NumberConstraints {
     fn at_least(&mut self, at: &Ratio, strict: bool) {
         let tighter = self
             .low
             .as_ref()
             .is_none_or(|low| *at > low.at || (*at == low.at && strict));
         if tighter {
-            self.low = Some(End {
+            self.low = Some(Bound {
                 at: at.clone(),
                 strict,
             });
@@ -45,7 +45,7 @@ impl Wanted {
             .as_ref()
             .is_none_or(|high| *at < high.at || (*at == high.at && strict));
         if tighter {
-            self.high = Some(End {
+            self.high = Some(Bound {
                 at: at.clone(),
                 strict,
             });
@@ -80,8 +80,8 @@ impl Wanted {
 }
 
 impl Solver<'_> {
-    pub(super) fn number(&mut self, state: &State) -> Outcome {
-        let mut wanted = Wanted::default();
+    pub(super) fn number(&mut self, state: &Conjunction) -> SearchOutcome {
+        let mut wanted = NumberConstraints::default();
         if state.types == TypeSet::INTEGER {
             wanted.multiple_of(&Ratio::one());
         } else if state.types == TypeSet::FRACTION {
@@ -89,13 +89,13 @@ impl Solver<'_> {
         }
         for literal in &state.atoms {
             match (self.arena.node(literal.id), literal.holds) {
-                (Node::AtLeast { bound, strict }, true) => wanted.at_least(bound, *strict),
-                (Node::AtLeast { bound, strict }, false) => wanted.at_most(bound, !strict),
-                (Node::AtMost { bound, strict }, true) => wanted.at_most(bound, *strict),
-                (Node::AtMost { bound, strict }, false) => wanted.at_least(bound, !strict),
-                (Node::MultipleOf(step), true) => wanted.multiple_of(step),
-                (Node::MultipleOf(step), false) => wanted.avoided.push(step.clone()),
-                (Node::Enum(constants), _) => {
+                (Fact::AtLeast { bound, strict }, true) => wanted.at_least(bound, *strict),
+                (Fact::AtLeast { bound, strict }, false) => wanted.at_most(bound, !strict),
+                (Fact::AtMost { bound, strict }, true) => wanted.at_most(bound, *strict),
+                (Fact::AtMost { bound, strict }, false) => wanted.at_least(bound, !strict),
+                (Fact::MultipleOf(step), true) => wanted.multiple_of(step),
+                (Fact::MultipleOf(step), false) => wanted.avoided.push(step.clone()),
+                (Fact::Enum(constants), _) => {
                     let numbers = constants.iter().filter_map(|c| Ratio::of_value(&c.value));
                     wanted.excluded.extend(numbers);
                 }
@@ -107,22 +107,24 @@ impl Solver<'_> {
             None => between(&wanted),
         };
         match found {
-            Some(Some(number)) => number.to_value().map_or(Outcome::Unknown, Outcome::Value),
-            Some(None) => Outcome::Empty,
+            Some(Some(number)) => number
+                .to_value()
+                .map_or(SearchOutcome::Unknown, SearchOutcome::Value),
+            Some(None) => SearchOutcome::Empty,
             None => {
                 self.obstacles.insert("multipleOf");
-                Outcome::Unknown
+                SearchOutcome::Unknown
             }
         }
     }
 }
 
-/// A multiple of the step; nothing where there is none, no answer where too many are excluded.
+/// A multiple of the step, if there is one; no answer if too many are excluded.
 #[expect(
     clippy::option_option,
     reason = "no answer is not the answer that there is none"
 )]
-fn multiple(wanted: &Wanted, step: &Ratio) -> Option<Option<Ratio>> {
+fn multiple(wanted: &NumberConstraints, step: &Ratio) -> Option<Option<Ratio>> {
     if wanted
         .avoided
         .iter()
@@ -131,7 +133,7 @@ fn multiple(wanted: &Wanted, step: &Ratio) -> Option<Option<Ratio>> {
         return Some(None);
     }
     let (first, direction) = match (&wanted.low, &wanted.high) {
-        // Zero is the plainest number, where it is within.
+        // Zero is the simplest number, if it is in the interval.
         (Some(low), _) if low.at >= Ratio::zero() || wanted.high.is_some() => {
             (low.at.up_to_multiple(step), step.clone())
         }
@@ -141,8 +143,8 @@ fn multiple(wanted: &Wanted, step: &Ratio) -> Option<Option<Ratio>> {
         (_, Some(_)) => (Ratio::zero(), Ratio::zero().minus(step)),
         _ => (Ratio::zero(), step.clone()),
     };
-    // Whether a multiple is avoided repeats with this many steps; each excluded number can spoil
-    // one of these rounds.
+    // Which multiples must be avoided repeats with this period; each excluded number can rule out
+    // one round of it.
     let mut period = step.clone();
     for avoided in &wanted.avoided {
         period = period.lcm(avoided);
@@ -173,12 +175,12 @@ fn multiple(wanted: &Wanted, step: &Ratio) -> Option<Option<Ratio>> {
     (limit <= MAX_MULTIPLES).then_some(None)
 }
 
-/// A number of an interval without steps, the plainest that is found first.
+/// A number of an interval without steps, the simplest candidates first.
 #[expect(
     clippy::option_option,
     reason = "no answer is not the answer that there is none"
 )]
-fn between(wanted: &Wanted) -> Option<Option<Ratio>> {
+fn between(wanted: &NumberConstraints) -> Option<Option<Ratio>> {
     if let (Some(low), Some(high)) = (&wanted.low, &wanted.high) {
         let none = low.at > high.at || (low.at == high.at && (low.strict || high.strict));
         if none {
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn multiples_are_found_or_proven_absent() {
-        let mut wanted = Wanted::default();
+        let mut wanted = NumberConstraints::default();
         wanted.at_least(&Ratio::from(1), false);
         wanted.at_most(&Ratio::from(9), false);
         wanted.multiple_of(&Ratio::from(4));
@@ -235,7 +237,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_whole_numbers_has_fractions() {
-        let mut wanted = Wanted::default();
+        let mut wanted = NumberConstraints::default();
         wanted.at_least(&Ratio::zero(), true);
         wanted.at_most(&Ratio::one(), true);
         let found = between(&wanted)

@@ -3,46 +3,46 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::state::State;
-use super::{Judge, Outcome, Solver, settle};
-use crate::set::{Constant, Id, Literal, Node, Properties, TypeSet, applicable};
+use super::conjunction::Conjunction;
+use super::{SearchOutcome, Solver, ValueCheck, finish_branch};
+use crate::set::{Constant, Fact, Literal, NodeId, Properties, TypeSet, applicable};
 
-/// The most patterns whose combinations of matching and not matching are told apart.
+/// The most patterns whose combinations of matching and not matching are distinguished.
 const MAX_PATTERNS: usize = 5;
 /// The largest object that is written out.
 const MAX_MEMBERS: u64 = 1_024;
 /// The most objects that are ruled out one by one.
 const MAX_EXCLUDED: usize = 64;
 
-/// What the facts about objects ask for.
+/// What the facts about objects require.
 #[derive(Debug, Default)]
-struct Shape {
+struct ObjectConstraints {
     maps: Vec<Properties>,
-    names: Vec<Id>,
+    names: Vec<NodeId>,
     required: BTreeSet<Arc<str>>,
     absent: BTreeSet<Arc<str>>,
     min: u64,
     max: Option<u64>,
-    demands: Vec<Demand>,
-    /// Every key that is spoken of by name.
+    demands: Vec<MemberDemand>,
+    /// Every key that a fact names.
     mentioned: BTreeSet<Arc<str>>,
     /// Every pattern that decides what a key's value must be.
     patterns: BTreeSet<Arc<str>>,
     excluded: Vec<Constant>,
 }
 
-/// Something some member must be.
+/// A requirement that some member must meet.
 #[derive(Clone, Debug)]
-enum Demand {
+enum MemberDemand {
     /// A member that violates the map.
     Violating(Properties),
     /// A key that violates the schema of keys.
-    Misnamed(Id),
+    Misnamed(NodeId),
 }
 
 /// One way to meet a demand.
 #[derive(Clone, Debug)]
-enum Way {
+enum DemandSolution {
     /// The member under this key satisfies the literal.
     Key(Arc<str>, Literal),
     /// A member whose key satisfies literals of its own, and is none of these.
@@ -56,49 +56,53 @@ enum Way {
 type Members = BTreeMap<Arc<str>, Vec<Literal>>;
 
 /// A key that meets a demand, and what its member must be for that.
-type MetBy = (Arc<str>, Option<Literal>);
+type SatisfyingKey = (Arc<str>, Option<Literal>);
 
 impl Solver<'_> {
-    pub(super) fn object(&mut self, state: &State, judge: Judge<'_, '_>) -> Outcome {
+    pub(super) fn object(
+        &mut self,
+        state: &Conjunction,
+        judge: ValueCheck<'_, '_>,
+    ) -> SearchOutcome {
         let shape = self.shape(state);
         if shape.max.is_some_and(|max| max < shape.min) {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
-        self.meet(&shape, 0, &Members::new(), state, judge)
+        self.satisfy_demands(&shape, 0, &Members::new(), state, judge)
     }
 
-    fn shape(&mut self, state: &State) -> Shape {
-        let mut shape = Shape {
+    fn shape(&mut self, state: &Conjunction) -> ObjectConstraints {
+        let mut shape = ObjectConstraints {
             excluded: self.excluded(state),
-            ..Shape::default()
+            ..ObjectConstraints::default()
         };
         let mut limit = |max: u64| shape.max = Some(shape.max.map_or(max, |known| known.min(max)));
         for literal in &state.atoms {
             match (self.arena.node(literal.id), literal.holds) {
-                (Node::Properties(map), true) => shape.maps.push(map.clone()),
-                (Node::Properties(map), false) => {
-                    shape.demands.push(Demand::Violating(map.clone()));
+                (Fact::Properties(map), true) => shape.maps.push(map.clone()),
+                (Fact::Properties(map), false) => {
+                    shape.demands.push(MemberDemand::Violating(map.clone()));
                 }
-                (Node::Names(names), true) => shape.names.push(*names),
-                (Node::Names(names), false) => shape.demands.push(Demand::Misnamed(*names)),
-                (Node::Required(name), true) => {
+                (Fact::Names(names), true) => shape.names.push(*names),
+                (Fact::Names(names), false) => shape.demands.push(MemberDemand::Misnamed(*names)),
+                (Fact::Required(name), true) => {
                     shape.required.insert(Arc::clone(name));
                 }
-                (Node::Required(name), false) => {
+                (Fact::Required(name), false) => {
                     shape.absent.insert(Arc::clone(name));
                 }
-                (Node::MinProperties(min), true) => shape.min = shape.min.max(*min),
-                (Node::MinProperties(min), false) => limit(min.saturating_sub(1)),
-                (Node::MaxProperties(max), true) => limit(*max),
-                (Node::MaxProperties(max), false) => {
+                (Fact::MinProperties(min), true) => shape.min = shape.min.max(*min),
+                (Fact::MinProperties(min), false) => limit(min.saturating_sub(1)),
+                (Fact::MaxProperties(max), true) => limit(*max),
+                (Fact::MaxProperties(max), false) => {
                     shape.min = shape.min.max(max.saturating_add(1));
                 }
                 _ => {}
             }
         }
         let violated = shape.demands.iter().filter_map(|demand| match demand {
-            Demand::Violating(map) => Some(map),
-            Demand::Misnamed(_) => None,
+            MemberDemand::Violating(map) => Some(map),
+            MemberDemand::Misnamed(_) => None,
         });
         for map in shape.maps.iter().chain(violated) {
             shape.mentioned.extend(map.named.keys().cloned());
@@ -112,41 +116,42 @@ impl Solver<'_> {
     }
 
     /// Finds a member for each demand, one after the other, then builds the object.
-    fn meet(
+    fn satisfy_demands(
         &mut self,
-        shape: &Shape,
+        shape: &ObjectConstraints,
         demand: usize,
         chosen: &Members,
-        state: &State,
-        judge: Judge<'_, '_>,
-    ) -> Outcome {
+        state: &Conjunction,
+        judge: ValueCheck<'_, '_>,
+    ) -> SearchOutcome {
         self.steps += 1;
-        if self.is_spent() {
-            return Outcome::Unknown;
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         let Some(current) = shape.demands.get(demand) else {
-            return settle(self.build_object(shape, chosen), state, judge);
+            return finish_branch(self.build_object(shape, chosen), state, judge);
         };
-        let mut outcome = Outcome::Empty;
-        for way in self.ways_to_meet(current) {
+        let mut outcome = SearchOutcome::Empty;
+        for way in self.demand_solutions(current) {
             let (keys, complete) = self.keys_for(shape, &way, chosen);
             if !complete {
-                outcome = outcome.or(Outcome::Unknown);
+                outcome = outcome.or(SearchOutcome::Unknown);
             }
             for (key, literal) in keys {
                 let mut chosen = chosen.clone();
                 let literals = chosen.entry(Arc::clone(&key)).or_default();
                 literals.extend(literal);
                 match self.member(shape, &key, literals) {
-                    Outcome::Empty => continue,
-                    Outcome::Unknown => {
-                        outcome = outcome.or(Outcome::Unknown);
+                    SearchOutcome::Empty => continue,
+                    SearchOutcome::Unknown => {
+                        outcome = outcome.or(SearchOutcome::Unknown);
                         continue;
                     }
-                    Outcome::Value(_) | Outcome::Candidate(_) => {}
+                    SearchOutcome::Value(_) | SearchOutcome::Candidate(_) => {}
                 }
-                outcome = outcome.or(self.meet(shape, demand + 1, &chosen, state, judge));
-                if matches!(outcome, Outcome::Value(_)) {
+                outcome =
+                    outcome.or(self.satisfy_demands(shape, demand + 1, &chosen, state, judge));
+                if matches!(outcome, SearchOutcome::Value(_)) {
                     return outcome;
                 }
             }
@@ -154,28 +159,28 @@ impl Solver<'_> {
         outcome
     }
 
-    fn ways_to_meet(&mut self, demand: &Demand) -> Vec<Way> {
+    fn demand_solutions(&mut self, demand: &MemberDemand) -> Vec<DemandSolution> {
         let map = match demand {
-            Demand::Misnamed(names) => {
-                return vec![Way::Some {
+            MemberDemand::Misnamed(names) => {
+                return vec![DemandSolution::Some {
                     key: vec![names.fails()],
                     besides: BTreeSet::new(),
                     member: None,
                 }];
             }
-            Demand::Violating(map) => map,
+            MemberDemand::Violating(map) => map,
         };
         let always = self.arena.always();
         let named = map.named.iter().filter(|(_, id)| **id != always);
-        let mut ways: Vec<Way> = named
-            .map(|(name, id)| Way::Key(Arc::clone(name), id.fails()))
+        let mut ways: Vec<DemandSolution> = named
+            .map(|(name, id)| DemandSolution::Key(Arc::clone(name), id.fails()))
             .collect();
         let mut unmatched = Vec::new();
         for (pattern, id) in &map.patterns {
-            let pattern = self.arena.add(Node::Pattern(Arc::clone(pattern)));
+            let pattern = self.arena.add(Fact::Pattern(Arc::clone(pattern)));
             unmatched.push(pattern.fails());
             if *id != always {
-                ways.push(Way::Some {
+                ways.push(DemandSolution::Some {
                     key: vec![pattern.holds()],
                     besides: BTreeSet::new(),
                     member: Some(id.fails()),
@@ -183,7 +188,7 @@ impl Solver<'_> {
             }
         }
         if map.rest != always {
-            ways.push(Way::Some {
+            ways.push(DemandSolution::Some {
                 key: unmatched,
                 besides: map.named.keys().cloned().collect(),
                 member: Some(map.rest.fails()),
@@ -194,14 +199,19 @@ impl Solver<'_> {
 
     /// The keys that can meet a demand in one way, one for each way keys differ; and whether that
     /// is all of them.
-    fn keys_for(&mut self, shape: &Shape, way: &Way, chosen: &Members) -> (Vec<MetBy>, bool) {
+    fn keys_for(
+        &mut self,
+        shape: &ObjectConstraints,
+        way: &DemandSolution,
+        chosen: &Members,
+    ) -> (Vec<SatisfyingKey>, bool) {
         let (key, besides, member) = match way {
-            Way::Key(name, literal) => {
+            DemandSolution::Key(name, literal) => {
                 let allowed = !shape.absent.contains(name);
                 let key = allowed.then(|| (Arc::clone(name), Some(*literal)));
                 return (key.into_iter().collect(), true);
             }
-            Way::Some {
+            DemandSolution::Some {
                 key,
                 besides,
                 member,
@@ -237,15 +247,15 @@ impl Solver<'_> {
         (keys, complete)
     }
 
-    /// A key nobody spoke of for each combination of patterns, satisfying the literals.
+    /// For each combination of patterns, a key that no schema names and that satisfies the literals.
     fn fresh_keys(
         &mut self,
-        shape: &Shape,
+        shape: &ObjectConstraints,
         key: &[Literal],
         chosen: &Members,
     ) -> (Vec<Arc<str>>, bool) {
-        let string = self.arena.add(Node::Type(TypeSet::STRING));
-        let some_length = self.arena.add(Node::MinLength(1));
+        let string = self.arena.add(Fact::Type(TypeSet::STRING));
+        let some_length = self.arena.add(Fact::MinLength(1));
         let taken: BTreeSet<&Arc<str>> = shape.mentioned.iter().chain(chosen.keys()).collect();
         let taken = taken
             .into_iter()
@@ -254,15 +264,15 @@ impl Solver<'_> {
         let mut goals = vec![string.holds(), taken.fails()];
         goals.extend(shape.names.iter().map(|names| names.holds()));
         goals.extend(key);
-        let mut patterns: Vec<Id> = shape
+        let mut patterns: Vec<NodeId> = shape
             .patterns
             .iter()
-            .map(|pattern| self.arena.add(Node::Pattern(Arc::clone(pattern))))
+            .map(|pattern| self.arena.add(Fact::Pattern(Arc::clone(pattern))))
             .collect();
         // A key that is wrong for several reasons meets several demands at once.
         patterns.extend(shape.demands.iter().filter_map(|demand| match demand {
-            Demand::Misnamed(names) => Some(*names),
-            Demand::Violating(_) => None,
+            MemberDemand::Misnamed(names) => Some(*names),
+            MemberDemand::Violating(_) => None,
         }));
         patterns.sort_unstable();
         patterns.dedup();
@@ -278,20 +288,20 @@ impl Solver<'_> {
                 id: *pattern,
                 holds: combination >> index & 1 == 1,
             }));
-            // A key that can be seen is a better example than the empty one.
+            // A visible key is a better example than the empty one.
             let mut visible = goals.clone();
             visible.push(some_length.holds());
             let found = match self.solve(visible) {
-                Outcome::Empty => self.solve(goals),
+                SearchOutcome::Empty => self.solve(goals),
                 other => other,
             };
             match found {
-                Outcome::Value(Value::String(key)) => keys.push(Arc::from(key)),
-                Outcome::Candidate(Value::String(key)) => {
+                SearchOutcome::Value(Value::String(key)) => keys.push(Arc::from(key)),
+                SearchOutcome::Candidate(Value::String(key)) => {
                     keys.push(Arc::from(key));
                     complete = false;
                 }
-                Outcome::Empty => {}
+                SearchOutcome::Empty => {}
                 _ => complete = false,
             }
         }
@@ -299,57 +309,66 @@ impl Solver<'_> {
     }
 
     /// A value for the member under a key.
-    fn member(&mut self, shape: &Shape, key: &Arc<str>, extra: &[Literal]) -> Outcome {
+    fn member(
+        &mut self,
+        shape: &ObjectConstraints,
+        key: &Arc<str>,
+        extra: &[Literal],
+    ) -> SearchOutcome {
         if shape.absent.contains(key) {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
         let text = Value::from(&**key);
         let mut certain = true;
         for names in &shape.names {
             match self.arena.is_true(names.holds(), &text, self.texts) {
                 Some(true) => {}
-                Some(false) => return Outcome::Empty,
+                Some(false) => return SearchOutcome::Empty,
                 None => certain = false,
             }
         }
         let mut goals = extra.to_vec();
         for map in &shape.maps {
             match applicable(map, key, self.texts) {
-                Some(ids) => goals.extend(ids.into_iter().map(Id::holds)),
+                Some(ids) => goals.extend(ids.into_iter().map(NodeId::holds)),
                 None => {
                     self.obstacles.insert("patternProperties");
-                    return Outcome::Unknown;
+                    return SearchOutcome::Unknown;
                 }
             }
         }
         let outcome = self.solve(goals);
-        if certain { outcome } else { outcome.weakened() }
+        if certain {
+            outcome
+        } else {
+            outcome.into_candidate()
+        }
     }
 
-    fn build_object(&mut self, shape: &Shape, chosen: &Members) -> Outcome {
+    fn build_object(&mut self, shape: &ObjectConstraints, chosen: &Members) -> SearchOutcome {
         self.steps += 1;
-        if self.is_spent() {
-            return Outcome::Unknown;
+        if self.is_exhausted() {
+            return SearchOutcome::Unknown;
         }
         let none = Vec::new();
         let keys: BTreeSet<&Arc<str>> = shape.required.iter().chain(chosen.keys()).collect();
         let size = keys.len() as u64;
         if shape.max.is_some_and(|max| size > max) {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
         if shape.min > MAX_MEMBERS {
             self.obstacles.insert("minProperties");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         let mut members = Map::new();
         let mut certain = true;
         for key in keys {
             let extra = chosen.get(key).unwrap_or(&none);
             match self.member(shape, key, extra) {
-                Outcome::Value(value) => {
+                SearchOutcome::Value(value) => {
                     members.insert(key.to_string(), value);
                 }
-                Outcome::Candidate(value) => {
+                SearchOutcome::Candidate(value) => {
                     certain = false;
                     members.insert(key.to_string(), value);
                 }
@@ -365,20 +384,20 @@ impl Solver<'_> {
         };
         while !full(&members) {
             if shape.max.is_some_and(|max| members.len() as u64 >= max) {
-                return self.ruled_out(shape, chosen, &members);
+                return self.avoid_excluded(shape, chosen, &members);
             }
             match self.another_member(shape, chosen, &mut members) {
                 Some(more) => certain &= more,
-                None => return self.ruled_out(shape, chosen, &members),
+                None => return self.avoid_excluded(shape, chosen, &members),
             }
         }
-        self.built(Value::Object(members), certain)
+        self.check_value_size(Value::Object(members), certain)
     }
 
-    /// Adds a member that may be there; whether that is certain, or nothing where none may be.
+    /// Adds an optional member. Returns whether it is certain to be valid, or `None` if no member fits.
     fn another_member(
         &mut self,
-        shape: &Shape,
+        shape: &ObjectConstraints,
         chosen: &Members,
         members: &mut Map<String, Value>,
     ) -> Option<bool> {
@@ -395,16 +414,16 @@ impl Solver<'_> {
         let mut unknown = !complete;
         for key in named.into_iter().chain(fresh) {
             match self.member(shape, &key, &[]) {
-                Outcome::Value(value) => {
+                SearchOutcome::Value(value) => {
                     members.insert(key.to_string(), value);
                     return Some(true);
                 }
-                Outcome::Candidate(value) => {
+                SearchOutcome::Candidate(value) => {
                     members.insert(key.to_string(), value);
                     return Some(false);
                 }
-                Outcome::Empty => {}
-                Outcome::Unknown => unknown = true,
+                SearchOutcome::Empty => {}
+                SearchOutcome::Unknown => unknown = true,
             }
         }
         if unknown {
@@ -413,29 +432,29 @@ impl Solver<'_> {
         None
     }
 
-    /// No member can be added. Where the object is only ruled out as a whole, another value of some
-    /// member may do.
-    fn ruled_out(
+    /// Handles an object to which no member can be added. If it is only excluded as a whole, another
+    /// value of some member may work.
+    fn avoid_excluded(
         &mut self,
-        shape: &Shape,
+        shape: &ObjectConstraints,
         chosen: &Members,
         members: &Map<String, Value>,
-    ) -> Outcome {
+    ) -> SearchOutcome {
         let too_small = (members.len() as u64) < shape.min;
         let empty = members.is_empty();
         if (too_small || empty) && !self.obstacles.contains("minProperties") {
-            return Outcome::Empty;
+            return SearchOutcome::Empty;
         }
         if too_small || shape.excluded.len() > MAX_EXCLUDED {
             self.obstacles.insert("enum");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
-        // What was added beyond what must be there could be left out, or be something else.
+        // Members added beyond the required ones could be left out or have other values.
         let needed = |key: &str| shape.required.contains(key) || chosen.contains_key(key);
         let mut outcome = if members.keys().all(|key| needed(key)) {
-            Outcome::Empty
+            SearchOutcome::Empty
         } else {
-            Outcome::Unknown
+            SearchOutcome::Unknown
         };
         for (key, value) in members {
             let other = self.arena.constants(std::iter::once(Constant::of(value)));
@@ -446,13 +465,13 @@ impl Solver<'_> {
             }
             literals.push(other.fails());
             outcome = outcome.or(self.build_object(shape, &chosen));
-            if matches!(outcome, Outcome::Value(_)) {
+            if matches!(outcome, SearchOutcome::Value(_)) {
                 return outcome;
             }
         }
-        if outcome == Outcome::Unknown || self.obstacles.contains("minProperties") {
+        if outcome == SearchOutcome::Unknown || self.obstacles.contains("minProperties") {
             self.obstacles.insert("enum");
-            return Outcome::Unknown;
+            return SearchOutcome::Unknown;
         }
         outcome
     }

@@ -62,7 +62,7 @@ impl Automaton {
         self.dfa.is_match_state(self.dfa.next_eoi_state(state))
     }
 
-    /// Whether no text that goes on from here is in the set.
+    /// Whether no continuation from this state is in the set.
     pub(super) fn is_dead(&self, state: StateID) -> bool {
         self.dfa.is_dead_state(state) || self.dfa.is_quit_state(state)
     }

@@ -1,14 +1,14 @@
 use regex_syntax::ast::{self, AssertionKind, Ast, Span, Visitor, parse::Parser};
 
-/// A pattern of JSON Schema (ECMA-262) in the syntax of Rust; nothing where it looks around or
-/// back.
+/// A pattern of JSON Schema (ECMA-262) in the syntax of Rust; `None` if it uses lookaround or
+/// backreferences.
 ///
 /// Classes are translated as the validator translates them. The dot and word boundaries mean less
 /// in ECMA-262 than in Rust, which the validator leaves to Rust.
 pub(super) fn to_rust(pattern: &str) -> Option<String> {
     let mut translated = jsonschema_regex::to_rust_regex(pattern).ok()?.into_owned();
     let parsed = Parser::new().parse(&translated).ok()?;
-    let mut places = ast::visit(&parsed, Places::default()).ok()??;
+    let mut places = ast::visit(&parsed, SyntaxReplacements::default()).ok()??;
     places.sort_by_key(|(span, _)| std::cmp::Reverse(span.start.offset));
     for (span, replacement) in places {
         translated.replace_range(span.start.offset..span.end.offset, replacement);
@@ -16,7 +16,7 @@ pub(super) fn to_rust(pattern: &str) -> Option<String> {
     Some(translated)
 }
 
-/// A pattern without what looks around: it matches wherever the whole one does, and elsewhere.
+/// A pattern without its lookaround: it matches every text the whole one matches, and maybe more.
 pub(super) fn without_lookaround(pattern: &str) -> String {
     let characters: Vec<char> = pattern.chars().collect();
     let mut kept = String::with_capacity(pattern.len());
@@ -59,13 +59,13 @@ fn group_end(characters: &[char], start: usize) -> usize {
 }
 
 #[derive(Default)]
-struct Places {
+struct SyntaxReplacements {
     found: Vec<(Span, &'static str)>,
-    /// Flags inside the pattern change what its signs mean, and ECMA-262 has none.
+    /// Inline flags change the meaning of a pattern, and ECMA-262 has none.
     has_flags: bool,
 }
 
-impl Visitor for Places {
+impl Visitor for SyntaxReplacements {
     type Output = Option<Vec<(Span, &'static str)>>;
     type Err = std::convert::Infallible;
 

@@ -7,19 +7,19 @@ use serde_json::Value;
 
 /// Asks the validator whether texts have a format.
 #[derive(Default)]
-pub(super) struct FormatJudge {
+pub(super) struct FormatValidator {
     validators: BTreeMap<Arc<str>, Option<Validator>>,
 }
 
-impl fmt::Debug for FormatJudge {
+impl fmt::Debug for FormatValidator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.validators.keys()).finish()
     }
 }
 
-impl FormatJudge {
+impl FormatValidator {
     /// Whether a text satisfies a schema of annotations that decide, given as its text.
-    pub(super) fn judge(&mut self, schema: &Arc<str>, text: &str) -> Option<bool> {
+    pub(super) fn accepts(&mut self, schema: &Arc<str>, text: &str) -> Option<bool> {
         let validator = self
             .validators
             .entry(Arc::clone(schema))
@@ -29,8 +29,8 @@ impl FormatJudge {
     }
 }
 
-/// A validator that lets `format` and the content keywords decide, which draft 7 is the last to do;
-/// nothing for a format it does not know and would let everything pass.
+/// A validator that asserts `format` and the content keywords, which draft 7 is the last draft to do;
+/// `None` for an unknown format, for which it would accept everything.
 fn validator(schema: &str) -> Option<Validator> {
     let schema: Value = serde_json::from_str(schema).ok()?;
     let options = jsonschema::options();
@@ -48,8 +48,8 @@ fn validator(schema: &str) -> Option<Validator> {
         .ok()
 }
 
-/// Texts that have a format, or look like they might, to be judged by the validator.
-pub(crate) fn samples(schema: &str) -> &'static [&'static str] {
+/// Texts that have a format or may have it; the validator decides.
+pub(crate) fn format_samples(schema: &str) -> &'static [&'static str] {
     let schema: Value = serde_json::from_str(schema).unwrap_or_default();
     match schema
         .get("format")

@@ -4,25 +4,25 @@ use serde_json::Value;
 use toolwarden_model::json::Object;
 use toolwarden_model::keywords::children;
 
-/// The most schemas that may look at one value before a validator is not given the document: it
-/// follows every reference anew.
-const MAX_LOOKS: f64 = 100_000.0;
+/// The most schema evaluations per value for which the validator is used. The validator follows
+/// every reference anew.
+const MAX_VISITS: f64 = 100_000.0;
 
-/// Whether a validator can be expected to end on any value. A few dozen definitions that refer to
-/// each other twice make it look at one value a billion times.
+/// Whether a validator can be expected to finish on any value. A few dozen definitions that refer to
+/// each other twice make it evaluate one value a billion times.
 pub(crate) fn is_affordable(lifted: &Value) -> bool {
     let definitions = lifted.get("$defs").and_then(Value::as_object);
     if definitions.is_none() {
-        // Without references a document looks at a value no more often than it is long.
+        // Without references, the evaluations per value are bounded by the length of the document.
         return true;
     }
-    let mut looks = Looks {
+    let mut looks = VisitCounter {
         definitions,
         known: HashMap::new(),
     };
     let mut open = vec![lifted];
     while let Some(schema) = open.pop() {
-        if looks.of(schema) > MAX_LOOKS {
+        if looks.of(schema) > MAX_VISITS {
             return false;
         }
         if let Value::Object(members) = schema {
@@ -32,13 +32,13 @@ pub(crate) fn is_affordable(lifted: &Value) -> bool {
     true
 }
 
-/// How many schemas look at one value on behalf of one.
-struct Looks<'s> {
+/// How many schema evaluations one schema causes per value.
+struct VisitCounter<'s> {
     definitions: Option<&'s Object>,
     known: HashMap<*const Value, f64>,
 }
 
-impl<'s> Looks<'s> {
+impl<'s> VisitCounter<'s> {
     fn of(&mut self, schema: &'s Value) -> f64 {
         let Value::Object(members) = schema else {
             return 1.0;
@@ -47,7 +47,7 @@ impl<'s> Looks<'s> {
         if let Some(known) = self.known.get(&place) {
             return *known;
         }
-        // Whoever leads back to itself without a step inside is stopped by the validator.
+        // The validator stops a schema that refers back to itself without descending into the value.
         self.known.insert(place, 1.0);
         let mut looks = 1.0;
         for (keyword, value) in members {

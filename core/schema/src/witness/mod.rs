@@ -1,4 +1,4 @@
-//! A value that proves something, checked by the validator and made as small as it can be.
+//! Witnesses: values that prove an answer, confirmed by the validator and made as small as possible.
 
 mod cost;
 mod shrink;
@@ -6,5 +6,5 @@ mod validator;
 
 pub(crate) use cost::is_affordable;
 pub(crate) use shrink::shrink;
-pub(crate) use validator::Schema;
+pub(crate) use validator::CompiledSchema;
 pub use validator::{InvalidSchema, Rejection, Validator};

@@ -1,14 +1,18 @@
 use serde_json::Value;
 
-use crate::policy::Budget;
+use crate::comparison_policy::SearchBudget;
 
 /// The most simplifications of one value that are considered.
 const MAX_EDITS: usize = 1_000;
 /// How many bytes one try may cost: larger values get fewer tries.
 const BYTES_PER_TRY: usize = 65_536;
 
-/// The smallest value reached by taking parts away while it still proves what it proves.
-pub(crate) fn shrink(value: Value, budget: &Budget, proves: &dyn Fn(&Value) -> bool) -> Value {
+/// The smallest value reached by removing parts while it is still a witness.
+pub(crate) fn shrink(
+    value: Value,
+    budget: &SearchBudget,
+    proves: &dyn Fn(&Value) -> bool,
+) -> Value {
     let mut current = value;
     let mut left = budget.shrinks;
     loop {
@@ -50,23 +54,23 @@ fn size(value: &Value) -> usize {
 
 /// One simplification of a part of a value.
 #[derive(Clone, Debug)]
-struct Edit {
-    /// The way to the part.
-    path: Vec<Step>,
+struct Simplification {
+    /// The path to the part.
+    path: Vec<PathStep>,
     replacement: Replacement,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
 
 #[derive(Clone, Debug)]
 enum Replacement {
-    /// The part is put in place of the one it lies in, this many levels up.
+    /// The part replaces the value that encloses it, this many levels up.
     InPlaceOf(usize),
-    /// The part is taken out of what it lies in.
+    /// The part is removed from the value that encloses it.
     Removed,
     /// The list keeps its first items only.
     Truncated(usize),
@@ -75,20 +79,21 @@ enum Replacement {
 }
 
 /// The simplifications of a value, those near the root first.
-fn edits(value: &Value) -> Vec<Edit> {
+fn edits(value: &Value) -> Vec<Simplification> {
     let mut found = Vec::new();
-    let mut open: std::collections::VecDeque<(Vec<Step>, &Value)> = [(Vec::new(), value)].into();
+    let mut open: std::collections::VecDeque<(Vec<PathStep>, &Value)> =
+        [(Vec::new(), value)].into();
     while let Some((path, part)) = open.pop_front() {
         if found.len() > MAX_EDITS {
             break;
         }
         let mut add = |replacement| {
-            found.push(Edit {
+            found.push(Simplification {
                 path: path.clone(),
                 replacement,
             });
         };
-        // Where a schema is recursive, a part may stand in place of the whole.
+        // If a schema is recursive, a part may replace the whole.
         if part.is_object() || part.is_array() {
             (1..=path.len().min(2))
                 .rev()
@@ -104,18 +109,23 @@ fn edits(value: &Value) -> Vec<Edit> {
         simpler(part)
             .into_iter()
             .for_each(|value| add(Replacement::Simpler(value)));
-        let inside = |step: Step| path.iter().cloned().chain([step]).collect::<Vec<Step>>();
+        let inside = |step: PathStep| {
+            path.iter()
+                .cloned()
+                .chain([step])
+                .collect::<Vec<PathStep>>()
+        };
         match part {
             Value::Object(members) => {
                 open.extend(
                     members
                         .iter()
-                        .map(|(key, member)| (inside(Step::Key(key.clone())), member)),
+                        .map(|(key, member)| (inside(PathStep::Key(key.clone())), member)),
                 );
             }
             Value::Array(items) => {
                 let items = items.iter().enumerate();
-                open.extend(items.map(|(index, item)| (inside(Step::Index(index)), item)));
+                open.extend(items.map(|(index, item)| (inside(PathStep::Index(index)), item)));
             }
             _ => {}
         }
@@ -123,7 +133,7 @@ fn edits(value: &Value) -> Vec<Edit> {
     found
 }
 
-impl Edit {
+impl Simplification {
     /// Whether the edit could be made.
     fn apply(&self, value: &mut Value) -> bool {
         match &self.replacement {
@@ -132,7 +142,7 @@ impl Edit {
                     return false;
                 };
                 let outer = self.path.len().saturating_sub(*levels);
-                let outer: Vec<Step> = self.path.iter().take(outer).cloned().collect();
+                let outer: Vec<PathStep> = self.path.iter().take(outer).cloned().collect();
                 find(value, &outer).map(|slot| *slot = part).is_some()
             }
             Replacement::Removed => self.remove(value),
@@ -154,8 +164,10 @@ impl Edit {
             return false;
         };
         match (find(value, outer), last) {
-            (Some(Value::Object(members)), Step::Key(key)) => members.shift_remove(key).is_some(),
-            (Some(Value::Array(items)), Step::Index(index)) if *index < items.len() => {
+            (Some(Value::Object(members)), PathStep::Key(key)) => {
+                members.shift_remove(key).is_some()
+            }
+            (Some(Value::Array(items)), PathStep::Index(index)) if *index < items.len() => {
                 items.remove(*index);
                 true
             }
@@ -164,11 +176,11 @@ impl Edit {
     }
 }
 
-fn find<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
+fn find<'v>(value: &'v mut Value, path: &[PathStep]) -> Option<&'v mut Value> {
     path.iter()
         .try_fold(value, |value, step| match (value, step) {
-            (Value::Object(members), Step::Key(key)) => members.get_mut(key),
-            (Value::Array(items), Step::Index(index)) => items.get_mut(*index),
+            (Value::Object(members), PathStep::Key(key)) => members.get_mut(key),
+            (Value::Array(items), PathStep::Index(index)) => items.get_mut(*index),
             _ => None,
         })
 }
@@ -204,10 +216,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn tries(shrinks: u32) -> Budget {
-        Budget {
+    fn tries(shrinks: u32) -> SearchBudget {
+        SearchBudget {
             shrinks,
-            ..Budget::default()
+            ..SearchBudget::default()
         }
     }
 

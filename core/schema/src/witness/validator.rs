@@ -3,16 +3,16 @@ use std::fmt;
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
-use crate::policy::Formats;
-use crate::prepare::{Draft, for_validator};
+use crate::comparison_policy::FormatMode;
+use crate::prepare::{Draft, validator_draft};
 
-/// The most reasons to reject one value that are looked at.
+/// The most rejections of one value that are examined.
 const MAX_ERRORS: usize = 32;
 
 /// A schema as the validator reads it, in its own draft.
-pub(crate) struct Schema(jsonschema::Validator);
+pub(crate) struct CompiledSchema(jsonschema::Validator);
 
-impl fmt::Debug for Schema {
+impl fmt::Debug for CompiledSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Schema")
     }
@@ -23,19 +23,19 @@ impl fmt::Debug for Schema {
 pub struct Rejection {
     /// The keyword that rejects it.
     pub keyword: String,
-    /// Where that keyword stands in the schema.
+    /// The place of that keyword in the schema.
     pub schema_pointer: Pointer,
     /// The part of the value that is rejected.
     pub value_pointer: Pointer,
-    /// What the validator says; it may quote the value.
+    /// The validator's message; it may quote the value.
     pub message: String,
 }
 
-/// Judges values by a schema, as received and in its own draft. Formats inform, they do not decide.
+/// Validates values against a schema, as received and in its own draft. Formats are annotations.
 #[derive(Debug)]
-pub struct Validator(Schema);
+pub struct Validator(CompiledSchema);
 
-/// A document that is no schema, in the words of the validator.
+/// A document that is not a valid schema, with the validator's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct InvalidSchema {
@@ -49,7 +49,7 @@ impl Validator {
     /// # Errors
     /// Says what is wrong with it.
     pub fn new(schema: &Value) -> Result<Self, InvalidSchema> {
-        let read = Schema::new(schema, Draft::of(schema), Formats::Annotate);
+        let read = CompiledSchema::new(schema, Draft::of(schema), FormatMode::Annotate);
         read.map(Self).map_err(|message| InvalidSchema { message })
     }
 
@@ -71,12 +71,12 @@ impl From<jsonschema::ValidationError<'_>> for Rejection {
     }
 }
 
-impl Schema {
-    pub(crate) fn new(schema: &Value, draft: Draft, formats: Formats) -> Result<Self, String> {
+impl CompiledSchema {
+    pub(crate) fn new(schema: &Value, draft: Draft, formats: FormatMode) -> Result<Self, String> {
         jsonschema::options()
-            .with_draft(for_validator(draft))
+            .with_draft(validator_draft(draft))
             .offline()
-            .should_validate_formats(formats == Formats::Assert)
+            .should_validate_formats(formats == FormatMode::Assert)
             .build(schema)
             .map(Self)
             .map_err(|error| error.to_string())

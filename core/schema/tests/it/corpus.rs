@@ -1,7 +1,7 @@
 //! Published schemas rewritten without a change of meaning: every rewrite must be recognized.
 
 use serde_json::{Map, Value, json};
-use toolwarden_schema::Verdict;
+use toolwarden_schema::SchemaVerdict;
 
 use crate::{accepts, strictly};
 
@@ -106,8 +106,10 @@ fn rewrites_are_equivalent() {
             compared += 1;
             for (old, new) in [(schema, &written), (&written, schema)] {
                 match strictly(old, new) {
-                    Verdict::Equivalent(_) => {}
-                    Verdict::Unknown(why) => unknown.push(format!("{name}: {origin}: {why:?}")),
+                    SchemaVerdict::Equivalent(_) => {}
+                    SchemaVerdict::Unknown(why) => {
+                        unknown.push(format!("{name}: {origin}: {why:?}"))
+                    }
                     wrong => panic!("{name}: {origin}: {wrong:?}\n{old}\n{new}"),
                 }
             }
@@ -142,13 +144,13 @@ fn what_was_lost_between_neighbours_is_lost_for_the_validator() {
         compared += 1;
         let verdict = strictly(old, new);
         match &verdict {
-            Verdict::Breaking(witness) => {
+            SchemaVerdict::Breaking(witness) => {
                 breaking += 1;
                 assert_eq!(accepts(old, &witness.value), Some(true), "{}", pair[0].0);
                 assert_eq!(accepts(new, &witness.value), Some(false), "{}", pair[0].0);
             }
-            Verdict::Unknown(_) => unknown += 1,
-            Verdict::Equivalent(_) | Verdict::Compatible { .. } => {
+            SchemaVerdict::Unknown(_) => unknown += 1,
+            SchemaVerdict::Equivalent(_) | SchemaVerdict::Compatible { .. } => {
                 // What the old schema's other neighbour accepts is a pool of real values.
                 for sample in [json!({}), json!({"a": 1})] {
                     if accepts(old, &sample) == Some(true) {

@@ -1,9 +1,11 @@
 //! Every draft is read as what it means in 2020-12, and every local reference finds its place.
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Callers, Domain, Formats, Policy, Verdict, compare};
+use toolwarden_schema::{
+    Callers, ComparisonPolicy, FormatMode, SchemaVerdict, SearchBudget, ValueDomain, compare,
+};
 
-use crate::{for_arguments, strictly, told};
+use crate::{for_arguments, strictly, verdict_letter};
 
 fn draft(number: &str, mut schema: Value) -> Value {
     let uri = match number {
@@ -89,7 +91,7 @@ fn older_drafts_are_lifted() {
     ] {
         let verdict = strictly(&old, &new);
         assert!(
-            matches!(verdict, Verdict::Equivalent(_)),
+            matches!(verdict, SchemaVerdict::Equivalent(_)),
             "{old} -> {new}: {verdict:?}"
         );
     }
@@ -114,7 +116,7 @@ fn references_are_resolved_in_the_document() {
     ] {
         let verdict = strictly(&schema, &text);
         assert!(
-            matches!(verdict, Verdict::Equivalent(_)),
+            matches!(verdict, SchemaVerdict::Equivalent(_)),
             "{schema}: {verdict:?}"
         );
     }
@@ -134,24 +136,27 @@ fn unevaluated_properties_are_followed_through_composition() {
         json!({"type": "object", "allOf": [part("a"), part("b")], "unevaluatedProperties": false});
     assert!(matches!(
         strictly(&all, &closed(&["a", "b"])),
-        Verdict::Equivalent(_)
+        SchemaVerdict::Equivalent(_)
     ));
     let referred = json!({"type": "object", "$ref": "#/$defs/p", "properties": {"b": {"type": "string"}}, "unevaluatedProperties": false, "$defs": {"p": part("a")}});
     assert!(matches!(
         strictly(&referred, &closed(&["a", "b"])),
-        Verdict::Equivalent(_)
+        SchemaVerdict::Equivalent(_)
     ));
     let chosen = json!({"type": "object", "oneOf": [
         {"properties": {"k": {"const": "a"}, "x": {"type": "string"}}, "required": ["k"]},
         {"properties": {"k": {"const": "b"}, "y": {"type": "string"}}, "required": ["k"]}], "unevaluatedProperties": false});
-    let Verdict::Breaking(witness) = strictly(
+    let SchemaVerdict::Breaking(witness) = strictly(
         &json!({"type": "object", "properties": {"k": {"const": "a"}, "z": {}}, "required": ["k"], "additionalProperties": false}),
         &chosen,
     ) else {
         panic!("other keys are rejected");
     };
     assert_eq!(witness.keyword, "unevaluatedProperties");
-    assert_eq!(told(&strictly(&chosen, &json!({"required": ["k"]}))), "C");
+    assert_eq!(
+        verdict_letter(&strictly(&chosen, &json!({"required": ["k"]}))),
+        "C"
+    );
 }
 
 #[test]
@@ -160,22 +165,23 @@ fn formats_decide_only_where_they_are_asked_to() {
         json!({"type": "string"}),
         json!({"type": "string", "format": "email"}),
     );
-    assert!(matches!(strictly(&old, &new), Verdict::Equivalent(_)));
-    let asserting = Policy {
+    assert!(matches!(strictly(&old, &new), SchemaVerdict::Equivalent(_)));
+    let asserting = ComparisonPolicy {
         callers: Callers::Open,
-        domain: Domain::Values,
-        formats: Formats::Assert,
+        domain: ValueDomain::Values,
+        formats: FormatMode::Assert,
     };
-    let Verdict::Breaking(witness) = compare(&old, &new, asserting, Budget::default()) else {
+    let SchemaVerdict::Breaking(witness) = compare(&old, &new, asserting, SearchBudget::default())
+    else {
         panic!("not every text is an address");
     };
     assert_eq!(witness.keyword, "format");
     assert_eq!(
-        told(&compare(&new, &old, asserting, Budget::default())),
+        verdict_letter(&compare(&new, &old, asserting, SearchBudget::default())),
         "C"
     );
     assert_eq!(
-        told(&compare(&new, &new, asserting, Budget::default())),
+        verdict_letter(&compare(&new, &new, asserting, SearchBudget::default())),
         "C"
     );
 }
@@ -191,7 +197,7 @@ fn declared_callers_send_declared_keys() {
         schema
     };
     let with_b = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}});
-    // Said to be open, free-form inside, and closed by nobody: all of it may be sent.
+    // Explicitly open, free-form inside, or not closed: callers may send any of it.
     for (old, new, verdict) in [
         (object(json!({})), with_b.clone(), "C"),
         (
@@ -219,7 +225,7 @@ fn declared_callers_send_declared_keys() {
     ] {
         let told_verdict = for_arguments(&old, &new);
         assert_eq!(
-            told(&told_verdict),
+            verdict_letter(&told_verdict),
             verdict,
             "{old} -> {new}: {told_verdict:?}"
         );
@@ -235,13 +241,22 @@ fn dynamic_references_lead_to_the_outermost_anchor() {
     let plain = json!({"$ref": "#/$defs/tree", "unevaluatedProperties": false, "$defs": {"tree": {"type": "object",
         "properties": {"data": true, "children": {"type": "array", "items": {"$ref": "#"}}}}}});
     let open = json!({"type": "object", "properties": {"data": true, "children": {"type": "array", "items": {"$ref": "#"}}}});
-    assert!(matches!(strictly(&strict, &plain), Verdict::Equivalent(_)));
+    assert!(matches!(
+        strictly(&strict, &plain),
+        SchemaVerdict::Equivalent(_)
+    ));
     // By itself the tree is open, at every level.
-    assert!(matches!(strictly(&tree, &open), Verdict::Equivalent(_)));
-    assert!(matches!(strictly(&tree, &strict), Verdict::Breaking(_)));
+    assert!(matches!(
+        strictly(&tree, &open),
+        SchemaVerdict::Equivalent(_)
+    ));
+    assert!(matches!(
+        strictly(&tree, &strict),
+        SchemaVerdict::Breaking(_)
+    ));
     assert!(matches!(
         strictly(&strict, &tree),
-        Verdict::Compatible { .. }
+        SchemaVerdict::Compatible { .. }
     ));
     let recursive = json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "$id": "https://example.com/strict",
         "$recursiveAnchor": true, "$ref": "tree", "unevaluatedProperties": false,
@@ -249,7 +264,7 @@ fn dynamic_references_lead_to_the_outermost_anchor() {
             "properties": {"data": true, "children": {"type": "array", "items": {"$recursiveRef": "#"}}}}}});
     assert!(matches!(
         strictly(&recursive, &plain),
-        Verdict::Equivalent(_)
+        SchemaVerdict::Equivalent(_)
     ));
 }
 
@@ -267,18 +282,18 @@ fn published_metaschemas_are_known() {
         let anything = json!({"type": "object", "properties": {"schema": true}, "additionalProperties": false});
         let verdicts = [&wider, &objects, &anything].map(|new| strictly(&schema, new));
         assert!(
-            matches!(verdicts[0], Verdict::Compatible { .. }),
+            matches!(verdicts[0], SchemaVerdict::Compatible { .. }),
             "{uri}: {:?}",
             verdicts[0]
         );
         // A boolean is a schema as well.
         assert!(
-            matches!(verdicts[1], Verdict::Breaking(_)),
+            matches!(verdicts[1], SchemaVerdict::Breaking(_)),
             "{uri}: {:?}",
             verdicts[1]
         );
         assert!(
-            matches!(verdicts[2], Verdict::Compatible { .. }),
+            matches!(verdicts[2], SchemaVerdict::Compatible { .. }),
             "{uri}: {:?}",
             verdicts[2]
         );

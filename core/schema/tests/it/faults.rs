@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolwarden_schema::{FaultRule, faults};
-use toolwarden_testkit::definitions;
+use toolwarden_schema::{SchemaFaultRule, find_faults};
+use toolwarden_testkit::corpus_definitions;
 
 /// The mistakes as lines: rule, place, message, fix.
 fn lines(schema: &Value) -> Vec<String> {
-    let line = |it: toolwarden_schema::Fault| {
+    let line = |it: toolwarden_schema::SchemaFault| {
         let rule = it.rule.as_str();
         format!("{rule} {}: {}; {}", it.pointer, it.message, it.fix)
     };
-    faults(schema).into_iter().map(line).collect()
+    find_faults(schema).into_iter().map(line).collect()
 }
 
 fn check(schema: &Value, expected: &[&str]) {
@@ -208,12 +208,14 @@ fn keywords_of_no_draft_are_named_where_they_resemble_one() {
         &property(&json!({"type": "string", "example": "a", "nullable": true, "x-order": 1})),
         &[],
     );
-    assert!(!FaultRule::UnknownKeyword.is_error());
+    assert!(!SchemaFaultRule::UnknownKeyword.is_error());
 }
 
 #[test]
 fn published_schemas_have_few_mistakes() {
-    let Some(samples) = definitions() else { return };
+    let Some(samples) = corpus_definitions() else {
+        return;
+    };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut schemas = 0;
     for sample in &samples {
@@ -224,7 +226,7 @@ fn published_schemas_have_few_mistakes() {
             continue;
         };
         schemas += 1;
-        for fault in faults(schema) {
+        for fault in find_faults(schema) {
             let count = counts.entry(fault.rule.as_str()).or_default();
             *count += 1;
             if *count <= 25 {

@@ -1,21 +1,21 @@
-//! Schemas made to exhaust: each comparison ends within its budget, without a panic.
+//! Schemas made to exhaust resources: each comparison ends within its budget, without a panic.
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Policy, Verdict, compare};
+use toolwarden_schema::{ComparisonPolicy, SchemaVerdict, SearchBudget, compare};
 
-use crate::{strictly, told};
+use crate::{strictly, verdict_letter};
 
-/// A budget small enough that leaving it would be seen as a test that takes for ever.
-fn small() -> Budget {
-    Budget {
+/// A budget so small that a comparison which exceeds it makes the test visibly hang.
+fn small() -> SearchBudget {
+    SearchBudget {
         steps: 5_000,
         states: 5_000,
-        ..Budget::default()
+        ..SearchBudget::default()
     }
 }
 
-fn ends(old: &Value, new: &Value) -> Verdict {
-    compare(old, new, Policy::STRICT, small())
+fn ends(old: &Value, new: &Value) -> SchemaVerdict {
+    compare(old, new, ComparisonPolicy::STRICT, small())
 }
 
 #[test]
@@ -26,13 +26,13 @@ fn nesting_is_bounded() {
     }
     assert!(matches!(
         ends(&deep, &json!({})),
-        Verdict::Compatible { .. }
+        SchemaVerdict::Compatible { .. }
     ));
-    assert_ne!(told(&ends(&json!({}), &deep)), "C");
+    assert_ne!(verdict_letter(&ends(&json!({}), &deep)), "C");
     for _ in 0..2_000 {
         deep = Value::Array(vec![deep]);
     }
-    let Verdict::Unknown(why) = ends(&json!({"enum": [deep]}), &json!({})) else {
+    let SchemaVerdict::Unknown(why) = ends(&json!({"enum": [deep]}), &json!({})) else {
         panic!("too deep to read");
     };
     assert!(why.reason.text().contains("levels"), "{why:?}");
@@ -43,28 +43,37 @@ fn large_enumerations_are_quick_and_exact() {
     let values: Vec<String> = (0..10_000).map(|n| format!("value-{n}")).collect();
     let old = json!({"properties": {"e": {"enum": values}}});
     let new = json!({"properties": {"e": {"enum": &values[1..]}}});
-    let Verdict::Breaking(witness) = ends(&old, &new) else {
+    let SchemaVerdict::Breaking(witness) = ends(&old, &new) else {
         panic!("one value is gone");
     };
     assert_eq!(witness.value, json!({"e": "value-0"}));
-    assert_eq!(told(&ends(&new, &old)), "C");
+    assert_eq!(verdict_letter(&ends(&new, &old)), "C");
 }
 
 #[test]
 fn circles_of_references_end() {
     let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}});
-    assert_eq!(told(&ends(&circle, &circle)), "C");
+    assert_eq!(verdict_letter(&ends(&circle, &circle)), "C");
     // Our rules leave a circle that never steps inside open; the algebra knows that it says nothing.
-    assert_eq!(told(&ends(&json!({"type": "string"}), &circle)), "C");
+    assert_eq!(
+        verdict_letter(&ends(&json!({"type": "string"}), &circle)),
+        "C"
+    );
     let paradox = json!({"not": {"$ref": "#"}});
-    assert_ne!(told(&ends(&json!({"type": "string"}), &paradox)), "C");
-    assert_ne!(told(&ends(&paradox, &json!({"type": "string"}))), "B");
+    assert_ne!(
+        verdict_letter(&ends(&json!({"type": "string"}), &paradox)),
+        "C"
+    );
+    assert_ne!(
+        verdict_letter(&ends(&paradox, &json!({"type": "string"}))),
+        "B"
+    );
     let unfounded =
         json!({"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]});
     // No finite value satisfies it, so it is within everything.
-    assert_eq!(told(&ends(&unfounded, &json!(false))), "C");
+    assert_eq!(verdict_letter(&ends(&unfounded, &json!(false))), "C");
     let list = json!({"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, "required": ["next"]});
-    let Verdict::Breaking(witness) = ends(&list, &unfounded) else {
+    let SchemaVerdict::Breaking(witness) = ends(&list, &unfounded) else {
         panic!("a list that ends");
     };
     assert_eq!(witness.value, json!({"next": null}));
@@ -81,37 +90,41 @@ fn reference_bombs_are_shared_not_copied() {
     let bomb = json!({"$ref": "#/$defs/d59", "$defs": definitions});
     let mut other = bomb.clone();
     other["$defs"]["d0"] = json!({"type": "integer"});
-    assert_eq!(told(&ends(&bomb, &bomb)), "C");
-    assert_ne!(told(&ends(&bomb, &other)), "C");
+    assert_eq!(verdict_letter(&ends(&bomb, &bomb)), "C");
+    assert_ne!(verdict_letter(&ends(&bomb, &other)), "C");
 }
 
 #[test]
 fn patterns_that_blow_up_are_left_undecided() {
     let exponential = json!({"pattern": "^(a|b)*a(a|b){24}$"});
     assert_ne!(
-        told(&ends(
+        verdict_letter(&ends(
             &exponential,
             &json!({"pattern": "^(a|b)*b(a|b){24}$"})
         )),
         "C"
     );
     let huge = json!({"pattern": "^(\\w{1,1000}){1,1000}$"});
-    assert_eq!(told(&ends(&huge, &json!({"pattern": "^x"}))), "?");
+    assert_eq!(verdict_letter(&ends(&huge, &json!({"pattern": "^x"}))), "?");
     let around = json!({"pattern": "^(?!x)a"});
-    let Verdict::Unknown(why) = ends(&json!({"type": "string", "pattern": "^a"}), &around) else {
+    let SchemaVerdict::Unknown(why) = ends(&json!({"type": "string", "pattern": "^a"}), &around)
+    else {
         panic!("look-around is not regular");
     };
     // A value can still be found, and a contradiction too.
-    let Verdict::Breaking(witness) = ends(&around, &json!({"maxLength": 0})) else {
+    let SchemaVerdict::Breaking(witness) = ends(&around, &json!({"maxLength": 0})) else {
         panic!("a text that looks around");
     };
     assert_eq!(witness.value, json!("a"));
-    assert_eq!(told(&ends(&around, &json!({"minLength": 1}))), "C");
+    assert_eq!(
+        verdict_letter(&ends(&around, &json!({"minLength": 1}))),
+        "C"
+    );
     assert_eq!(why.obstacles[0].keyword, "pattern");
     assert_eq!(why.obstacles[0].pointer.to_string(), "/pattern");
     let long = json!({"type": "string", "minLength": 1_000_000_000});
     assert_ne!(
-        told(&ends(&long, &json!({"type": "string", "maxLength": 5}))),
+        verdict_letter(&ends(&long, &json!({"type": "string", "maxLength": 5}))),
         "C"
     );
 }
@@ -124,25 +137,28 @@ fn products_of_unions_stay_within_the_budget() {
     };
     let old = json!({"allOf": (0..14).map(union).collect::<Vec<_>>()});
     let new = json!({"allOf": (0..14).map(union).chain([json!({"maxProperties": 13})]).collect::<Vec<_>>()});
-    assert_eq!(told(&ends(&old, &new)), "B");
-    assert_eq!(told(&ends(&new, &old)), "C");
+    assert_eq!(verdict_letter(&ends(&old, &new)), "B");
+    assert_eq!(verdict_letter(&ends(&new, &old)), "C");
     let exclusive =
         json!({"oneOf": (0..200).map(|n| json!({"multipleOf": n + 1})).collect::<Vec<_>>()});
     // Whatever is a multiple of exactly one of them is a multiple of one alone.
-    assert_eq!(told(&ends(&exclusive, &json!({"type": "integer"}))), "C");
+    assert_eq!(
+        verdict_letter(&ends(&exclusive, &json!({"type": "integer"}))),
+        "C"
+    );
 }
 
 #[test]
 fn numbers_are_exact_or_refused() {
     assert_eq!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &json!({"multipleOf": 3}),
             &json!({"multipleOf": 0.3})
         )),
         "C"
     );
     assert_eq!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &json!({"multipleOf": 0.3}),
             &json!({"multipleOf": 0.1})
         )),
@@ -152,10 +168,13 @@ fn numbers_are_exact_or_refused() {
         serde_json::from_str(r#"{"type": "integer", "minimum": 9007199254740993}"#).unwrap();
     let new: Value =
         serde_json::from_str(r#"{"type": "integer", "minimum": 9007199254740992}"#).unwrap();
-    assert_eq!(told(&strictly(&old, &new)), "C");
-    assert_eq!(told(&strictly(&new, &old)), "B");
+    assert_eq!(verdict_letter(&strictly(&old, &new)), "C");
+    assert_eq!(verdict_letter(&strictly(&new, &old)), "B");
     let vast: Value = serde_json::from_str(r#"{"minimum": 1e99999999}"#).unwrap();
-    assert_eq!(told(&strictly(&vast, &json!({"minimum": 0}))), "?");
+    assert_eq!(
+        verdict_letter(&strictly(&vast, &json!({"minimum": 0}))),
+        "?"
+    );
 }
 
 #[test]
@@ -184,7 +203,7 @@ fn what_is_no_schema_is_named() {
             "whole number",
         ),
     ] {
-        let Verdict::Unknown(why) = strictly(&schema, &json!({"type": "string"})) else {
+        let SchemaVerdict::Unknown(why) = strictly(&schema, &json!({"type": "string"})) else {
             panic!("{schema} was read");
         };
         assert!(why.reason.text().contains(said), "{why:?}");

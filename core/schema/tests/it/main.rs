@@ -1,4 +1,4 @@
-//! What the comparison promises, held to labelled, published, generated and hostile schemas.
+//! Tests the promises of the comparison on labelled, published, generated and hostile schemas.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,23 +18,28 @@ mod time;
 mod vectors;
 
 use serde_json::Value;
-use toolwarden_schema::{Budget, Policy, Verdict, compare};
+use toolwarden_schema::{ComparisonPolicy, SchemaVerdict, SearchBudget, compare};
 
 /// `C` for everything still accepted, `B` for a witness, `?` for neither.
-fn told(verdict: &Verdict) -> &'static str {
+fn verdict_letter(verdict: &SchemaVerdict) -> &'static str {
     match verdict {
-        Verdict::Equivalent(_) | Verdict::Compatible { .. } => "C",
-        Verdict::Breaking(_) => "B",
-        Verdict::Unknown(_) => "?",
+        SchemaVerdict::Equivalent(_) | SchemaVerdict::Compatible { .. } => "C",
+        SchemaVerdict::Breaking(_) => "B",
+        SchemaVerdict::Unknown(_) => "?",
     }
 }
 
-fn strictly(old: &Value, new: &Value) -> Verdict {
-    compare(old, new, Policy::STRICT, Budget::default())
+fn strictly(old: &Value, new: &Value) -> SchemaVerdict {
+    compare(old, new, ComparisonPolicy::STRICT, SearchBudget::default())
 }
 
-fn for_arguments(old: &Value, new: &Value) -> Verdict {
-    compare(old, new, Policy::ARGUMENTS, Budget::default())
+fn for_arguments(old: &Value, new: &Value) -> SchemaVerdict {
+    compare(
+        old,
+        new,
+        ComparisonPolicy::ARGUMENTS,
+        SearchBudget::default(),
+    )
 }
 
 /// Whether the validator accepts a value; nothing where it cannot read the schema.

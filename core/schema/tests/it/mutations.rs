@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{accepts, for_arguments, strictly, told};
+use crate::{accepts, for_arguments, strictly, verdict_letter};
 
 /// A change with its verdict for open and for declared callers, where it applies.
 struct Mutation {
@@ -269,7 +269,7 @@ fn directed_changes_get_their_verdict() {
                 (for_arguments(schema, &new), mutation.declared),
             ];
             for (verdict, expected) in verdicts {
-                match told(&verdict) {
+                match verdict_letter(&verdict) {
                     "?" => unknown.push(format!("{}: {origin}: {verdict:?}", mutation.name)),
                     answer => assert_eq!(
                         answer, expected,
@@ -317,7 +317,7 @@ fn is_plain_object(schema: &Value) -> bool {
 
 /// The whole and each property can be given a value: none is impossible by itself.
 fn satisfiable(schema: &Value) -> bool {
-    let has_values = |schema: &Value| told(&strictly(schema, &json!(false))) == "B";
+    let has_values = |schema: &Value| verdict_letter(&strictly(schema, &json!(false))) == "B";
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut properties = properties.into_iter().flatten();
     has_values(schema) && properties.all(|(_, property)| has_values(property))

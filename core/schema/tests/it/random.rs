@@ -2,9 +2,9 @@
 //! witness is checked again, and the answers must fit together.
 
 use serde_json::{Value, json};
-use toolwarden_schema::Verdict;
+use toolwarden_schema::SchemaVerdict;
 
-use crate::{strictly, told};
+use crate::{strictly, verdict_letter};
 
 /// A small generator with a seed, so that a failure can be repeated.
 struct Dice(u64, Recursion, Focus);
@@ -255,18 +255,18 @@ fn hold_for_the_pool(dice: &mut Dice, rounds: u32) {
             .filter(|v| !accepts_old.is_valid(v) && accepts_new.is_valid(v));
         let context = || format!("round {round}: {old} -> {new}: {verdict:?}");
         match &verdict {
-            Verdict::Equivalent(_) => {
+            SchemaVerdict::Equivalent(_) => {
                 assert_eq!(lost.next(), None, "{}", context());
                 assert_eq!(gained.next(), None, "{}", context());
             }
-            Verdict::Compatible { .. } => assert_eq!(lost.next(), None, "{}", context()),
-            Verdict::Breaking(witness) => {
+            SchemaVerdict::Compatible { .. } => assert_eq!(lost.next(), None, "{}", context()),
+            SchemaVerdict::Breaking(witness) => {
                 assert!(accepts_old.is_valid(&witness.value), "{}", context());
                 assert!(!accepts_new.is_valid(&witness.value), "{}", context());
             }
-            Verdict::Unknown(_) => unknown.push(context()),
+            SchemaVerdict::Unknown(_) => unknown.push(context()),
         }
-        decided += u32::from(told(&verdict) != "?");
+        decided += u32::from(verdict_letter(&verdict) != "?");
     }
     assert!(
         unknown.len() < 12,
@@ -286,18 +286,22 @@ fn inclusions_chain() {
         let context = || format!("round {round}: {first} -> {second} -> {third}");
         let both = [strictly(&first, &second), strictly(&second, &third)];
         let whole = strictly(&first, &third);
-        if both.iter().all(|verdict| told(verdict) == "C") {
-            assert_ne!(told(&whole), "B", "{}", context());
+        if both.iter().all(|verdict| verdict_letter(verdict) == "C") {
+            assert_ne!(verdict_letter(&whole), "B", "{}", context());
         }
-        if let Verdict::Breaking(witness) = &whole {
+        if let SchemaVerdict::Breaking(witness) = &whole {
             let within = crate::accepts(&second, &witness.value).unwrap();
             let culprit = if within { &both[1] } else { &both[0] };
-            assert_ne!(told(culprit), "C", "{}: {witness:?}", context());
+            assert_ne!(verdict_letter(culprit), "C", "{}: {witness:?}", context());
         }
         let back = strictly(&second, &first);
-        let same = matches!(both[0], Verdict::Equivalent(_));
+        let same = matches!(both[0], SchemaVerdict::Equivalent(_));
         if same {
-            assert!(matches!(back, Verdict::Equivalent(_)), "{}", context());
+            assert!(
+                matches!(back, SchemaVerdict::Equivalent(_)),
+                "{}",
+                context()
+            );
         }
     }
 }
@@ -371,7 +375,9 @@ fn whatever_is_given_is_answered() {
     let mut answers = std::collections::BTreeMap::new();
     for _ in 0..30_000 {
         let (old, new) = (anything(&mut dice, 4), anything(&mut dice, 4));
-        *answers.entry(told(&strictly(&old, &new))).or_insert(0) += 1;
+        *answers
+            .entry(verdict_letter(&strictly(&old, &new)))
+            .or_insert(0) += 1;
     }
     assert_eq!(answers.len(), 3, "{answers:?}");
 }

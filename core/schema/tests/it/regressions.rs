@@ -1,9 +1,9 @@
-//! The smallest pair of every mistake that was once made.
+//! The smallest pair of schemas for every past bug.
 
 use serde_json::{Value, json};
-use toolwarden_schema::Verdict;
+use toolwarden_schema::SchemaVerdict;
 
-use crate::{accepts, strictly, told};
+use crate::{accepts, strictly, verdict_letter};
 
 /// Pairs that were called compatible, with a value that is lost.
 #[test]
@@ -57,7 +57,7 @@ fn lost_values_are_found() {
             json!({"additionalProperties": false}),
             json!({"bbbb": "a"}),
         ),
-        // A description that is no text does not keep the validator from its work.
+        // The validator works even if a description is not a string.
         (
             json!({"properties": {"a": {"type": "string", "description": ["list"]}}}),
             json!({"properties": {"a": {"type": "integer"}}}),
@@ -66,7 +66,7 @@ fn lost_values_are_found() {
     ];
     for (old, new, value) in cases {
         let verdict = strictly(old, new);
-        assert_eq!(told(&verdict), "B", "{old} -> {new}: {verdict:?}");
+        assert_eq!(verdict_letter(&verdict), "B", "{old} -> {new}: {verdict:?}");
         if let (Some(was), Some(is)) = (accepts(old, value), accepts(new, value)) {
             assert_eq!((was, is), (true, false), "{old} -> {new}: {value}");
         }
@@ -98,12 +98,12 @@ fn doubtful_readings_are_not_compatible() {
     ];
     for (old, new) in cases {
         let verdict = strictly(old, new);
-        assert_ne!(told(&verdict), "C", "{old} -> {new}: {verdict:?}");
+        assert_ne!(verdict_letter(&verdict), "C", "{old} -> {new}: {verdict:?}");
     }
     let vast: Value = serde_json::from_str(r#"{"const": 1e900, "type": "integer"}"#).unwrap();
-    assert_eq!(told(&strictly(&vast, &json!(false))), "?");
+    assert_eq!(verdict_letter(&strictly(&vast, &json!(false))), "?");
     let many: Value = serde_json::from_str(r#"{"type": "array", "allOf": [{"contains": {"type": "string"}, "minContains": 18446744073709551615}, {"contains": {}, "minContains": 2}]}"#).unwrap();
-    assert_eq!(told(&strictly(&many, &json!(false))), "?");
+    assert_eq!(verdict_letter(&strictly(&many, &json!(false))), "?");
 }
 
 /// Schemas that crashed, hung or grew without bound.
@@ -129,7 +129,7 @@ fn what_was_too_much_ends() {
     ];
     for link in links {
         assert_ne!(
-            told(&strictly(
+            verdict_letter(&strictly(
                 &chain(link, "string", 4_000),
                 &chain(link, "integer", 4_000)
             )),
@@ -138,7 +138,7 @@ fn what_was_too_much_ends() {
     }
     let tree: &dyn Fn(&str) -> Value = &|next| json!({"type": "object", "properties": {"a": {"$ref": next}, "b": {"$ref": next}}, "required": ["a", "b"]});
     assert_ne!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &chain(tree, "integer", 20),
             &chain(tree, "string", 20)
         )),
@@ -146,7 +146,7 @@ fn what_was_too_much_ends() {
     );
     let bomb: &dyn Fn(&str) -> Value = &|next| json!({"allOf": [{"$ref": next}, {"$ref": next}], "properties": {"a": {"$ref": next}, "b": {"$ref": next}}});
     assert_ne!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &chain(bomb, "string", 30),
             &json!({"type": "string", "maxLength": 1})
         )),
@@ -154,17 +154,20 @@ fn what_was_too_much_ends() {
     );
     let all: Vec<u32> = (0..=30_000).collect();
     assert_eq!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &json!({"type": "integer", "minimum": 0, "maximum": 30_000}),
             &json!({"enum": all})
         )),
         "C"
     );
     let distinct = json!({"type": "array", "minItems": 3_000, "uniqueItems": true, "items": {"type": "integer"}});
-    assert_ne!(told(&strictly(&distinct, &json!({"maxItems": 10}))), "C");
+    assert_ne!(
+        verdict_letter(&strictly(&distinct, &json!({"maxItems": 10}))),
+        "C"
+    );
     let words: Vec<String> = (0..20_000).map(|n| format!("w{n}")).collect();
     assert_eq!(
-        told(&strictly(
+        verdict_letter(&strictly(
             &json!({"enum": &words[1..]}),
             &json!({"enum": words})
         )),
@@ -177,14 +180,17 @@ fn what_was_too_much_ends() {
 fn patterns_that_look_around_do_not_hide_other_changes() {
     let email = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$";
     let tool = |count: &str| json!({"type": "object", "properties": {"to": {"type": "string", "pattern": email}, "n": {"type": count}}, "required": ["to"]});
-    let Verdict::Breaking(witness) = strictly(&tool("integer"), &tool("string")) else {
+    let SchemaVerdict::Breaking(witness) = strictly(&tool("integer"), &tool("string")) else {
         panic!("the number is rejected now");
     };
     assert_eq!(accepts(&tool("integer"), &witness.value), Some(true));
-    assert_eq!(told(&strictly(&tool("integer"), &tool("number"))), "C");
+    assert_eq!(
+        verdict_letter(&strictly(&tool("integer"), &tool("number"))),
+        "C"
+    );
 }
 
-/// Unions told apart by a constant, of any length that occurs.
+/// Unions with a constant as discriminator, of any length that occurs.
 #[test]
 fn long_unions_are_decided() {
     let union = |branches: usize, value: Value| {
@@ -197,9 +203,9 @@ fn long_unions_are_decided() {
             union(branches + 2, json!({"type": ["string", "null"]})),
         );
         for verdict in [strictly(&old, &new), crate::for_arguments(&old, &new)] {
-            assert_eq!(told(&verdict), "C", "{branches}: {verdict:?}");
+            assert_eq!(verdict_letter(&verdict), "C", "{branches}: {verdict:?}");
         }
-        assert_eq!(told(&strictly(&new, &old)), "B", "{branches}");
+        assert_eq!(verdict_letter(&strictly(&new, &old)), "B", "{branches}");
     }
 }
 
@@ -212,7 +218,7 @@ fn large_bounds_are_compared() {
         (array(5_000), array(10_000)),
         (text(500_000), text(1_000_000)),
     ] {
-        let Verdict::Compatible {
+        let SchemaVerdict::Compatible {
             gained: Some(value),
             ..
         } = strictly(&small, &large)
@@ -221,20 +227,25 @@ fn large_bounds_are_compared() {
         };
         assert_eq!(accepts(&small, &value), Some(false));
         assert_eq!(accepts(&large, &value), Some(true));
-        assert_eq!(told(&strictly(&large, &small)), "B", "{large} to {small}");
+        assert_eq!(
+            verdict_letter(&strictly(&large, &small)),
+            "B",
+            "{large} to {small}"
+        );
     }
 }
 
-/// What cannot be written out is out of budget, and says so.
+/// A value too large to write out is reported as over budget.
 #[test]
 fn bounds_beyond_the_size_of_examples_leave_the_budget() {
     let text = |max: u64| json!({"type": "string", "maxLength": max});
-    let Verdict::Unknown(unknown) = strictly(&text(2_000_000_000), &text(1_000_000_000)) else {
+    let SchemaVerdict::Unknown(unknown) = strictly(&text(2_000_000_000), &text(1_000_000_000))
+    else {
         panic!("decided");
     };
-    assert_eq!(unknown.reason, toolwarden_schema::Reason::Budget);
+    assert_eq!(unknown.reason, toolwarden_schema::UnknownReason::Budget);
     assert_eq!(
-        told(&strictly(&text(1_000_000_000), &text(2_000_000_000))),
+        verdict_letter(&strictly(&text(1_000_000_000), &text(2_000_000_000))),
         "C"
     );
 }
@@ -250,7 +261,10 @@ fn long_texts_are_not_multiplied() {
             .collect();
         json!({"type": "object", "properties": properties, "required": names})
     };
-    assert_eq!(told(&strictly(&with(3_000_000), &with(3_000_001))), "?");
+    assert_eq!(
+        verdict_letter(&strictly(&with(3_000_000), &with(3_000_001))),
+        "?"
+    );
 }
 
 /// A constant array or object against the schemas of its parts, both ways.
@@ -268,7 +282,11 @@ fn constants_are_compared_with_the_schemas_of_their_parts() {
         (&more, &json!({"enum": [["a", "b"], ["a", "c"]]}), "C"),
         (&json!({"enum": [["a", "b"], ["a", "c"]]}), &more, "C"),
     ] {
-        assert_eq!(told(&strictly(old, new)), expected, "{old} to {new}");
+        assert_eq!(
+            verdict_letter(&strictly(old, new)),
+            expected,
+            "{old} to {new}"
+        );
     }
     let object = json!({"const": {"k": "a"}});
     let closed = |value: Value| json!({"type": "object", "properties": {"k": value}, "required": ["k"], "additionalProperties": false});
@@ -277,6 +295,10 @@ fn constants_are_compared_with_the_schemas_of_their_parts() {
         (&closed(json!({"enum": ["a", "b"]})), &object, "B"),
         (&object, &closed(json!({"const": "a"})), "C"),
     ] {
-        assert_eq!(told(&strictly(old, new)), expected, "{old} to {new}");
+        assert_eq!(
+            verdict_letter(&strictly(old, new)),
+            expected,
+            "{old} to {new}"
+        );
     }
 }

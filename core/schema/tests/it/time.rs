@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Policy, Reason, TimeLimit, Verdict, compare};
+use toolwarden_schema::{
+    ComparisonPolicy, SchemaVerdict, SearchBudget, TimeLimit, UnknownReason, compare,
+};
 
 /// Far above the limit, for machines with much else to do.
 const GENEROUS: Duration = Duration::from_secs(20);
@@ -15,10 +17,10 @@ fn now() -> Duration {
     START.get_or_init(Instant::now).elapsed()
 }
 
-fn limited(limit: Duration) -> Budget {
-    Budget {
+fn limited(limit: Duration) -> SearchBudget {
+    SearchBudget {
         time: TimeLimit::new(now, limit),
-        ..Budget::default()
+        ..SearchBudget::default()
     }
 }
 
@@ -110,7 +112,7 @@ fn hostile_pairs_end_soon_after_the_limit() {
             let verdict = compare(
                 old,
                 new,
-                Policy::ARGUMENTS,
+                ComparisonPolicy::ARGUMENTS,
                 limited(Duration::from_millis(200)),
             );
             let took = now().saturating_sub(start);
@@ -118,7 +120,10 @@ fn hostile_pairs_end_soon_after_the_limit() {
             // A machine may be quick enough for a witness, which the validator has confirmed. What
             // must not come out is a proof that was not found.
             assert!(
-                matches!(verdict, Verdict::Unknown(_) | Verdict::Breaking(_)),
+                matches!(
+                    verdict,
+                    SchemaVerdict::Unknown(_) | SchemaVerdict::Breaking(_)
+                ),
                 "{name}: {verdict:?}"
             );
         }
@@ -128,26 +133,47 @@ fn hostile_pairs_end_soon_after_the_limit() {
 #[test]
 fn without_time_nothing_is_claimed() {
     for (name, old, new) in hostile() {
-        let verdict = compare(&old, &new, Policy::ARGUMENTS, limited(Duration::ZERO));
-        let Verdict::Unknown(why) = verdict else {
+        let verdict = compare(
+            &old,
+            &new,
+            ComparisonPolicy::ARGUMENTS,
+            limited(Duration::ZERO),
+        );
+        let SchemaVerdict::Unknown(why) = verdict else {
             panic!("{name}: {verdict:?}");
         };
-        assert_eq!(why.reason, Reason::Time, "{name}");
+        assert_eq!(why.reason, UnknownReason::Time, "{name}");
     }
     let (narrow, wide) = (json!({"type": "integer"}), json!({"type": "number"}));
-    let verdict = compare(&narrow, &wide, Policy::STRICT, limited(Duration::ZERO));
-    assert!(matches!(verdict, Verdict::Unknown(_)), "{verdict:?}");
+    let verdict = compare(
+        &narrow,
+        &wide,
+        ComparisonPolicy::STRICT,
+        limited(Duration::ZERO),
+    );
+    assert!(matches!(verdict, SchemaVerdict::Unknown(_)), "{verdict:?}");
     // What reduces to the same facts needs no search.
-    let verdict = compare(&narrow, &narrow, Policy::STRICT, limited(Duration::ZERO));
-    assert!(matches!(verdict, Verdict::Equivalent(_)), "{verdict:?}");
+    let verdict = compare(
+        &narrow,
+        &narrow,
+        ComparisonPolicy::STRICT,
+        limited(Duration::ZERO),
+    );
+    assert!(
+        matches!(verdict, SchemaVerdict::Equivalent(_)),
+        "{verdict:?}"
+    );
 }
 
 #[test]
 fn ordinary_schemas_are_decided_within_the_limit() {
     let (narrow, wide) = (json!({"type": "integer"}), json!({"type": "number"}));
     let limit = || limited(Duration::from_secs(60));
-    let verdict = compare(&narrow, &wide, Policy::STRICT, limit());
-    assert!(matches!(verdict, Verdict::Compatible { .. }), "{verdict:?}");
-    let verdict = compare(&wide, &narrow, Policy::STRICT, limit());
-    assert!(matches!(verdict, Verdict::Breaking(_)), "{verdict:?}");
+    let verdict = compare(&narrow, &wide, ComparisonPolicy::STRICT, limit());
+    assert!(
+        matches!(verdict, SchemaVerdict::Compatible { .. }),
+        "{verdict:?}"
+    );
+    let verdict = compare(&wide, &narrow, ComparisonPolicy::STRICT, limit());
+    assert!(matches!(verdict, SchemaVerdict::Breaking(_)), "{verdict:?}");
 }

@@ -1,11 +1,13 @@
-//! Pairs with known truth, and the labelled containment suite.
+//! Pairs with a known answer, and the labelled containment suite.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolwarden_schema::{Budget, Callers, Domain, Formats, Policy, Verdict, compare};
+use toolwarden_schema::{
+    Callers, ComparisonPolicy, FormatMode, SchemaVerdict, SearchBudget, ValueDomain, compare,
+};
 
-use crate::{for_arguments, strictly, told};
+use crate::{for_arguments, strictly, verdict_letter};
 
 #[derive(serde::Deserialize)]
 struct Item {
@@ -21,7 +23,7 @@ struct Item {
 
 #[test]
 fn every_pair_is_decided_and_right() {
-    let Some(items) = toolwarden_testkit::vectors("schema-pairs.json") else {
+    let Some(items) = toolwarden_testkit::read_vectors("schema-pairs.json") else {
         return;
     };
     let items: Vec<Item> = serde_json::from_value(items).unwrap();
@@ -29,16 +31,16 @@ fn every_pair_is_decided_and_right() {
     for item in items {
         let open = strictly(&item.old, &item.new);
         let declared = for_arguments(&item.old, &item.new);
-        assert_eq!(told(&open), item.truth, "{}: {open:?}", item.id);
+        assert_eq!(verdict_letter(&open), item.truth, "{}: {open:?}", item.id);
         assert_eq!(
-            Some(told(&declared)),
+            Some(verdict_letter(&declared)),
             item.pragmatic.as_deref(),
             "{}: {declared:?}",
             item.id
         );
-        let equivalent = matches!(open, Verdict::Equivalent(_));
+        let equivalent = matches!(open, SchemaVerdict::Equivalent(_));
         assert_eq!(Some(equivalent), item.eq, "{}: {open:?}", item.id);
-        if let Verdict::Breaking(witness) = open {
+        if let SchemaVerdict::Breaking(witness) = open {
             assert_eq!(
                 crate::accepts(&item.old, &witness.value),
                 Some(true),
@@ -94,23 +96,23 @@ const CAVEATS: &[(&str, &str)] = &[
 
 #[test]
 fn containment_suite_is_never_contradicted() {
-    let Some(shared) = toolwarden_testkit::shared() else {
+    let Some(shared) = toolwarden_testkit::shared_folder() else {
         return;
     };
     let path = shared.join("corpus/schema/containment-draft7.json");
     let items: Vec<Item> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(items.len(), 3_418);
-    let policy = Policy {
+    let policy = ComparisonPolicy {
         callers: Callers::Open,
-        domain: Domain::Values,
-        formats: Formats::Assert,
+        domain: ValueDomain::Values,
+        formats: FormatMode::Assert,
     };
     let mut unknown = Vec::new();
     let mut excused: BTreeMap<&str, u32> = BTreeMap::new();
     for item in &items {
         let (old, new) = (draft7(&item.old), draft7(&item.new));
-        let verdict = compare(&old, &new, policy, Budget::default());
-        match told(&verdict) {
+        let verdict = compare(&old, &new, policy, SearchBudget::default());
+        match verdict_letter(&verdict) {
             "?" => unknown.push(&item.id),
             answer if answer == item.truth => {}
             answer => {

@@ -1,4 +1,4 @@
-//! A server with as little to it as can be: tools that give back the text they are given.
+//! A minimal server: tools that return the text they are given.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -13,10 +13,10 @@ use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::bytes_body::{BytesBody, read};
 use super::part::serve_with;
-use super::whole::{Whole, read};
 
-/// What a tool takes, beside the text that it gives back.
+/// The arguments of a tool, besides the text that it returns.
 const SCHEMA: &str = r#"{"type":"object","properties":{"text":{"type":"string","maxLength":1000000},"limit":{"type":"integer","minimum":1,"maximum":100},"tags":{"type":"array","items":{"type":"string"},"maxItems":8}},"required":["text"],"additionalProperties":false}"#;
 
 /// The server.
@@ -27,7 +27,7 @@ pub(crate) struct Echo {
 }
 
 #[derive(Deserialize)]
-struct Asked<'a> {
+struct EchoRequest<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -37,7 +37,7 @@ struct Asked<'a> {
 }
 
 #[derive(Deserialize)]
-struct Called<'a> {
+struct EchoCall<'a> {
     #[serde(borrow)]
     arguments: Arguments<'a>,
 }
@@ -50,7 +50,7 @@ struct Arguments<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Opened {
+struct EchoInitialize {
     protocol_version: String,
 }
 
@@ -100,7 +100,7 @@ impl Echo {
         }
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Whole> {
+    async fn respond(&self, request: Request<Incoming>) -> Response<BytesBody> {
         let status = match *request.method() {
             Method::POST => {
                 // A client that leaves has no use for an answer.
@@ -113,13 +113,13 @@ impl Echo {
             Method::DELETE => StatusCode::OK,
             _ => StatusCode::METHOD_NOT_ALLOWED,
         };
-        let mut response = Response::new(Whole::new(""));
+        let mut response = Response::new(BytesBody::new(""));
         *response.status_mut() = status;
         response
     }
 
-    fn answered(&self, answer: String, opens: bool) -> Response<Whole> {
-        let mut response = Response::new(Whole::new(answer));
+    fn answered(&self, answer: String, opens: bool) -> Response<BytesBody> {
+        let mut response = Response::new(BytesBody::new(answer));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if opens {
@@ -131,7 +131,7 @@ impl Echo {
 
     /// The answer to a request, and whether it opens a session.
     fn answer(&self, text: &[u8]) -> Option<(String, bool)> {
-        let asked: Asked<'_> = serde_json::from_slice(text).unwrap();
+        let asked: EchoRequest<'_> = serde_json::from_slice(text).unwrap();
         let id = asked.id?.get();
         let result = self.result(&asked);
         let opens = &*asked.method == "initialize" && result.is_some();
@@ -151,11 +151,11 @@ impl Echo {
         Some((answer, opens))
     }
 
-    fn result(&self, asked: &Asked<'_>) -> Option<String> {
+    fn result(&self, asked: &EchoRequest<'_>) -> Option<String> {
         let params = asked.params.map_or("{}", RawValue::get);
         match &*asked.method {
             "tools/call" => {
-                let called: Called<'_> = serde_json::from_str(params).unwrap();
+                let called: EchoCall<'_> = serde_json::from_str(params).unwrap();
                 let text = called.arguments.text.get();
                 Some(format!(r#""content":[{{"type":"text","text":{text}}}]"#))
             }
@@ -168,7 +168,7 @@ impl Echo {
                     .to_owned(),
             ),
             "initialize" if !self.is_stateless => {
-                let opened: Opened = serde_json::from_str(params).unwrap();
+                let opened: EchoInitialize = serde_json::from_str(params).unwrap();
                 let version = opened.protocol_version;
                 Some(format!(
                     r#""protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"echo","version":"1"}}"#

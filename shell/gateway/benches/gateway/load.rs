@@ -11,9 +11,9 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::bytes_body::{BytesBody, read};
 use super::echo::tool;
 use super::warden::KEY;
-use super::whole::{Whole, read};
 
 /// The version clients ask for.
 const VERSION: &str = "2025-11-25";
@@ -25,15 +25,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// Which calls are made.
-pub(crate) struct Calls {
+pub(crate) struct LoadCalls {
     names: Vec<String>,
     /// The text of the argument, in JSON.
     text: String,
     is_stateless: bool,
 }
 
-impl Calls {
-    /// Calls of tools by turns, each with a text of so many bytes.
+impl LoadCalls {
+    /// Calls tools in turns, each with a text of this many bytes.
     pub(crate) fn new(prefix: &str, tools: usize, bytes: usize, is_stateless: bool) -> Self {
         let line = r"The quick brown fox jumps over the lazy dog, and says 42 times: no.\n";
         let mut text = String::with_capacity(bytes + 2);
@@ -73,27 +73,27 @@ impl Calls {
 }
 
 /// Clients that are connected and have sessions.
-pub(crate) struct Crowd {
+pub(crate) struct ClientPool {
     clients: Vec<Client>,
 }
 
 struct Client {
-    sender: SendRequest<Whole>,
+    sender: SendRequest<BytesBody>,
     path: Uri,
     /// The headers of each of its sessions.
     sessions: Vec<HeaderMap>,
     turn: usize,
 }
 
-/// What came of some calls.
+/// The outcome of some calls.
 #[derive(Default)]
-pub(crate) struct Ran {
+pub(crate) struct LoadResult {
     pub(crate) took: Duration,
     /// How long each call took, in nanoseconds, sorted.
     pub(crate) latencies: Vec<u64>,
 }
 
-impl Ran {
+impl LoadResult {
     pub(crate) fn calls(&self) -> f64 {
         self.latencies.len() as f64
     }
@@ -106,8 +106,8 @@ impl Ran {
     }
 }
 
-impl Crowd {
-    /// Connects clients, each with so many sessions of its own.
+impl ClientPool {
+    /// Connects clients, each with this many sessions.
     pub(crate) async fn open(url: &str, clients: usize, sessions: usize) -> Self {
         let opening = (0..clients).map(|_| {
             let url: Uri = url.parse().unwrap();
@@ -154,13 +154,13 @@ impl Crowd {
         Self { clients }
     }
 
-    /// Calls once, and says whether that went well.
-    pub(crate) async fn try_once(&mut self, calls: &Calls) -> Result<(), String> {
+    /// Calls once, and returns whether it succeeded.
+    pub(crate) async fn try_once(&mut self, calls: &LoadCalls) -> Result<(), String> {
         self.clients[0].call(calls).await
     }
 
     /// Calls until the first call goes well: a gateway may still look at its servers.
-    pub(crate) async fn until_ready(&mut self, calls: &Calls) {
+    pub(crate) async fn until_ready(&mut self, calls: &LoadCalls) {
         let began = Instant::now();
         while let Err(told) = self.try_once(calls).await {
             assert!(began.elapsed() < PATIENCE, "calls never go well: {told}");
@@ -168,8 +168,8 @@ impl Crowd {
         }
     }
 
-    /// Everybody calls for a while.
-    pub(crate) async fn run(&mut self, calls: &Arc<Calls>, time: Duration) -> Ran {
+    /// All clients call for a while.
+    pub(crate) async fn run(&mut self, calls: &Arc<LoadCalls>, time: Duration) -> LoadResult {
         let began = Instant::now();
         let until = began + time;
         let running: Vec<_> = std::mem::take(&mut self.clients)
@@ -190,7 +190,7 @@ impl Crowd {
                 })
             })
             .collect();
-        let mut ran = Ran::default();
+        let mut ran = LoadResult::default();
         for client in running {
             let (client, latencies) = client.await.unwrap();
             self.clients.push(client);
@@ -251,7 +251,7 @@ impl Client {
         self.sessions.push(headers);
     }
 
-    async fn call(&mut self, calls: &Calls) -> Result<(), String> {
+    async fn call(&mut self, calls: &LoadCalls) -> Result<(), String> {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         self.turn = (self.turn + 1) % self.sessions.len();
         let mut headers = self.sessions[self.turn].clone();
@@ -260,7 +260,7 @@ impl Client {
             headers.insert("mcp-name", name);
         }
         let (status, _, body) = self.post(headers, calls.body(id)).await;
-        // Whatever is refused is told in fewer words than are sent.
+        // An error response is shorter than the request.
         if status == StatusCode::OK && body.len() > calls.text.len() {
             return Ok(());
         }
@@ -270,14 +270,14 @@ impl Client {
 
     async fn post(&mut self, headers: HeaderMap, text: String) -> (StatusCode, HeaderMap, Bytes) {
         let request = || {
-            let mut request = Request::new(Whole::new(text.clone()));
+            let mut request = Request::new(BytesBody::new(text.clone()));
             *request.method_mut() = Method::POST;
             *request.uri_mut() = Uri::from_static("/mcp");
             *request.headers_mut() = headers.clone();
             request
         };
         let answered = async {
-            // Some programs close what was not used for five seconds, maybe just now.
+            // Some programs close connections that were idle for five seconds, possibly just now.
             if self.sender.ready().await.is_err() {
                 self.sender = connected(&self.path).await;
             }
@@ -295,7 +295,7 @@ impl Client {
     }
 }
 
-async fn connected(url: &Uri) -> SendRequest<Whole> {
+async fn connected(url: &Uri) -> SendRequest<BytesBody> {
     let authority = url.authority().unwrap().as_str();
     let stream = TcpStream::connect(authority).await.unwrap();
     stream.set_nodelay(true).unwrap();

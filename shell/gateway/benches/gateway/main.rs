@@ -1,6 +1,6 @@
-//! What the gateway costs beside the server itself, a bare HTTP hop and other proxies, all on loopback
-//! and in one run. Servers, hop and gateway are processes of this program, so that their processor time
-//! can be told apart.
+//! The cost of the gateway compared with the server itself, a bare HTTP hop and other proxies, all on loopback and
+//! in one run. Servers, hop and gateway are processes of this program, so that their processor time can be measured
+//! separately.
 //!
 //! `-- --quick` takes a tenth of the time; `-- matrix`, `stateless`, `tools`, `sessions` or `idle` takes
 //! one part; `-- --no-peers` leaves the Python programs out. `-- load <url> <prefix> <clients> <bytes>
@@ -17,6 +17,7 @@
     reason = "a benchmark prints, and stops where something is wrong"
 )]
 
+mod bytes_body;
 mod echo;
 mod hop;
 mod load;
@@ -25,7 +26,6 @@ mod part;
 mod peers;
 mod report;
 mod warden;
-mod whole;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use echo::Echo;
-use load::{Calls, Crowd};
-use measure::{Figures, Pace, Subject, by_turns, median};
+use load::{ClientPool, LoadCalls};
+use measure::{LoadProfile, Measurements, Subject, by_turns, median};
 use part::Part;
 use report::{Targets, beside, growth};
 use warden::{PREFIX, Setup};
@@ -75,8 +75,8 @@ fn count(word: &str) -> usize {
 
 /// Calls a program that runs already, to be looked at with a profiler meanwhile.
 async fn load(url: &str, prefix: &str, clients: &str, bytes: &str, seconds: &str) {
-    let calls = Arc::new(Calls::new(prefix, 1, count(bytes), false));
-    let mut crowd = Crowd::open(url, count(clients), 1).await;
+    let calls = Arc::new(LoadCalls::new(prefix, 1, count(bytes), false));
+    let mut crowd = ClientPool::open(url, count(clients), 1).await;
     crowd.until_ready(&calls).await;
     let time = Duration::from_secs(seconds.parse().unwrap());
     let ran = crowd.run(&calls, time).await;
@@ -99,7 +99,7 @@ struct Run {
     /// Nothing is everything.
     only: Vec<String>,
     peers: bool,
-    pace: Pace,
+    pace: LoadProfile,
     targets: Targets,
 }
 
@@ -138,13 +138,13 @@ impl Run {
             only: only.map(|&word| word.to_owned()).collect(),
             peers: !words.contains(&"--no-peers"),
             pace: if is_quick {
-                Pace {
+                LoadProfile {
                     rounds: 1,
                     time: Duration::from_millis(300),
                     warm: Duration::from_millis(100),
                 }
             } else {
-                Pace {
+                LoadProfile {
                     rounds: 3,
                     time: Duration::from_millis(600),
                     warm: Duration::from_millis(200),
@@ -192,8 +192,8 @@ impl Run {
         let fastmcp = self.peers.then(|| peers::fastmcp(&server.url)).flatten();
         let mcp_proxy = self.peers.then(peers::mcp_proxy).flatten();
         for (payload, bytes) in PAYLOADS {
-            let plain = Arc::new(Calls::new("", 1, bytes, false));
-            let prefixed = Arc::new(Calls::new(PREFIX, 1, bytes, false));
+            let plain = Arc::new(LoadCalls::new("", 1, bytes, false));
+            let prefixed = Arc::new(LoadCalls::new(PREFIX, 1, bytes, false));
             let ours = [
                 (DIRECT, &server, &plain),
                 (HOP, &hop, &plain),
@@ -207,8 +207,8 @@ impl Run {
             let others: Vec<_> = others.collect();
             for clients in CLIENTS {
                 let mut measured = measure(&ours, clients, self.pace).await;
-                // They are slow, and what is measured of them is far from anything that matters.
-                let once = Pace {
+                // They are slow, and their results are far from anything that matters.
+                let once = LoadProfile {
                     rounds: 1,
                     warm: Duration::ZERO,
                     ..self.pace
@@ -222,8 +222,8 @@ impl Run {
         }
     }
 
-    /// Holds what was measured to what is aimed at.
-    fn hold(&mut self, payload: &str, clients: usize, measured: &[(&str, Figures)]) {
+    /// Compares the results with the targets.
+    fn hold(&mut self, payload: &str, clients: usize, measured: &[(&str, Measurements)]) {
         let of = |wanted: &str| measured.iter().find(|(name, _)| *name == wanted);
         let all = [DIRECT, HOP, ASYNC, GROUP].map(|name| of(name).unwrap().1);
         let [direct, hop, queued, durable] = all;
@@ -251,8 +251,8 @@ impl Run {
         let server = Part::start(&["echo", "stateless", "1"]);
         let hop = Part::start(&["hop", &server.url]);
         let gateway = Gateway::before(&server, "async");
-        let plain = Arc::new(Calls::new("", 1, 1_000, true));
-        let prefixed = Arc::new(Calls::new(PREFIX, 1, 1_000, true));
+        let plain = Arc::new(LoadCalls::new("", 1, 1_000, true));
+        let prefixed = Arc::new(LoadCalls::new(PREFIX, 1, 1_000, true));
         let mut subjects = Vec::new();
         for (name, part, calls) in [
             (DIRECT, &server, &plain),
@@ -262,7 +262,7 @@ impl Run {
             subjects.push(Subject {
                 name,
                 part,
-                crowd: Crowd::open_stateless(&part.url, SOME).await,
+                crowd: ClientPool::open_stateless(&part.url, SOME).await,
                 calls: Arc::clone(calls),
             });
         }
@@ -289,8 +289,8 @@ impl Run {
                 subjects.push(Subject {
                     name: ASYNC,
                     part: &gateway.part,
-                    crowd: Crowd::open(&gateway.part.url, SOME, 1).await,
-                    calls: Arc::new(Calls::new(PREFIX, in_use, 1_000, false)),
+                    crowd: ClientPool::open(&gateway.part.url, SOME, 1).await,
+                    calls: Arc::new(LoadCalls::new(PREFIX, in_use, 1_000, false)),
                 });
             }
             let measured = by_turns(&mut subjects, self.pace).await;
@@ -324,10 +324,10 @@ impl Run {
                 name: ASYNC,
                 part: &gateway.part,
                 crowd: match number {
-                    1 => Crowd::open_shared(url, SOME).await,
-                    number => Crowd::open(url, SOME, number.div_ceil(SOME)).await,
+                    1 => ClientPool::open_shared(url, SOME).await,
+                    number => ClientPool::open(url, SOME, number.div_ceil(SOME)).await,
                 },
-                calls: Arc::new(Calls::new(PREFIX, 1, 1_000, false)),
+                calls: Arc::new(LoadCalls::new(PREFIX, 1, 1_000, false)),
             });
         }
         let measured = by_turns(&mut subjects, self.pace).await;
@@ -336,7 +336,7 @@ impl Run {
         self.flat("CPU with 10,000 sessions of that with one", &rows);
     }
 
-    fn flat(&mut self, what: &str, rows: &[(usize, f64, Figures)]) {
+    fn flat(&mut self, what: &str, rows: &[(usize, f64, Measurements)]) {
         let (first, last) = (rows[0].2, rows[rows.len() - 1].2);
         self.targets.at_most(what, last.cpu / first.cpu, 1.2);
     }
@@ -352,7 +352,7 @@ impl Run {
         for _ in 0..self.pace.rounds * 3 {
             let began = Instant::now();
             let gateway = Gateway::start(&setup);
-            let _crowd = Crowd::open(&gateway.part.url, 1, 1).await;
+            let _crowd = ClientPool::open(&gateway.part.url, 1, 1).await;
             starts.push(began.elapsed().as_secs_f64() * 1e3);
             gateway.part.cpu_at_rest().await;
             memory.push(gateway.part.memory());
@@ -370,33 +370,36 @@ impl Run {
 fn rows(
     numbers: &[usize],
     subjects: &[Subject<'_>],
-    measured: &[Figures],
-) -> Vec<(usize, f64, Figures)> {
+    measured: &[Measurements],
+) -> Vec<(usize, f64, Measurements)> {
     let all = numbers.iter().zip(subjects).zip(measured);
     all.map(|((number, subject), it)| (*number, subject.part.memory(), *it))
         .collect()
 }
 
-/// Measures programs by turns with so many clients each.
+/// Measures programs in turns with this many clients each.
 async fn measure<'p>(
-    programs: &[(&'static str, &'p Part, &Arc<Calls>)],
+    programs: &[(&'static str, &'p Part, &Arc<LoadCalls>)],
     clients: usize,
-    pace: Pace,
-) -> Vec<(&'static str, Figures)> {
+    pace: LoadProfile,
+) -> Vec<(&'static str, Measurements)> {
     let mut subjects = Vec::new();
     for (name, part, calls) in programs {
         let part: &'p Part = part;
         subjects.push(Subject {
             name,
             part,
-            crowd: Crowd::open(&part.url, clients, 1).await,
+            crowd: ClientPool::open(&part.url, clients, 1).await,
             calls: Arc::clone(calls),
         });
     }
     named(&mut subjects, pace).await
 }
 
-async fn named(subjects: &mut [Subject<'_>], pace: Pace) -> Vec<(&'static str, Figures)> {
+async fn named(
+    subjects: &mut [Subject<'_>],
+    pace: LoadProfile,
+) -> Vec<(&'static str, Measurements)> {
     let measured = by_turns(subjects, pace).await;
     let names = subjects.iter().map(|subject| subject.name);
     names.zip(measured).collect()

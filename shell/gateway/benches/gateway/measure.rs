@@ -3,29 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::load::{Calls, Crowd, Ran};
+use super::load::{ClientPool, LoadCalls, LoadResult};
 use super::part::Part;
 
 /// How long and how often something is measured.
 #[derive(Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct LoadProfile {
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    /// How long everybody calls before anything is measured.
+    /// How long all clients call before anything is measured.
     pub(crate) warm: Duration,
 }
 
-/// A program and those who call it.
+/// A program and its clients.
 pub(crate) struct Subject<'a> {
     pub(crate) name: &'static str,
     pub(crate) part: &'a Part,
-    pub(crate) crowd: Crowd,
-    pub(crate) calls: Arc<Calls>,
+    pub(crate) crowd: ClientPool,
+    pub(crate) calls: Arc<LoadCalls>,
 }
 
-/// What was measured of a program: medians over the rounds.
+/// The results for a program: medians over the rounds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct Measurements {
     /// Calls in a second.
     pub(crate) rate: f64,
     /// Milliseconds within which half of the calls are answered.
@@ -36,14 +36,14 @@ pub(crate) struct Figures {
 }
 
 /// Measures programs by turns.
-pub(crate) async fn by_turns(subjects: &mut [Subject<'_>], pace: Pace) -> Vec<Figures> {
+pub(crate) async fn by_turns(subjects: &mut [Subject<'_>], pace: LoadProfile) -> Vec<Measurements> {
     for subject in subjects.iter_mut() {
         subject.crowd.until_ready(&subject.calls).await;
         if !pace.warm.is_zero() {
             subject.crowd.run(&subject.calls, pace.warm).await;
         }
     }
-    let mut rounds: Vec<Vec<Figures>> = subjects.iter().map(|_| Vec::new()).collect();
+    let mut rounds: Vec<Vec<Measurements>> = subjects.iter().map(|_| Vec::new()).collect();
     for _ in 0..pace.rounds {
         for (subject, rounds) in subjects.iter_mut().zip(&mut rounds) {
             let before = subject.part.cpu_at_rest().await;
@@ -55,8 +55,8 @@ pub(crate) async fn by_turns(subjects: &mut [Subject<'_>], pace: Pace) -> Vec<Fi
     rounds.iter().map(|rounds| medians(rounds)).collect()
 }
 
-fn figures(ran: &Ran, used: Duration) -> Figures {
-    Figures {
+fn figures(ran: &LoadResult, used: Duration) -> Measurements {
+    Measurements {
         rate: ran.calls() / ran.took.as_secs_f64(),
         p50: ran.within(0.5),
         p99: ran.within(0.99),
@@ -64,9 +64,9 @@ fn figures(ran: &Ran, used: Duration) -> Figures {
     }
 }
 
-fn medians(rounds: &[Figures]) -> Figures {
-    let of = |figure: fn(&Figures) -> f64| median(rounds.iter().map(figure).collect());
-    Figures {
+fn medians(rounds: &[Measurements]) -> Measurements {
+    let of = |figure: fn(&Measurements) -> f64| median(rounds.iter().map(figure).collect());
+    Measurements {
         rate: of(|it| it.rate),
         p50: of(|it| it.p50),
         p99: of(|it| it.p99),

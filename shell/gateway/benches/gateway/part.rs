@@ -1,4 +1,4 @@
-//! The parts that processes of this program play, and what is read of such a process.
+//! The roles of this program's processes, and measurements of such a process.
 
 use std::error::Error;
 use std::future::Future;
@@ -30,7 +30,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Starts this program in a part; it tells its address when it is ready.
+    /// Starts this program in a role; it prints its address when it is ready.
     pub(crate) fn start(words: &[&str]) -> Self {
         let program = std::env::current_exe().unwrap();
         let mut child = Command::new(program)
@@ -73,7 +73,7 @@ impl Part {
         Duration::from_secs_f64(f64::from(ticks) / TICKS)
     }
 
-    /// The processor time it used when it had nothing left to do: what was put off counts as well.
+    /// The processor time it used until it was idle: deferred work counts as well.
     pub(crate) async fn cpu_at_rest(&self) -> Duration {
         let began = Instant::now();
         let mut used = self.cpu();
@@ -99,19 +99,19 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended on its own.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// A port that nobody uses now.
+/// A port that is free now.
 pub(crate) fn free_port() -> u16 {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
-/// Tells where this process answers, and ends it with the one that started it.
+/// Prints the address of this process, and ends it with its parent.
 pub(crate) fn announce(address: SocketAddr) {
     println!("http://{address}/mcp");
     std::io::stdout().flush().unwrap();

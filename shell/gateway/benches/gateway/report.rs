@@ -1,6 +1,6 @@
 //! The tables that are printed.
 
-use super::measure::Figures;
+use super::measure::Measurements;
 
 /// What a figure is to be.
 pub(crate) struct Target {
@@ -52,8 +52,8 @@ impl Targets {
     }
 }
 
-/// Prints programs beside the first, which is the server itself, and the second, which is the limit.
-pub(crate) fn beside(title: &str, named: &[(&str, Figures)]) {
+/// Prints programs compared with the first, which is the server itself, and the second, which is the limit.
+pub(crate) fn beside(title: &str, named: &[(&str, Measurements)]) {
     let (direct, hop) = (named[0].1, named[1].1);
     println!("\n{title}\n");
     println!(
@@ -61,7 +61,7 @@ pub(crate) fn beside(title: &str, named: &[(&str, Figures)]) {
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     for (at, (name, it)) in named.iter().enumerate() {
-        let Figures {
+        let Measurements {
             rate,
             p50,
             p99,
@@ -79,13 +79,13 @@ pub(crate) fn beside(title: &str, named: &[(&str, Figures)]) {
 }
 
 /// Prints how figures grow with a number.
-pub(crate) fn growth(title: &str, rows: &[(usize, f64, Figures)]) {
+pub(crate) fn growth(title: &str, rows: &[(usize, f64, Measurements)]) {
     println!("\n{title}\n");
     println!("| number | calls/s | p50, ms | p99, ms | CPU, µs | of the first | memory, MB |");
     println!("|---:|---:|---:|---:|---:|---:|---:|");
     let first = rows[0].2.cpu;
     for (number, memory, it) in rows {
-        let Figures {
+        let Measurements {
             rate,
             p50,
             p99,

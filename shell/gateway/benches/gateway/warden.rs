@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_gateway::runtime::{Running, load_policy};
+use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_warden::settings::Settings;
 
 use super::part::announce;
 
 /// The key of the only caller.
 pub(crate) const KEY: &str = "a-key-of-the-benchmark-only";
-/// What is put before the names of tools.
+/// The prefix of tool names.
 pub(crate) const PREFIX: &str = "bench__";
 
 /// How the gateway is set up.
@@ -21,7 +21,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) server: Option<&'a str>,
     /// When a record counts as written.
     pub(crate) durability: &'a str,
-    /// Whether conversations have connections of their own.
+    /// Whether conversations have their own connections.
     pub(crate) sessions: &'a str,
 }
 
@@ -66,7 +66,9 @@ pub(crate) async fn serve(folder: &Path) {
     let path = folder.join("toolwarden.yaml");
     let settings = Settings::read(&path).unwrap().settings;
     let policy = load_policy(&settings, &path).unwrap();
-    let running = Running::start(settings, policy, Value::Null).await.unwrap();
+    let running = RunningGateway::start(settings, policy, Value::Null)
+        .await
+        .unwrap();
     announce(running.address());
     let router = running.router();
     running.serve(router).await;

@@ -1,22 +1,22 @@
-//! Alerts, and what became of telling people of them.
+//! Alerts and their deliveries.
 
 use serde_json::{Value, json};
 use toolwarden_store::{AlertFilter, AlertStatus, Delivery, DeliveryFilter};
-use toolwarden_warden::document;
+use toolwarden_warden::json_documents;
 use toolwarden_warden::notify::TargetStatus;
 
-use super::answer::{Answer, time};
-use super::asking::Asking;
 use super::error::ApiError;
-use super::page::page;
-use super::route::Handled;
+use super::page::paginate;
+use super::request::ApiRequest;
+use super::response::{ApiResponse, time_text};
+use super::route::HandlerResult;
 
-/// The most deliveries of one alert that are shown.
-const MOST_DELIVERIES: u32 = 1_000;
+/// The most deliveries shown for one alert.
+const MAX_DELIVERIES: u32 = 1_000;
 
 /// `GET /alerts`
-pub(super) async fn list(asking: Asking) -> Handled {
-    let given = &asking.given;
+pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
+    let given = &asking.params;
     let texts = |name: &str| {
         let names = given.names(name).unwrap_or_default();
         names.into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -35,53 +35,53 @@ pub(super) async fn list(asking: Asking) -> Handled {
         status: words.into_iter().find(|it| Some(it.as_str()) == status),
     };
     let mut alerts = asking.gateway().watch().alerts(filter).await?;
-    // The newest first, so that a page does not move when alerts come.
+    // Newest first, so that a page does not move when alerts arrive.
     alerts.reverse();
     let count = alerts.len();
-    let (alerts, next) = page(alerts, given, |alert| alert.id.clone())?;
-    let alerts: Vec<Value> = alerts.iter().map(document::alert).collect();
-    Ok(Answer::document(
+    let (alerts, next) = paginate(alerts, given, |alert| alert.id.clone())?;
+    let alerts: Vec<Value> = alerts.iter().map(json_documents::alert).collect();
+    Ok(ApiResponse::document(
         "alerts",
         json!({"alerts": alerts, "count": count, "next": next}),
     ))
 }
 
 /// `GET /alerts/{id}`
-pub(super) async fn one(asking: Asking) -> Handled {
-    let id = asking.given.needed("id")?.to_owned();
+pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
+    let id = asking.params.required_text("id")?.to_owned();
     match asking.gateway().watch().alert(id.clone()).await? {
         Some(alert) => {
-            let alert = document::alert(&alert);
-            Ok(Answer::document("alert", json!({"alert": alert})))
+            let alert = json_documents::alert(&alert);
+            Ok(ApiResponse::document("alert", json!({"alert": alert})))
         }
-        None => Err(unknown(&id)),
+        None => Err(unknown_alert(&id)),
     }
 }
 
 /// `GET /alerts/{id}/deliveries`
-pub(super) async fn deliveries(asking: Asking) -> Handled {
-    let id = asking.given.needed("id")?.to_owned();
+pub(super) async fn deliveries(asking: ApiRequest) -> HandlerResult {
+    let id = asking.params.required_text("id")?.to_owned();
     let filter = DeliveryFilter {
         notice: Some(id.clone()),
-        limit: Some(MOST_DELIVERIES),
+        limit: Some(MAX_DELIVERIES),
         ..DeliveryFilter::default()
     };
     let deliveries = asking.api.notifier.deliveries(filter).await?;
     if deliveries.is_empty() && asking.gateway().watch().alert(id.clone()).await?.is_none() {
-        return Err(unknown(&id));
+        return Err(unknown_alert(&id));
     }
-    let deliveries: Vec<Value> = deliveries.iter().map(delivery).collect();
-    Ok(Answer::document(
+    let deliveries: Vec<Value> = deliveries.iter().map(delivery_json).collect();
+    Ok(ApiResponse::document(
         "deliveries",
         json!({"alert": id, "deliveries": deliveries}),
     ))
 }
 
 /// `GET /deliveries/status`
-pub(super) async fn status(asking: Asking) -> Handled {
+pub(super) async fn status(asking: ApiRequest) -> HandlerResult {
     let status = asking.api.notifier.status().await?;
-    let targets: Vec<Value> = status.targets.iter().map(target).collect();
-    Ok(Answer::document(
+    let targets: Vec<Value> = status.targets.iter().map(target_json).collect();
+    Ok(ApiResponse::document(
         "delivery-status",
         json!({
             "targets": targets,
@@ -93,24 +93,24 @@ pub(super) async fn status(asking: Asking) -> Handled {
     ))
 }
 
-fn unknown(id: &str) -> ApiError {
+fn unknown_alert(id: &str) -> ApiError {
     ApiError::not_found(
         format!("there is no alert `{id}`"),
         "`GET /api/v1/alerts` lists the alerts.",
     )
 }
 
-fn delivery(delivery: &Delivery) -> Value {
+fn delivery_json(delivery: &Delivery) -> Value {
     json!({
         "target": delivery.target,
         "status": delivery.status.as_str(),
         "tries": delivery.tries,
         "error": delivery.error,
-        "at": time(delivery.at),
+        "at": time_text(delivery.at),
     })
 }
 
-fn target(target: &TargetStatus) -> Value {
+fn target_json(target: &TargetStatus) -> Value {
     let error = target.last_error.as_ref();
     json!({
         "name": target.name,
@@ -119,8 +119,8 @@ fn target(target: &TargetStatus) -> Value {
         "pending": target.pending,
         "delivered": target.delivered,
         "failed": target.failed,
-        "last_success": target.last_success.map(time),
-        "last_error": error.map(|it| json!({"at": time(it.at), "error": it.error})),
-        "next_try": target.next_try.map(time),
+        "last_success": target.last_success.map(time_text),
+        "last_error": error.map(|it| json!({"at": time_text(it.at), "error": it.error})),
+        "next_try": target.next_attempt.map(time_text),
     })
 }

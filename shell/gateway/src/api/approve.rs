@@ -1,42 +1,42 @@
-//! Approving what waits.
+//! Approves pending changes.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_warden::inline::Approving;
-use toolwarden_warden::{Approved, Selection, document};
+use toolwarden_warden::inline::ApprovalRequest;
+use toolwarden_warden::{ApprovalSelection, ApprovedItem, json_documents};
 
-use super::answer::Answer;
-use super::asking::Asking;
 use super::error::ApiError;
-use super::given::Given;
-use super::route::Handled;
+use super::request::ApiRequest;
+use super::request_params::RequestParams;
+use super::response::ApiResponse;
+use super::route::HandlerResult;
 use crate::gateway::Gateway;
 
 /// `POST /approve`
-pub(super) async fn approve(asking: Asking) -> Handled {
-    let given = &asking.given;
+pub(super) async fn approve(asking: ApiRequest) -> HandlerResult {
+    let given = &asking.params;
     let selection = selection(given)?;
-    let reason = given.needed("reason")?.to_owned();
+    let reason = given.required_text("reason")?.to_owned();
     let by = asking.caller()?.name.to_string();
-    let approved = asking.gateway().watch().approve(Approving {
-        server: given.owned("server"),
-        scope: given.owned("scope"),
+    let approved = asking.gateway().watch().approve(ApprovalRequest {
+        server: given.owned_text("server"),
+        scope: given.owned_text("scope"),
         selection,
         by: by.clone(),
         why: Some(reason.clone()),
     });
     let approved = approved.await?;
-    take_effect(asking.gateway(), &approved).await;
-    let entries: Vec<Value> = approved.iter().map(document::approved).collect();
-    Ok(Answer::document(
+    refresh_servers(asking.gateway(), &approved).await;
+    let entries: Vec<Value> = approved.iter().map(json_documents::approved_item).collect();
+    Ok(ApiResponse::document(
         "approved",
         json!({"approved": entries, "by": by, "reason": reason}),
     ))
 }
 
-/// What is to be approved: alerts or changes by id, tools of a server, all of a server, or its changes of text.
-fn selection(given: &Given) -> Result<Selection, ApiError> {
+/// What the caller approves: alerts or changes by id, tools of a server, all of a server, or its text changes.
+fn selection(given: &RequestParams) -> Result<ApprovalSelection, ApiError> {
     let texts = |name: &str| {
         let names = given.names(name).unwrap_or_default();
         names.into_iter().map(str::to_owned).collect::<Vec<_>>()
@@ -54,7 +54,7 @@ fn selection(given: &Given) -> Result<Selection, ApiError> {
             "say of which `server`: the same name may wait at several",
         ));
     }
-    Ok(Selection {
+    Ok(ApprovalSelection {
         all,
         tools,
         ids,
@@ -62,25 +62,25 @@ fn selection(given: &Given) -> Result<Selection, ApiError> {
     })
 }
 
-/// Looks again at the servers concerned, so that whoever lists next sees what was approved.
-async fn take_effect(gateway: &Gateway, approved: &[Approved]) {
+/// Refreshes the lists of the servers concerned, so that the next caller sees what was approved.
+async fn refresh_servers(gateway: &Gateway, approved: &[ApprovedItem]) {
     let servers: BTreeSet<&str> = approved
         .iter()
         .map(|it| match it {
-            Approved::Tool { server, .. }
-            | Approved::Gone { server, .. }
-            | Approved::Change { server, .. } => server.as_str(),
+            ApprovedItem::Tool { server, .. }
+            | ApprovedItem::RemovedTool { server, .. }
+            | ApprovedItem::Change { server, .. } => server.as_str(),
         })
         .collect();
     for server in servers {
-        let Some(shelf) = gateway.shelf(server) else {
+        let Some(shelf) = gateway.server_catalog(server) else {
             continue;
         };
         shelf.recheck();
         if shelf.upstream.status().links > 0 {
             let limit = shelf.upstream.settings().timeouts.list;
-            // One that does not answer is looked at when it does.
-            let looked = tokio::time::timeout(limit, gateway.look_at(&shelf, None)).await;
+            // A server that does not respond is refreshed when it does.
+            let looked = tokio::time::timeout(limit, gateway.refresh_tools(&shelf, None)).await;
             drop(looked);
         }
     }

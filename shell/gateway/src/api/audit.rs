@@ -1,4 +1,4 @@
-//! The audit log: what it says, and whether it is whole.
+//! The audit log: its records and its verification.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -6,45 +6,45 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_guard::audit::Link;
+use toolwarden_guard::audit::ChainLink;
 use toolwarden_store::{RecordFilter, RecordRow, Store, StoreError};
 use toolwarden_warden::guard::audit::verify as verify_log;
 
-use super::answer::{Answer, time};
-use super::asking::Asking;
-use super::error::{ApiError, ErrorKind};
-use super::page::{limit, unknown};
-use super::route::Handled;
+use super::error::{ApiError, ApiErrorKind};
+use super::page::{limit, unknown_cursor};
+use super::request::ApiRequest;
+use super::response::{ApiResponse, time_text};
+use super::route::HandlerResult;
 
-/// How long a look at the log waits for whoever writes it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a read of the log waits for a writer.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `GET /audit`
-pub(super) async fn list(asking: Asking) -> Handled {
-    let given = &asking.given;
+pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
+    let given = &asking.params;
     let wanted = limit(given);
     let oldest_first = given.text("order") == Some("oldest");
     let cursor = given.text("cursor").map(str::parse::<u64>).transpose();
-    let cursor = cursor.map_err(|_| unknown())?;
+    let cursor = cursor.map_err(|_| unknown_cursor())?;
     let filter = RecordFilter {
         since_ms: given.time("since").map(|it| it.as_millisecond()),
         until_ms: given.time("until").map(|it| it.as_millisecond()),
-        tool: given.owned("tool"),
-        principal: given.owned("principal"),
-        session: given.owned("session"),
-        code: given.owned("code"),
-        kind: given.owned("kind"),
+        tool: given.owned_text("tool"),
+        principal: given.owned_text("principal"),
+        session: given.owned_text("session"),
+        code: given.owned_text("code"),
+        kind: given.owned_text("kind"),
         denied: given.flag("denied"),
         after_seq: cursor.filter(|_| oldest_first),
         before_seq: cursor.filter(|_| !oldest_first),
-        // One more shows whether there is a next page.
+        // One more record shows whether there is a next page.
         limit: u64::try_from(wanted).ok().map(|it| it.saturating_add(1)),
         newest_first: !oldest_first,
     };
     let found = with_store(&asking, move |store| {
         let mut records = Vec::new();
         store.records(&filter, |row| {
-            records.push((row.seq, record(row)));
+            records.push((row.seq, record_json(row)));
             ControlFlow::Continue(())
         })?;
         Ok(records)
@@ -57,25 +57,25 @@ pub(super) async fn list(asking: Asking) -> Handled {
         .filter(|_| more)
         .map(|(seq, _)| seq.to_string());
     let records: Vec<Value> = found.into_iter().map(|(_, record)| record).collect();
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "audit",
         json!({"records": records, "next": next}),
     ))
 }
 
 /// `POST /audit/verify`
-pub(super) async fn verify(asking: Asking) -> Handled {
+pub(super) async fn verify(asking: ApiRequest) -> HandlerResult {
     let noted = asking
-        .given
+        .params
         .text("head")
-        .map(str::parse::<Link>)
+        .map(str::parse::<ChainLink>)
         .transpose();
     let noted = noted.map_err(|error| ApiError::invalid(format!("`head`: {error}")))?;
-    let turn = Arc::clone(&asking.api.verifying).try_acquire_owned();
+    let turn = Arc::clone(&asking.api.verify_slot).try_acquire_owned();
     let Ok(turn) = turn else {
         return Err(ApiError::new(
-            ErrorKind::TooMany,
-            "the log is being verified already",
+            ApiErrorKind::TooMany,
+            "the log is already being verified",
             "Wait until that is done.",
         )
         .retry_after(5));
@@ -85,12 +85,12 @@ pub(super) async fn verify(asking: Asking) -> Handled {
         drop(turn);
         found
     });
-    Ok(Answer::json(&found.await?.document(noted)))
+    Ok(ApiResponse::json(&found.await?.document(noted)))
 }
 
-/// Does something with the store that may take a while, over a connection of its own.
+/// Runs a long operation on the store over its own connection.
 async fn with_store<T: Send + 'static>(
-    asking: &Asking,
+    asking: &ApiRequest,
     work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let path = asking.gateway().settings().store.clone();
@@ -99,23 +99,23 @@ async fn with_store<T: Send + 'static>(
         work(&store)
     });
     let done = done.await;
-    Ok(done.map_err(|_| ApiError::internal("the store could not be looked at"))??)
+    Ok(done.map_err(|_| ApiError::internal("the store could not be read"))??)
 }
 
 fn open(path: PathBuf) -> Result<Store, StoreError> {
     let store = Store::open_existing(&path)?;
     let store = store.ok_or(StoreError::Gone { path })?;
-    store.set_patience(PATIENCE)?;
+    store.set_busy_timeout(STORE_TIMEOUT)?;
     Ok(store)
 }
 
-fn record(row: &RecordRow<'_>) -> Value {
-    // INVARIANT: bodies are canonical JSON, and what reads them keeps order and numbers as written.
+fn record_json(row: &RecordRow<'_>) -> Value {
+    // INVARIANT: bodies are canonical JSON, and the parser preserves order and numbers.
     let body = serde_json::from_str(row.body).unwrap_or_else(|_| Value::from(row.body));
     let at = jiff::Timestamp::from_millisecond(row.at_ms);
     json!({
         "seq": row.seq,
-        "at": at.ok().map(time),
+        "at": at.ok().map(time_text),
         "kind": row.kind,
         "principal": row.principal,
         "tool": row.tool,

@@ -1,18 +1,18 @@
-//! What tools are held to, and what waits for approval.
+//! The baselines of tools, and changes that wait for approval.
 
 use serde_json::{Value, json};
-use toolwarden_warden::document;
 use toolwarden_warden::inline::WatchError;
+use toolwarden_warden::json_documents;
 
-use super::answer::Answer;
-use super::asking::Asking;
 use super::error::ApiError;
-use super::route::Handled;
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::route::HandlerResult;
 
 /// `GET /baselines`
-pub(super) async fn list(asking: Asking) -> Handled {
+pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
     let watch = asking.gateway().watch();
-    let servers = match asking.given.owned("server") {
+    let servers = match asking.params.owned_text("server") {
         Some(server) => vec![server],
         None => {
             let servers = watch.servers().await?.into_iter();
@@ -23,36 +23,42 @@ pub(super) async fn list(asking: Asking) -> Handled {
     };
     let mut entries = Vec::new();
     for server in servers {
-        let found = unless_new(&asking, &server, watch.baselines(server.clone()).await)?;
+        let found = empty_if_new(&asking, &server, watch.baselines(server.clone()).await)?;
         entries.extend(
             found
                 .iter()
-                .map(|it| with_server(&server, document::baseline(it))),
+                .map(|it| with_server(&server, json_documents::baseline(it))),
         );
     }
-    Ok(Answer::document("baselines", json!({"baselines": entries})))
+    Ok(ApiResponse::document(
+        "baselines",
+        json!({"baselines": entries}),
+    ))
 }
 
 /// `GET /baselines/{server}/{tool}`
-pub(super) async fn one(asking: Asking) -> Handled {
-    let server = asking.given.needed("server")?.to_owned();
-    let tool = asking.given.needed("tool")?.to_owned();
+pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
+    let server = asking.params.required_text("server")?.to_owned();
+    let tool = asking.params.required_text("tool")?.to_owned();
     let watch = asking.gateway().watch();
     let history = watch.history(server.clone(), tool.clone()).await?;
-    let (baseline, definition) = match watch.pinned(server.clone(), tool.clone()).await {
-        Ok(pinned) => (Some(document::baseline(&pinned.baseline)), pinned.text),
-        // It was alerted about, and never pinned.
-        Err(WatchError::NoSuchTool { .. }) => (None, None),
+    let (baseline, definition) = match watch.pinned_definition(server.clone(), tool.clone()).await {
+        Ok(pinned) => (
+            Some(json_documents::baseline(&pinned.baseline)),
+            pinned.text,
+        ),
+        // The tool has alerts and was never pinned.
+        Err(WatchError::UnknownTool { .. }) => (None, None),
         Err(error) => return Err(error.into()),
     };
-    // What is no JSON is shown as the text it is.
+    // A definition that is not valid JSON is shown as text.
     let definition = definition.map(|text| match serde_json::from_str(&text) {
         Ok(definition) => definition,
         Err(_) => Value::from(text),
     });
-    let baselines = history.baselines.iter().map(document::baseline);
-    let alerts = history.alerts.iter().map(document::alert);
-    Ok(Answer::document(
+    let baselines = history.baselines.iter().map(json_documents::baseline);
+    let alerts = history.alerts.iter().map(json_documents::alert);
+    Ok(ApiResponse::document(
         "baseline",
         json!({
             "server": server,
@@ -66,24 +72,33 @@ pub(super) async fn one(asking: Asking) -> Handled {
 }
 
 /// `GET /changes`
-pub(super) async fn changes(asking: Asking) -> Handled {
+pub(super) async fn changes(asking: ApiRequest) -> HandlerResult {
     let watch = asking.gateway().watch();
-    let changes = match asking.given.owned("server") {
-        Some(server) => unless_new(&asking, &server, watch.changes(Some(server.clone())).await)?,
-        None => watch.changes(None).await?,
+    let changes = match asking.params.owned_text("server") {
+        Some(server) => empty_if_new(
+            &asking,
+            &server,
+            watch.pending_approvals(Some(server.clone())).await,
+        )?,
+        None => watch.pending_approvals(None).await?,
     };
-    let changes: Vec<Value> = changes.iter().map(document::waiting).collect();
-    Ok(Answer::document("changes", json!({"changes": changes})))
+    let changes: Vec<Value> = changes.iter().map(json_documents::waiting).collect();
+    Ok(ApiResponse::document(
+        "changes",
+        json!({"changes": changes}),
+    ))
 }
 
-/// Nothing, of a server that is configured and was never looked at.
-fn unless_new<T>(
-    asking: &Asking,
+/// An empty list for a server that is configured and was never observed.
+fn empty_if_new<T>(
+    asking: &ApiRequest,
     server: &str,
     found: Result<Vec<T>, WatchError>,
 ) -> Result<Vec<T>, ApiError> {
     match found {
-        Err(WatchError::NoSuchServer { .. }) if asking.gateway().shelf(server).is_some() => {
+        Err(WatchError::UnknownServer { .. })
+            if asking.gateway().server_catalog(server).is_some() =>
+        {
             Ok(Vec::new())
         }
         found => Ok(found?),

@@ -5,32 +5,32 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use toolwarden_guard::{ALL_PASSED, Code, Denial, Gate};
+use toolwarden_guard::{ALL_PASSED, Denial, Gate, ReasonCode};
 use toolwarden_warden::guard::{Call, OpenCall};
 
-use super::answer::{Answer, seconds, time};
-use super::asking::Asking;
-use super::error::{ApiError, ErrorKind};
-use super::pending::Held;
-use super::route::Handled;
-use super::sessions::state;
-use crate::catalogue::{ListError, Naming, collision};
+use super::error::{ApiError, ApiErrorKind};
+use super::pending_calls::PendingCall;
+use super::request::ApiRequest;
+use super::response::{ApiResponse, rounded_seconds, time_text};
+use super::route::HandlerResult;
+use super::sessions::session_state;
+use crate::catalog::{ListError, NamingRules, collision_text};
 use crate::gateway::Gateway;
 
 /// `POST /decide`
-pub(super) async fn decide(asking: Asking) -> Handled {
-    let given = &asking.given;
-    let principal = asking.about("decide")?;
+pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
+    let given = &asking.params;
+    let principal = asking.subject("decide")?;
     let by = Arc::clone(&asking.caller()?.name);
-    if !asking.api.pending.has_room(&by) {
+    if !asking.api.pending_calls.has_room(&by) {
         return Err(ApiError::new(
-            ErrorKind::TooMany,
-            "too many calls were allowed whose end was not told",
-            "Tell how they ended with `POST /api/v1/complete`.",
+            ApiErrorKind::TooMany,
+            "too many allowed calls have no reported outcome",
+            "Report their outcome with `POST /api/v1/complete`.",
         )
-        .retry_after(asking.api.pending.patience().as_secs().max(1)));
+        .retry_after(asking.api.pending_calls.timeout().as_secs().max(1)));
     }
-    let tool = given.needed("tool")?;
+    let tool = given.required_text("tool")?;
     let nothing = || Value::Object(Map::new());
     let arguments = given.value("arguments").cloned();
     let attributes = given.value("attributes").and_then(Value::as_object);
@@ -48,100 +48,102 @@ pub(super) async fn decide(asking: Asking) -> Handled {
     };
     let gateway = asking.gateway();
     gateway.report_load();
-    // A list that is stale is looked at before anything is decided by it.
-    let looked = gateway.look_before(tool).await;
+    // A stale list is refreshed before a decision relies on it.
+    let looked = gateway.refresh_before_call(tool).await;
     let guard = gateway.guard();
-    let decided = match guard.within_session(&call, None) {
-        Ok(()) => guard.decide_soon(&call).decided().await,
+    let decided = match guard.check_session_groups(&call, None) {
+        Ok(()) => guard.decide_async(&call).decided().await,
         Err(denial) => Err(denial),
     };
     let open = match decided {
         Ok(open) => open,
-        Err(denial) => return Ok(denied(gateway, tool, &denial)),
+        Err(denial) => return Ok(deny_response(gateway, tool, &denial)),
     };
     if let Err(error) = looked {
-        // What cannot be held to its pins is not let through.
-        open.not_sent_soon(&error).settled().await.ok();
-        let remedy = "Try again when the server answers; `GET /api/v1/servers` says how it fares.";
+        // A tool that cannot be checked against its pin is not allowed.
+        open.report_not_sent_async(&error).wait().await.ok();
+        let remedy = "Try again when the server answers; `GET /api/v1/servers` shows its status.";
         return Err(ApiError::new(
-            ErrorKind::Unavailable,
+            ApiErrorKind::Unavailable,
             error.to_string(),
             remedy,
         ));
     }
-    let session = given.owned("session");
-    let due = Instant::now() + asking.api.pending.patience();
-    let held = Held {
+    let session = given.owned_text("session");
+    let due = Instant::now() + asking.api.pending_calls.timeout();
+    let held = PendingCall {
         open,
-        by,
+        caller: by,
         principal,
         session,
-        due,
+        deadline: due,
     };
-    Ok(allowed(&asking, held))
+    Ok(allow_response(&asking, held))
 }
 
 /// `POST /complete`
-pub(super) async fn complete(asking: Asking) -> Handled {
-    let given = &asking.given;
-    let (id, caller) = (given.needed("call")?.to_owned(), asking.caller()?);
-    let pending = &asking.api.pending;
+pub(super) async fn complete(asking: ApiRequest) -> HandlerResult {
+    let given = &asking.params;
+    let (id, caller) = (given.required_text("call")?.to_owned(), asking.caller()?);
+    let pending = &asking.api.pending_calls;
     let Some(held) = pending.take(&id, &caller.name, caller.admin) else {
         return Err(ApiError::not_found(
-            format!("no call `{id}` of yours waits for its end"),
-            "It was told before, or too late: then the call counts as abandoned.",
+            format!("you have no pending call `{id}`"),
+            "Its outcome was already reported, or it expired and counts as abandoned.",
         ));
     };
-    let outcome = given.needed("outcome")?;
+    let outcome = given.required_text("outcome")?;
     let result = given.value("result");
     if outcome == "succeeded" && result.is_none() && held.open.checks_output() {
-        pending.hold(id, held);
+        pending.insert(id, held);
         return Err(ApiError::invalid(
-            "results of this tool are held to a schema: send the `result`",
+            "results of this tool must match a schema: send the `result`",
         ));
     }
     let gateway = asking.gateway();
-    if outcome == "succeeded" && !caller.admin && gateway.sees_the_end_of(&held.open) {
-        pending.hold(id, held);
+    if outcome == "succeeded" && !caller.admin && gateway.observes_outcome(&held.open) {
+        pending.insert(id, held);
         return Err(ApiError::new(
-            ErrorKind::Forbidden,
+            ApiErrorKind::Forbidden,
             "a server behind this gateway may have the tool, and its success moves a workflow on",
-            "Call it at `/mcp`, or have an administrator report its end. If no server has the tool, say so in the \
+            "Call it at `/mcp`, or have an administrator report its outcome. If no server has the tool, say so in the \
              policy with `outside: true`.",
         ));
     }
-    let Held {
+    let PendingCall {
         open,
-        by: _,
+        caller: _,
         principal,
         session,
-        due: _,
+        deadline: _,
     } = held;
     let session = session.as_deref();
-    let before = state(gateway, &principal, session);
+    let before = session_state(gateway, &principal, session);
     let settling = match (outcome, result) {
-        ("succeeded", Some(result)) => Some(open.succeeded_soon(result)),
-        ("succeeded", None) => Some(open.succeeded_unseen_soon()),
-        ("failed", _) => Some(open.failed_soon(&given.text("error").unwrap_or("the tool failed"))),
-        ("suspended", _) if caller.admin => Some(open.suspended_soon()),
-        // The gateway did not see the tool ask for more: an approval would be good for any number of calls.
-        ("suspended", _) => Some(open.suspended_used_soon()),
-        // INVARIANT: the only other word is `abandoned`, which is what a dropped call is put down as.
+        ("succeeded", Some(result)) => Some(open.report_success_async(result)),
+        ("succeeded", None) => Some(open.report_success_unchecked_async()),
+        ("failed", _) => {
+            Some(open.report_failure_async(&given.text("error").unwrap_or("the tool failed")))
+        }
+        ("suspended", _) if caller.admin => Some(open.report_suspended_async()),
+        // The gateway did not see the tool ask for input: otherwise one approval would cover any number of calls.
+        ("suspended", _) => Some(open.report_suspended_state_used_async()),
+        // INVARIANT: the only other value is `abandoned`, and dropping a call records it as abandoned.
         _ => {
             drop(open);
             None
         }
     };
     let rejected = match settling {
-        Some(settling) => settling.settled().await.err().map(|it| it.to_string()),
+        Some(settling) => settling.wait().await.err().map(|it| it.to_string()),
         None => None,
     };
-    let after = state(gateway, &principal, session);
+    let after = session_state(gateway, &principal, session);
     let moved = after != before;
     if moved {
-        gateway.tell_session_moved(&principal, session);
+        gateway.notify_session_state_changed(&principal, session);
     }
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "completion",
         json!({
             "call": id,
@@ -154,77 +156,77 @@ pub(super) async fn complete(asking: Asking) -> Handled {
 }
 
 impl Gateway {
-    /// Looks again at the server of a tool, where that is due before a call.
-    async fn look_before(&self, tool: &str) -> Result<(), ListError> {
+    /// Refreshes the list of a tool's server, if that is due before a call.
+    async fn refresh_before_call(&self, tool: &str) -> Result<(), ListError> {
         let directory = self.shared.directory.load();
         let shelf = directory
             .tools
             .find(tool)
-            .and_then(|it| self.shelf(&it.server));
+            .and_then(|it| self.server_catalog(&it.server));
         drop(directory);
         let Some(shelf) = shelf else {
             return Ok(());
         };
-        let oldest = shelf.upstream.settings().watch.before_call;
-        self.look_at(&shelf, oldest).await.map(drop)
+        let oldest = shelf.upstream.settings().watch.max_age_before_call;
+        self.refresh_tools(&shelf, oldest).await.map(drop)
     }
 
-    /// Whether the end of a call moves a workflow, and the gateway sees that end itself or may do so. Then the
-    /// caller, who has to follow the workflow, does not report it.
-    fn sees_the_end_of(&self, open: &OpenCall) -> bool {
-        open.leads_to().is_some() && self.may_serve(open.tool())
+    /// Whether the outcome of a call moves a workflow and the gateway sees that outcome itself, or may see it. Then the
+    /// caller, who must follow the workflow, may not report it.
+    fn observes_outcome(&self, open: &OpenCall) -> bool {
+        open.next_state().is_some() && self.may_serve(open.tool())
     }
 
-    /// Whether a server behind the gateway may have a tool, as settings and policy say. Lists do not decide
+    /// Whether a server behind the gateway may offer a tool, according to settings and policy. Lists do not decide
     /// it: a server may be down, or not started yet.
     fn may_serve(&self, tool: &str) -> bool {
         let settings = self.settings();
         if settings.servers.is_empty() {
             return false;
         }
-        let naming = Naming {
+        let naming = NamingRules {
             mode: settings.prefix,
             separator: settings.separator.clone(),
         };
         let mut servers = settings.servers.iter();
         self.named(tool).is_some()
-            || servers.any(|it| naming.is_of(tool, &it.name))
-            || !self.guard().is_outside(tool)
+            || servers.any(|it| naming.has_server_prefix(tool, &it.name))
+            || !self.guard().is_called_by_client(tool)
     }
 }
 
-fn allowed(asking: &Asking, held: Held) -> Answer {
+fn allow_response(asking: &ApiRequest, held: PendingCall) -> ApiResponse {
     let open = &held.open;
     let (id, latency, checks) = (open.id().to_string(), open.latency(), open.checks_output());
-    let leads_to = open.leads_to().map(str::to_owned);
-    let pending = &asking.api.pending;
-    let expires = jiff::Timestamp::now().checked_add(pending.patience());
-    pending.hold(id.clone(), held);
-    Answer::document(
+    let leads_to = open.next_state().map(str::to_owned);
+    let pending = &asking.api.pending_calls;
+    let expires = jiff::Timestamp::now().checked_add(pending.timeout());
+    pending.insert(id.clone(), held);
+    ApiResponse::document(
         "decision",
         json!({
             "allowed": true,
-            "code": Code::Allowed.as_str(),
+            "code": ReasonCode::Allowed.as_str(),
             "gate": null,
             "reason": ALL_PASSED,
-            "advice": "Make the call, then tell how it ended with `POST /api/v1/complete`.",
+            "advice": "Make the call, then report its outcome with `POST /api/v1/complete`.",
             "pointers": [],
             "retryAfter": null,
             "latency_ms": toolwarden_guard::milliseconds(latency),
             "call": id,
-            "expires": expires.ok().map(time),
+            "expires": expires.ok().map(time_text),
             "leads_to": leads_to,
             "checks_result": checks,
         }),
     )
 }
 
-fn denied(gateway: &Gateway, tool: &str, denial: &Denial) -> Answer {
+fn deny_response(gateway: &Gateway, tool: &str, denial: &Denial) -> ApiResponse {
     let directory = gateway.shared.directory.load();
     let refused = directory.tools.refused(tool);
-    let reason = refused.map_or_else(|| denial.reason.clone(), |it| collision(tool, it));
+    let reason = refused.map_or_else(|| denial.reason.clone(), |it| collision_text(tool, it));
     let pointers = denial.faults.iter().map(|it| it.pointer.as_str());
-    Answer::document(
+    ApiResponse::document(
         "decision",
         json!({
             "allowed": false,
@@ -233,7 +235,7 @@ fn denied(gateway: &Gateway, tool: &str, denial: &Denial) -> Answer {
             "reason": reason,
             "advice": denial.advice(),
             "pointers": pointers.collect::<Vec<&str>>(),
-            "retryAfter": denial.retry_after.map(seconds),
+            "retryAfter": denial.retry_after.map(rounded_seconds),
             "latency_ms": null,
             "call": null,
             "expires": null,

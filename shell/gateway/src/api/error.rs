@@ -1,4 +1,4 @@
-//! Every error of the API, in one shape.
+//! The errors of the API, in one format.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
@@ -11,50 +11,50 @@ use toolwarden_warden::ApproveError;
 use toolwarden_warden::inline::WatchError;
 use toolwarden_warden::notify::NotifyError;
 
-use super::answer::SCHEMA;
+use super::response::SCHEMA;
 use crate::http::json as answer;
 
-/// The largest refusal of ours that is read again.
-const MOST_REFUSAL: usize = 64 * 1024;
+/// The largest refusal of the gateway that is parsed again.
+const MAX_REFUSAL_BYTES: usize = 64 * 1024;
 
-/// What kind of error it is. The words are stable.
+/// The kind of an error. Its code is stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum ErrorKind {
-    /// What was sent does not fit.
+pub(super) enum ApiErrorKind {
+    /// The request is invalid.
     Invalid,
-    /// Nobody knows who asks.
+    /// The caller is not authenticated.
     Unauthenticated,
-    /// Whoever asks may not.
+    /// The caller is not authorized.
     Forbidden,
-    /// There is no such thing.
+    /// The endpoint or object does not exist.
     NotFound,
-    /// There is, but not with this method.
+    /// The endpoint exists, but not with this method.
     MethodNotAllowed,
-    /// It does not go with how things are.
+    /// The request conflicts with the current state.
     Conflict,
     /// The body is too large.
     TooLarge,
-    /// The body is no JSON by what it says of itself.
+    /// The body is not declared as JSON.
     MediaType,
-    /// Too much of it is under way.
+    /// Too many requests of this kind are in progress.
     TooMany,
-    /// Something here does not work.
+    /// The gateway failed.
     Internal,
-    /// Something that is needed is away.
+    /// Something that the request needs is unavailable.
     Unavailable,
 }
 
-/// An error as callers are told.
+/// An error as callers see it.
 #[derive(Debug)]
 pub(super) struct ApiError {
-    kind: ErrorKind,
+    kind: ApiErrorKind,
     message: String,
     remedy: String,
-    /// In how many seconds it makes sense to try again.
+    /// After how many seconds a retry makes sense.
     retry_after: Option<u64>,
 }
 
-impl ErrorKind {
+impl ApiErrorKind {
     pub(super) const ALL: [Self; 11] = [
         Self::Invalid,
         Self::Unauthenticated,
@@ -101,7 +101,7 @@ impl ErrorKind {
         }
     }
 
-    fn of_status(status: StatusCode) -> Self {
+    fn from_status(status: StatusCode) -> Self {
         let mut kinds = Self::ALL.into_iter();
         let known = kinds.find(|kind| kind.status() == status);
         known.unwrap_or(Self::Unauthenticated)
@@ -110,7 +110,7 @@ impl ErrorKind {
 
 impl ApiError {
     pub(super) fn new(
-        kind: ErrorKind,
+        kind: ApiErrorKind,
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
@@ -123,34 +123,33 @@ impl ApiError {
     }
 
     pub(super) fn invalid(message: impl Into<String>) -> Self {
-        let remedy = "Correct the request; `GET /api/v1/openapi.json` says what it may hold.";
-        Self::new(ErrorKind::Invalid, message, remedy)
+        let remedy = "Correct the request; `GET /api/v1/openapi.json` describes its parameters.";
+        Self::new(ApiErrorKind::Invalid, message, remedy)
     }
 
     pub(super) fn not_found(message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self::new(ErrorKind::NotFound, message, remedy)
+        Self::new(ApiErrorKind::NotFound, message, remedy)
     }
 
     pub(super) fn admins_only(what: &str) -> Self {
         Self::new(
-            ErrorKind::Forbidden,
+            ApiErrorKind::Forbidden,
             format!("only administrators of the gateway may {what}"),
-            "Ask somebody who is named under `identity.admins` in the settings.",
+            "Ask an administrator named under `identity.admins` in the settings.",
         )
     }
 
     pub(super) fn method_not_allowed() -> Self {
         Self::new(
-            ErrorKind::MethodNotAllowed,
+            ApiErrorKind::MethodNotAllowed,
             "this endpoint does not have this method",
-            "`GET /api/v1/openapi.json` says which it has.",
+            "`GET /api/v1/openapi.json` lists its methods.",
         )
     }
 
     pub(super) fn internal(message: impl Into<String>) -> Self {
-        let remedy =
-            "Try again; if that does not help, see what the gateway says on its error output.";
-        Self::new(ErrorKind::Internal, message, remedy)
+        let remedy = "Try again; if that does not help, see the error output of the gateway.";
+        Self::new(ApiErrorKind::Internal, message, remedy)
     }
 
     pub(super) fn retry_after(self, seconds: u64) -> Self {
@@ -160,11 +159,11 @@ impl ApiError {
         }
     }
 
-    /// The whole answer.
+    /// The HTTP response.
     pub(super) fn response(self) -> Response {
         let mut response = answer(
             self.kind.status(),
-            toolwarden_mcp::masked(&self.document().to_string()).into_owned(),
+            toolwarden_mcp::mask_secrets(&self.document().to_string()).into_owned(),
         );
         if let Some(seconds) = self.retry_after {
             let seconds = HeaderValue::from(seconds);
@@ -185,10 +184,10 @@ impl ApiError {
     }
 }
 
-/// The refusal of somebody who is not known, in the shape of the API: status and headers stay.
-pub(super) async fn refusal(refused: Response) -> Response {
+/// The refusal of an unauthenticated caller in the format of the API, with the same status and headers.
+pub(super) async fn convert_refusal(refused: Response) -> Response {
     let (mut parts, body) = refused.into_parts();
-    let body = axum::body::to_bytes(body, MOST_REFUSAL).await;
+    let body = axum::body::to_bytes(body, MAX_REFUSAL_BYTES).await;
     let told: Value = body
         .ok()
         .and_then(|body| serde_json::from_slice(&body).ok())
@@ -196,7 +195,7 @@ pub(super) async fn refusal(refused: Response) -> Response {
     let words = told.pointer("/error/message").and_then(Value::as_str);
     let remedy = "Send a key or token of this gateway as `Authorization: Bearer …`, to a name it is known by.";
     let error = ApiError::new(
-        ErrorKind::of_status(parts.status),
+        ApiErrorKind::from_status(parts.status),
         words.unwrap_or("the request was refused"),
         remedy,
     );
@@ -208,25 +207,25 @@ pub(super) async fn refusal(refused: Response) -> Response {
 
 impl From<WatchError> for ApiError {
     fn from(error: WatchError) -> Self {
-        let message = causes(&error);
+        let message = error_chain(&error);
         match error {
-            WatchError::NoSuchServer { .. } => {
+            WatchError::UnknownServer { .. } => {
                 Self::not_found(message, "`GET /api/v1/servers` lists the servers.")
             }
-            WatchError::NoSuchTool { .. } => {
+            WatchError::UnknownTool { .. } => {
                 Self::not_found(message, "`GET /api/v1/baselines` lists what is pinned.")
             }
-            WatchError::Approve(ApproveError::NotWaiting { .. }) => Self::not_found(
+            WatchError::Approve(ApproveError::NotPending { .. }) => Self::not_found(
                 message,
                 "`GET /api/v1/changes` lists what waits for approval.",
             ),
             WatchError::Approve(ApproveError::SeveralServers { .. }) => Self::new(
-                ErrorKind::Conflict,
+                ApiErrorKind::Conflict,
                 message,
                 "Name the `server` and the `scope`, too.",
             ),
             WatchError::Busy { .. } => Self::new(
-                ErrorKind::Unavailable,
+                ApiErrorKind::Unavailable,
                 message,
                 "Ask again in a few seconds.",
             ),
@@ -234,39 +233,39 @@ impl From<WatchError> for ApiError {
             | WatchError::Pins(_)
             | WatchError::Start(_)
             | WatchError::TooManyVariants { .. }
-            | WatchError::Unanswered => Self::unusable_store(message),
+            | WatchError::NoReply => Self::unusable_store(message),
         }
     }
 }
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        Self::unusable_store(causes(&error))
+        Self::unusable_store(error_chain(&error))
     }
 }
 
 impl From<NotifyError> for ApiError {
     fn from(error: NotifyError) -> Self {
-        Self::unusable_store(causes(&error))
+        Self::unusable_store(error_chain(&error))
     }
 }
 
 impl From<Denial> for ApiError {
     fn from(denial: Denial) -> Self {
         let remedy = denial.advice();
-        Self::new(ErrorKind::Forbidden, denial.reason, remedy)
+        Self::new(ApiErrorKind::Forbidden, denial.reason, remedy)
     }
 }
 
 impl ApiError {
     fn unusable_store(message: String) -> Self {
-        let remedy = "See to the store of the gateway: its disk, its file and its permissions.";
-        Self::new(ErrorKind::Unavailable, message, remedy)
+        let remedy = "Check the store of the gateway: its disk, its file and its permissions.";
+        Self::new(ApiErrorKind::Unavailable, message, remedy)
     }
 }
 
-/// An error with what caused it.
-fn causes(error: &dyn std::error::Error) -> String {
+/// An error with its causes.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(source) = cause {

@@ -1,4 +1,4 @@
-//! Why a principal sees a tool or does not.
+//! Explains why a principal sees a tool or does not.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use toolwarden_guard::FeatureKind;
 use toolwarden_warden::guard::{Call, Explanation};
 
-use super::answer::{Answer, seconds};
-use super::asking::Asking;
-use super::looked::treatment;
-use super::route::Handled;
-use crate::catalogue::{Kind, Shelf, ToolList, collision};
+use super::request::ApiRequest;
+use super::response::{ApiResponse, rounded_seconds};
+use super::route::HandlerResult;
+use super::server_tools::treatment_json;
+use crate::catalog::{ListKind, ServerCatalog, ServerToolList, collision_text};
 use crate::gateway::Gateway;
-use crate::upstream::Health;
+use crate::upstream::UpstreamHealth;
 
-/// What stands in the way of a tool, or that nothing does.
+/// Why a principal cannot use a tool, and the remedy.
 struct Cause {
     code: &'static str,
     /// Continues the sentence "… does not see …:".
@@ -22,24 +22,24 @@ struct Cause {
     remedy: String,
 }
 
-/// Where a tool would be.
-struct Whereabouts {
-    shelf: Arc<Shelf>,
-    /// What the server calls it.
+/// The server of a tool.
+struct ToolLocation {
+    catalog: Arc<ServerCatalog>,
+    /// The server's own name for it.
     tool: String,
 }
 
 /// `GET /explain`
-pub(super) async fn explain(asking: Asking) -> Handled {
-    let principal = asking.about("explain")?;
-    let (gateway, given) = (asking.gateway(), &asking.given);
-    let (tool, session) = (given.needed("tool")?, given.text("session"));
+pub(super) async fn explain(asking: ApiRequest) -> HandlerResult {
+    let principal = asking.subject("explain")?;
+    let (gateway, given) = (asking.gateway(), &asking.params);
+    let (tool, session) = (given.required_text("tool")?, given.text("session"));
     let guard = gateway.guard();
-    let is_tool = gateway.whereabouts(tool).is_some() || guard.is_registered(tool);
+    let is_tool = gateway.locate_tool(tool).is_some() || guard.is_registered(tool);
     if let Some((kind, name)) = feature(tool).filter(|_| !is_tool) {
         return explain_feature(&asking, &principal, (kind, name));
     }
-    let told = guard.why_not_call(&Call {
+    let told = guard.explain_call(&Call {
         tool,
         principal: &principal,
         session,
@@ -47,14 +47,16 @@ pub(super) async fn explain(asking: Asking) -> Handled {
         claims: asking.claims(&principal),
         ..Call::default()
     });
-    let place = gateway.whereabouts(tool);
+    let place = gateway.locate_tool(tool);
     let suggestions = gateway.suggestions(tool);
     let listed = gateway.shared.directory.load().tools.find(tool).is_some();
     let cause = gateway.cause(tool, place.as_ref(), &told, &suggestions);
     let visible = listed && told.visible;
     let sentence = match &cause {
-        Some(cause) if visible => ended(format!("`{principal}` sees `{tool}`, but {}", cause.why)),
-        Some(cause) => ended(format!(
+        Some(cause) if visible => {
+            with_full_stop(format!("`{principal}` sees `{tool}`, but {}", cause.why))
+        }
+        Some(cause) => with_full_stop(format!(
             "`{principal}` does not see `{tool}`: {}",
             cause.why
         )),
@@ -65,7 +67,7 @@ pub(super) async fn explain(asking: Asking) -> Handled {
         None => ("visible", "Nothing needs to change.".to_owned()),
     };
     let mut gates = told.document();
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "explanation",
         json!({
             "answer": sentence,
@@ -77,26 +79,30 @@ pub(super) async fn explain(asking: Asking) -> Handled {
             "tool": tool,
             "session": session,
             "gates": gates.get_mut("steps").map(Value::take),
-            "server": place.as_ref().map(|it| server(it, asking.is_admin())),
-            "treatment": place.as_ref().and_then(treated),
+            "server": place.as_ref().map(|it| server_json(it, asking.is_admin())),
+            "treatment": place.as_ref().and_then(treatment_of),
             "collision": gateway.collision(tool),
             "suggestions": suggestions,
         }),
     ))
 }
 
-/// What is meant by a name as records have it, such as `resource:file:///plan`; none is a tool.
+/// Parses a name as records write it, such as `resource:file:///plan`; `None` for a tool.
 fn feature(name: &str) -> Option<(FeatureKind, &str)> {
     let (kind, name) = name.split_once(':')?;
     let kind = FeatureKind::from_word(kind).filter(|it| *it != FeatureKind::Tool);
     Some((kind?, name))
 }
 
-/// Why a principal may use something besides a tool or may not, as far as the lists of servers are known.
-fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind, &str)) -> Handled {
-    let (gateway, session) = (asking.gateway(), asking.given.text("session"));
+/// Why a principal may use a feature other than a tool or may not, as far as the lists of servers are known.
+fn explain_feature(
+    asking: &ApiRequest,
+    principal: &str,
+    (kind, name): (FeatureKind, &str),
+) -> HandlerResult {
+    let (gateway, session) = (asking.gateway(), asking.params.text("session"));
     let known = gateway.known_feature(kind, name);
-    let told = gateway.guard().why_not_call(&Call {
+    let told = gateway.guard().explain_call(&Call {
         feature: Some(known.feature()),
         principal,
         session,
@@ -104,21 +110,21 @@ fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind,
         claims: asking.claims(principal),
         ..Call::default()
     });
-    let cause = match &known.shelf {
+    let cause = match &known.catalog {
         None => Some(Cause {
             code: "unknown",
             why: format!(
-                "no list of a server is known to have it{}",
-                gateway.unlisted(kind)
+                "no known list of a server contains it{}",
+                gateway.unlisted_servers(kind)
             ),
             remedy: "Have an agent list what servers offer, and check the name.".to_owned(),
         }),
-        Some(shelf) => refused(&told).or_else(|| away(shelf)),
+        Some(shelf) => denied_cause(&told).or_else(|| unreachable_cause(shelf)),
     };
     let what = format!("{kind} `{name}`");
     let (sentence, code, remedy) = match cause {
         Some(cause) => (
-            ended(format!("`{principal}` may not use {what}: {}", cause.why)),
+            with_full_stop(format!("`{principal}` may not use {what}: {}", cause.why)),
             cause.code,
             cause.remedy,
         ),
@@ -128,8 +134,8 @@ fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind,
             "Nothing needs to change.".to_owned(),
         ),
     };
-    let is_known = known.shelf.is_some();
-    let server = known.shelf.as_ref().map(|shelf| {
+    let is_known = known.catalog.is_some();
+    let server = known.catalog.as_ref().map(|shelf| {
         let status = shelf.upstream.status();
         let error = status.last_error.filter(|_| asking.is_admin());
         json!({
@@ -142,7 +148,7 @@ fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind,
         })
     });
     let mut gates = told.document();
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "explanation",
         json!({
             "answer": sentence,
@@ -163,66 +169,71 @@ fn explain_feature(asking: &Asking, principal: &str, (kind, name): (FeatureKind,
 }
 
 impl Gateway {
-    /// Servers whose lists of a kind are not known yet, in words that go on.
-    fn unlisted(&self, kind: FeatureKind) -> String {
+    /// Servers whose lists of a kind are not known yet, as the continuation of a sentence.
+    fn unlisted_servers(&self, kind: FeatureKind) -> String {
         let lists = match kind {
-            FeatureKind::Prompt => Kind::Prompts,
-            FeatureKind::Skill => Kind::Skills,
-            FeatureKind::Resource | FeatureKind::Tool | FeatureKind::Method => Kind::Resources,
+            FeatureKind::Prompt => ListKind::Prompts,
+            FeatureKind::Skill => ListKind::Skills,
+            FeatureKind::Resource | FeatureKind::Tool | FeatureKind::Method => ListKind::Resources,
         };
-        let shelves = self.shelves();
+        let shelves = self.server_catalogs();
         let silent = shelves
             .iter()
-            .filter(|it| it.known_others(lists).is_empty());
-        let silent: Vec<String> = silent.map(|it| in_words(it)).collect();
-        also(&silent)
+            .filter(|it| it.known_feature_lists(lists).is_empty());
+        let silent: Vec<String> = silent.map(|it| status_text(it)).collect();
+        silent_servers_text(&silent)
     }
 
-    /// Where a tool is by its name, or would be by the server's name before it.
-    fn whereabouts(&self, tool: &str) -> Option<Whereabouts> {
+    /// Finds a tool by its name, or by the prefix of a server.
+    fn locate_tool(&self, tool: &str) -> Option<ToolLocation> {
         let directory = self.shared.directory.load();
         if let Some(named) = directory.tools.find(tool) {
-            return Some(Whereabouts {
-                shelf: self.shelf(&named.server)?,
+            return Some(ToolLocation {
+                catalog: self.server_catalog(&named.server)?,
                 tool: named.name.to_string(),
             });
         }
         let separator = self.settings().separator.clone();
-        let shelves = self.shelves();
+        let shelves = self.server_catalogs();
         let prefixed = shelves.iter().filter_map(|shelf| {
             let rest = tool.strip_prefix(shelf.upstream.name())?;
             let rest = rest.strip_prefix(&separator)?;
-            Some(Whereabouts {
-                shelf: Arc::clone(shelf),
+            Some(ToolLocation {
+                catalog: Arc::clone(shelf),
                 tool: rest.to_owned(),
             })
         });
-        // One server's name may begin with another's.
-        prefixed.max_by_key(|it| it.shelf.upstream.name().len())
+        // The name of one server may begin with that of another.
+        prefixed.max_by_key(|it| it.catalog.upstream.name().len())
     }
 
-    /// Names that may have been meant: the same tool under the name agents know, else the nearest.
+    /// Suggested names: the same tool under the name agents know, otherwise the nearest names.
     fn suggestions(&self, tool: &str) -> Vec<String> {
         let directory = self.shared.directory.load();
         if directory.tools.find(tool).is_some() {
             return Vec::new();
         }
         let mut names = Vec::new();
-        for shelf in self.shelves().iter() {
+        for shelf in self.server_catalogs().iter() {
             let server = shelf.upstream.name();
-            // The server's own name, or the prefixed form of one that goes without.
+            // The caller used the server's own name, or the prefixed form of a name that has no prefix.
             let prefix = format!("{server}{}", self.settings().separator);
             let own = [Some(tool), tool.strip_prefix(&prefix)];
             for own in own.into_iter().flatten() {
-                names.extend(directory.tools.shown(server, own).map(ToString::to_string));
+                names.extend(
+                    directory
+                        .tools
+                        .shown_name(server, own)
+                        .map(ToString::to_string),
+                );
             }
         }
-        // What the policy names is called so, whoever has it.
+        // A name in the policy is correct, whichever server offers the tool.
         if names.is_empty() && !self.guard().is_registered(tool) {
             let known = self.guard().tool_names();
             let offered = known.iter().map(String::as_str);
             let offered = offered.filter(|name| directory.tools.find(name).is_some());
-            let nearest = toolwarden_model::closest(tool, offered);
+            let nearest = toolwarden_model::did_you_mean(tool, offered);
             names.extend(nearest.split('`').nth(1).map(str::to_owned));
         }
         names.dedup();
@@ -235,14 +246,14 @@ impl Gateway {
             return Value::Null;
         };
         let names: Vec<&str> = servers.iter().map(|it| &**it).collect();
-        json!({"name": tool, "servers": names, "text": collision(tool, servers)})
+        json!({"name": tool, "servers": names, "text": collision_text(tool, servers)})
     }
 
-    /// What stands in the way; none where the tool is seen and can be called.
+    /// Why the principal cannot use the tool; `None` if it sees the tool and can call it.
     fn cause(
         &self,
         tool: &str,
-        place: Option<&Whereabouts>,
+        place: Option<&ToolLocation>,
         told: &Explanation,
         suggestions: &[String],
     ) -> Option<Cause> {
@@ -250,31 +261,31 @@ impl Gateway {
         if let Some(servers) = directory.tools.refused(tool) {
             return Some(Cause {
                 code: "collision",
-                why: collision(tool, servers),
+                why: collision_text(tool, servers),
                 remedy: "Set `prefix: conflict` or `prefix: always`, or rename a server."
                     .to_owned(),
             });
         }
         match place {
-            _ if !suggestions.is_empty() => Some(other_name(suggestions)),
-            None => Some(self.nowhere_cause(tool)),
-            Some(place) if directory.tools.find(tool).is_none() => Some(not_listed(place)),
-            Some(place) => withheld(place)
-                .or_else(|| refused(told))
-                .or_else(|| away(&place.shelf)),
+            _ if !suggestions.is_empty() => Some(other_name_cause(suggestions)),
+            None => Some(self.unknown_tool_cause(tool)),
+            Some(place) if directory.tools.find(tool).is_none() => Some(not_listed_cause(place)),
+            Some(place) => withheld_cause(place)
+                .or_else(|| denied_cause(told))
+                .or_else(|| unreachable_cause(&place.catalog)),
         }
     }
 
-    fn nowhere_cause(&self, tool: &str) -> Cause {
-        let shelves = self.shelves();
+    fn unknown_tool_cause(&self, tool: &str) -> Cause {
+        let shelves = self.server_catalogs();
         let silent = shelves.iter().filter(|it| it.last_tools("").is_none());
-        let silent: Vec<String> = silent.map(|it| in_words(it)).collect();
+        let silent: Vec<String> = silent.map(|it| status_text(it)).collect();
         if self.guard().is_registered(tool) {
             return Cause {
                 code: "no_server",
                 why: format!(
                     "it is in the policy, but no server offers it{}",
-                    also(&silent)
+                    silent_servers_text(&silent)
                 ),
                 remedy: "Add the server that has it, or take it out of the policy.".to_owned(),
             };
@@ -283,34 +294,34 @@ impl Gateway {
             code: "unknown",
             why: format!(
                 "no server behind this gateway lists such a tool{}",
-                also(&silent)
+                silent_servers_text(&silent)
             ),
-            remedy: "Check the name; `GET /api/v1/servers` says how the servers fare.".to_owned(),
+            remedy: "Check the name; `GET /api/v1/servers` shows the servers' status.".to_owned(),
         }
     }
 }
 
-fn other_name(suggestions: &[String]) -> Cause {
+fn other_name_cause(suggestions: &[String]) -> Cause {
     let names: Vec<String> = suggestions.iter().map(|it| format!("`{it}`")).collect();
     let names = names.join(" or ");
     Cause {
         code: "other_name",
-        why: format!("no tool goes by this name here. Did you mean {names}?"),
+        why: format!("no tool has this name here. Did you mean {names}?"),
         remedy: format!("Call it {names}."),
     }
 }
 
-/// Of a name that begins with that of a server which does not list the rest.
-fn not_listed(place: &Whereabouts) -> Cause {
-    let server = place.shelf.upstream.name();
-    match place.shelf.last_tools("") {
+/// The cause for a name with the prefix of a server that does not list the rest.
+fn not_listed_cause(place: &ToolLocation) -> Cause {
+    let server = place.catalog.upstream.name();
+    match place.catalog.last_tools("") {
         None => Cause {
             code: "not_listed_yet",
             why: format!(
                 "server {} and has not listed its tools yet",
-                in_words(&place.shelf)
+                status_text(&place.catalog)
             ),
-            remedy: format!("See to server `{server}`, or wait until it answers."),
+            remedy: format!("Check server `{server}`, or wait until it answers."),
         },
         Some(list) => Cause {
             code: "not_listed",
@@ -324,9 +335,9 @@ fn not_listed(place: &Whereabouts) -> Cause {
     }
 }
 
-/// Of a tool that the watch does not let through.
-fn withheld(place: &Whereabouts) -> Option<Cause> {
-    let treated = treated(place)?;
+/// The cause for a tool that the watch withholds.
+fn withheld_cause(place: &ToolLocation) -> Option<Cause> {
+    let treated = treatment_of(place)?;
     let text = |name: &str| treated.get(name).and_then(Value::as_str);
     let (code, word) = match text("kind")? {
         "quarantine" => ("quarantined", "is quarantined"),
@@ -352,7 +363,7 @@ fn withheld(place: &Whereabouts) -> Option<Cause> {
     })
 }
 
-fn refused(told: &Explanation) -> Option<Cause> {
+fn denied_cause(told: &Explanation) -> Option<Cause> {
     (!told.callable).then(|| Cause {
         code: "gate",
         why: told.reason.clone(),
@@ -360,29 +371,32 @@ fn refused(told: &Explanation) -> Option<Cause> {
     })
 }
 
-/// Of a server that would not answer a call now.
-fn away(shelf: &Shelf) -> Option<Cause> {
+/// The cause for a server that would not answer a call now.
+fn unreachable_cause(shelf: &ServerCatalog) -> Option<Cause> {
     let health = shelf.upstream.status().health;
-    let is_away = matches!(health, Health::Down | Health::Failed | Health::Closed);
+    let is_away = matches!(
+        health,
+        UpstreamHealth::Down | UpstreamHealth::Failed | UpstreamHealth::Closed
+    );
     is_away.then(|| Cause {
         code: "server_away",
-        why: format!("its server {}, so that calls fail", in_words(shelf)),
-        remedy: "See to the server; `POST /api/v1/servers/{name}/retry` tries it at once."
+        why: format!("its server {}, so that calls fail", status_text(shelf)),
+        remedy: "Check the server; `POST /api/v1/servers/{name}/retry` tries it at once."
             .to_owned(),
     })
 }
 
-fn treated(place: &Whereabouts) -> Option<Value> {
-    let lists = place.shelf.known_tools();
-    let has = |list: &&Arc<ToolList>| list.tool(&place.tool).is_some();
-    // What clients with other capabilities are offered counts where no other client is offered the tool.
-    let is_own = |list: &&Arc<ToolList>| list.variant.is_none();
+fn treatment_of(place: &ToolLocation) -> Option<Value> {
+    let lists = place.catalog.known_tools();
+    let has = |list: &&Arc<ServerToolList>| list.tool(&place.tool).is_some();
+    // The list of a variant counts only if no other client is offered the tool.
+    let is_own = |list: &&Arc<ServerToolList>| list.variant.is_none();
     let any_own = lists.iter().filter(is_own).any(|list| has(&list));
-    // What one list withholds is withheld.
+    // A tool that one list withholds is withheld.
     let mut treated = lists
         .iter()
         .filter(|list| is_own(list) || !any_own)
-        .filter_map(|list| Some(treatment(list, list.tool(&place.tool)?)));
+        .filter_map(|list| Some(treatment_json(list, list.tool(&place.tool)?)));
     let first = treated.next()?;
     let served = |it: &Value| it.get("kind").and_then(Value::as_str) == Some("serve");
     if served(&first) {
@@ -391,28 +405,28 @@ fn treated(place: &Whereabouts) -> Option<Value> {
     Some(first)
 }
 
-fn server(place: &Whereabouts, admin: bool) -> Value {
-    let upstream = &place.shelf.upstream;
+fn server_json(place: &ToolLocation, admin: bool) -> Value {
+    let upstream = &place.catalog.upstream;
     let status = upstream.status();
-    let list = place.shelf.last_tools("");
+    let list = place.catalog.last_tools("");
     let error = status.last_error.filter(|_| admin);
     json!({
         "name": upstream.name(),
         "tool": place.tool,
         "health": status.health.as_str(),
         "lists_it": list.as_ref().is_some_and(|it| it.tool(&place.tool).is_some()),
-        "list_age": list.map(|it| seconds(it.age())),
+        "list_age": list.map(|it| rounded_seconds(it.age())),
         "last_error": error.map(|it| it.text),
     })
 }
 
-fn in_words(shelf: &Shelf) -> String {
+fn status_text(shelf: &ServerCatalog) -> String {
     let health = shelf.upstream.status().health;
     format!("`{}` is {}", shelf.upstream.name(), health.as_str())
 }
 
-/// A sentence with its end.
-fn ended(text: String) -> String {
+/// A sentence with a full stop.
+fn with_full_stop(text: String) -> String {
     if text.ends_with(['.', '?', '!']) {
         text
     } else {
@@ -420,8 +434,8 @@ fn ended(text: String) -> String {
     }
 }
 
-/// Servers that may have it and have said nothing yet.
-fn also(silent: &[String]) -> String {
+/// The servers that may offer it and have not listed anything yet.
+fn silent_servers_text(silent: &[String]) -> String {
     if silent.is_empty() {
         return String::new();
     }

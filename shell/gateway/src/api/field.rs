@@ -1,47 +1,51 @@
-//! Something a caller may send, and what it has to look like.
+//! A parameter of a request, and its type.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Something a caller may send: in the path, in the query or in the body.
-pub(super) struct Field {
+/// A parameter in the path, the query or the body.
+pub(super) struct ApiField {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ApiFieldType,
     pub(super) required: bool,
-    pub(super) about: &'static str,
+    pub(super) description: &'static str,
 }
 
-/// What it has to look like.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A text that is not empty.
+pub(super) enum ApiFieldType {
+    /// A string that is not empty.
     Text,
-    /// Several texts: a list in a body, parted by commas in a query.
+    /// Several strings: a list in a body, separated by commas in a query.
     Names,
     /// `true` or `false`.
     Flag,
-    /// From 1 to this.
+    /// A number from 1 to this.
     Count(u32),
-    /// A time of RFC 3339.
+    /// A time in RFC 3339 format.
     Time,
     /// One of these words.
-    Word(&'static [&'static str]),
+    OneOf(&'static [&'static str]),
     /// An object; only in a body.
     Object,
     /// Anything; only in a body.
     Any,
 }
 
-/// The longest text that is taken.
-const LONGEST: usize = 4_096;
+/// The longest accepted string.
+const MAX_TEXT_BYTES: usize = 4_096;
 
-impl Field {
-    pub(super) const fn new(name: &'static str, kind: Kind, about: &'static str) -> Self {
+impl ApiField {
+    pub(super) const fn new(
+        name: &'static str,
+        kind: ApiFieldType,
+        description: &'static str,
+    ) -> Self {
         Self {
             name,
             kind,
             required: false,
-            about,
+            description,
         }
     }
 
@@ -53,23 +57,23 @@ impl Field {
     }
 }
 
-impl Kind {
+impl ApiFieldType {
     /// Its JSON Schema.
     pub(super) fn schema(self) -> Value {
         match self {
-            Self::Text => json!({"type": "string", "minLength": 1, "maxLength": LONGEST}),
+            Self::Text => json!({"type": "string", "minLength": 1, "maxLength": MAX_TEXT_BYTES}),
             Self::Names => json!({"type": "array", "items": Self::Text.schema()}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Count(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
             Self::Time => json!({"type": "string", "format": "date-time"}),
-            Self::Word(words) => json!({"type": "string", "enum": words}),
+            Self::OneOf(words) => json!({"type": "string", "enum": words}),
             Self::Object => json!({"type": "object"}),
             Self::Any => json!({}),
         }
     }
 
-    /// What a query says, as a value.
-    pub(super) fn of_query(self, text: &str) -> Value {
+    /// The value of a query parameter.
+    pub(super) fn parse_query(self, text: &str) -> Value {
         match self {
             Self::Names => {
                 let names = text.split(',').map(str::trim);
@@ -84,19 +88,19 @@ impl Kind {
                 Ok(count) => count.into(),
                 Err(_) => text.into(),
             },
-            Self::Text | Self::Time | Self::Word(_) | Self::Object | Self::Any => text.into(),
+            Self::Text | Self::Time | Self::OneOf(_) | Self::Object | Self::Any => text.into(),
         }
     }
 
-    /// What is wrong with a value.
-    pub(super) fn fault(self, value: &Value) -> Option<String> {
+    /// What is wrong with a value; `None` if it is valid.
+    pub(super) fn find_fault(self, value: &Value) -> Option<String> {
         let is_text = |value: &Value| {
             let text = value.as_str();
-            text.is_some_and(|it| (1..=LONGEST).contains(&it.chars().count()))
+            text.is_some_and(|it| (1..=MAX_TEXT_BYTES).contains(&it.chars().count()))
         };
         let (fits, wanted) = match self {
             Self::Text => {
-                let wanted = format!("a text of 1 to {LONGEST} characters");
+                let wanted = format!("a text of 1 to {MAX_TEXT_BYTES} characters");
                 (is_text(value), wanted)
             }
             Self::Names => {
@@ -116,9 +120,9 @@ impl Kind {
                 let wanted = "a time such as `2026-01-31T12:00:00Z`".to_owned();
                 (fits, wanted)
             }
-            Self::Word(words) => {
+            Self::OneOf(words) => {
                 let text = value.as_str().unwrap_or_default();
-                let suggestion = toolwarden_model::closest(text, words.iter().copied());
+                let suggestion = toolwarden_model::did_you_mean(text, words.iter().copied());
                 let wanted = format!("one of {}{suggestion}", words.join(", "));
                 (words.contains(&text), wanted)
             }

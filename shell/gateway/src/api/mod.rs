@@ -1,28 +1,28 @@
 //! The REST API under `/api/v1`, and `/metrics`.
 //!
-//! One table (`routes`) says what there is, who may ask and what may be said. The router, the checks of
-//! what callers send and the OpenAPI document are made of it, so that they cannot differ.
+//! One table (`routes`) defines the endpoints, who may call them and which parameters they take. The router, the
+//! parameter checks and the OpenAPI document are generated from it, so that they cannot differ.
 
 mod alerts;
-mod answer;
 mod approve;
-mod asking;
 mod audit;
 mod baselines;
 mod decide;
 mod error;
 mod explain;
 mod field;
-mod given;
-mod looked;
 mod openapi;
 mod page;
-mod pending;
+mod pending_calls;
 mod ready;
+mod request;
+mod request_params;
+mod response;
 mod route;
 mod routes;
 mod schemas;
 mod serve;
+mod server_tools;
 mod servers;
 mod service;
 mod sessions;
@@ -39,73 +39,73 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use toolwarden_warden::notify::Notifier;
 
-use crate::http::Front;
+use crate::http::HttpFrontend;
 use error::ApiError;
-use pending::Pending;
+use pending_calls::PendingCalls;
 use ready::StoreProbe;
 use routes::ROUTES;
 
 pub use openapi::document as openapi_document;
 
-/// How long whoever was allowed a call has to say how it ended.
-pub const CALL_PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// How long a caller has to report the outcome of a call that it was allowed.
+pub const COMPLETE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// What the API needs besides the gateway.
+/// What the API needs in addition to the gateway.
 #[derive(Clone)]
 pub struct ApiParts {
-    /// Who tells people of alerts.
+    /// Delivers alerts.
     pub notifier: Notifier,
     /// The settings in force with secrets masked.
-    pub masked: Arc<Mutex<Value>>,
-    /// How long whoever was allowed a call by `/decide` has to say how it ended.
-    pub call_patience: Duration,
+    pub masked_settings: Arc<Mutex<Value>>,
+    /// How long a caller has to report the outcome of a call that `/decide` allowed.
+    pub complete_timeout: Duration,
 }
 
 impl fmt::Debug for ApiParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiParts")
-            .field("call_patience", &self.call_patience)
+            .field("call_patience", &self.complete_timeout)
             .finish_non_exhaustive()
     }
 }
 
-/// What every endpoint of the API shares.
+/// State that all endpoints of the API share.
 #[derive(Debug)]
 struct Api {
-    front: Front,
+    frontend: HttpFrontend,
     notifier: Notifier,
-    masked: Arc<Mutex<Value>>,
-    pending: Arc<Pending>,
-    store: StoreProbe,
+    masked_settings: Arc<Mutex<Value>>,
+    pending_calls: Arc<PendingCalls>,
+    store_probe: StoreProbe,
     started: Instant,
-    /// Only one verification of the log at a time: each reads all of it.
-    verifying: Arc<Semaphore>,
+    /// Allows only one verification of the log at a time: each reads all of it.
+    verify_slot: Arc<Semaphore>,
 }
 
 impl Api {
-    fn masked(&self) -> Value {
-        let masked = self.masked.lock();
+    fn masked_settings(&self) -> Value {
+        let masked = self.masked_settings.lock();
         masked.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// All endpoints of the API. Needs a tokio runtime, in which calls whose end nobody tells expire.
-pub fn router(front: Front, parts: ApiParts) -> Router {
+/// All endpoints of the API. Needs a tokio runtime, in which calls without a reported outcome expire.
+pub fn router(front: HttpFrontend, parts: ApiParts) -> Router {
     let ApiParts {
         notifier,
-        masked,
-        call_patience,
+        masked_settings: masked,
+        complete_timeout: call_patience,
     } = parts;
-    let pending = Arc::new(Pending::new(call_patience));
-    pending::expire_regularly(&pending);
+    let pending = Arc::new(PendingCalls::new(call_patience));
+    pending_calls::spawn_expiry(&pending);
     let api = Arc::new(Api {
-        front,
+        frontend: front,
         notifier,
-        masked,
-        pending,
-        store: StoreProbe::default(),
+        masked_settings: masked,
+        pending_calls: pending,
+        store_probe: StoreProbe::default(),
         started: Instant::now(),
-        verifying: Arc::new(Semaphore::new(1)),
+        verify_slot: Arc::new(Semaphore::new(1)),
     });
     let mut router = Router::new();
     for route in ROUTES {
@@ -115,6 +115,6 @@ pub fn router(front: Front, parts: ApiParts) -> Router {
     }
     router
         .method_not_allowed_fallback(async || ApiError::method_not_allowed().response())
-        .route("/api/v1/{*rest}", any(serve::nowhere))
-        .route("/api/v1", any(serve::nowhere))
+        .route("/api/v1/{*rest}", any(serve::unknown_endpoint))
+        .route("/api/v1", any(serve::unknown_endpoint))
 }

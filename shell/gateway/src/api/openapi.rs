@@ -1,16 +1,16 @@
-//! The OpenAPI document, made of the table of endpoints.
+//! The OpenAPI document, generated from the table of endpoints.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::error::ErrorKind;
-use super::field::{Field, Kind};
-use super::route::{Access, Route, Shape};
+use super::error::ApiErrorKind;
+use super::field::{ApiField, ApiFieldType};
+use super::route::{ApiRoute, ResponseType, RouteAccess};
 use super::routes::ROUTES;
 use super::schemas::schemas;
 
-/// Everything about the API, as OpenAPI 3.1 has it.
+/// The OpenAPI 3.1 description of the API.
 #[must_use]
 pub fn document() -> Value {
     let mut paths = Map::new();
@@ -40,7 +40,7 @@ pub fn document() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &ApiRoute) -> Value {
     let mut operation = json!({
         "operationId": operation_id(route),
         "summary": route.summary,
@@ -51,11 +51,11 @@ fn operation(route: &Route) -> Value {
         return operation;
     };
     let security = match route.access {
-        Access::Open => json!([]),
-        Access::Caller | Access::Admin => json!([{"bearer": []}, {"key": []}]),
+        RouteAccess::Open => json!([]),
+        RouteAccess::Caller | RouteAccess::Admin => json!([{"bearer": []}, {"key": []}]),
     };
     members.insert("security".to_owned(), security);
-    if route.access == Access::Admin {
+    if route.access == RouteAccess::Admin {
         let text = "For administrators: principals named under `identity.admins`.";
         members.insert("description".to_owned(), text.into());
     }
@@ -65,8 +65,8 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-/// A name for programs that are generated: `getServersName`.
-fn operation_id(route: &Route) -> String {
+/// A name for generated clients: `getServersName`.
+fn operation_id(route: &ApiRoute) -> String {
     let path = route.path.trim_start_matches("/api/v1");
     let words = path.split(|it: char| !it.is_ascii_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).map(|word| {
@@ -76,34 +76,37 @@ fn operation_id(route: &Route) -> String {
     format!("{}{}", route.method.as_str(), words.collect::<String>())
 }
 
-fn parameters(route: &Route) -> Vec<Value> {
-    let parameter = |place: &str, field: &Field| {
+fn parameters(route: &ApiRoute) -> Vec<Value> {
+    let parameter = |place: &str, field: &ApiField| {
         let mut parameter = json!({
             "name": field.name,
             "in": place,
             "required": field.required,
-            "description": field.about,
+            "description": field.description,
             "schema": field.kind.schema(),
         });
-        if let (Kind::Names, Value::Object(members)) = (field.kind, &mut parameter) {
-            // Parted by commas.
+        if let (ApiFieldType::Names, Value::Object(members)) = (field.kind, &mut parameter) {
+            // Separated by commas.
             members.insert("style".to_owned(), "form".into());
             members.insert("explode".to_owned(), false.into());
         }
         parameter
     };
-    let named = route.named.iter().map(|field| parameter("path", field));
+    let named = route
+        .path_params
+        .iter()
+        .map(|field| parameter("path", field));
     let query = route.query.iter().map(|field| parameter("query", field));
     named.chain(query).collect()
 }
 
-fn request_body(fields: &[Field]) -> Value {
+fn request_body(fields: &[ApiField]) -> Value {
     let properties: Map<String, Value> = fields
         .iter()
         .map(|field| {
             let mut schema = field.kind.schema();
             if let Value::Object(members) = &mut schema {
-                members.insert("description".to_owned(), field.about.into());
+                members.insert("description".to_owned(), field.description.into());
             }
             (field.name.to_owned(), schema)
         })
@@ -124,14 +127,14 @@ fn request_body(fields: &[Field]) -> Value {
     })
 }
 
-fn responses(route: &Route) -> Value {
+fn responses(route: &ApiRoute) -> Value {
     let mut responses: BTreeMap<String, Value> = BTreeMap::new();
-    let answer = |description: &str| match route.answer {
-        Shape::Json(name) => json!({
+    let answer = |description: &str| match route.response {
+        ResponseType::Json(name) => json!({
             "description": description,
             "content": {"application/json": {"schema": reference(name)}},
         }),
-        Shape::Text(media_type) => json!({
+        ResponseType::Text(media_type) => json!({
             "description": description,
             "content": {media_type: {"schema": {"type": "string"}}},
         }),
@@ -145,16 +148,16 @@ fn responses(route: &Route) -> Value {
         });
         responses.insert(status.as_u16().to_string(), error);
     }
-    if let Some(status) = route.also {
+    if let Some(status) = route.other_status {
         let reason = status.canonical_reason().unwrap_or_default();
         responses.insert(status.as_u16().to_string(), answer(reason));
     }
     json!(responses)
 }
 
-/// The words an error may have.
-pub(super) fn error_words() -> Vec<&'static str> {
-    ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect()
+/// The codes an error may have.
+pub(super) fn error_kinds() -> Vec<&'static str> {
+    ApiErrorKind::ALL.iter().map(|kind| kind.as_str()).collect()
 }
 
 pub(super) fn reference(name: &str) -> Value {

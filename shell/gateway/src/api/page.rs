@@ -1,43 +1,46 @@
-//! Pages of lists.
+//! Pagination of lists.
 
 use super::error::ApiError;
-use super::field::{Field, Kind};
-use super::given::Given;
+use super::field::{ApiField, ApiFieldType};
+use super::request_params::RequestParams;
 
-/// How many entries a page has where nobody says.
-const USUAL: usize = 100;
-/// How many it has at most.
-pub(super) const MOST: u32 = 1_000;
+/// The default number of entries of a page.
+const DEFAULT_LIMIT: usize = 100;
+/// The most entries of a page.
+pub(super) const MAX_LIMIT: u32 = 1_000;
 
-/// How many entries are wanted.
-pub(super) const LIMIT: Field =
-    Field::new("limit", Kind::Count(MOST), "the most entries of one page");
-/// Where a page begins.
-pub(super) const CURSOR: Field = Field::new(
+/// The parameter for the number of entries.
+pub(super) const LIMIT: ApiField = ApiField::new(
+    "limit",
+    ApiFieldType::Count(MAX_LIMIT),
+    "the most entries of one page",
+);
+/// The parameter for the start of a page.
+pub(super) const CURSOR: ApiField = ApiField::new(
     "cursor",
-    Kind::Text,
-    "where to go on: the `next` of the page before",
+    ApiFieldType::Text,
+    "where to continue: the `next` of the previous page",
 );
 
-/// How many entries are wanted.
-pub(super) fn limit(given: &Given) -> usize {
+/// The requested number of entries.
+pub(super) fn limit(given: &RequestParams) -> usize {
     let wanted = given.count("limit");
     let wanted = wanted.and_then(|it| usize::try_from(it).ok());
-    wanted.unwrap_or(USUAL)
+    wanted.unwrap_or(DEFAULT_LIMIT)
 }
 
-/// One page of a list, and where the next one begins. Entries are known by `key`; the cursor is that of
-/// the last entry of the page before.
-pub(super) fn page<T>(
+/// One page of a list, and the cursor of the next one. Entries are identified by `key`; a cursor is the key of
+/// the last entry of the previous page.
+pub(super) fn paginate<T>(
     entries: Vec<T>,
-    given: &Given,
+    given: &RequestParams,
     key: impl Fn(&T) -> String,
 ) -> Result<(Vec<T>, Option<String>), ApiError> {
     let from = match given.text("cursor") {
         None => 0,
         Some(cursor) => {
             let last = entries.iter().position(|entry| key(entry) == cursor);
-            last.ok_or_else(unknown)?.saturating_add(1)
+            last.ok_or_else(unknown_cursor)?.saturating_add(1)
         }
     };
     let limit = limit(given);
@@ -47,7 +50,7 @@ pub(super) fn page<T>(
     Ok((page, next))
 }
 
-/// The error of a cursor that is none of ours, or no longer.
-pub(super) fn unknown() -> ApiError {
-    ApiError::invalid("the cursor is none of ours; start again without one")
+/// The error for a cursor that the gateway did not issue, or that is no longer valid.
+pub(super) fn unknown_cursor() -> ApiError {
+    ApiError::invalid("the cursor is not one of ours; start again without one")
 }

@@ -5,34 +5,34 @@ use std::pin::Pin;
 use axum::http::StatusCode;
 use axum::routing::MethodFilter;
 
-use super::answer::Answer;
-use super::asking::Asking;
-use super::error::{ApiError, ErrorKind};
-use super::field::Field;
+use super::error::{ApiError, ApiErrorKind};
+use super::field::ApiField;
+use super::request::ApiRequest;
+use super::response::ApiResponse;
 
-/// What becomes of a request.
-pub(super) type Handled = Result<Answer, ApiError>;
+/// The outcome of a request.
+pub(super) type HandlerResult = Result<ApiResponse, ApiError>;
 
-/// What answers a request.
-pub(super) type Handler = fn(Asking) -> Pin<Box<dyn Future<Output = Handled> + Send>>;
+/// The function that serves a request.
+pub(super) type Handler = fn(ApiRequest) -> Pin<Box<dyn Future<Output = HandlerResult> + Send>>;
 
 /// One endpoint of the API.
-pub(super) struct Route {
+pub(super) struct ApiRoute {
     pub(super) method: Method,
     pub(super) path: &'static str,
-    pub(super) access: Access,
+    pub(super) access: RouteAccess,
     pub(super) summary: &'static str,
-    /// What the path names.
-    pub(super) named: &'static [Field],
-    /// What the query may say.
-    pub(super) query: &'static [Field],
-    /// What the body may say; none where there is no body.
-    pub(super) body: Option<&'static [Field]>,
-    pub(super) answer: Shape,
-    /// Another status that comes with the same document.
-    pub(super) also: Option<StatusCode>,
-    /// Errors beside those that every endpoint has.
-    pub(super) errors: &'static [ErrorKind],
+    /// The parameters in the path.
+    pub(super) path_params: &'static [ApiField],
+    /// The parameters in the query.
+    pub(super) query: &'static [ApiField],
+    /// The parameters in the body; `None` if there is no body.
+    pub(super) body: Option<&'static [ApiField]>,
+    pub(super) response: ResponseType,
+    /// A second status that returns the same document.
+    pub(super) other_status: Option<StatusCode>,
+    /// Errors in addition to those that every endpoint has.
+    pub(super) errors: &'static [ApiErrorKind],
     pub(super) handler: Handler,
 }
 
@@ -44,27 +44,27 @@ pub(super) enum Method {
     Delete,
 }
 
-/// Who may ask.
+/// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Everybody, also who is not known.
+pub(super) enum RouteAccess {
+    /// Every caller, also unauthenticated ones.
     Open,
-    /// Who is known.
+    /// Authenticated callers.
     Caller,
-    /// Who administers the gateway.
+    /// Administrators of the gateway.
     Admin,
 }
 
-/// What an answer looks like.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// A document of this name among the schemas.
+pub(super) enum ResponseType {
+    /// A document with this schema name.
     Json(&'static str),
     /// A text of this media type.
     Text(&'static str),
 }
 
-impl Route {
+impl ApiRoute {
     pub(super) const fn get(path: &'static str, answer: &'static str, handler: Handler) -> Self {
         Self::new(Method::Get, path, answer, handler)
     }
@@ -86,78 +86,81 @@ impl Route {
         Self {
             method,
             path,
-            access: Access::Caller,
+            access: RouteAccess::Caller,
             summary: "",
-            named: &[],
+            path_params: &[],
             query: &[],
             body: None,
-            answer: Shape::Json(answer),
-            also: None,
+            response: ResponseType::Json(answer),
+            other_status: None,
             errors: &[],
             handler,
         }
     }
 
-    pub(super) const fn about(self, summary: &'static str) -> Self {
+    pub(super) const fn summary(self, summary: &'static str) -> Self {
         Self { summary, ..self }
     }
 
-    pub(super) const fn named(self, named: &'static [Field]) -> Self {
-        Self { named, ..self }
+    pub(super) const fn path_params(self, named: &'static [ApiField]) -> Self {
+        Self {
+            path_params: named,
+            ..self
+        }
     }
 
-    pub(super) const fn query(self, query: &'static [Field]) -> Self {
+    pub(super) const fn query(self, query: &'static [ApiField]) -> Self {
         Self { query, ..self }
     }
 
-    pub(super) const fn body(self, body: &'static [Field]) -> Self {
+    pub(super) const fn body(self, body: &'static [ApiField]) -> Self {
         Self {
             body: Some(body),
             ..self
         }
     }
 
-    pub(super) const fn errors(self, errors: &'static [ErrorKind]) -> Self {
+    pub(super) const fn errors(self, errors: &'static [ApiErrorKind]) -> Self {
         Self { errors, ..self }
     }
 
     pub(super) const fn text(self, media_type: &'static str) -> Self {
         Self {
-            answer: Shape::Text(media_type),
+            response: ResponseType::Text(media_type),
             ..self
         }
     }
 
-    pub(super) const fn also(self, status: StatusCode) -> Self {
+    pub(super) const fn other_status(self, status: StatusCode) -> Self {
         Self {
-            also: Some(status),
+            other_status: Some(status),
             ..self
         }
     }
 
     pub(super) const fn open(self) -> Self {
         Self {
-            access: Access::Open,
+            access: RouteAccess::Open,
             ..self
         }
     }
 
     pub(super) const fn admin(self) -> Self {
         Self {
-            access: Access::Admin,
+            access: RouteAccess::Admin,
             ..self
         }
     }
 
-    /// Every error it may answer with.
-    pub(super) fn all_errors(&self) -> Vec<ErrorKind> {
+    /// Every error it may return.
+    pub(super) fn all_errors(&self) -> Vec<ApiErrorKind> {
         let mut errors = self.errors.to_vec();
-        if self.access != Access::Open {
-            errors.extend([ErrorKind::Unauthenticated, ErrorKind::Forbidden]);
+        if self.access != RouteAccess::Open {
+            errors.extend([ApiErrorKind::Unauthenticated, ApiErrorKind::Forbidden]);
         }
-        errors.push(ErrorKind::Invalid);
+        errors.push(ApiErrorKind::Invalid);
         if self.body.is_some() {
-            errors.extend([ErrorKind::TooLarge, ErrorKind::MediaType]);
+            errors.extend([ApiErrorKind::TooLarge, ApiErrorKind::MediaType]);
         }
         errors.sort_unstable();
         errors.dedup();

@@ -2,282 +2,298 @@
 
 use axum::http::StatusCode;
 
-use super::error::ErrorKind;
-use super::field::{Field, Kind};
+use super::error::ApiErrorKind;
+use super::field::{ApiField, ApiFieldType};
 use super::page::{CURSOR, LIMIT};
-use super::route::Route;
+use super::route::ApiRoute;
 use super::{
     alerts, approve, audit, baselines, decide, explain, ready, servers, service, sessions, tools,
     workflow,
 };
 use crate::metrics;
 
-const NAME: Field = Field::new("name", Kind::Text, "its name").required();
-const ID: Field = Field::new("id", Kind::Text, "its id").required();
-const SESSION_ID: Field = Field::new(
+const NAME: ApiField = ApiField::new("name", ApiFieldType::Text, "its name").required();
+const ID: ApiField = ApiField::new("id", ApiFieldType::Text, "its id").required();
+const SESSION_ID: ApiField = ApiField::new(
     "id",
-    Kind::Text,
+    ApiFieldType::Text,
     "its name; `~` is a principal's own session",
 )
 .required();
-const SERVER: Field = Field::new("server", Kind::Text, "the name of a server");
-const IN_SERVER: Field = SERVER.required();
-const TOOL: Field = Field::new("tool", Kind::Text, "the name of a tool");
-const EXPLAINED: Field = Field::new(
+const SERVER: ApiField = ApiField::new("server", ApiFieldType::Text, "the name of a server");
+const REQUIRED_SERVER: ApiField = SERVER.required();
+const TOOL: ApiField = ApiField::new("tool", ApiFieldType::Text, "the name of a tool");
+const EXPLAIN_TOOL: ApiField = ApiField::new(
     "tool",
-    Kind::Text,
+    ApiFieldType::Text,
     "the name of a tool; others as records name them: `resource:…`, `prompt:…`, `skill:…` or `method:…`",
 )
 .required();
-const THE_TOOL: Field = TOOL.required();
-const PRINCIPAL: Field = Field::new(
+const REQUIRED_TOOL: ApiField = TOOL.required();
+const PRINCIPAL: ApiField = ApiField::new(
     "principal",
-    Kind::Text,
-    "whom it is about; others than the caller are a matter for administrators",
+    ApiFieldType::Text,
+    "the principal it is about; only administrators may name another than the caller",
 );
-const SESSION: Field = Field::new(
+const SESSION: ApiField = ApiField::new(
     "session",
-    Kind::Text,
-    "a workflow session; none is the principal's own",
+    ApiFieldType::Text,
+    "a workflow session; by default the principal's own",
 );
-const GROUPS: Field = Field::new(
+const GROUPS: ApiField = ApiField::new(
     "groups",
-    Kind::Names,
-    "the groups asked for; none are those of the session",
+    ApiFieldType::Names,
+    "the requested groups; by default those of the session",
 );
-const ALL_TOOLS: Field = Field::new(
+const ALL_TOOLS: ApiField = ApiField::new(
     "all",
-    Kind::Flag,
-    "every tool with what becomes of it; for administrators",
+    ApiFieldType::Flag,
+    "every tool with its treatment; for administrators",
 );
-const SINCE: Field = Field::new("since", Kind::Time, "of this time or later");
-const UNTIL: Field = Field::new("until", Kind::Time, "before this time");
+const SINCE: ApiField = ApiField::new("since", ApiFieldType::Time, "of this time or later");
+const UNTIL: ApiField = ApiField::new("until", ApiFieldType::Time, "before this time");
 
-const SERVERS: Field = Field::new("server", Kind::Names, "of these servers");
-const TOOLS: Field = Field::new("tool", Kind::Names, "of these tools");
-const SEVERITY: Field = Field::new(
+const SERVERS: ApiField = ApiField::new("server", ApiFieldType::Names, "of these servers");
+const TOOLS: ApiField = ApiField::new("tool", ApiFieldType::Names, "of these tools");
+const SEVERITY: ApiField = ApiField::new(
     "severity",
-    Kind::Names,
+    ApiFieldType::Names,
     "of these severities: low, medium, high",
 );
-const STATUS: Field = Field::new(
+const STATUS: ApiField = ApiField::new(
     "status",
-    Kind::Word(&["open", "approved", "closed"]),
+    ApiFieldType::OneOf(&["open", "approved", "closed"]),
     "in this status",
 );
 
-const CODE: Field = Field::new("code", Kind::Text, "with this code");
-const RECORD_KIND: Field = Field::new(
+const CODE: ApiField = ApiField::new("code", ApiFieldType::Text, "with this code");
+const RECORD_KIND: ApiField = ApiField::new(
     "kind",
-    Kind::Text,
+    ApiFieldType::Text,
     "of this kind: decision, outcome, transition, session, escalation, policy",
 );
-const DENIED: Field = Field::new("denied", Kind::Flag, "only what was not allowed");
-const ORDER: Field = Field::new(
+const DENIED: ApiField = ApiField::new("denied", ApiFieldType::Flag, "only what was denied");
+const ORDER: ApiField = ApiField::new(
     "order",
-    Kind::Word(&["newest", "oldest"]),
-    "which records come first; the newest where nothing is said",
+    ApiFieldType::OneOf(&["newest", "oldest"]),
+    "which records come first; by default the newest",
 );
-const HEAD: Field = Field::new(
+const HEAD: ApiField = ApiField::new(
     "head",
-    Kind::Text,
+    ApiFieldType::Text,
     "a head of the log that was noted elsewhere",
 );
 
-const ALERTS: Field = Field::new("alerts", Kind::Names, "ids of alerts or of single changes");
-const TOOL_NAMES: Field = Field::new(
+const ALERTS: ApiField = ApiField::new(
+    "alerts",
+    ApiFieldType::Names,
+    "ids of alerts or of single changes",
+);
+const TOOL_NAMES: ApiField = ApiField::new(
     "tools",
-    Kind::Names,
+    ApiFieldType::Names,
     "tools of the server, by its own names",
 );
-const ALL_WAITING: Field = Field::new("all", Kind::Flag, "everything of the server that waits");
-const TEXTS_WAITING: Field = Field::new(
-    "text",
-    Kind::Flag,
-    "every change of text of the server that waits, but for those that are a matter of trust",
+const ALL_PENDING: ApiField = ApiField::new(
+    "all",
+    ApiFieldType::Flag,
+    "all pending changes of the server",
 );
-const SCOPE: Field = Field::new(
+const PENDING_TEXTS: ApiField = ApiField::new(
+    "text",
+    ApiFieldType::Flag,
+    "every pending text change of the server, except those that are a matter of trust",
+);
+const SCOPE: ApiField = ApiField::new(
     "scope",
-    Kind::Text,
+    ApiFieldType::Text,
     "only of this scope: `default`, or a variant of clients",
 );
-const REASON: Field = Field::new("reason", Kind::Text, "why it is approved").required();
+const REASON: ApiField =
+    ApiField::new("reason", ApiFieldType::Text, "why it is approved").required();
 
-const ARGUMENTS: Field = Field::new("arguments", Kind::Object, "the arguments of the call");
-const STATE: Field = Field::new(
+const ARGUMENTS: ApiField = ApiField::new(
+    "arguments",
+    ApiFieldType::Object,
+    "the arguments of the call",
+);
+const STATE: ApiField = ApiField::new(
     "state",
-    Kind::Text,
-    "the state the workflow begins in, where the policy lets clients say so",
+    ApiFieldType::Text,
+    "the initial state of the workflow, if the policy lets clients set it",
 );
-const ATTRIBUTES: Field = Field::new(
+const ATTRIBUTES: ApiField = ApiField::new(
     "attributes",
-    Kind::Object,
-    "what conditions of the policy may ask about",
+    ApiFieldType::Object,
+    "attributes that conditions of the policy may test",
 );
-const CALL: Field = Field::new("call", Kind::Text, "the `call` of the decision").required();
-const OUTCOME: Field = Field::new(
+const CALL: ApiField =
+    ApiField::new("call", ApiFieldType::Text, "the `call` of the decision").required();
+const OUTCOME: ApiField = ApiField::new(
     "outcome",
-    Kind::Word(&["succeeded", "failed", "suspended", "abandoned"]),
+    ApiFieldType::OneOf(&["succeeded", "failed", "suspended", "abandoned"]),
     "how the call ended",
 )
 .required();
-const RESULT: Field = Field::new("result", Kind::Any, "what the tool returned");
-const ERROR: Field = Field::new("error", Kind::Text, "why it failed");
+const RESULT: ApiField = ApiField::new("result", ApiFieldType::Any, "what the tool returned");
+const ERROR: ApiField = ApiField::new("error", ApiFieldType::Text, "why it failed");
 
-const STORE: &[ErrorKind] = &[ErrorKind::Unavailable];
-const MISSING: &[ErrorKind] = &[ErrorKind::NotFound];
-const MISSING_OR_STORE: &[ErrorKind] = &[ErrorKind::NotFound, ErrorKind::Unavailable];
-const MISSING_OR_SEVERAL: &[ErrorKind] = &[ErrorKind::NotFound, ErrorKind::Conflict];
-const APPROVING: &[ErrorKind] = &[
-    ErrorKind::NotFound,
-    ErrorKind::Conflict,
-    ErrorKind::Unavailable,
+const STORE_ERRORS: &[ApiErrorKind] = &[ApiErrorKind::Unavailable];
+const NOT_FOUND_ERRORS: &[ApiErrorKind] = &[ApiErrorKind::NotFound];
+const NOT_FOUND_OR_STORE_ERRORS: &[ApiErrorKind] =
+    &[ApiErrorKind::NotFound, ApiErrorKind::Unavailable];
+const NOT_FOUND_OR_CONFLICT_ERRORS: &[ApiErrorKind] =
+    &[ApiErrorKind::NotFound, ApiErrorKind::Conflict];
+const APPROVE_ERRORS: &[ApiErrorKind] = &[
+    ApiErrorKind::NotFound,
+    ApiErrorKind::Conflict,
+    ApiErrorKind::Unavailable,
 ];
-const BUSY_OR_STORE: &[ErrorKind] = &[
-    ErrorKind::TooMany,
-    ErrorKind::Internal,
-    ErrorKind::Unavailable,
+const BUSY_OR_STORE_ERRORS: &[ApiErrorKind] = &[
+    ApiErrorKind::TooMany,
+    ApiErrorKind::Internal,
+    ApiErrorKind::Unavailable,
 ];
 
 /// Every endpoint.
-pub(super) static ROUTES: &[Route] = &[
-    Route::get("/api/v1/tools", "Tools", |it| Box::pin(tools::list(it)))
-        .about("The tools as the caller sees them")
+pub(super) static ROUTES: &[ApiRoute] = &[
+    ApiRoute::get("/api/v1/tools", "Tools", |it| Box::pin(tools::list(it)))
+        .summary("The tools as the caller sees them")
         .query(&[GROUPS, SESSION, ALL_TOOLS, LIMIT, CURSOR]),
-    Route::get("/api/v1/tools/{name}", "ToolDocument", |it| {
-        Box::pin(tools::one(it))
+    ApiRoute::get("/api/v1/tools/{name}", "ToolDocument", |it| {
+        Box::pin(tools::get(it))
     })
-    .about("One tool by the name agents know")
-    .named(&[NAME])
+    .summary("One tool by the name agents know")
+    .path_params(&[NAME])
     .query(&[GROUPS, SESSION])
-    .errors(MISSING),
-    Route::get("/api/v1/servers", "Servers", |it| {
+    .errors(NOT_FOUND_ERRORS),
+    ApiRoute::get("/api/v1/servers", "Servers", |it| {
         Box::pin(servers::list(it))
     })
-    .about("The servers behind the gateway and how they fare"),
-    Route::get("/api/v1/servers/{name}", "ServerDocument", |it| {
-        Box::pin(servers::one(it))
+    .summary("The servers behind the gateway and their status"),
+    ApiRoute::get("/api/v1/servers/{name}", "ServerDocument", |it| {
+        Box::pin(servers::get(it))
     })
-    .about("One server")
-    .named(&[NAME])
-    .errors(MISSING),
-    Route::post("/api/v1/servers/{name}/retry", "ServerDocument", |it| {
+    .summary("One server")
+    .path_params(&[NAME])
+    .errors(NOT_FOUND_ERRORS),
+    ApiRoute::post("/api/v1/servers/{name}/retry", "ServerDocument", |it| {
         Box::pin(servers::retry(it))
     })
-    .about("Forgets the failures of a server and tries it at once")
-    .named(&[NAME])
+    .summary("Forgets the failures of a server and retries it at once")
+    .path_params(&[NAME])
     .body(&[])
-    .errors(MISSING)
+    .errors(NOT_FOUND_ERRORS)
     .admin(),
-    Route::get("/api/v1/baselines", "Baselines", |it| {
+    ApiRoute::get("/api/v1/baselines", "Baselines", |it| {
         Box::pin(baselines::list(it))
     })
-    .about("What tools are held to")
+    .summary("The baselines of tools")
     .query(&[SERVER])
-    .errors(MISSING_OR_STORE)
+    .errors(NOT_FOUND_OR_STORE_ERRORS)
     .admin(),
-    Route::get(
+    ApiRoute::get(
         "/api/v1/baselines/{server}/{tool}",
         "BaselineDocument",
-        |it| Box::pin(baselines::one(it)),
+        |it| Box::pin(baselines::get(it)),
     )
-    .about("What one tool is and was held to, its definition, and every alert about it")
-    .named(&[IN_SERVER, THE_TOOL])
-    .errors(MISSING_OR_STORE)
+    .summary("The baselines of one tool, now and before, its definition, and every alert about it")
+    .path_params(&[REQUIRED_SERVER, REQUIRED_TOOL])
+    .errors(NOT_FOUND_OR_STORE_ERRORS)
     .admin(),
-    Route::get("/api/v1/changes", "Changes", |it| {
+    ApiRoute::get("/api/v1/changes", "Changes", |it| {
         Box::pin(baselines::changes(it))
     })
-    .about("What waits for approval, with every change and what proves it")
+    .summary("Pending approvals, with every change and its evidence")
     .query(&[SERVER])
-    .errors(MISSING_OR_STORE)
+    .errors(NOT_FOUND_OR_STORE_ERRORS)
     .admin(),
-    Route::post("/api/v1/approve", "Approved", |it| {
+    ApiRoute::post("/api/v1/approve", "Approved", |it| {
         Box::pin(approve::approve(it))
     })
-    .about("Approves what waits: alerts, tools of a server, all of a server, or its changes of text")
-    .body(&[ALERTS, SERVER, SCOPE, TOOL_NAMES, ALL_WAITING, TEXTS_WAITING, REASON])
-    .errors(APPROVING)
+    .summary("Approves changes: alerts, tools of a server, all of a server, or its text changes")
+    .body(&[ALERTS, SERVER, SCOPE, TOOL_NAMES, ALL_PENDING, PENDING_TEXTS, REASON])
+    .errors(APPROVE_ERRORS)
     .admin(),
-    Route::get("/api/v1/alerts", "Alerts", |it| Box::pin(alerts::list(it)))
-        .about("Alerts, the newest first")
+    ApiRoute::get("/api/v1/alerts", "Alerts", |it| Box::pin(alerts::list(it)))
+        .summary("Alerts, the newest first")
         .query(&[SERVERS, TOOLS, SEVERITY, STATUS, SINCE, LIMIT, CURSOR])
-        .errors(STORE)
+        .errors(STORE_ERRORS)
         .admin(),
-    Route::get("/api/v1/alerts/{id}", "AlertDocument", |it| {
-        Box::pin(alerts::one(it))
+    ApiRoute::get("/api/v1/alerts/{id}", "AlertDocument", |it| {
+        Box::pin(alerts::get(it))
     })
-    .about("One alert")
-    .named(&[ID])
-    .errors(MISSING_OR_STORE)
+    .summary("One alert")
+    .path_params(&[ID])
+    .errors(NOT_FOUND_OR_STORE_ERRORS)
     .admin(),
-    Route::get("/api/v1/alerts/{id}/deliveries", "Deliveries", |it| {
+    ApiRoute::get("/api/v1/alerts/{id}/deliveries", "Deliveries", |it| {
         Box::pin(alerts::deliveries(it))
     })
-    .about("Whom an alert reached")
-    .named(&[ID])
-    .errors(MISSING_OR_STORE)
+    .summary("The deliveries of an alert")
+    .path_params(&[ID])
+    .errors(NOT_FOUND_OR_STORE_ERRORS)
     .admin(),
-    Route::get("/api/v1/deliveries/status", "DeliveryStatus", |it| {
+    ApiRoute::get("/api/v1/deliveries/status", "DeliveryStatus", |it| {
         Box::pin(alerts::status(it))
     })
-    .about("How deliveries of alerts go")
-    .errors(STORE)
+    .summary("The status of alert deliveries")
+    .errors(STORE_ERRORS)
     .admin(),
-    Route::get("/api/v1/groups", "Groups", |it| {
+    ApiRoute::get("/api/v1/groups", "Groups", |it| {
         Box::pin(workflow::groups(it))
     })
-    .about("The groups a principal may ask for; for administrators all of them")
+    .summary("The groups a principal may request; for administrators all of them")
     .query(&[PRINCIPAL]),
-    Route::get("/api/v1/states", "States", |it| {
+    ApiRoute::get("/api/v1/states", "States", |it| {
         Box::pin(workflow::states(it))
     })
-    .about("The states of the workflow and the tools that lead from one to another"),
-    Route::get("/api/v1/sessions", "Sessions", |it| {
+    .summary("The states of the workflow and the tools that lead from one to another"),
+    ApiRoute::get("/api/v1/sessions", "Sessions", |it| {
         Box::pin(sessions::list(it))
     })
-    .about("The caller's workflow sessions; for administrators everybody's")
+    .summary("The caller's workflow sessions; for administrators those of all principals")
     .query(&[PRINCIPAL, LIMIT, CURSOR]),
-    Route::get("/api/v1/sessions/{id}", "SessionDocument", |it| {
-        Box::pin(sessions::one(it))
+    ApiRoute::get("/api/v1/sessions/{id}", "SessionDocument", |it| {
+        Box::pin(sessions::get(it))
     })
-    .about("What a session asked for, saw and did")
-    .named(&[SESSION_ID])
+    .summary("What a session requested, saw and did")
+    .path_params(&[SESSION_ID])
     .query(&[PRINCIPAL])
-    .errors(MISSING_OR_SEVERAL),
-    Route::delete("/api/v1/sessions/{id}", "SessionDocument", |it| {
+    .errors(NOT_FOUND_OR_CONFLICT_ERRORS),
+    ApiRoute::delete("/api/v1/sessions/{id}", "SessionDocument", |it| {
         Box::pin(sessions::end(it))
     })
-    .about("Ends a session and the conversations that move it")
-    .named(&[SESSION_ID])
+    .summary("Ends a session and the conversations that use it")
+    .path_params(&[SESSION_ID])
     .query(&[PRINCIPAL])
-    .errors(MISSING_OR_SEVERAL)
+    .errors(NOT_FOUND_OR_CONFLICT_ERRORS)
     .admin(),
-    Route::post("/api/v1/decide", "Decision", |it| {
+    ApiRoute::post("/api/v1/decide", "Decision", |it| {
         Box::pin(decide::decide(it))
     })
-    .about("Decides a call that is made elsewhere, and records the decision")
+    .summary("Decides a call that is made elsewhere, and records the decision")
     .body(&[
-        THE_TOOL, ARGUMENTS, SESSION, GROUPS, STATE, ATTRIBUTES, PRINCIPAL,
+        REQUIRED_TOOL, ARGUMENTS, SESSION, GROUPS, STATE, ATTRIBUTES, PRINCIPAL,
     ])
-    .errors(BUSY_OR_STORE),
-    Route::post("/api/v1/complete", "Completion", |it| {
+    .errors(BUSY_OR_STORE_ERRORS),
+    ApiRoute::post("/api/v1/complete", "Completion", |it| {
         Box::pin(decide::complete(it))
     })
-    .about("Tells how an allowed call ended; success moves the session on")
+    .summary("Reports the outcome of an allowed call; success moves the session")
     .body(&[CALL, OUTCOME, RESULT, ERROR])
-    .errors(MISSING),
-    Route::get("/api/v1/explain", "Explanation", |it| {
+    .errors(NOT_FOUND_ERRORS),
+    ApiRoute::get("/api/v1/explain", "Explanation", |it| {
         Box::pin(explain::explain(it))
     })
-    .about("Why a principal sees a tool, a resource, a prompt or a skill, or does not")
-    .query(&[EXPLAINED, PRINCIPAL, SESSION, GROUPS]),
-    Route::get("/api/v1/audit", "Audit", |it| Box::pin(audit::list(it)))
-        .about("Records of the audit log")
+    .summary("Why a principal sees a tool, a resource, a prompt or a skill, or does not")
+    .query(&[EXPLAIN_TOOL, PRINCIPAL, SESSION, GROUPS]),
+    ApiRoute::get("/api/v1/audit", "Audit", |it| Box::pin(audit::list(it)))
+        .summary("Records of the audit log")
         .query(&[
-            PRINCIPAL_OF,
+            PRINCIPAL_FILTER,
             TOOL,
-            SESSION_OF,
+            SESSION_FILTER,
             CODE,
             RECORD_KIND,
             DENIED,
@@ -287,46 +303,47 @@ pub(super) static ROUTES: &[Route] = &[
             LIMIT,
             CURSOR,
         ])
-        .errors(BUSY_OR_STORE)
+        .errors(BUSY_OR_STORE_ERRORS)
         .admin(),
-    Route::post("/api/v1/audit/verify", "Verification", |it| {
+    ApiRoute::post("/api/v1/audit/verify", "Verification", |it| {
         Box::pin(audit::verify(it))
     })
-    .about("Verifies that no record of the audit log was changed, dropped or put in another order")
+    .summary("Verifies that no record of the audit log was changed, removed or reordered")
     .body(&[HEAD])
-    .errors(BUSY_OR_STORE)
+    .errors(BUSY_OR_STORE_ERRORS)
     .admin(),
-    Route::get("/api/v1/config", "Config", |it| {
+    ApiRoute::get("/api/v1/config", "Config", |it| {
         Box::pin(service::config(it))
     })
-    .about("The settings in force, secrets masked")
+    .summary("The settings in force, secrets masked")
     .admin(),
-    Route::get("/api/v1/health", "Health", |it| {
+    ApiRoute::get("/api/v1/health", "Health", |it| {
         Box::pin(service::health(it))
     })
-    .about("Whether the gateway runs")
+    .summary("Whether the gateway runs")
     .open(),
-    Route::get("/api/v1/ready", "Ready", |it| Box::pin(ready::ready(it)))
-        .about(
+    ApiRoute::get("/api/v1/ready", "Ready", |it| Box::pin(ready::ready(it)))
+        .summary(
             "Whether the gateway can serve; status 503 and the reasons where it cannot. Servers that are \
              down are listed in `degraded` and do not make it unready",
         )
-        .also(StatusCode::SERVICE_UNAVAILABLE)
+        .other_status(StatusCode::SERVICE_UNAVAILABLE)
         .open(),
-    Route::get("/api/v1/openapi.json", "OpenApi", |it| {
+    ApiRoute::get("/api/v1/openapi.json", "OpenApi", |it| {
         Box::pin(service::openapi(it))
     })
-    .about("This document")
+    .summary("This document")
     .open(),
-    Route::get("/api/v1/version", "Version", |it| {
+    ApiRoute::get("/api/v1/version", "Version", |it| {
         Box::pin(service::version(it))
     })
-    .about("Which program this is"),
-    Route::get("/metrics", "Metrics", |it| Box::pin(service::metrics(it)))
-        .about("What was counted, for Prometheus")
+    .summary("The version of the program"),
+    ApiRoute::get("/metrics", "Metrics", |it| Box::pin(service::metrics(it)))
+        .summary("The metrics, for Prometheus")
         .text(metrics::CONTENT_TYPE)
-        .errors(STORE),
+        .errors(STORE_ERRORS),
 ];
 
-const PRINCIPAL_OF: Field = Field::new("principal", Kind::Text, "of this principal");
-const SESSION_OF: Field = Field::new("session", Kind::Text, "of this session");
+const PRINCIPAL_FILTER: ApiField =
+    ApiField::new("principal", ApiFieldType::Text, "of this principal");
+const SESSION_FILTER: ApiField = ApiField::new("session", ApiFieldType::Text, "of this session");

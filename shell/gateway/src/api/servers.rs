@@ -5,22 +5,22 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwarden_mcp::{Endpoint, Era};
 use toolwarden_warden::inline::Treatment;
-use toolwarden_warden::settings::{SessionSharing, Start, bare_url};
+use toolwarden_warden::settings::{SessionSharing, StartMode, bare_url};
 
-use super::answer::{Answer, seconds, time};
-use super::asking::Asking;
 use super::error::ApiError;
-use super::route::Handled;
-use crate::catalogue::{Shelf, collision};
+use super::request::ApiRequest;
+use super::response::{ApiResponse, rounded_seconds, time_text};
+use super::route::HandlerResult;
+use crate::catalog::{ServerCatalog, collision_text};
 use crate::gateway::Gateway;
-use crate::upstream::{BreakerStatus, Health};
+use crate::upstream::{BreakerStatus, UpstreamHealth};
 
 /// `GET /servers`
-pub(super) async fn list(asking: Asking) -> Handled {
+pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
     let gateway = asking.gateway();
-    let shelves = gateway.shelves();
-    let servers = shelves.iter().map(|it| entry(it, asking.is_admin()));
-    Ok(Answer::document(
+    let shelves = gateway.server_catalogs();
+    let servers = shelves.iter().map(|it| server_entry(it, asking.is_admin()));
+    Ok(ApiResponse::document(
         "servers",
         json!({
             "servers": servers.collect::<Vec<_>>(),
@@ -30,43 +30,45 @@ pub(super) async fn list(asking: Asking) -> Handled {
 }
 
 /// `GET /servers/{name}`
-pub(super) async fn one(asking: Asking) -> Handled {
-    let shelf = named(&asking)?;
-    Ok(told(&asking, &shelf))
+pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
+    let shelf = find_server(&asking)?;
+    Ok(server_response(&asking, &shelf))
 }
 
 /// `POST /servers/{name}/retry`
-pub(super) async fn retry(asking: Asking) -> Handled {
-    let shelf = named(&asking)?;
+pub(super) async fn retry(asking: ApiRequest) -> HandlerResult {
+    let shelf = find_server(&asking)?;
     shelf.upstream.retry();
-    asking.gateway().look_soon(Arc::clone(&shelf));
+    asking.gateway().refresh_in_background(Arc::clone(&shelf));
     let server = json!({"server": shelf.upstream.name()});
-    asking.did("retried", server).await?;
-    Ok(told(&asking, &shelf))
+    asking.record_action("retried", server).await?;
+    Ok(server_response(&asking, &shelf))
 }
 
-fn told(asking: &Asking, shelf: &Shelf) -> Answer {
+fn server_response(asking: &ApiRequest, shelf: &ServerCatalog) -> ApiResponse {
     let server = shelf.upstream.name();
-    Answer::document(
+    ApiResponse::document(
         "server",
         json!({
-            "server": entry(shelf, asking.is_admin()),
+            "server": server_entry(shelf, asking.is_admin()),
             "collisions": collisions(asking.gateway(), Some(server)),
         }),
     )
 }
 
-fn named(asking: &Asking) -> Result<Arc<Shelf>, ApiError> {
-    let name = asking.given.needed("name")?;
+fn find_server(asking: &ApiRequest) -> Result<Arc<ServerCatalog>, ApiError> {
+    let name = asking.params.required_text("name")?;
     let gateway = asking.gateway();
-    gateway.shelf(name).ok_or_else(|| unknown(gateway, name))
+    gateway
+        .server_catalog(name)
+        .ok_or_else(|| unknown_server(gateway, name))
 }
 
-/// The error of a server that is not there.
-pub(super) fn unknown(gateway: &Gateway, name: &str) -> ApiError {
-    let shelves = gateway.shelves();
+/// The error for an unknown server.
+pub(super) fn unknown_server(gateway: &Gateway, name: &str) -> ApiError {
+    let shelves = gateway.server_catalogs();
     let known = shelves.iter().map(|it| it.upstream.name());
-    let suggestion = toolwarden_model::closest(name, known);
+    let suggestion = toolwarden_model::did_you_mean(name, known);
     ApiError::not_found(
         format!("no server is called `{name}`{suggestion}"),
         "`GET /api/v1/servers` lists the servers.",
@@ -80,44 +82,44 @@ fn collisions(gateway: &Gateway, of: Option<&str>) -> Vec<Value> {
         .filter(|(_, servers)| of.is_none_or(|of| servers.iter().any(|it| **it == *of)))
         .map(|(name, servers)| {
             let names: Vec<&str> = servers.iter().map(|it| &**it).collect();
-            json!({"name": &**name, "servers": names, "text": collision(name, servers)})
+            json!({"name": &**name, "servers": names, "text": collision_text(name, servers)})
         })
         .collect()
 }
 
-/// A server. What may hold secrets is for administrators.
-fn entry(shelf: &Shelf, admin: bool) -> Value {
+/// A server. Fields that may contain secrets are for administrators.
+fn server_entry(shelf: &ServerCatalog, admin: bool) -> Value {
     let upstream = &shelf.upstream;
     let (status, settings) = (upstream.status(), upstream.settings());
     let mut entry = json!({
         "name": upstream.name(),
         "health": status.health.as_str(),
-        "since": time(status.since),
+        "since": time_text(status.since),
         "start": match settings.start {
-            Start::Eager => "eager",
-            Start::Lazy => "lazy",
+            StartMode::Eager => "eager",
+            StartMode::Lazy => "lazy",
         },
         "sessions": match settings.sessions {
             SessionSharing::Isolated => "isolated",
             SessionSharing::Shared => "shared",
         },
-        "era": status.era.map(era),
+        "era": status.era.map(era_name),
         "protocol_version": status.protocol_version,
         "links": status.links,
         "in_flight": status.in_flight,
         "restarts": status.restarts,
-        "latency_ms": status.latency.map(|it| seconds(it * 1_000)),
-        "breaker": breaker(status.breaker),
-        "tools": tools(shelf),
+        "latency_ms": status.latency.map(|it| rounded_seconds(it * 1_000)),
+        "breaker": breaker_json(status.breaker),
+        "tools": tools_json(shelf),
     });
     if let (true, Value::Object(members)) = (admin, &mut entry) {
-        members.insert("endpoint".to_owned(), endpoint(&settings.endpoint));
+        members.insert("endpoint".to_owned(), endpoint_json(&settings.endpoint));
         members.insert("pids".to_owned(), json!(status.pids));
         let error = status.last_error.as_ref();
-        let error = error.map(|it| json!({"at": time(it.at), "text": it.text}));
-        // What went wrong before a server came up is history, not its state.
+        let error = error.map(|it| json!({"at": time_text(it.at), "text": it.text}));
+        // An error from before the server came up is history, not its status.
         let (current, previous) = match status.health {
-            Health::Up => (None, error),
+            UpstreamHealth::Up => (None, error),
             _ => (error, None),
         };
         members.insert("last_error".to_owned(), json!(current));
@@ -126,24 +128,24 @@ fn entry(shelf: &Shelf, admin: bool) -> Value {
     entry
 }
 
-pub(super) const fn era(era: Era) -> &'static str {
+pub(super) const fn era_name(era: Era) -> &'static str {
     match era {
         Era::Handshake => "handshake",
         Era::Stateless => "stateless",
     }
 }
 
-fn breaker(breaker: BreakerStatus) -> Value {
+fn breaker_json(breaker: BreakerStatus) -> Value {
     let (word, left) = match breaker {
         BreakerStatus::Closed => ("closed", None),
-        BreakerStatus::Open { remaining } => ("open", Some(seconds(remaining))),
+        BreakerStatus::Open { remaining } => ("open", Some(rounded_seconds(remaining))),
         BreakerStatus::HalfOpen => ("half-open", None),
     };
     json!({"status": word, "retry_after": left})
 }
 
-/// What is known of its tools; nothing before the first list.
-fn tools(shelf: &Shelf) -> Value {
+/// A summary of its tools; null before the first list.
+fn tools_json(shelf: &ServerCatalog) -> Value {
     let Some(list) = shelf.last_tools("") else {
         return Value::Null;
     };
@@ -159,12 +161,12 @@ fn tools(shelf: &Shelf) -> Value {
         "hidden": count(|it| matches!(it, Treatment::Hide { .. })),
         "quarantined": count(|it| matches!(it, Treatment::Quarantine { .. })),
         "blocked": list.blocked,
-        "list_age": seconds(list.age()),
+        "list_age": rounded_seconds(list.age()),
     })
 }
 
-/// Where it is, without what may be a secret.
-fn endpoint(endpoint: &Endpoint) -> Value {
+/// Its endpoint, without parts that may be secret.
+fn endpoint_json(endpoint: &Endpoint) -> Value {
     match endpoint {
         Endpoint::Command(command) => {
             json!({"kind": "command", "place": command.program})

@@ -1,51 +1,54 @@
-//! What the gateway says of itself.
+//! Endpoints about the gateway itself.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolwarden_mcp::serve::handshake::INITIALIZED_VERSIONS;
+use toolwarden_mcp::serve::versions::INITIALIZE_VERSIONS;
 
-use super::answer::Answer;
-use super::asking::Asking;
 use super::openapi;
-use super::route::Handled;
-use crate::metrics::{CONTENT_TYPE, TargetReading};
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::route::HandlerResult;
+use crate::metrics::{CONTENT_TYPE, TargetGauges};
 
 /// `GET /health`
-pub(super) async fn health(_asking: Asking) -> Handled {
-    Ok(Answer::document("health", json!({"status": "up"})))
+pub(super) async fn health(_asking: ApiRequest) -> HandlerResult {
+    Ok(ApiResponse::document("health", json!({"status": "up"})))
 }
 
 /// `GET /version`
-pub(super) async fn version(_asking: Asking) -> Handled {
-    Ok(Answer::document(
+pub(super) async fn version(_asking: ApiRequest) -> HandlerResult {
+    Ok(ApiResponse::document(
         "version",
         json!({
             "name": "toolwarden",
             "version": env!("CARGO_PKG_VERSION"),
             "api": "v1",
-            "handshake_versions": INITIALIZED_VERSIONS,
+            "handshake_versions": INITIALIZE_VERSIONS,
         }),
     ))
 }
 
 /// `GET /config`
-pub(super) async fn config(asking: Asking) -> Handled {
-    let settings = asking.api.masked();
-    Ok(Answer::document("config", json!({"settings": settings})))
+pub(super) async fn config(asking: ApiRequest) -> HandlerResult {
+    let settings = asking.api.masked_settings();
+    Ok(ApiResponse::document(
+        "config",
+        json!({"settings": settings}),
+    ))
 }
 
 /// `GET /openapi.json`
-pub(super) async fn openapi(_asking: Asking) -> Handled {
-    Ok(Answer::json(&openapi::document()))
+pub(super) async fn openapi(_asking: ApiRequest) -> HandlerResult {
+    Ok(ApiResponse::json(&openapi::document()))
 }
 
 /// `GET /metrics`
-pub(super) async fn metrics(asking: Asking) -> Handled {
+pub(super) async fn metrics(asking: ApiRequest) -> HandlerResult {
     let status = asking.api.notifier.status().await?;
     let mut targets = BTreeMap::new();
     for target in status.targets {
-        let reading = TargetReading {
+        let reading = TargetGauges {
             delivered: target.delivered,
             failed: target.failed,
             pending: target.pending,
@@ -53,5 +56,5 @@ pub(super) async fn metrics(asking: Asking) -> Handled {
         targets.insert(target.name, reading);
     }
     let text = asking.gateway().metrics_text(targets, status.dropped);
-    Ok(Answer::text(CONTENT_TYPE, text))
+    Ok(ApiResponse::text(CONTENT_TYPE, text))
 }

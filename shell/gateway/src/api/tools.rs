@@ -1,4 +1,4 @@
-//! Tools: those a caller sees, and for administrators all of them.
+//! Tools: those a caller sees, or all of them for administrators.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use toolwarden_warden::guard::Call;
 use toolwarden_warden::inline::strip_hidden;
 
-use super::answer::Answer;
-use super::asking::Asking;
 use super::error::ApiError;
-use super::looked::{Looked, treatment};
-use super::page::page;
-use super::route::Handled;
-use crate::catalogue::{Shelf, ToolItem, ToolList, collision};
-use crate::gateway::{Directory, Gateway};
+use super::page::paginate;
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::route::HandlerResult;
+use super::server_tools::{ServerTools, treatment_json};
+use crate::catalog::{ServerCatalog, ServerToolList, ToolItem, collision_text};
+use crate::gateway::{Gateway, ToolDirectory};
 
 /// `GET /tools`
-pub(super) async fn list(asking: Asking) -> Handled {
-    let all = asking.given.flag("all");
+pub(super) async fn list(asking: ApiRequest) -> HandlerResult {
+    let all = asking.params.flag("all");
     if all && !asking.is_admin() {
         return Err(ApiError::admins_only("list tools they do not see"));
     }
-    let lists = asking.gateway().look_at_all().await;
+    let lists = asking.gateway().all_server_tools().await;
     let tools = if all {
-        every(&asking, &lists)?
+        all_tools(&asking, &lists)?
     } else {
-        visible(&asking, &lists)?
+        visible_tools(&asking, &lists)?
     };
     let away = lists.iter().filter_map(|(shelf, list)| {
         let reason = list.as_ref().err()?;
@@ -35,28 +35,28 @@ pub(super) async fn list(asking: Asking) -> Handled {
     });
     let away: Vec<Value> = away.collect();
     let count = tools.len();
-    let (tools, next) = page(tools, &asking.given, key)?;
-    Ok(Answer::document(
+    let (tools, next) = paginate(tools, &asking.params, tool_key)?;
+    Ok(ApiResponse::document(
         "tools",
         json!({"tools": tools, "count": count, "servers_away": away, "next": next}),
     ))
 }
 
 /// `GET /tools/{name}`
-pub(super) async fn one(asking: Asking) -> Handled {
-    let name = asking.given.needed("name")?;
-    let lists = asking.gateway().look_at_all().await;
+pub(super) async fn get(asking: ApiRequest) -> HandlerResult {
+    let name = asking.params.required_text("name")?;
+    let lists = asking.gateway().all_server_tools().await;
     let tools = if asking.is_admin() {
-        every(&asking, &lists)?
+        all_tools(&asking, &lists)?
     } else {
-        visible(&asking, &lists)?
+        visible_tools(&asking, &lists)?
     };
     let named = |tool: &&Value| tool.get("name").and_then(Value::as_str) == Some(name);
     if let Some(tool) = tools.iter().find(named) {
-        return Ok(Answer::document("tool", json!({"tool": tool})));
+        return Ok(ApiResponse::document("tool", json!({"tool": tool})));
     }
     let known = tools.iter().filter_map(|it| it.get("name")?.as_str());
-    let suggestion = toolwarden_model::closest(name, known);
+    let suggestion = toolwarden_model::did_you_mean(name, known);
     Err(ApiError::not_found(
         format!("you see no tool `{name}`{suggestion}"),
         "`GET /api/v1/explain?tool=…` says why.",
@@ -64,46 +64,46 @@ pub(super) async fn one(asking: Asking) -> Handled {
 }
 
 /// The tools a caller sees.
-fn visible(asking: &Asking, lists: &[Looked]) -> Result<Vec<Value>, ApiError> {
+fn visible_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
     let gateway = asking.gateway();
     let call = Call {
         principal: &asking.caller()?.name,
-        session: asking.given.text("session"),
+        session: asking.params.text("session"),
         groups: asking.groups(),
         claims: asking.claims(&asking.caller()?.name),
         ..Call::default()
     };
-    gateway.guard().within_session(&call, None)?;
+    gateway.guard().check_session_groups(&call, None)?;
     let available = gateway.guard().available(&call)?;
     let visible: BTreeSet<&str> = available.available.iter().map(|it| &**it).collect();
     let directory = gateway.shared.directory.load();
-    let tools = listed(lists).filter_map(|(shelf, _, tool)| {
-        let shown = shown(&directory, shelf, tool)?;
+    let tools = iter_tools(lists).filter_map(|(shelf, _, tool)| {
+        let shown = shown_name(&directory, shelf, tool)?;
         visible
             .contains(&**shown)
-            .then(|| entry(shelf, tool, Some(shown)))
+            .then(|| tool_entry(shelf, tool, Some(shown)))
     });
     Ok(tools.collect())
 }
 
-/// Every tool, with what becomes of it.
-fn every(asking: &Asking, lists: &[Looked]) -> Result<Vec<Value>, ApiError> {
+/// Every tool, with its treatment.
+fn all_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, ApiError> {
     let gateway = asking.gateway();
     let groups = gateway.groups_of_tools(&asking.caller()?.name);
     let directory = gateway.shared.directory.load();
-    let tools = listed(lists).map(|(shelf, list, tool)| {
-        let shown = shown(&directory, shelf, tool);
-        let mut entry = entry(shelf, tool, shown);
+    let tools = iter_tools(lists).map(|(shelf, list, tool)| {
+        let shown = shown_name(&directory, shelf, tool);
+        let mut entry = tool_entry(shelf, tool, shown);
         if let Value::Object(members) = &mut entry {
             let groups = shown.and_then(|shown| groups.get(shown));
             members.insert(
                 "groups".to_owned(),
                 json!(groups.cloned().unwrap_or_default()),
             );
-            members.insert("treatment".to_owned(), treatment(list, tool));
+            members.insert("treatment".to_owned(), treatment_json(list, tool));
             let collision = match shown {
                 Some(_) => None,
-                None => refused(gateway, shelf, &tool.name),
+                None => name_conflict(gateway, shelf, &tool.name),
             };
             members.insert("collision".to_owned(), json!(collision));
         }
@@ -113,7 +113,9 @@ fn every(asking: &Asking, lists: &[Looked]) -> Result<Vec<Value>, ApiError> {
 }
 
 /// Every tool of every list.
-fn listed(lists: &[Looked]) -> impl Iterator<Item = (&Arc<Shelf>, &ToolList, &ToolItem)> {
+fn iter_tools(
+    lists: &[ServerTools],
+) -> impl Iterator<Item = (&Arc<ServerCatalog>, &ServerToolList, &ToolItem)> {
     lists
         .iter()
         .filter_map(|(shelf, list)| Some((shelf, list.as_ref().ok()?)))
@@ -125,12 +127,18 @@ fn listed(lists: &[Looked]) -> impl Iterator<Item = (&Arc<Shelf>, &ToolList, &To
         })
 }
 
-fn shown<'d>(directory: &'d Directory, shelf: &Shelf, tool: &ToolItem) -> Option<&'d Arc<str>> {
-    directory.tools.shown(shelf.upstream.name(), &tool.name)
+fn shown_name<'d>(
+    directory: &'d ToolDirectory,
+    shelf: &ServerCatalog,
+    tool: &ToolItem,
+) -> Option<&'d Arc<str>> {
+    directory
+        .tools
+        .shown_name(shelf.upstream.name(), &tool.name)
 }
 
-/// Why a tool has no name, where two servers would share it.
-fn refused(gateway: &Gateway, shelf: &Shelf, tool: &str) -> Option<String> {
+/// Why a tool has no name: two servers would share it.
+fn name_conflict(gateway: &Gateway, shelf: &ServerCatalog, tool: &str) -> Option<String> {
     let directory = gateway.shared.directory.load();
     let (server, settings) = (shelf.upstream.name(), gateway.settings());
     let prefixed = format!("{server}{}{tool}", settings.separator);
@@ -139,10 +147,10 @@ fn refused(gateway: &Gateway, shelf: &Shelf, tool: &str) -> Option<String> {
         servers.iter().any(|it| **it == *server)
     })?;
     let servers = directory.tools.refused(name)?;
-    Some(collision(name, servers))
+    Some(collision_text(name, servers))
 }
 
-fn entry(shelf: &Shelf, tool: &ToolItem, shown: Option<&Arc<str>>) -> Value {
+fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&Arc<str>>) -> Value {
     let text = tool.definition.get();
     let stripped = if shelf.upstream.settings().watch.strip_hidden {
         strip_hidden(text)
@@ -161,8 +169,8 @@ fn entry(shelf: &Shelf, tool: &ToolItem, shown: Option<&Arc<str>>) -> Value {
     })
 }
 
-/// Names a tool among all.
-fn key(tool: &Value) -> String {
+/// The pagination key of a tool.
+fn tool_key(tool: &Value) -> String {
     let text = |name: &str| tool.get(name).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}", text("server"), text("tool"))
 }

@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{GroupSummary, Origin, Target};
+use toolwarden_guard::{EdgeOrigin, EdgeTarget, GroupSummary};
 
-use super::answer::Answer;
-use super::asking::Asking;
 use super::error::ApiError;
-use super::route::Handled;
+use super::request::ApiRequest;
+use super::response::ApiResponse;
+use super::route::HandlerResult;
 
 /// `GET /groups`
-pub(super) async fn groups(asking: Asking) -> Handled {
-    let principal = asking.about("look at groups")?;
-    let groups = granted(&asking, &principal);
+pub(super) async fn groups(asking: ApiRequest) -> HandlerResult {
+    let principal = asking.subject("look at groups")?;
+    let groups = visible_groups(&asking, &principal);
     let groups = groups.iter().map(|group| {
         json!({
             "name": group.name,
@@ -26,16 +26,16 @@ pub(super) async fn groups(asking: Asking) -> Handled {
         })
     });
     let groups: Vec<Value> = groups.collect();
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "groups",
         json!({"principal": &*principal, "groups": groups}),
     ))
 }
 
 /// `GET /states`
-pub(super) async fn states(asking: Asking) -> Handled {
+pub(super) async fn states(asking: ApiRequest) -> HandlerResult {
     let graph = asking.gateway().guard().states();
-    let known = known_tools(&asking)?;
+    let known = visible_tool_names(&asking)?;
     let name = |at: usize| graph.states.get(at).map(|state| state.name.as_str());
     let states = graph.states.iter().map(|state| {
         json!({
@@ -52,18 +52,18 @@ pub(super) async fn states(asking: Asking) -> Handled {
         if tools.is_empty() {
             return None;
         }
-        // None is every state, or the one the session is in.
+        // `None` means every state, or the one the session is in.
         let from = match edge.from {
-            Origin::AnyState => None,
-            Origin::State(at) => name(at),
+            EdgeOrigin::AnyState => None,
+            EdgeOrigin::State(at) => name(at),
         };
         let to = match edge.to {
-            Target::Same => None,
-            Target::State(at) => name(at),
+            EdgeTarget::Same => None,
+            EdgeTarget::State(at) => name(at),
         };
         Some(json!({"from": from, "to": to, "tools": tools}))
     });
-    Ok(Answer::document(
+    Ok(ApiResponse::document(
         "states",
         json!({
             "states": states.collect::<Vec<_>>(),
@@ -72,8 +72,8 @@ pub(super) async fn states(asking: Asking) -> Handled {
     ))
 }
 
-/// The groups a caller may hear of: administrators of all, others of what they may ask for.
-fn granted(asking: &Asking, principal: &str) -> Vec<GroupSummary> {
+/// The groups a caller may see: all for administrators, otherwise those it may request.
+fn visible_groups(asking: &ApiRequest, principal: &str) -> Vec<GroupSummary> {
     let guard = asking.gateway().guard();
     let mut groups = guard.groups_for(principal, asking.claims(principal));
     if !asking.is_admin() {
@@ -82,11 +82,11 @@ fn granted(asking: &Asking, principal: &str) -> Vec<GroupSummary> {
     groups
 }
 
-/// The tools a caller may hear of; none means all.
-fn known_tools(asking: &Asking) -> Result<Option<BTreeSet<Arc<str>>>, ApiError> {
+/// The tools a caller may see; `None` means all.
+fn visible_tool_names(asking: &ApiRequest) -> Result<Option<BTreeSet<Arc<str>>>, ApiError> {
     if asking.is_admin() {
         return Ok(None);
     }
-    let groups = granted(asking, &asking.caller()?.name);
+    let groups = visible_groups(asking, &asking.caller()?.name);
     Ok(Some(groups.into_iter().flat_map(|it| it.tools).collect()))
 }

@@ -1,4 +1,4 @@
-//! Events of one stream, kept for a while so that an agent that lost its connection can go on reading.
+//! Events of one stream, kept for a while so that an agent can resume after a lost connection.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,44 +6,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The most events of a stream that are kept, and the most bytes of them.
-const MOST_EVENTS: usize = 1_024;
-const MOST_BYTES: usize = 4 << 20;
+/// The most events that a stream keeps, and their most bytes.
+const MAX_EVENTS: usize = 1_024;
+const MAX_BYTES: usize = 4 << 20;
 
-/// The messages of one stream in order, the latest of them kept.
+/// The messages of one stream in order; the latest of them are kept.
 #[derive(Debug, Default)]
 pub struct EventLog {
     inner: Mutex<Inner>,
     changed: Notify,
-    /// What it shares with the other streams of its conversation.
+    /// The budget it shares with the other streams of its conversation.
     budget: Option<ReplayBudget>,
 }
 
-/// How many bytes the streams of one conversation keep together.
+/// The bytes that the streams of one conversation keep together.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayBudget {
     pub(super) used: Arc<AtomicUsize>,
-    pub(super) most: usize,
+    pub(super) limit: usize,
 }
 
 impl ReplayBudget {
     pub(super) fn is_over(&self) -> bool {
-        self.used.load(Ordering::Acquire) > self.most
+        self.used.load(Ordering::Acquire) > self.limit
     }
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    events: VecDeque<Event>,
+    events: VecDeque<StreamEvent>,
     bytes: usize,
     /// The number of the newest event.
     newest: u64,
     ended: bool,
 }
 
-/// One message and its place in the stream.
+/// One message and its position in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct StreamEvent {
     /// Its number, from one.
     pub number: u64,
     /// The text of the message.
@@ -51,14 +51,14 @@ pub struct Event {
 }
 
 impl EventLog {
-    /// An empty log that shares a budget with others.
-    pub(super) fn within(budget: ReplayBudget) -> Self {
+    /// An empty log that shares a budget with other logs.
+    pub(super) fn with_budget(budget: ReplayBudget) -> Self {
         let mut log = Self::default();
         log.budget = Some(budget);
         log
     }
 
-    /// Whether nothing more comes.
+    /// Whether the stream has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.lock().ended
     }
@@ -87,12 +87,10 @@ impl EventLog {
         inner.bytes += text.len();
         self.add_used(text.len());
         let number = inner.newest;
-        inner.events.push_back(Event { number, text });
-        // The newest stays, however large.
+        inner.events.push_back(StreamEvent { number, text });
+        // The newest event is kept, whatever its size.
         while inner.events.len() > 1
-            && (inner.events.len() > MOST_EVENTS
-                || inner.bytes > MOST_BYTES
-                || self.is_over_budget())
+            && (inner.events.len() > MAX_EVENTS || inner.bytes > MAX_BYTES || self.is_over_budget())
         {
             let gone = inner.events.pop_front();
             let gone = gone.map_or(0, |event| event.text.len());
@@ -103,14 +101,14 @@ impl EventLog {
         self.changed.notify_waiters();
     }
 
-    /// Adds a message, where there is one.
+    /// Adds a message if there is one.
     pub fn extend(&self, text: Option<String>) {
         if let Some(text) = text {
             self.push(text);
         }
     }
 
-    /// Says that nothing more comes.
+    /// Ends the stream.
     pub fn end(&self) {
         self.lock().ended = true;
         self.changed.notify_waiters();
@@ -122,8 +120,8 @@ impl EventLog {
         self.lock().newest
     }
 
-    /// The first event after a number, as soon as there is one; none when the stream has ended.
-    pub async fn after(&self, number: u64) -> Option<Event> {
+    /// Waits for the first event after a number; `None` when the stream has ended.
+    pub async fn next_after(&self, number: u64) -> Option<StreamEvent> {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
@@ -143,7 +141,7 @@ impl EventLog {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is made in one step, so what a panic leaves behind is whole.
+        // Every change is made in one step, so the log is consistent after a panic.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -164,10 +162,10 @@ mod tests {
         let log = Arc::new(EventLog::default());
         log.push("a");
         log.push("b");
-        assert_eq!(&*log.after(1).await.unwrap().text, "b");
+        assert_eq!(&*log.next_after(1).await.unwrap().text, "b");
         let reader = tokio::spawn({
             let log = Arc::clone(&log);
-            async move { (log.after(2).await, log.after(3).await) }
+            async move { (log.next_after(2).await, log.next_after(3).await) }
         });
         tokio::task::yield_now().await;
         log.push("c");
@@ -181,20 +179,20 @@ mod tests {
     async fn streams_share_a_budget() {
         let budget = ReplayBudget {
             used: Arc::default(),
-            most: 10,
+            limit: 10,
         };
         let (one, two) = (
-            EventLog::within(budget.clone()),
-            EventLog::within(budget.clone()),
+            EventLog::with_budget(budget.clone()),
+            EventLog::with_budget(budget.clone()),
         );
         one.push("12345678");
         two.push("1");
         two.push("2");
         two.push("3");
-        assert_eq!(two.after(0).await.unwrap().number, 2);
+        assert_eq!(two.next_after(0).await.unwrap().number, 2);
         drop(one);
         two.push("4");
-        assert_eq!(two.after(0).await.unwrap().number, 2);
+        assert_eq!(two.next_after(0).await.unwrap().number, 2);
         drop(two);
         assert_eq!(budget.used.load(Ordering::Acquire), 0);
     }
@@ -202,12 +200,12 @@ mod tests {
     #[tokio::test]
     async fn old_events_make_room() {
         let log = EventLog::default();
-        for at in 0..MOST_EVENTS + 5 {
+        for at in 0..MAX_EVENTS + 5 {
             log.push(at.to_string());
         }
-        assert_eq!(log.after(0).await.unwrap().number, 6);
-        log.push("x".repeat(MOST_BYTES + 1));
-        let kept = log.after(0).await.unwrap();
+        assert_eq!(log.next_after(0).await.unwrap().number, 6);
+        log.push("x".repeat(MAX_BYTES + 1));
+        let kept = log.next_after(0).await.unwrap();
         assert_eq!(kept.number, log.newest());
     }
 }

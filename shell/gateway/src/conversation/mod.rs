@@ -1,11 +1,11 @@
 //! One agent's session with the gateway.
 
-mod asks;
+mod agent_requests;
 mod event_log;
+mod open_tasks;
 mod subscriptions;
 mod table;
 mod task_owners;
-mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -19,101 +19,101 @@ use tokio::task::AbortHandle;
 use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::Era;
 
-use crate::agent::Agent;
-use crate::catalogue::ClientVariant;
+use crate::agent_info::Agent;
+use crate::catalog::ClientVariant;
 use crate::identity::Principal;
-use crate::outlet::Outlet;
+use crate::response_stream::AgentSender;
 
-pub use asks::{AgentAnswer, PendingAnswer};
+pub use agent_requests::{AgentResponse, PendingAgentResponse};
 use event_log::ReplayBudget;
-pub use event_log::{Event, EventLog};
-pub use subscriptions::SubscribedWith;
+pub use event_log::{EventLog, StreamEvent};
+pub use open_tasks::OpenTasks;
+pub use subscriptions::SubscriptionContext;
 use subscriptions::Subscriptions;
-pub use table::{Conversations, Opened, TooMany};
+pub use table::{Conversations, NewConversation, TooManyConversations};
 pub use task_owners::TaskOwners;
-pub use tasks::OpenTasks;
 
-/// What the gateway remembers of one agent between its requests.
+/// What the gateway stores for one agent between its requests.
 #[derive(Debug)]
 pub struct Conversation {
-    /// Its name: the `Mcp-Session-Id`, or what stands for it in the stateless era.
+    /// Its id: the `Mcp-Session-Id`, or the derived id that replaces it in the stateless era.
     pub id: Arc<str>,
-    /// Whose it is.
+    /// The owner.
     pub principal: Arc<str>,
-    /// The caller that opened it, where it came with a credential: the conversation ends with that.
+    /// The caller that opened it with a credential: the conversation ends when that credential does.
     pub(crate) opened_by: OnceLock<Principal>,
-    /// The workflow session it moves; none is the principal's own.
+    /// Its workflow session; `None` is the principal's own.
     pub session: Option<Arc<str>>,
-    /// The groups it asked for when it began.
+    /// The groups it requested when it began.
     pub groups: Option<RequestedGroups>,
-    /// How the agent spoke last.
+    /// The agent's latest description of itself.
     pub agent: ArcSwap<Agent>,
-    /// What servers may offer it by its capabilities.
+    /// Its variant, which determines what servers offer it.
     pub variant: ClientVariant,
-    /// What is sent when no request is under way.
-    pub standing: EventLog,
-    /// Streams of requests that may be read again after a lost connection, by number.
+    /// Messages that belong to no request.
+    pub standalone_stream: EventLog,
+    /// Streams of requests that can be resumed after a lost connection, by number.
     streams: Mutex<BTreeMap<u64, Arc<EventLog>>>,
     next_stream: AtomicU64,
-    /// The bytes those streams keep.
+    /// The bytes that those streams keep.
     replay: Arc<AtomicUsize>,
-    /// Calls whose answers come from tasks.
+    /// Calls whose results come from tasks.
     pub tasks: OpenTasks,
-    asks: asks::Asks,
-    under_way: Mutex<HashMap<Box<str>, Arc<Notify>>>,
-    /// How many requests are in flight: several may have the same id.
+    agent_requests: agent_requests::AgentRequests,
+    cancel_signals: Mutex<HashMap<Box<str>, Arc<Notify>>>,
+    /// The number of requests in flight: several may have the same id.
     in_flight: AtomicUsize,
-    listeners: Mutex<BTreeMap<u64, Listener>>,
+    notification_streams: Mutex<BTreeMap<u64, NotificationStream>>,
     subscriptions: Mutex<Subscriptions>,
-    /// Resources that answers referred to, and whose answers those were.
+    /// Resources that server answers referred to, with the servers.
     references: Mutex<BTreeMap<Box<str>, Arc<str>>>,
-    /// Who reads the standing stream; 0 is nobody.
+    /// The reader of the standing stream; 0 if there is none.
     reader: AtomicU64,
     readers: AtomicU64,
     delivered: AtomicU64,
-    used: AtomicU64,
-    over: watch::Sender<bool>,
+    last_used: AtomicU64,
+    end_signal: watch::Sender<bool>,
 }
 
-/// A stream of notifications that a stateless agent holds open.
+/// A notification stream that a stateless agent holds open.
 #[derive(Clone, Debug)]
-pub struct Listener {
+pub struct NotificationStream {
     /// The id of the request that opened it, as JSON text.
     pub id: String,
     /// Where the notifications go.
-    pub outlet: Outlet,
-    /// What it wants to hear of.
-    pub wants: Wants,
+    pub sender: AgentSender,
+    /// The notifications it subscribed to.
+    pub filter: NotificationFilter,
 }
 
-/// A stream that is held open at a server until this is dropped.
+/// A stream that is held open to a server until this is dropped.
 #[derive(Debug)]
-pub struct Stream(pub AbortHandle);
+pub struct ServerStreamGuard(pub AbortHandle);
 
-impl Drop for Stream {
+impl Drop for ServerStreamGuard {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-/// What a listener wants to hear of.
+/// The notifications a listener subscribed to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
-    /// Changes of the list of tools.
+pub struct NotificationFilter {
+    /// Changes of the tool list.
     pub tools: bool,
-    /// Changes of the list of prompts.
+    /// Changes of the prompt list.
     pub prompts: bool,
-    /// Changes of the list of resources.
+    /// Changes of the resource list.
     pub resources: bool,
-    /// Changes of these resources.
+    /// Updates of these resources.
     pub updates: BTreeSet<String>,
 }
 
-/// The most streams of one conversation that are kept for reading again.
-const MOST_STREAMS: usize = 32;
-/// The most resources that are remembered because answers referred to them, and the longest address.
-const MOST_REFERENCES: usize = 1_024;
-const LONGEST_REFERENCE: usize = 1_024;
+/// The most resumable streams of one conversation.
+const MAX_STREAMS: usize = 32;
+/// The most resources that are stored because answers referred to them, and the longest address.
+const MAX_REFERENCES: usize = 1_024;
+const MAX_REFERENCE_BYTES: usize = 1_024;
 
 impl Conversation {
     fn new(
@@ -130,24 +130,24 @@ impl Conversation {
             opened_by: OnceLock::new(),
             session,
             groups,
-            variant: ClientVariant::of(&agent.face.capabilities),
+            variant: ClientVariant::from_capabilities(&agent.client_info.capabilities),
             agent: ArcSwap::from_pointee(agent),
-            standing: EventLog::default(),
+            standalone_stream: EventLog::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
             replay: Arc::default(),
             tasks: OpenTasks::default(),
-            asks: asks::Asks::default(),
-            under_way: Mutex::default(),
+            agent_requests: agent_requests::AgentRequests::default(),
+            cancel_signals: Mutex::default(),
             in_flight: AtomicUsize::new(0),
-            listeners: Mutex::default(),
+            notification_streams: Mutex::default(),
             subscriptions: Mutex::default(),
             references: Mutex::default(),
             reader: AtomicU64::new(0),
             readers: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
-            used: AtomicU64::new(now),
-            over: watch::Sender::new(false),
+            last_used: AtomicU64::new(now),
+            end_signal: watch::Sender::new(false),
         }
     }
 
@@ -159,41 +159,41 @@ impl Conversation {
 
     /// Whether it has ended.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        *self.over.borrow()
+    pub fn has_ended(&self) -> bool {
+        *self.end_signal.borrow()
     }
 
     /// Resolves when it has ended.
-    pub async fn ended(&self) {
-        let mut over = self.over.subscribe();
-        // The sender is here, so that waiting cannot fail.
+    pub async fn wait_for_end(&self) {
+        let mut over = self.end_signal.subscribe();
+        // `self` holds the sender, so waiting cannot fail.
         drop(over.wait_for(|over| *over).await);
     }
 
-    /// Ends it: whoever waits for the agent is told, streams end.
+    /// Ends it: pending requests to the agent fail, and streams end.
     pub(crate) fn end(&self) {
-        self.over.send_replace(true);
-        self.asks.give_up();
-        self.standing.end();
-        lock(&self.listeners).clear();
+        self.end_signal.send_replace(true);
+        self.agent_requests.cancel_all();
+        self.standalone_stream.end();
+        lock(&self.notification_streams).clear();
         lock(&self.subscriptions).clear();
         for stream in lock(&self.streams).values() {
             stream.end();
         }
-        for (_, waiting) in lock(&self.under_way).drain() {
+        for (_, waiting) in lock(&self.cancel_signals).drain() {
             waiting.notify_one();
         }
     }
 
-    /// Begins a stream that can be read again; its number is part of the ids of its events.
-    /// All such streams keep at most so many bytes: those that have ended make room first.
+    /// Begins a resumable stream; its number is part of the ids of its events. All such streams together keep at most
+    /// `most` bytes: those that have ended make room first.
     pub fn open_stream(&self, most: usize) -> (u64, Arc<EventLog>) {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
         let budget = ReplayBudget {
             used: Arc::clone(&self.replay),
-            most,
+            limit: most,
         };
-        let stream = Arc::new(EventLog::within(budget.clone()));
+        let stream = Arc::new(EventLog::with_budget(budget.clone()));
         let mut streams = lock(&self.streams);
         while budget.is_over() {
             let ended = streams.iter().find(|(_, stream)| stream.has_ended());
@@ -202,14 +202,14 @@ impl Conversation {
             };
             streams.remove(&ended);
         }
-        while streams.len() >= MOST_STREAMS {
+        while streams.len() >= MAX_STREAMS {
             streams.pop_first();
         }
         streams.insert(number, Arc::clone(&stream));
         (number, stream)
     }
 
-    /// A stream that was begun before, if it is still kept.
+    /// A stream that was begun earlier, if it is still kept.
     #[must_use]
     pub fn stream(&self, number: u64) -> Option<Arc<EventLog>> {
         lock(&self.streams).get(&number).cloned()
@@ -220,9 +220,9 @@ impl Conversation {
         lock(&self.streams).remove(&number);
     }
 
-    /// Remembers that a request is under way, so that it can be cancelled. The guard forgets it.
-    /// None where as many are as may be.
-    pub fn begin(self: &Arc<Self>, id: &str, most: NonZeroU32) -> Option<UnderWay> {
+    /// Registers a request in flight, so that it can be cancelled; dropping the returned value removes it. `None` if
+    /// the limit is reached.
+    pub fn begin(self: &Arc<Self>, id: &str, most: NonZeroU32) -> Option<AgentRequestGuard> {
         let most = usize::try_from(most.get()).unwrap_or(usize::MAX);
         let counted = self
             .in_flight
@@ -231,8 +231,8 @@ impl Conversation {
             });
         counted.ok()?;
         let cancelled = Arc::new(Notify::new());
-        lock(&self.under_way).insert(id.into(), Arc::clone(&cancelled));
-        Some(UnderWay {
+        lock(&self.cancel_signals).insert(id.into(), Arc::clone(&cancelled));
+        Some(AgentRequestGuard {
             conversation: Arc::clone(self),
             id: id.into(),
             cancelled,
@@ -241,7 +241,7 @@ impl Conversation {
 
     /// Cancels a request of the agent.
     pub fn cancel(&self, id: &str) {
-        if let Some(waiting) = lock(&self.under_way).remove(id) {
+        if let Some(waiting) = lock(&self.cancel_signals).remove(id) {
             waiting.notify_one();
         }
     }
@@ -252,72 +252,72 @@ impl Conversation {
         self.reader.load(Ordering::Acquire) != 0
     }
 
-    /// Begins to read the standing stream, in the place of whoever did.
-    pub fn stand(&self) -> u64 {
+    /// Begins to read the standing stream, and replaces an earlier reader.
+    pub fn start_reading(&self) -> u64 {
         let reader = self.readers.fetch_add(1, Ordering::AcqRel) + 1;
         self.reader.store(reader, Ordering::Release);
         reader
     }
 
-    /// Whether nobody took the standing stream over.
+    /// Whether no newer reader has replaced this one.
     #[must_use]
     pub fn is_reader(&self, reader: u64) -> bool {
         self.reader.load(Ordering::Acquire) == reader
     }
 
     /// Stops reading the standing stream.
-    pub fn leave(&self, reader: u64) {
+    pub fn stop_reading(&self, reader: u64) {
         // A newer reader stays.
         let _newer = self
             .reader
             .compare_exchange(reader, 0, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Up to where the standing stream was sent.
+    /// The number of the last event sent on the standing stream.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
 
-    /// Says up to where the standing stream was sent.
-    pub fn deliver(&self, number: u64) {
+    /// Stores the number of the last event sent on the standing stream.
+    pub fn set_delivered(&self, number: u64) {
         self.delivered.fetch_max(number, Ordering::AcqRel);
     }
 
-    /// Adds a stream of notifications; gives its number, for two agents may choose the same id.
-    pub fn listen(&self, listener: Listener) -> u64 {
+    /// Adds a notification stream; returns its number, because two agents may choose the same id.
+    pub fn listen(&self, listener: NotificationStream) -> u64 {
         let number = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        lock(&self.listeners).insert(number, listener);
+        lock(&self.notification_streams).insert(number, listener);
         number
     }
 
-    /// Takes a stream of notifications away; gives the resources that nobody wants to hear of any more.
-    pub fn unlisten(&self, number: u64) -> Vec<String> {
-        let mut listeners = lock(&self.listeners);
+    /// Removes a notification stream; returns the resources without any remaining subscription.
+    pub fn remove_notification_stream(&self, number: u64) -> Vec<String> {
+        let mut listeners = lock(&self.notification_streams);
         let gone = listeners.remove(&number);
-        let updates = gone.into_iter().flat_map(|gone| gone.wants.updates);
+        let updates = gone.into_iter().flat_map(|gone| gone.filter.updates);
         let is_wanted = |uri: &String| {
             let mut others = listeners.values();
-            others.any(|other| other.wants.updates.contains(uri))
+            others.any(|other| other.filter.updates.contains(uri))
         };
         updates.filter(|uri| !is_wanted(uri)).collect()
     }
 
-    /// The streams of notifications there are.
+    /// The open notification streams.
     #[must_use]
-    pub fn listeners(&self) -> Vec<Listener> {
-        let listeners = lock(&self.listeners);
-        let open = listeners.values().filter(|it| it.outlet.is_open());
+    pub fn notification_streams(&self) -> Vec<NotificationStream> {
+        let listeners = lock(&self.notification_streams);
+        let open = listeners.values().filter(|it| it.sender.is_open());
         open.cloned().collect()
     }
 
-    /// Remembers that an answer of a server refers to a resource.
-    pub fn refer(&self, uri: &str, server: &Arc<str>) {
-        if uri.len() > LONGEST_REFERENCE {
+    /// Stores that a server's answer refers to a resource.
+    pub fn add_reference(&self, uri: &str, server: &Arc<str>) {
+        if uri.len() > MAX_REFERENCE_BYTES {
             return;
         }
         let mut references = lock(&self.references);
-        if references.len() >= MOST_REFERENCES && !references.contains_key(uri) {
+        if references.len() >= MAX_REFERENCES && !references.contains_key(uri) {
             references.clear();
         }
         references.insert(uri.into(), Arc::clone(server));
@@ -325,44 +325,46 @@ impl Conversation {
 
     /// The server whose answer referred to a resource last.
     #[must_use]
-    pub fn referred(&self, uri: &str) -> Option<Arc<str>> {
+    pub fn referring_server(&self, uri: &str) -> Option<Arc<str>> {
         lock(&self.references).get(uri).cloned()
     }
 
     pub(crate) fn touch(&self, now: u64) {
-        self.used.fetch_max(now, Ordering::Relaxed);
+        self.last_used.fetch_max(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+    pub(crate) fn last_used(&self) -> u64 {
+        self.last_used.load(Ordering::Relaxed)
     }
 
-    /// Whether something is under way or read, so that it must not be forgotten.
+    /// Whether a request is in flight or a stream is read, so that it must not expire.
     pub(crate) fn is_busy(&self) -> bool {
-        self.is_listening() || !lock(&self.under_way).is_empty() || !self.listeners().is_empty()
+        self.is_listening()
+            || !lock(&self.cancel_signals).is_empty()
+            || !self.notification_streams().is_empty()
     }
 }
 
-/// A request of an agent that is under way.
+/// A request of an agent in flight.
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct AgentRequestGuard {
     conversation: Arc<Conversation>,
     id: Box<str>,
     cancelled: Arc<Notify>,
 }
 
-impl UnderWay {
-    /// Resolves when the agent gives the request up.
+impl AgentRequestGuard {
+    /// Resolves when the agent cancels the request.
     pub async fn cancelled(&self) {
         self.cancelled.notified().await;
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for AgentRequestGuard {
     fn drop(&mut self) {
         self.conversation.in_flight.fetch_sub(1, Ordering::AcqRel);
-        let mut under_way = lock(&self.conversation.under_way);
-        // A later request may have taken the same id.
+        let mut under_way = lock(&self.conversation.cancel_signals);
+        // A later request may have reused the id.
         if under_way
             .get(&self.id)
             .is_some_and(|it| Arc::ptr_eq(it, &self.cancelled))
@@ -373,6 +375,6 @@ impl Drop for UnderWay {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is changed in one step, so what a panic leaves behind is whole.
+    // The values behind these locks change in one step, so they are consistent after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The resources whose changes an agent wants to be notified of.
+//! The resource subscriptions of an agent.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolwarden_guard::RequestedGroups;
 use toolwarden_warden::guard::CallerClaims;
 
-use super::{Conversation, Stream, lock};
+use super::{Conversation, ServerStreamGuard, lock};
 
 /// The subscriptions of one conversation.
 #[derive(Debug, Default)]
@@ -18,12 +18,12 @@ pub(super) struct Subscriptions {
     by_address: BTreeMap<(Arc<str>, Box<str>), String>,
 }
 
-/// With what a subscription was asked for, so that it can be decided again.
+/// The context of a subscription request, so that the guard can decide it again.
 #[derive(Clone, Debug, Default)]
-pub struct SubscribedWith {
-    /// The groups that were asked for.
+pub struct SubscriptionContext {
+    /// The requested groups.
     pub groups: Option<RequestedGroups>,
-    /// What the credential said of the caller.
+    /// The claims of the caller's credential.
     pub claims: Option<Arc<CallerClaims>>,
     /// The skills that the resource belongs to.
     pub skills: Vec<Arc<str>>,
@@ -32,11 +32,11 @@ pub struct SubscribedWith {
 #[derive(Debug)]
 struct Subscription {
     server: Arc<str>,
-    /// The server's own address; the agent may know it by another.
+    /// The server's own address; the agent may know the resource by another.
     uri: Box<str>,
-    with: SubscribedWith,
-    /// The stream on which a stateless server notifies of it; it ends with the subscription.
-    _stream: Option<Stream>,
+    context: SubscriptionContext,
+    /// The stream on which a stateless server sends updates; it ends with the subscription.
+    _stream: Option<ServerStreamGuard>,
 }
 
 impl Subscriptions {
@@ -56,7 +56,7 @@ impl Subscriptions {
 }
 
 impl Conversation {
-    /// Whether the agent may subscribe to one more resource, or has this one already.
+    /// Whether the agent may subscribe to one more resource, or is already subscribed to this one.
     #[must_use]
     pub fn has_room_for(&self, shown: &str, most: NonZeroU32) -> bool {
         let subscriptions = lock(&self.subscriptions);
@@ -64,14 +64,14 @@ impl Conversation {
         subscriptions.by_shown.len() < most || subscriptions.by_shown.contains_key(shown)
     }
 
-    /// Remembers that the agent wants to hear of a resource, by the address it knows, and the stream on
-    /// which a stateless server notifies of it.
+    /// Stores a subscription by the address the agent knows, with the stream on which a stateless server sends
+    /// updates.
     pub fn subscribe(
         &self,
         shown: &str,
         (server, uri): (Arc<str>, &str),
-        with: SubscribedWith,
-        stream: Option<Stream>,
+        with: SubscriptionContext,
+        stream: Option<ServerStreamGuard>,
     ) {
         let mut subscriptions = lock(&self.subscriptions);
         drop(subscriptions.remove(shown));
@@ -80,7 +80,7 @@ impl Conversation {
         let subscription = Subscription {
             server,
             uri: uri.into(),
-            with,
+            context: with,
             _stream: stream,
         };
         subscriptions
@@ -88,22 +88,22 @@ impl Conversation {
             .insert(shown.to_owned(), subscription);
     }
 
-    /// Remembers with what the agent asked for it once more.
-    pub fn renew_subscription(&self, shown: &str, with: SubscribedWith) {
+    /// Replaces the context of a subscription that the agent requested again.
+    pub fn renew_subscription(&self, shown: &str, with: SubscriptionContext) {
         if let Some(known) = lock(&self.subscriptions).by_shown.get_mut(shown) {
-            known.with = with;
+            known.context = with;
         }
     }
 
-    /// Forgets it; gives the server and its own address.
+    /// Removes a subscription; returns the server and its own address.
     pub fn unsubscribe(&self, shown: &str) -> Option<(Arc<str>, Box<str>)> {
         let gone = lock(&self.subscriptions).remove(shown)?;
         Some((Arc::clone(&gone.server), gone.uri.clone()))
     }
 
-    /// The address by which the agent wants to hear of a resource of a server, and with what it asked for that.
+    /// The address by which the agent subscribed to a server's resource, and the context of the request.
     #[must_use]
-    pub fn subscription(&self, uri: &str, server: &str) -> Option<(String, SubscribedWith)> {
+    pub fn subscription(&self, uri: &str, server: &str) -> Option<(String, SubscriptionContext)> {
         let subscriptions = lock(&self.subscriptions);
         if subscriptions.by_address.is_empty() {
             return None;
@@ -111,25 +111,25 @@ impl Conversation {
         let address = (Arc::from(server), Box::from(uri));
         let shown = subscriptions.by_address.get(&address)?;
         let subscription = subscriptions.by_shown.get(shown)?;
-        Some((shown.clone(), subscription.with.clone()))
+        Some((shown.clone(), subscription.context.clone()))
     }
 
-    /// With what the agent asked for a resource of a server, whichever one; else with what it began.
+    /// The context of any subscription to a resource of a server; otherwise that of the conversation.
     #[must_use]
-    pub fn subscribed_with(&self, server: &str) -> SubscribedWith {
+    pub fn server_subscription_context(&self, server: &str) -> SubscriptionContext {
         let subscriptions = lock(&self.subscriptions);
         let mut all = subscriptions.by_shown.values();
         let known = all.find(|it| *it.server == *server);
         known.map_or_else(
-            || SubscribedWith {
+            || SubscriptionContext {
                 groups: self.groups.clone(),
-                ..SubscribedWith::default()
+                ..SubscriptionContext::default()
             },
-            |it| it.with.clone(),
+            |it| it.context.clone(),
         )
     }
 
-    /// Whether the agent wants to hear of a resource of a server.
+    /// Whether the agent is subscribed to a resource of a server.
     #[must_use]
     pub fn is_subscribed(&self, uri: &str, server: &str) -> bool {
         let subscriptions = lock(&self.subscriptions);
@@ -139,9 +139,9 @@ impl Conversation {
                 .contains_key(&(Arc::from(server), Box::from(uri)))
     }
 
-    /// The resources of a server it wants to hear of, by the server's own addresses.
+    /// The resources of a server it is subscribed to, by the server's own addresses.
     #[must_use]
-    pub fn subscribed(&self, server: &str) -> Vec<String> {
+    pub fn subscribed_uris(&self, server: &str) -> Vec<String> {
         let subscriptions = lock(&self.subscriptions);
         let all = subscriptions.by_shown.values();
         let of_server = all.filter(|it| *it.server == *server);

@@ -9,87 +9,92 @@ use thiserror::Error;
 use toolwarden_guard::RequestedGroups;
 
 use super::{Conversation, lock};
-use crate::agent::Agent;
+use crate::agent_info::Agent;
 
 /// The most conversations at a time.
-const MOST: usize = 100_000;
-/// Which part of them one principal may have, so that none locks the others out.
-const SHARE: usize = 4;
+const MAX_CONVERSATIONS: usize = 100_000;
+/// The fraction of them that one principal may have, so that no principal locks the others out.
+const PRINCIPAL_SHARE: usize = 4;
 const SHARDS: usize = 64;
 
-/// All conversations by name.
+/// All conversations by id.
 #[derive(Debug)]
 pub struct Conversations {
     shards: Vec<Mutex<HashMap<Arc<str>, Arc<Conversation>>>>,
-    held: AtomicUsize,
+    count: AtomicUsize,
     by_principal: Mutex<HashMap<Arc<str>, usize>>,
-    most: usize,
+    capacity: usize,
 }
 
-/// What a conversation is opened with.
+/// The parameters of a new conversation.
 #[derive(Clone, Debug)]
-pub struct Opened {
-    /// Whose it is.
+pub struct NewConversation {
+    /// The owner.
     pub principal: Arc<str>,
-    /// The workflow session it moves; none is the principal's own.
+    /// Its workflow session; `None` is the principal's own.
     pub session: Option<Arc<str>>,
-    /// The groups it asks for.
+    /// The requested groups.
     pub groups: Option<RequestedGroups>,
-    /// How the agent speaks.
+    /// The agent's protocol version and capabilities.
     pub agent: Agent,
 }
 
-/// There is no room for one more conversation.
+/// The limit of conversations is reached.
 #[derive(Debug, Error)]
 #[error("{whose} {most} conversations already; end some, or shorten `sessions.idle`")]
-pub struct TooMany {
+pub struct TooManyConversations {
     whose: &'static str,
     most: usize,
 }
 
 impl Default for Conversations {
     fn default() -> Self {
-        Self::holding(MOST)
+        Self::with_capacity(MAX_CONVERSATIONS)
     }
 }
 
 impl Conversations {
-    /// Room for so many.
+    /// A table for at most this many conversations.
     #[must_use]
-    pub fn holding(most: usize) -> Self {
+    pub fn with_capacity(capacity: usize) -> Self {
         Self {
             shards: std::iter::repeat_with(Mutex::default)
                 .take(SHARDS)
                 .collect(),
-            held: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
             by_principal: Mutex::default(),
-            most,
+            capacity,
         }
     }
 
-    /// Opens a conversation under a name.
+    /// Opens a conversation under an id.
     ///
     /// # Errors
-    /// There is no room.
-    pub fn open(&self, id: Arc<str>, with: Opened, now: u64) -> Result<Arc<Conversation>, TooMany> {
-        let Opened {
+    /// The limit of conversations is reached.
+    pub fn open(
+        &self,
+        id: Arc<str>,
+        with: NewConversation,
+        now: u64,
+    ) -> Result<Arc<Conversation>, TooManyConversations> {
+        let NewConversation {
             principal,
             session,
             groups,
             agent,
         } = with;
-        if self.held.load(Ordering::Acquire) >= self.most {
+        if self.count.load(Ordering::Acquire) >= self.capacity {
             let whose = "the gateway holds";
-            let most = self.most;
-            return Err(TooMany { whose, most });
+            let most = self.capacity;
+            return Err(TooManyConversations { whose, most });
         }
-        let most = (self.most / SHARE).max(1);
+        let most = (self.capacity / PRINCIPAL_SHARE).max(1);
         if lock(&self.by_principal)
             .get(&principal)
             .is_some_and(|held| *held >= most)
         {
             let whose = "you have";
-            return Err(TooMany { whose, most });
+            return Err(TooManyConversations { whose, most });
         }
         let owner = Arc::clone(&principal);
         let made = Conversation::new(Arc::clone(&id), principal, session, groups, agent, now);
@@ -97,35 +102,35 @@ impl Conversations {
         if let Some(shard) = self.shard(&id)
             && lock(shard).insert(id, Arc::clone(&made)).is_none()
         {
-            self.held.fetch_add(1, Ordering::AcqRel);
+            self.count.fetch_add(1, Ordering::AcqRel);
             *lock(&self.by_principal).entry(owner).or_default() += 1;
         }
         Ok(made)
     }
 
-    /// A conversation that is open, which is in use now.
+    /// An open conversation; marks it as used now.
     #[must_use]
     pub fn find(&self, id: &str, now: u64) -> Option<Arc<Conversation>> {
         self.peek(id).inspect(|found| found.touch(now))
     }
 
-    /// A conversation that is open. Whoever asks need not be its owner.
+    /// An open conversation, without a check of its owner and without marking it as used.
     #[must_use]
     pub fn peek(&self, id: &str) -> Option<Arc<Conversation>> {
         lock(self.shard(id)?).get(id).cloned()
     }
 
-    /// Ends a conversation; gives it where there was one.
+    /// Ends a conversation and returns it, if it exists.
     pub fn close(&self, id: &str) -> Option<Arc<Conversation>> {
         let gone = lock(self.shard(id)?).remove(id)?;
-        self.gone(&gone);
+        self.release(&gone);
         Some(gone)
     }
 
-    /// Ends those that nobody used for too long; gives them.
+    /// Ends conversations that were idle for too long, and returns them.
     pub fn expire(&self, now: u64, idle: Duration) -> Vec<Arc<Conversation>> {
         let idle = u64::try_from(idle.as_nanos()).unwrap_or(u64::MAX);
-        let unused = |it: &Conversation| now.saturating_sub(it.used()) > idle && !it.is_busy();
+        let unused = |it: &Conversation| now.saturating_sub(it.last_used()) > idle && !it.is_busy();
         let mut gone = Vec::new();
         for shard in &self.shards {
             let mut shard = lock(shard);
@@ -133,13 +138,13 @@ impl Conversations {
             gone.extend(expired.map(|(_, it)| it));
         }
         for conversation in &gone {
-            self.gone(conversation);
+            self.release(conversation);
         }
         gone
     }
 
-    fn gone(&self, conversation: &Conversation) {
-        self.held.fetch_sub(1, Ordering::AcqRel);
+    fn release(&self, conversation: &Conversation) {
+        self.count.fetch_sub(1, Ordering::AcqRel);
         let mut held = lock(&self.by_principal);
         if let Some(count) = held.get_mut(&conversation.principal) {
             *count = count.saturating_sub(1);
@@ -151,7 +156,7 @@ impl Conversations {
         conversation.end();
     }
 
-    /// The conversations that are wanted, in no order.
+    /// The conversations that match a filter, in no order.
     #[must_use]
     pub fn matching(&self, is_wanted: impl Fn(&Conversation) -> bool) -> Vec<Arc<Conversation>> {
         let mut found = Vec::new();
@@ -177,20 +182,20 @@ impl Conversations {
         all
     }
 
-    /// How many there are.
+    /// The number of conversations.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.held.load(Ordering::Acquire)
+        self.count.load(Ordering::Acquire)
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     fn shard(&self, id: &str) -> Option<&Mutex<HashMap<Arc<str>, Arc<Conversation>>>> {
-        // Names are random, so that their bytes spread by themselves.
+        // Ids are random, so their bytes distribute evenly.
         let at = id.bytes().fold(0_usize, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
@@ -200,25 +205,25 @@ impl Conversations {
 
 #[cfg(test)]
 mod tests {
-    use toolwarden_mcp::{Era, Face};
+    use toolwarden_mcp::{ClientInfo, Era};
 
     use super::*;
-    use crate::agent::nothing;
+    use crate::agent_info::empty_object;
 
     #[test]
     fn nobody_has_more_than_a_part() {
-        let all = Conversations::holding(8);
+        let all = Conversations::with_capacity(8);
         let agent = Agent {
             era: Era::Handshake,
             version: String::new(),
-            face: Face {
-                capabilities: nothing().into(),
-                info: nothing().into(),
+            client_info: ClientInfo {
+                capabilities: empty_object().into(),
+                info: empty_object().into(),
             },
             log_level: None,
         };
         let open = |id: &str, principal: &str| {
-            let with = Opened {
+            let with = NewConversation {
                 principal: principal.into(),
                 session: None,
                 groups: None,

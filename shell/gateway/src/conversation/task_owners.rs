@@ -1,4 +1,4 @@
-//! Whose tasks are: over a link that agents share a server does not tell them apart.
+//! The owners of tasks: over a link that agents share, a server does not distinguish them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,35 +7,35 @@ use hashbrown::HashMap;
 
 use super::lock;
 
-/// The most tasks whose owners are known; the oldest is forgotten, and nobody's then.
-const MOST: usize = 100_000;
-/// The most principals that are known to have made tasks of one name.
-const MOST_OF_ONE_NAME: usize = 256;
+/// The most tasks whose owners are stored; the oldest is forgotten, and then has no owner.
+const MAX_TASKS: usize = 100_000;
+/// The most principals that are stored for one task id.
+const MAX_OWNERS_PER_TASK: usize = 256;
 
-/// The principals that made tasks, by the names agents know.
+/// The principals that started tasks, by the ids agents know.
 #[derive(Debug, Default)]
 pub struct TaskOwners(Mutex<Owners>);
 
 #[derive(Debug, Default)]
 struct Owners {
-    /// The last one last: over links of their own several principals may have tasks of one name.
+    /// The latest comes last: over their own links, several principals may have tasks with the same id.
     by_task: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     oldest: VecDeque<Arc<str>>,
 }
 
 impl TaskOwners {
-    /// Remembers who made a task.
-    pub(crate) fn note(&self, task: &str, owner: &Arc<str>) {
+    /// Stores which principal started a task.
+    pub(crate) fn record(&self, task: &str, owner: &Arc<str>) {
         let mut owners = lock(&self.0);
         if let Some(known) = owners.by_task.get_mut(task) {
             known.retain(|it| it != owner);
-            if known.len() >= MOST_OF_ONE_NAME {
+            if known.len() >= MAX_OWNERS_PER_TASK {
                 known.pop_front();
             }
             known.push_back(Arc::clone(owner));
             return;
         }
-        if owners.oldest.len() >= MOST
+        if owners.oldest.len() >= MAX_TASKS
             && let Some(oldest) = owners.oldest.pop_front()
         {
             owners.by_task.remove(&oldest);
@@ -46,29 +46,29 @@ impl TaskOwners {
         owners.by_task.insert(task, first);
     }
 
-    /// Whether somebody else made a task.
-    pub(crate) fn is_of_others(&self, task: &str, principal: &str) -> bool {
+    /// Whether another principal was the last to start a task with this id.
+    pub(crate) fn belongs_to_other(&self, task: &str, principal: &str) -> bool {
         let owners = lock(&self.0);
         let owner = owners.by_task.get(task).and_then(VecDeque::back);
         owner.is_some_and(|owner| **owner != *principal)
     }
 
-    /// Whether somebody made a task.
-    pub(crate) fn is_of(&self, task: &str, principal: &str) -> bool {
+    /// Whether this principal was the last to start a task with this id.
+    pub(crate) fn belongs_to(&self, task: &str, principal: &str) -> bool {
         let owners = lock(&self.0);
         let owner = owners.by_task.get(task).and_then(VecDeque::back);
         owner.is_some_and(|owner| **owner == *principal)
     }
 
-    /// Whether a principal made any task.
+    /// Whether a principal started any task.
     pub(crate) fn has_any(&self, principal: &str) -> bool {
         let owners = lock(&self.0);
         let mut known = owners.by_task.values().flatten();
         known.any(|it| **it == *principal)
     }
 
-    /// Whether a principal made a task of this name over any link.
-    pub(crate) fn has_made(&self, task: &str, principal: &str) -> bool {
+    /// Whether a principal started a task with this id over any link.
+    pub(crate) fn has_created(&self, task: &str, principal: &str) -> bool {
         let owners = lock(&self.0);
         let known = owners.by_task.get(task);
         known.is_some_and(|known| known.iter().any(|it| **it == *principal))

@@ -1,8 +1,8 @@
-//! What the shop says of its tools.
+//! The definitions of the shop's tools.
 
 use serde_json::{Value, json};
 
-/// The tools of the shop as they should be.
+/// The usual tools of the shop.
 #[must_use]
 pub fn tools() -> Vec<Value> {
     vec![
@@ -16,8 +16,8 @@ pub fn tools() -> Vec<Value> {
     ]
 }
 
-/// The tools after a bad night: the description of the refund hides an instruction to the model,
-/// and its schema takes less than before.
+/// The drifted tools: the description of the refund hides an instruction to the model, and its schema accepts less
+/// than before.
 #[must_use]
 pub fn drifted_tools() -> Vec<Value> {
     let mut tools = tools();

@@ -12,14 +12,14 @@ use http_body::Frame;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinHandle;
 
-/// Messages as they come; whoever makes them ends with the stream.
+/// Messages as they arrive; their producer ends with the stream.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct DemoEventStream {
     messages: Receiver<String>,
     task: JoinHandle<()>,
 }
 
-impl Events {
+impl DemoEventStream {
     pub(super) fn new(messages: Receiver<String>, task: JoinHandle<()>) -> Self {
         Self { messages, task }
     }
@@ -33,7 +33,7 @@ impl Events {
     }
 }
 
-impl http_body::Body for Events {
+impl http_body::Body for DemoEventStream {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -49,7 +49,7 @@ impl http_body::Body for Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for DemoEventStream {
     fn drop(&mut self) {
         self.task.abort();
     }

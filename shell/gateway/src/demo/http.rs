@@ -11,63 +11,63 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
-use toolwarden_mcp::{Era, Members, Message};
+use toolwarden_mcp::{Era, RawObject, RpcMessage};
 
-use super::answer::{Answer, Asked, answer};
-use super::events::Events;
-use super::opening::STATELESS_VERSION;
-use super::page::{self, Refusal};
-use super::shop::{Eras, Sessions, Shop};
+use super::deferred_work::DeferredWork;
+use super::dispatch::{DemoRequest, DemoResponse, dispatch};
+use super::events::DemoEventStream;
+use super::initialize::STATELESS_VERSION;
+use super::messages::{self, DemoError};
+use super::shop::{SessionMode, Shop, SupportedEras};
 use super::stateless;
-use super::stdio::{cancelled, tell_news};
-use super::work::Work;
+use super::stdio::{forward_events, handle_cancellation};
 
 /// The largest request that is read.
 const REQUEST_BYTES: usize = 256 << 20;
-/// Messages on the way to one stream.
-const ON_THE_WAY: usize = 64;
+/// Messages for one stream.
+const MAX_QUEUED_MESSAGES: usize = 64;
 
 const SESSION: &str = "mcp-session-id";
 
 /// The endpoint at `/mcp`.
 pub(super) fn router(shop: Shop) -> Router {
     Router::new()
-        .route("/mcp", post(take).get(listen).delete(end))
+        .route("/mcp", post(post_message).get(listen).delete(end_session))
         .layer(DefaultBodyLimit::max(REQUEST_BYTES))
         .with_state(shop)
 }
 
-async fn take(State(shop): State<Shop>, headers: HeaderMap, body: Bytes) -> Response {
+async fn post_message(State(shop): State<Shop>, headers: HeaderMap, body: Bytes) -> Response {
     shop.ready().await;
-    let mut messages = match Message::parse_all(&body) {
+    let mut messages = match RpcMessage::parse_all(&body) {
         Ok(messages) => messages,
-        Err(invalid) => return refused(400, &Refusal::new(-32700, invalid.to_string())),
+        Err(invalid) => return error_response(400, &DemoError::new(-32700, invalid.to_string())),
     };
     let message = messages.pop();
     if !messages.is_empty() {
-        return refused(400, &Refusal::new(-32600, "batches are not taken"));
+        return error_response(400, &DemoError::new(-32600, "batches are not taken"));
     }
     match message {
-        Some(Message::Request { id, method, params }) => {
-            take_request(&shop, headers, id, method, params)
+        Some(RpcMessage::Request { id, method, params }) => {
+            handle_request(&shop, headers, id, method, params)
         }
-        Some(Message::Notification { method, params }) => {
-            let session = session_of(&headers);
-            shop.note(|seen| seen.count(&method));
+        Some(RpcMessage::Notification { method, params }) => {
+            let session = session_header(&headers);
+            shop.record(|seen| seen.count(&method));
             if method == "notifications/cancelled" {
-                cancelled(&shop, &session, params.as_deref());
+                handle_cancellation(&shop, &session, params.as_deref());
             }
             StatusCode::ACCEPTED.into_response()
         }
-        Some(Message::Response { id, outcome }) => {
-            shop.settle(&id, outcome);
+        Some(RpcMessage::Response { id, outcome }) => {
+            shop.resolve_reply(&id, outcome);
             StatusCode::ACCEPTED.into_response()
         }
-        None => refused(400, &Refusal::new(-32600, "there is no message")),
+        None => error_response(400, &DemoError::new(-32600, "there is no message")),
     }
 }
 
-fn take_request(
+fn handle_request(
     shop: &Shop,
     headers: HeaderMap,
     id: Box<RawValue>,
@@ -77,8 +77,8 @@ fn take_request(
     let said = headers.get("mcp-protocol-version");
     let stateless = said.is_some_and(|version| version == STATELESS_VERSION)
         || (method != "initialize"
-            && stateless::is_stateless(&Members::of_optional(params.as_deref())));
-    let mut asked = Asked {
+            && stateless::is_stateless(&RawObject::parse_optional(params.as_deref())));
+    let mut asked = DemoRequest {
         era: if stateless {
             Era::Stateless
         } else {
@@ -87,20 +87,20 @@ fn take_request(
         id,
         method,
         params,
-        session: session_of(&headers),
+        session: session_header(&headers),
     };
-    let admitted = admit(shop, &mut asked, &headers);
-    shop.note(|seen| seen.keep_headers(headers));
+    let admitted = check_request(shop, &mut asked, &headers);
+    shop.record(|seen| seen.keep_headers(headers));
     if let Err((status, refusal)) = admitted {
-        return reply(status, page::answer(&asked.id, &Err(refusal)));
+        return json_response(status, messages::response(&asked.id, &Err(refusal)));
     }
-    match answer(shop, &asked) {
-        Answer::Now(outcome) => {
+    match dispatch(shop, &asked) {
+        DemoResponse::Ready(outcome) => {
             let status = match &outcome {
                 Err(refusal) if stateless => refusal.status(),
                 Ok(_) | Err(_) => 200,
             };
-            let mut response = reply(status, page::answer(&asked.id, &outcome));
+            let mut response = json_response(status, messages::response(&asked.id, &outcome));
             let opened = asked.method == "initialize" && outcome.is_ok();
             if opened
                 && !asked.session.is_empty()
@@ -108,21 +108,25 @@ fn take_request(
             {
                 response.headers_mut().insert(SESSION, id);
             }
-            shop.note(|seen| seen.last_params = asked.params);
+            shop.record(|seen| seen.last_params = asked.params);
             response
         }
-        Answer::Later(work) => later(shop, asked, work),
+        DemoResponse::Deferred(work) => run_deferred(shop, asked, work),
     }
 }
 
-/// Refuses what the era does not permit, and names the session of a handshake.
-fn admit(shop: &Shop, asked: &mut Asked, headers: &HeaderMap) -> Result<(), (u16, Refusal)> {
+/// Refuses what the era does not permit, and returns the session of a handshake request.
+fn check_request(
+    shop: &Shop,
+    asked: &mut DemoRequest,
+    headers: &HeaderMap,
+) -> Result<(), (u16, DemoError)> {
     let options = shop.options();
     if asked.era == Era::Stateless {
-        if options.eras == Eras::Handshake {
+        if options.eras == SupportedEras::Handshake {
             return Err((
                 400,
-                Refusal::new(-32600, "the protocol version is not supported"),
+                DemoError::new(-32600, "the protocol version is not supported"),
             ));
         }
         let checked = stateless::check(shop, asked, Some(headers));
@@ -130,93 +134,93 @@ fn admit(shop: &Shop, asked: &mut Asked, headers: &HeaderMap) -> Result<(), (u16
     }
     if asked.method == "initialize" {
         asked.session = match options.sessions {
-            Sessions::Required => new_id(),
-            Sessions::None => String::new(),
+            SessionMode::Required => new_id(),
+            SessionMode::None => String::new(),
         };
         return Ok(());
     }
-    match known(shop, &asked.session) {
-        Some(status) => Err((status, Refusal::new(-32001, "there is no such session"))),
-        None if options.eras == Eras::Stateless => {
-            let refusal = Refusal::unsupported_version("2025-11-25", &[STATELESS_VERSION]);
+    match session_status(shop, &asked.session) {
+        Some(status) => Err((status, DemoError::new(-32001, "there is no such session"))),
+        None if options.eras == SupportedEras::Stateless => {
+            let refusal = DemoError::unsupported_version("2025-11-25", &[STATELESS_VERSION]);
             Err((400, refusal))
         }
         None => Ok(()),
     }
 }
 
-/// Works on a request while its client reads what is said meanwhile.
-fn later(shop: &Shop, asked: Asked, work: Work) -> Response {
-    let (out, messages) = mpsc::channel(ON_THE_WAY);
-    shop.note(|seen| seen.last_params.clone_from(&asked.params));
+/// Works on a request while its client reads the messages sent meanwhile.
+fn run_deferred(shop: &Shop, asked: DemoRequest, work: DeferredWork) -> Response {
+    let (out, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
+    shop.record(|seen| seen.last_params.clone_from(&asked.params));
     let key = running_key(&asked.session, &asked.id);
     let task = tokio::spawn({
         let shop = shop.clone();
         async move { work.run(&shop, &asked, &out).await }
     });
     shop.set_running(key, task.abort_handle());
-    Events::new(messages, task).into_response()
+    DemoEventStream::new(messages, task).into_response()
 }
 
-/// The stream on which the server speaks by itself.
+/// The stream for messages that belong to no request.
 async fn listen(State(shop): State<Shop>, headers: HeaderMap) -> Response {
     shop.ready().await;
-    if shop.options().eras == Eras::Stateless {
+    if shop.options().eras == SupportedEras::Stateless {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }
-    let session = session_of(&headers);
-    let status = known(&shop, &session);
-    let (None, Some(mut life)) = (status, shop.life(&session)) else {
-        return refused(
+    let session = session_header(&headers);
+    let status = session_status(&shop, &session);
+    let (None, Some(mut life)) = (status, shop.session_end(&session)) else {
+        return error_response(
             status.unwrap_or(400),
-            &Refusal::new(-32001, "there is no such session"),
+            &DemoError::new(-32001, "there is no such session"),
         );
     };
-    shop.note(|seen| seen.keep_headers(headers));
-    let (out, messages) = mpsc::channel(ON_THE_WAY);
-    // The subscription begins before the answer, so that nothing told after it is missed.
-    let news = shop.news();
+    shop.record(|seen| seen.keep_headers(headers));
+    let (out, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
+    // The subscription begins before the response, so that no later notification is missed.
+    let news = shop.subscribe_events();
     let mut closed = shop.closed();
     let task = tokio::spawn(async move {
         tokio::select! {
-            () = tell_news(&shop, &session, news, &out) => {}
+            () = forward_events(&shop, &session, news, &out) => {}
             _ended = life.changed() => {}
             _closed = closed.changed() => {}
         }
     });
-    Events::new(messages, task).into_response()
+    DemoEventStream::new(messages, task).into_response()
 }
 
-async fn end(State(shop): State<Shop>, headers: HeaderMap) -> StatusCode {
+async fn end_session(State(shop): State<Shop>, headers: HeaderMap) -> StatusCode {
     shop.ready().await;
-    if shop.end_session(&session_of(&headers)) {
+    if shop.end_session(&session_header(&headers)) {
         StatusCode::OK
     } else {
         StatusCode::NOT_FOUND
     }
 }
 
-/// The status for a session that cannot be used, none for one that can.
-fn known(shop: &Shop, session: &str) -> Option<u16> {
-    if shop.options().sessions == Sessions::None || shop.has_session(session) {
+/// The status for a session that cannot be used; `None` for one that can.
+fn session_status(shop: &Shop, session: &str) -> Option<u16> {
+    if shop.options().sessions == SessionMode::None || shop.has_session(session) {
         return None;
     }
     Some(if session.is_empty() { 400 } else { 404 })
 }
 
-/// What tells a running request from all others.
+/// The key that identifies a running request.
 pub(super) fn running_key(session: &str, id: &RawValue) -> String {
     format!("{session}/{}", id.get())
 }
 
-fn session_of(headers: &HeaderMap) -> String {
+fn session_header(headers: &HeaderMap) -> String {
     let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
     id.unwrap_or_default().to_owned()
 }
 
 fn new_id() -> String {
     let mut bytes = [0_u8; 16];
-    // Without randomness the id is still one, for a demo on loopback.
+    // Without randomness the id is still usable for a demo on loopback.
     let _none = getrandom::fill(&mut bytes);
     bytes.iter().fold(String::new(), |mut id, byte| {
         // Writing to a string cannot fail.
@@ -225,11 +229,14 @@ fn new_id() -> String {
     })
 }
 
-fn refused(status: u16, refusal: &Refusal) -> Response {
-    reply(status, page::answer(RawValue::NULL, &Err(refusal.clone())))
+fn error_response(status: u16, refusal: &DemoError) -> Response {
+    json_response(
+        status,
+        messages::response(RawValue::NULL, &Err(refusal.clone())),
+    )
 }
 
-fn reply(status: u16, text: String) -> Response {
+fn json_response(status: u16, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
     let json = HeaderValue::from_static("application/json");

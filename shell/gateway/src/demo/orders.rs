@@ -1,9 +1,9 @@
-//! What the shop knows and does.
+//! The data and the actions of the shop.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::page::Refusal;
+use super::messages::DemoError;
 
 /// The members of the list of resources.
 pub(super) const RESOURCES: &str = r#""resources":[{"uri":"orders://today","name":"today","title":"Orders of today","mimeType":"application/json","size":312,"annotations":{"audience":["assistant"],"priority":0.50},"x-shop-index":"orders_v3"}]"#;
@@ -56,7 +56,7 @@ pub(super) fn search(arguments: &Value) -> String {
                 && wanted("status", order.status)
                 && wanted("region", order.region)
         })
-        .map(told)
+        .map(order_json)
         .collect();
     let limit = arguments.get("limit").and_then(Value::as_u64).unwrap_or(20);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -65,18 +65,18 @@ pub(super) fn search(arguments: &Value) -> String {
     structured(&json!({"orders": shown, "matches": matches}))
 }
 
-/// Pays an order back.
+/// Refunds an order.
 pub(super) fn refund(arguments: &Value) -> String {
     let id = arguments.get("order_id").and_then(Value::as_str);
     let Some(order) = ORDERS.iter().find(|order| Some(order.id) == id) else {
-        return failure("there is no such order");
+        return error_result("there is no such order");
     };
-    // The number is repeated as it was written.
+    // The number is repeated exactly as it was written.
     let amount = arguments.get("amount").cloned().unwrap_or_default();
     structured(&json!({"order_id": order.id, "refunded": amount, "status": "refunded"}))
 }
 
-/// Returns what was sent, byte for byte.
+/// Returns the arguments, byte for byte.
 pub(super) fn echo(params: Option<&RawValue>) -> String {
     let params = params.map_or("{}", RawValue::get);
     format!(
@@ -85,26 +85,26 @@ pub(super) fn echo(params: Option<&RawValue>) -> String {
 }
 
 /// Reads a resource.
-pub(super) fn read(uri: &str) -> Result<String, Refusal> {
+pub(super) fn read(uri: &str) -> Result<String, DemoError> {
     let id = uri.strip_prefix("orders://").unwrap_or_default();
     let text = if id == "today" {
-        Value::from(ORDERS.iter().map(told).collect::<Vec<_>>()).to_string()
+        Value::from(ORDERS.iter().map(order_json).collect::<Vec<_>>()).to_string()
     } else {
         let order = ORDERS.iter().find(|order| order.id == id);
-        let order = order.ok_or_else(|| Refusal {
+        let order = order.ok_or_else(|| DemoError {
             data: Some(json!({"uri": uri})),
-            ..Refusal::invalid("there is no such resource")
+            ..DemoError::invalid("there is no such resource")
         })?;
-        told(order).to_string()
+        order_json(order).to_string()
     };
     let contents = json!([{"uri": uri, "mimeType": "application/json", "text": text}]);
     Ok(format!(r#""contents":{contents}"#))
 }
 
-/// Writes a prompt.
-pub(super) fn prompt(name: &str, arguments: &Value) -> Result<String, Refusal> {
+/// Returns a prompt.
+pub(super) fn prompt(name: &str, arguments: &Value) -> Result<String, DemoError> {
     if name != "refund_letter" {
-        return Err(Refusal::invalid(format!("there is no prompt `{name}`")));
+        return Err(DemoError::invalid(format!("there is no prompt `{name}`")));
     }
     let said = |key: &str, otherwise: &'static str| {
         let text = arguments.get(key).and_then(Value::as_str);
@@ -135,15 +135,15 @@ pub(super) fn completion(argument: &Value) -> String {
     format!(r#""completion":{completion}"#)
 }
 
-/// The members of a result that is text.
-pub(super) fn said(text: &str) -> String {
+/// The members of a text result.
+pub(super) fn text_result(text: &str) -> String {
     let text = Value::from(text);
     format!(r#""content":[{{"type":"text","text":{text}}}]"#)
 }
 
-/// The members of a result that says why a tool failed.
-pub(super) fn failure(text: &str) -> String {
-    format!(r#"{},"isError":true"#, said(text))
+/// The members of a result that reports a failure of a tool.
+pub(super) fn error_result(text: &str) -> String {
+    format!(r#"{},"isError":true"#, text_result(text))
 }
 
 fn structured(value: &Value) -> String {
@@ -151,7 +151,7 @@ fn structured(value: &Value) -> String {
     format!(r#""content":[{{"type":"text","text":{text}}}],"structuredContent":{value}"#)
 }
 
-fn told(order: &Order) -> Value {
+fn order_json(order: &Order) -> Value {
     json!({
         "id": order.id,
         "customer": order.customer,

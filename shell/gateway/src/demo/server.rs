@@ -1,4 +1,4 @@
-//! The shop on a port of loopback.
+//! The shop on a loopback port.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -10,12 +10,12 @@ use tokio::sync::oneshot;
 use super::http;
 use super::shop::{Shop, ShopOptions};
 
-/// The shop served over HTTP, on a thread of its own. It is gone when it is dropped.
+/// The shop served over HTTP, on its own thread. Dropping it stops it.
 #[derive(Debug)]
 pub struct DemoServer {
     /// The address of the endpoint.
     pub url: String,
-    /// What it offers and has seen.
+    /// The shop that it serves.
     pub shop: Shop,
     address: SocketAddr,
     running: Mutex<Option<Running>>,
@@ -31,7 +31,7 @@ impl DemoServer {
     /// Starts it on loopback.
     ///
     /// # Errors
-    /// The machine gives no port or no thread.
+    /// No port or no thread is available.
     pub fn start(options: ShopOptions) -> io::Result<Self> {
         let shop = Shop::new(options);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port))?;
@@ -45,12 +45,12 @@ impl DemoServer {
         })
     }
 
-    /// Ends as if killed: open connections break, sessions are forgotten, nobody is told.
+    /// Ends as if killed: open connections break, sessions are forgotten, and no client is notified.
     pub fn die(&self) {
         let running = self.running().take();
         if let Some(Running { stop, thread }) = running {
             drop(stop);
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it.
             let _panicked = thread.join();
         }
         self.shop.expire_sessions();
@@ -59,7 +59,7 @@ impl DemoServer {
     /// Starts again at the same address after [`Self::die`].
     ///
     /// # Errors
-    /// The port was taken meanwhile.
+    /// The port was taken in the meantime.
     pub fn revive(&self) -> io::Result<()> {
         let mut running = self.running();
         if running.is_none() {
@@ -80,7 +80,7 @@ impl Drop for DemoServer {
     }
 }
 
-/// A runtime of its own, so that its end breaks whatever is open.
+/// Its own runtime, so that its end breaks all open connections.
 fn run(listener: TcpListener, shop: Shop) -> io::Result<Running> {
     listener.set_nonblocking(true)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

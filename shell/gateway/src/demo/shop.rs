@@ -1,4 +1,4 @@
-//! The shop behind the server: what it offers, whom it knows, what it has seen.
+//! The shop behind the server: its tools, its clients, and what it received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,20 +12,20 @@ use tokio::task::AbortHandle;
 use toolwarden_mcp::RpcError;
 
 use super::definitions;
-use super::offer::Offer;
-use super::seen::Seen;
+use super::tool_pages::ToolPages;
+use super::traffic::DemoTraffic;
 
-/// News that a slow stream may be behind before it loses some.
-const NEWS: usize = 1024;
+/// How many events a slow stream may lag behind before it loses some.
+const EVENT_BACKLOG: usize = 1024;
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShopOptions {
     /// Which eras it speaks.
-    pub eras: Eras,
+    pub eras: SupportedEras,
     /// Whether the handshake opens sessions over HTTP.
-    pub sessions: Sessions,
-    /// How many tools a page of the list has; 0 puts all on one.
+    pub sessions: SessionMode,
+    /// How many tools a page of the list has; 0 puts all on one page.
     pub page: usize,
     /// The port on loopback; 0 takes a free one.
     pub port: u16,
@@ -33,7 +33,7 @@ pub struct ShopOptions {
 
 /// Which eras a server speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Eras {
+pub enum SupportedEras {
     /// Both.
     #[default]
     Both,
@@ -45,39 +45,39 @@ pub enum Eras {
 
 /// What the handshake opens over HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sessions {
-    /// A session with an id, without which nothing is answered.
+pub enum SessionMode {
+    /// A session with an id that every request must name.
     #[default]
     Required,
-    /// Nothing: requests carry no id, and all clients are one.
+    /// Nothing: requests have no id, and all clients count as one.
     None,
 }
 
-/// The shop, held by the server and by whoever commands it. Clones are the same shop.
+/// The shop, shared by the server and the code that controls it. Clones are the same shop.
 #[derive(Clone, Debug)]
 pub struct Shop(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     options: ShopOptions,
-    offer: ArcSwap<Offer>,
-    seen: Mutex<Seen>,
+    tool_pages: ArcSwap<ToolPages>,
+    traffic: Mutex<DemoTraffic>,
     sessions: Mutex<BTreeMap<String, Session>>,
-    replies: Mutex<BTreeMap<String, oneshot::Sender<Reply>>>,
+    replies: Mutex<BTreeMap<String, oneshot::Sender<ClientReply>>>,
     running: Mutex<BTreeMap<String, AbortHandle>>,
-    news: broadcast::Sender<News>,
-    hangs: watch::Sender<bool>,
+    events: broadcast::Sender<DemoEvent>,
+    is_hanging: watch::Sender<bool>,
     /// Counts the commands to close all streams.
     closed: watch::Sender<u64>,
     next_id: AtomicI64,
 }
 
-/// What a client answered to a request of the server.
-pub(super) type Reply = Result<Box<RawValue>, RpcError>;
+/// A client's response to a request of the server.
+pub(super) type ClientReply = Result<Box<RawValue>, RpcError>;
 
-/// Something that streams tell.
+/// An event for streams.
 #[derive(Clone, Debug)]
-pub(super) enum News {
+pub(super) enum DemoEvent {
     /// A list changed: `tools`, `prompts` or `resources`.
     List(&'static str),
     /// A resource changed.
@@ -99,13 +99,13 @@ impl Shop {
     pub fn new(options: ShopOptions) -> Self {
         let shop = Self(Arc::new(Inner {
             options,
-            offer: ArcSwap::from_pointee(Offer::new(&[], 0)),
-            seen: Mutex::default(),
+            tool_pages: ArcSwap::from_pointee(ToolPages::new(&[], 0)),
+            traffic: Mutex::default(),
             sessions: Mutex::default(),
             replies: Mutex::default(),
             running: Mutex::default(),
-            news: broadcast::Sender::new(NEWS),
-            hangs: watch::Sender::new(false),
+            events: broadcast::Sender::new(EVENT_BACKLOG),
+            is_hanging: watch::Sender::new(false),
             closed: watch::Sender::new(0),
             next_id: AtomicI64::new(1),
         }));
@@ -113,8 +113,8 @@ impl Shop {
         shop
     }
 
-    /// Offers these definitions from now on, whatever they say. Calls of tools that the shop does
-    /// not know are echoed. Nobody is told: see [`Self::notify_list_changed`].
+    /// Offers these definitions from now on, whatever they contain. Calls of tools that the shop does not know are
+    /// echoed. No client is notified: see [`Self::notify_list_changed`].
     pub fn set_tools(&self, tools: &[Value]) {
         let tools: Vec<_> = tools
             .iter()
@@ -123,30 +123,30 @@ impl Shop {
         self.set_raw_tools(&tools);
     }
 
-    /// As [`Self::set_tools`], byte for byte.
+    /// Like [`Self::set_tools`], byte for byte.
     pub fn set_raw_tools(&self, tools: &[Box<RawValue>]) {
-        let offer = Offer::new(tools, self.options().page);
-        self.0.offer.store(Arc::new(offer));
+        let offer = ToolPages::new(tools, self.options().page);
+        self.0.tool_pages.store(Arc::new(offer));
     }
 
-    /// Changes the refund as [`super::drifted_tools`] says, and tells nobody.
+    /// Changes the refund as in [`super::drifted_tools`], without a notification.
     pub fn drift(&self) {
         self.set_tools(&definitions::drifted_tools());
     }
 
-    /// Offers the usual tools again, and tells nobody.
+    /// Offers the usual tools again, without a notification.
     pub fn restore(&self) {
         self.set_tools(&definitions::tools());
     }
 
-    /// Tells every client that listens that the list of tools changed.
+    /// Notifies every listening client that the list of tools changed.
     pub fn notify_list_changed(&self) {
-        self.tell(News::List("tools"));
+        self.broadcast(DemoEvent::List("tools"));
     }
 
-    /// Tells every client that subscribed to a resource that it changed.
+    /// Notifies every client that is subscribed to a resource that it changed.
     pub fn notify_resource_updated(&self, uri: &str) {
-        self.tell(News::Resource(uri.into()));
+        self.broadcast(DemoEvent::Resource(uri.into()));
     }
 
     /// Forgets all sessions; requests that name one are refused from now on.
@@ -154,25 +154,25 @@ impl Shop {
         locked(&self.0.sessions).clear();
     }
 
-    /// Ends the streams on which the server speaks by itself, as a proxy in between might.
+    /// Ends the streams for messages that belong to no request, as a proxy in between might.
     pub fn close_streams(&self) {
         self.0.closed.send_modify(|times| *times += 1);
     }
 
-    /// Takes requests and answers none until [`Self::recover`].
+    /// Accepts requests and answers none until [`Self::recover`].
     pub fn hang(&self) {
-        self.0.hangs.send_replace(true);
+        self.0.is_hanging.send_replace(true);
     }
 
-    /// Answers again, also what was asked meanwhile.
+    /// Answers again, including requests that arrived meanwhile.
     pub fn recover(&self) {
-        self.0.hangs.send_replace(false);
+        self.0.is_hanging.send_replace(false);
     }
 
-    /// What came in so far.
+    /// What was received so far.
     #[must_use]
-    pub fn seen(&self) -> Seen {
-        locked(&self.0.seen).clone()
+    pub fn seen(&self) -> DemoTraffic {
+        locked(&self.0.traffic).clone()
     }
 
     /// How many sessions are open.
@@ -181,26 +181,26 @@ impl Shop {
         locked(&self.0.sessions).len()
     }
 
-    /// How many streams and connections would hear news.
+    /// How many streams and connections would receive events.
     #[must_use]
     pub fn listeners(&self) -> usize {
-        self.0.news.receiver_count()
+        self.0.events.receiver_count()
     }
 
     pub(super) fn options(&self) -> &ShopOptions {
         &self.0.options
     }
 
-    pub(super) fn offer(&self) -> arc_swap::Guard<Arc<Offer>> {
-        self.0.offer.load()
+    pub(super) fn tool_pages(&self) -> arc_swap::Guard<Arc<ToolPages>> {
+        self.0.tool_pages.load()
     }
 
-    pub(super) fn note<T>(&self, work: impl FnOnce(&mut Seen) -> T) -> T {
-        work(&mut locked(&self.0.seen))
+    pub(super) fn record<T>(&self, work: impl FnOnce(&mut DemoTraffic) -> T) -> T {
+        work(&mut locked(&self.0.traffic))
     }
 
-    pub(super) fn news(&self) -> broadcast::Receiver<News> {
-        self.0.news.subscribe()
+    pub(super) fn subscribe_events(&self) -> broadcast::Receiver<DemoEvent> {
+        self.0.events.subscribe()
     }
 
     pub(super) fn closed(&self) -> watch::Receiver<u64> {
@@ -209,10 +209,10 @@ impl Shop {
 
     /// Resolves at once unless the shop hangs.
     pub(super) async fn ready(&self) {
-        if !*self.0.hangs.borrow() {
+        if !*self.0.is_hanging.borrow() {
             return;
         }
-        let mut hangs = self.0.hangs.subscribe();
+        let mut hangs = self.0.is_hanging.subscribe();
         // The sender lives as long as the shop.
         let _gone = hangs.wait_for(|hangs| !hangs).await;
     }
@@ -236,13 +236,13 @@ impl Shop {
     }
 
     /// Ends with the session.
-    pub(super) fn life(&self, id: &str) -> Option<watch::Receiver<()>> {
+    pub(super) fn session_end(&self, id: &str) -> Option<watch::Receiver<()>> {
         let sessions = locked(&self.0.sessions);
         sessions.get(id).map(|session| session.alive.subscribe())
     }
 
-    /// Whether the client of a session said that it can do this.
-    pub(super) fn can(&self, id: &str, capability: &str) -> bool {
+    /// Whether the client of a session declared this capability.
+    pub(super) fn client_has_capability(&self, id: &str, capability: &str) -> bool {
         let sessions = locked(&self.0.sessions);
         let session = sessions.get(id);
         session.is_some_and(|session| session.capabilities.get(capability).is_some())
@@ -266,18 +266,18 @@ impl Shop {
         session.is_some_and(|session| session.subscriptions.contains(uri))
     }
 
-    /// A number for a request of the server, and where its reply arrives.
-    pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<Reply>) {
+    /// A number for a request of the server, and the receiver of its reply.
+    pub(super) fn expect_reply(&self) -> (i64, oneshot::Receiver<ClientReply>) {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         locked(&self.0.replies).insert(id.to_string(), sender);
         (id, receiver)
     }
 
-    /// Hands a reply to whoever waits for it.
-    pub(super) fn settle(&self, id: &RawValue, reply: Reply) {
+    /// Passes a reply to the request that waits for it.
+    pub(super) fn resolve_reply(&self, id: &RawValue, reply: ClientReply) {
         if let Some(waiting) = locked(&self.0.replies).remove(id.get()) {
-            // Whoever asked may have been given up.
+            // The request may have been cancelled.
             let _gone = waiting.send(reply);
         }
     }
@@ -288,16 +288,16 @@ impl Shop {
         running.insert(key, task);
     }
 
-    /// Gives up a request that still runs.
-    pub(super) fn give_up(&self, key: &str) {
+    /// Cancels a request that still runs.
+    pub(super) fn cancel(&self, key: &str) {
         if let Some(task) = locked(&self.0.running).remove(key) {
             task.abort();
         }
     }
 
-    fn tell(&self, news: News) {
-        // Nobody need be listening.
-        let _unheard = self.0.news.send(news);
+    fn broadcast(&self, news: DemoEvent) {
+        // There may be no listener.
+        let _unheard = self.0.events.send(news);
     }
 }
 

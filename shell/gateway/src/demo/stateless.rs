@@ -1,37 +1,37 @@
-//! What a request of the stateless era must say of itself.
+//! The required metadata of a stateless request.
 
 use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use toolwarden_mcp::Members;
+use toolwarden_mcp::RawObject;
 
-use super::answer::{Asked, value};
-use super::marks;
-use super::opening::STATELESS_VERSION;
-use super::page::Refusal;
+use super::dispatch::{DemoRequest, value};
+use super::header_arguments;
+use super::initialize::STATELESS_VERSION;
+use super::messages::DemoError;
 use super::shop::Shop;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// Whether a request names a protocol version of its own.
-pub(super) fn is_stateless(params: &Members<'_>) -> bool {
+/// Whether a request names its own protocol version.
+pub(super) fn is_stateless(params: &RawObject<'_>) -> bool {
     let meta = params.object("_meta");
     meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
 }
 
-/// Refuses a request that says too little of itself, or whose headers say something else. Over
-/// standard streams there are no headers.
+/// Refuses a request whose metadata is incomplete, or whose headers contradict it. Over standard streams there are
+/// no headers.
 pub(super) fn check(
     shop: &Shop,
-    asked: &Asked,
+    asked: &DemoRequest,
     headers: Option<&HeaderMap>,
-) -> Result<(), Refusal> {
-    let params = Members::of_optional(asked.params.as_deref());
+) -> Result<(), DemoError> {
+    let params = RawObject::parse_optional(asked.params.as_deref());
     let meta = params.object("_meta").unwrap_or_default();
     for key in [VERSION_KEY, CAPABILITIES_KEY] {
         if meta.get(key).is_none() {
-            return Err(Refusal::invalid(format!("`_meta` lacks `{key}`")));
+            return Err(DemoError::invalid(format!("`_meta` lacks `{key}`")));
         }
     }
     let version = meta.text(VERSION_KEY);
@@ -52,45 +52,45 @@ pub(super) fn check(
         };
         if let Some(name) = named {
             same("mcp-name", Some(&name))?;
-            check_marks(shop, asked, &params, &name, headers)?;
+            check_header_arguments(shop, asked, &params, &name, headers)?;
         }
     }
     if version != Some(STATELESS_VERSION) {
         let requested = version.unwrap_or_default();
-        return Err(Refusal::unsupported_version(
+        return Err(DemoError::unsupported_version(
             requested,
             &[STATELESS_VERSION],
         ));
     }
-    shop.note(|seen| seen.face = Some(meta.to_raw()));
+    shop.record(|seen| seen.last_client_info = Some(meta.to_raw()));
     Ok(())
 }
 
-fn check_marks(
+fn check_header_arguments(
     shop: &Shop,
-    asked: &Asked,
-    params: &Members<'_>,
+    asked: &DemoRequest,
+    params: &RawObject<'_>,
     tool: &str,
     headers: &HeaderMap,
-) -> Result<(), Refusal> {
-    let offer = shop.offer();
-    let marked = offer.marks(tool).unwrap_or_default();
+) -> Result<(), DemoError> {
+    let offer = shop.tool_pages();
+    let marked = offer.header_arguments(tool).unwrap_or_default();
     if asked.method != "tools/call" || marked.is_empty() {
         return Ok(());
     }
     let arguments = value(params, "arguments");
-    let differs = marks::mismatch(marked, &arguments, |header| text(headers, header));
+    let differs = header_arguments::mismatch(marked, &arguments, |header| text(headers, header));
     differs.map_or(Ok(()), |header| Err(mismatch(header)))
 }
 
-fn mismatch(header: &str) -> Refusal {
-    Refusal::new(
+fn mismatch(header: &str) -> DemoError {
+    DemoError::new(
         -32020,
-        format!("the header `{header}` does not say what the body says"),
+        format!("the header `{header}` contradicts the body"),
     )
 }
 
-/// A header's text, unwrapped from base64; none if it is absent, twice there, or no text.
+/// The text of a header, decoded from base64; `None` if it is absent, occurs twice, or is not text.
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     let mut all = headers.get_all(name).iter();
     let value = all.next()?.to_str().ok()?;

@@ -1,4 +1,4 @@
-//! The shop over standard streams, or whatever reads and writes like them.
+//! The shop over standard streams, or any other reader and writer.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,20 +11,20 @@ use tokio::io::{
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use toolwarden_mcp::{Era, Members, Message};
+use toolwarden_mcp::{Era, RawObject, RpcMessage};
 
-use super::answer::{Answer, Asked, answer};
+use super::dispatch::{DemoRequest, DemoResponse, dispatch};
 use super::http::running_key;
-use super::page::{self, Refusal};
-use super::shop::{Eras, News, Shop};
+use super::messages::{self, DemoError};
+use super::shop::{DemoEvent, Shop, SupportedEras};
 use super::stateless;
 
 /// The longest line that is read.
 const LINE_BYTES: u64 = 256 << 20;
-/// Messages on the way out.
-const ON_THE_WAY: usize = 64;
+/// Outgoing messages.
+const MAX_QUEUED_MESSAGES: usize = 64;
 
-/// Tells connections of one shop apart.
+/// Distinguishes the connections of one shop.
 static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
 
 /// Serves one client until it closes its output.
@@ -38,7 +38,7 @@ pub async fn serve_stdio(
 ) -> io::Result<()> {
     let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
     let session = format!("stdio-{number}");
-    let (out, messages) = mpsc::channel(ON_THE_WAY);
+    let (out, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
     let served = tokio::select! {
         read = read(shop, &session, input, out) => read,
         written = write(output, messages) => written,
@@ -47,23 +47,23 @@ pub async fn serve_stdio(
     served
 }
 
-/// Passes news on to a client of the handshake era, until there is nobody to tell.
-pub(super) async fn tell_news(
+/// Forwards events to a client of the handshake era, until the client is gone.
+pub(super) async fn forward_events(
     shop: &Shop,
     session: &str,
-    mut news: broadcast::Receiver<News>,
+    mut news: broadcast::Receiver<DemoEvent>,
     out: &mpsc::Sender<String>,
 ) {
     loop {
         let notice = match news.recv().await {
-            Ok(News::List(list)) => {
+            Ok(DemoEvent::List(list)) => {
                 format!(r#"{{"jsonrpc":"2.0","method":"notifications/{list}/list_changed"}}"#)
             }
-            Ok(News::Resource(uri)) if shop.is_subscribed(session, &uri) => {
+            Ok(DemoEvent::Resource(uri)) if shop.is_subscribed(session, &uri) => {
                 let params = json!({"uri": &*uri});
-                page::notification("notifications/resources/updated", &params)
+                messages::notification("notifications/resources/updated", &params)
             }
-            Ok(News::Resource(_)) | Err(RecvError::Lagged(_)) => continue,
+            Ok(DemoEvent::Resource(_)) | Err(RecvError::Lagged(_)) => continue,
             Err(RecvError::Closed) => return,
         };
         if out.send(notice).await.is_err() {
@@ -72,11 +72,11 @@ pub(super) async fn tell_news(
     }
 }
 
-/// Gives up the request that a notification names.
-pub(super) fn cancelled(shop: &Shop, session: &str, params: Option<&RawValue>) {
-    let params = Members::of_optional(params);
+/// Cancels the request that a notification names.
+pub(super) fn handle_cancellation(shop: &Shop, session: &str, params: Option<&RawValue>) {
+    let params = RawObject::parse_optional(params);
     if let Some(id) = params.get("requestId") {
-        shop.give_up(&format!("{session}/{id}"));
+        shop.cancel(&format!("{session}/{id}"));
     }
 }
 
@@ -97,32 +97,39 @@ async fn read(
         }
         shop.ready().await;
         while tasks.try_join_next().is_some() {}
-        for message in Message::parse_all(&line).unwrap_or_default() {
+        for message in RpcMessage::parse_all(&line).unwrap_or_default() {
             match message {
-                Message::Request { id, method, params } => {
-                    let asked = asked(session, id, method, params);
-                    take(shop, asked, &out, &mut tasks).await;
+                RpcMessage::Request { id, method, params } => {
+                    let asked = demo_request(session, id, method, params);
+                    handle_request(shop, asked, &out, &mut tasks).await;
                 }
-                Message::Notification { method, params } => {
-                    shop.note(|seen| seen.count(&method));
+                RpcMessage::Notification { method, params } => {
+                    shop.record(|seen| seen.count(&method));
                     if method == "notifications/initialized" {
                         let (shop, session, out) = (shop.clone(), session.to_owned(), out.clone());
-                        let news = shop.news();
-                        tasks.spawn(async move { tell_news(&shop, &session, news, &out).await });
+                        let news = shop.subscribe_events();
+                        tasks.spawn(
+                            async move { forward_events(&shop, &session, news, &out).await },
+                        );
                     } else if method == "notifications/cancelled" {
-                        cancelled(shop, session, params.as_deref());
+                        handle_cancellation(shop, session, params.as_deref());
                     }
                 }
-                Message::Response { id, outcome } => shop.settle(&id, outcome),
+                RpcMessage::Response { id, outcome } => shop.resolve_reply(&id, outcome),
             }
         }
     }
 }
 
-fn asked(session: &str, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) -> Asked {
-    let stateless =
-        method != "initialize" && stateless::is_stateless(&Members::of_optional(params.as_deref()));
-    Asked {
+fn demo_request(
+    session: &str,
+    id: Box<RawValue>,
+    method: String,
+    params: Option<Box<RawValue>>,
+) -> DemoRequest {
+    let stateless = method != "initialize"
+        && stateless::is_stateless(&RawObject::parse_optional(params.as_deref()));
+    DemoRequest {
         era: if stateless {
             Era::Stateless
         } else {
@@ -135,12 +142,17 @@ fn asked(session: &str, id: Box<RawValue>, method: String, params: Option<Box<Ra
     }
 }
 
-async fn take(shop: &Shop, asked: Asked, out: &mpsc::Sender<String>, tasks: &mut JoinSet<()>) {
-    let admitted = admit(shop, &asked);
-    let outcome = match admitted.map(|()| answer(shop, &asked)) {
-        Ok(Answer::Now(outcome)) => outcome,
-        Ok(Answer::Later(work)) => {
-            shop.note(|seen| seen.last_params.clone_from(&asked.params));
+async fn handle_request(
+    shop: &Shop,
+    asked: DemoRequest,
+    out: &mpsc::Sender<String>,
+    tasks: &mut JoinSet<()>,
+) {
+    let admitted = check_request(shop, &asked);
+    let outcome = match admitted.map(|()| dispatch(shop, &asked)) {
+        Ok(DemoResponse::Ready(outcome)) => outcome,
+        Ok(DemoResponse::Deferred(work)) => {
+            shop.record(|seen| seen.last_params.clone_from(&asked.params));
             let key = running_key(&asked.session, &asked.id);
             let (ours, out) = (shop.clone(), out.clone());
             let task = tasks.spawn(async move { work.run(&ours, &asked, &out).await });
@@ -149,23 +161,25 @@ async fn take(shop: &Shop, asked: Asked, out: &mpsc::Sender<String>, tasks: &mut
         }
         Err(refusal) => Err(refusal),
     };
-    let text = page::answer(&asked.id, &outcome);
-    shop.note(|seen| seen.last_params = asked.params);
-    // A client that does not read is noticed where it is written to.
+    let text = messages::response(&asked.id, &outcome);
+    shop.record(|seen| seen.last_params = asked.params);
+    // A client that does not read is noticed by the writer.
     let _gone = out.send(text).await;
 }
 
-fn admit(shop: &Shop, asked: &Asked) -> Result<(), Refusal> {
+fn check_request(shop: &Shop, asked: &DemoRequest) -> Result<(), DemoError> {
     match (asked.era, shop.options().eras) {
-        (Era::Stateless, Eras::Handshake) => Err(Refusal::unknown_method(&asked.method)),
-        (Era::Stateless, Eras::Both | Eras::Stateless) => stateless::check(shop, asked, None),
+        (Era::Stateless, SupportedEras::Handshake) => Err(DemoError::unknown_method(&asked.method)),
+        (Era::Stateless, SupportedEras::Both | SupportedEras::Stateless) => {
+            stateless::check(shop, asked, None)
+        }
         (Era::Handshake, _) if asked.method == "initialize" => Ok(()),
-        (Era::Handshake, Eras::Stateless) => Err(Refusal::invalid("`_meta` is missing")),
-        (Era::Handshake, Eras::Both | Eras::Handshake) => {
+        (Era::Handshake, SupportedEras::Stateless) => Err(DemoError::invalid("`_meta` is missing")),
+        (Era::Handshake, SupportedEras::Both | SupportedEras::Handshake) => {
             if shop.has_session(&asked.session) || asked.method == "ping" {
                 return Ok(());
             }
-            Err(Refusal::new(-32600, "`initialize` comes first"))
+            Err(DemoError::new(-32600, "`initialize` comes first"))
         }
     }
 }

@@ -1,27 +1,27 @@
-//! Groups that are asked for beside a message.
+//! Groups that are requested outside a message.
 
 use axum::http::HeaderMap;
 use toolwarden_guard::RequestedGroups;
 
-/// The header that asks for groups.
+/// The header that requests groups.
 const HEADER: &str = "toolwarden-groups";
 
-/// The groups of the path, else those of the header. What is there and empty asks for no tool at all.
-pub(super) fn requested(path: Option<&str>, headers: &HeaderMap) -> Option<RequestedGroups> {
+/// The groups of the path, otherwise those of the header. A value that is present and empty requests no tools.
+pub(super) fn requested_groups(path: Option<&str>, headers: &HeaderMap) -> Option<RequestedGroups> {
     if let Some(path) = path {
-        return Some(listed([path]));
+        return Some(parse_groups([path]));
     }
     let mut values = headers.get_all(HEADER).iter().peekable();
     values.peek()?;
-    // A value that is no text asks for a group that does not exist.
+    // A value that is not text requests a group that does not exist.
     let values = values.map(|value| value.to_str().unwrap_or("\u{fffd}"));
-    Some(listed(values))
+    Some(parse_groups(values))
 }
 
-fn listed<'v>(values: impl IntoIterator<Item = &'v str>) -> RequestedGroups {
+fn parse_groups<'v>(values: impl IntoIterator<Item = &'v str>) -> RequestedGroups {
     let names = values.into_iter().flat_map(|value| value.split(','));
     let names = names.map(str::trim).filter(|name| !name.is_empty());
-    RequestedGroups::These(names.map(Box::from).collect())
+    RequestedGroups::Named(names.map(Box::from).collect())
 }
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ mod tests {
     fn paths_come_before_headers() {
         let mut headers = HeaderMap::new();
         let names = |path: Option<&str>, headers: &HeaderMap| {
-            let asked = requested(path, headers)?;
+            let asked = requested_groups(path, headers)?;
             Some(asked.names().map(str::to_owned).collect::<Vec<_>>())
         };
         assert_eq!(names(None, &headers), None);

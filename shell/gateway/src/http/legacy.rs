@@ -1,5 +1,5 @@
-//! The HTTP+SSE transport of 2024-11-05: one stream for everything the gateway says, and an address to
-//! post messages to.
+//! The HTTP+SSE transport of 2024-11-05: one stream for all messages of the gateway, and a URL to post messages
+//! to.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -12,88 +12,91 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolwarden_mcp::codes::INVALID_REQUEST;
-use toolwarden_mcp::serve::answer;
-use toolwarden_mcp::serve::events::{OutgoingEvent, comment};
-use toolwarden_mcp::{Message, RpcError};
+use toolwarden_mcp::error_codes::INVALID_REQUEST;
+use toolwarden_mcp::serve::encode;
+use toolwarden_mcp::serve::sse_event::{SseEvent, comment};
+use toolwarden_mcp::{RpcError, RpcMessage};
 use toolwarden_warden::guard::CallerClaims;
 
-use super::body::Pieces;
-use super::front::{Front, json};
-use super::groups::requested;
+use super::channel_body::ChannelBody;
+use super::event_stream::{KEEP_ALIVE, event_stream_response, message_event};
+use super::groups::requested_groups;
 use super::mcp::too_much_in_flight;
-use super::receive::receive;
-use super::revocation::Standing;
-use super::stream::{ALIVE, events, message};
+use super::request_body::receive_body;
+use super::revocation::OpenEndedStream;
+use super::router::{HttpFrontend, json};
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
-use crate::in_flight::RequestBytes;
-use crate::outlet::{Interim, Outlet};
-use crate::relay::{Asked, NoHeaders};
+use crate::request_bytes::RequestBytes;
+use crate::response_stream::{AgentReceiver, AgentSender};
+use crate::router::{NoHeaders, RequestContext};
 
 /// The most open streams.
-const MOST: usize = 10_000;
+const MAX_SESSIONS: usize = 10_000;
 
 /// The open streams by name.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+pub(super) struct LegacySessions(Mutex<HashMap<String, Arc<LegacySession>>>);
 
 /// One open stream.
 #[derive(Debug)]
-struct Session {
+struct LegacySession {
     principal: Arc<str>,
     groups: Option<toolwarden_guard::RequestedGroups>,
-    outlet: Outlet,
+    sender: AgentSender,
     conversation: OnceLock<Arc<Conversation>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Named {
+pub(super) struct LegacySessionQuery {
     #[serde(rename = "sessionId")]
     session: String,
 }
 
-/// Opens a stream and says where messages go.
-pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> Response {
+/// Opens a stream and announces the URL for messages.
+pub(super) async fn open_stream(
+    State(front): State<HttpFrontend>,
+    request: Request<Body>,
+) -> Response {
     let (parts, _) = request.into_parts();
-    let principal = match front.admit(&parts).await {
+    let principal = match front.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    if front.gateway.is_ending() {
-        return super::mcp::ending(&super::mcp::null());
+    if front.gateway.is_shutting_down() {
+        return super::mcp::shutting_down_response(&super::mcp::null_id());
     }
     let mut bytes = [0_u8; 16];
-    if getrandom::fill(&mut bytes).is_err() || front.legacy.lock().len() >= MOST {
+    if getrandom::fill(&mut bytes).is_err() || front.legacy_sessions.lock().len() >= MAX_SESSIONS {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (outlet, interim) = Outlet::channel();
-    let session = Arc::new(Session {
+    let (outlet, interim) = AgentSender::channel();
+    let session = Arc::new(LegacySession {
         principal: Arc::clone(&principal.name),
-        groups: requested(None, &parts.headers),
-        outlet,
+        groups: requested_groups(None, &parts.headers),
+        sender: outlet,
         conversation: OnceLock::new(),
     });
     front
-        .legacy
+        .legacy_sessions
         .lock()
         .insert(name.clone(), Arc::clone(&session));
-    let (pieces, body) = Pieces::channel();
-    let mut stream = events(body);
-    stream.extensions_mut().insert(Standing);
-    let stream = front.while_accepted(&principal, stream);
+    let (pieces, body) = ChannelBody::channel();
+    let mut stream = event_stream_response(body);
+    stream.extensions_mut().insert(OpenEndedStream);
+    let stream = front.end_on_revocation(&principal, stream);
     tokio::spawn(async move {
         let address = format!("/messages?sessionId={name}");
-        let endpoint = OutgoingEvent {
+        let endpoint = SseEvent {
             name: Some("endpoint"),
             data: &address,
-            ..OutgoingEvent::default()
+            ..SseEvent::default()
         };
         if pieces.send(endpoint.text().into()).await.is_ok() {
-            speak(&front, &session, interim, &pieces).await;
+            write_events(&front, &session, interim, &pieces).await;
         }
-        front.legacy.lock().remove(&name);
+        front.legacy_sessions.lock().remove(&name);
         if let Some(conversation) = session.conversation.get() {
             front.gateway.close_conversation(&conversation.id);
         }
@@ -101,32 +104,32 @@ pub(super) async fn open(State(front): State<Front>, request: Request<Body>) -> 
     stream
 }
 
-/// Sends answers and what comes without having been asked for, until somebody ends it.
-async fn speak(
-    front: &Front,
-    session: &Session,
-    mut interim: Interim,
+/// Sends responses and other messages until the stream ends.
+async fn write_events(
+    front: &HttpFrontend,
+    session: &LegacySession,
+    mut interim: AgentReceiver,
     pieces: &mpsc::Sender<axum::body::Bytes>,
 ) {
     let mut after = 0;
     loop {
         let standing = async {
             match session.conversation.get() {
-                Some(conversation) => conversation.standing.after(after).await,
+                Some(conversation) => conversation.standalone_stream.next_after(after).await,
                 None => std::future::pending().await,
             }
         };
         let piece = tokio::select! {
-            Some(text) = interim.recv() => message(None, &text),
+            Some(text) = interim.recv() => message_event(None, &text),
             event = standing => match event {
                 Some(event) => {
                     after = event.number;
-                    message(None, &event.text)
+                    message_event(None, &event.text)
                 }
                 None => return,
             },
-            () = sleep_until(Instant::now() + ALIVE) => comment("").into(),
-            () = front.gateway.ending() => return,
+            () = sleep_until(Instant::now() + KEEP_ALIVE) => comment("").into(),
+            () = front.gateway.wait_for_shutdown() => return,
             () = pieces.closed() => return,
         };
         if pieces.send(piece).await.is_err() {
@@ -135,25 +138,25 @@ async fn speak(
     }
 }
 
-/// Takes a message; the answer goes out on the stream.
-pub(super) async fn take(
-    State(front): State<Front>,
-    Query(named): Query<Named>,
+/// Accepts a message; the response is sent on the stream.
+pub(super) async fn post_message(
+    State(front): State<HttpFrontend>,
+    Query(named): Query<LegacySessionQuery>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let principal = match front.admit(&parts).await {
+    let principal = match front.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    let session = front.legacy.lock().get(&named.session).cloned();
-    let session = session.filter(|it| front.gateway.is_of(&principal.name, &it.principal));
+    let session = front.legacy_sessions.lock().get(&named.session).cloned();
+    let session = session.filter(|it| front.gateway.check_owner(&principal.name, &it.principal));
     let Some(session) = session else {
         let text = "this session is not known or has ended; open `/sse` again";
         return json(StatusCode::NOT_FOUND, text.to_owned());
     };
     let settings = front.gateway.settings();
-    let body = match receive(body, &settings.listen).await {
+    let body = match receive_body(body, &settings.listen).await {
         Ok(body) => body,
         Err(fault) => return (fault.status(), fault.to_string()).into_response(),
     };
@@ -171,35 +174,35 @@ pub(super) async fn take(
         for message in messages {
             let (front, session, claims) = (front.clone(), Arc::clone(&session), claims.clone());
             let bytes = bytes.clone();
-            if matches!(&message, Message::Request { method, .. } if method == "initialize") {
-                respond(&front, &session, claims, (message, bytes)).await;
+            if matches!(&message, RpcMessage::Request { method, .. } if method == "initialize") {
+                handle_message(&front, &session, claims, (message, bytes)).await;
             } else {
-                tokio::spawn(
-                    async move { respond(&front, &session, claims, (message, bytes)).await },
-                );
+                tokio::spawn(async move {
+                    handle_message(&front, &session, claims, (message, bytes)).await
+                });
             }
         }
     });
     StatusCode::ACCEPTED.into_response()
 }
 
-async fn respond(
-    front: &Front,
-    session: &Session,
+async fn handle_message(
+    front: &HttpFrontend,
+    session: &LegacySession,
     claims: Option<Arc<CallerClaims>>,
-    (message, bytes): (Message, Option<Arc<RequestBytes>>),
+    (message, bytes): (RpcMessage, Option<Arc<RequestBytes>>),
 ) {
     let gateway = &front.gateway;
     let text = match (message, session.conversation.get()) {
-        (Message::Request { id, method, .. }, Some(_)) if method == "initialize" => {
+        (RpcMessage::Request { id, method, .. }, Some(_)) if method == "initialize" => {
             let again = RpcError {
                 code: INVALID_REQUEST,
                 message: "this stream has a session already; open `/sse` again".to_owned(),
                 data: None,
             };
-            Some(answer::outcome(&id, Err(&again)))
+            Some(encode::response(&id, Err(&again)))
         }
-        (Message::Request { id, method, params }, _) if method == "initialize" => {
+        (RpcMessage::Request { id, method, params }, _) if method == "initialize" => {
             let groups = session.groups.clone();
             let begun = gateway
                 .initialize(
@@ -213,22 +216,22 @@ async fn respond(
                 Ok(begun) => {
                     // A second `initialize` keeps the first conversation.
                     let _first = session.conversation.set(begun.conversation);
-                    answer::answer_with(&id, &begun.result)
+                    encode::result_response(&id, &begun.result)
                 }
-                Err(error) => answer::outcome(&id, Err(&error)),
+                Err(error) => encode::response(&id, Err(&error)),
             })
         }
         (message, Some(conversation)) => {
             let id = match &message {
-                Message::Request { id, .. } => id.clone(),
+                RpcMessage::Request { id, .. } => id.clone(),
                 _ => RawValue::NULL.to_owned(),
             };
-            let asked = Arc::new(Asked {
+            let asked = Arc::new(RequestContext {
                 conversation: Arc::clone(conversation),
                 agent: conversation.agent.load_full(),
                 claims,
                 groups: session.groups.clone(),
-                outlet: session.outlet.clone(),
+                sender: session.sender.clone(),
                 id,
                 headers: Arc::new(NoHeaders),
                 trace: None,
@@ -240,13 +243,13 @@ async fn respond(
         (_, None) => None,
     };
     if let Some(text) = text {
-        session.outlet.answer(text);
+        session.sender.answer(text);
     }
 }
 
-impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        // A map that is changed in one step is whole after a panic.
+impl LegacySessions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<LegacySession>>> {
+        // The map changes in one step, so it is consistent after a panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

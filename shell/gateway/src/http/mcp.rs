@@ -10,61 +10,64 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_guard::RequestedGroups;
-use toolwarden_mcp::codes::{INVALID_REQUEST, PARSE_ERROR};
+use toolwarden_mcp::error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::{SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER};
-use toolwarden_mcp::serve::handshake::INITIALIZED_VERSIONS;
-use toolwarden_mcp::serve::{Sent, answer};
-use toolwarden_mcp::{Era, InvalidMessage, Message, RpcError};
+use toolwarden_mcp::serve::versions::INITIALIZE_VERSIONS;
+use toolwarden_mcp::serve::{ReceivedHeader, encode};
+use toolwarden_mcp::{Era, InvalidMessage, RpcError, RpcMessage};
 
-use super::body::Pieces;
-use super::front::{Front, json, text};
-use super::groups::requested;
-use super::receive::receive;
-use super::revocation::Standing;
+use super::channel_body::ChannelBody;
+use super::event_stream::{
+    self, EventPosition, KEEP_ALIVE, event_stream_response, priming_event, send_events,
+};
+use super::groups::requested_groups;
+use super::request_body::receive_body;
+use super::revocation::OpenEndedStream;
+use super::router::{HttpFrontend, header_text, json};
 use super::stateless;
-use super::stream::{self, ALIVE, Place, events, follow, priming};
-use crate::agent::Agent;
+use crate::agent_info::Agent;
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
-use crate::in_flight::{RequestBytes, TooMuchInFlight};
-use crate::outlet::{Interim, Outlet};
-use crate::relay::{Asked, Headers, Reply, shutting_down};
+use crate::request_bytes::{RequestBytes, TooMuchInFlight};
+use crate::response_stream::{AgentReceiver, AgentSender};
+use crate::router::{RequestContext, RequestHeaders, RpcReply, shutdown_error};
 use crate::traces::TRACEPARENT;
 
 /// The first version whose agents understand a stream that begins with an empty event.
 const PRIMED_SINCE: &str = "2025-11-25";
-/// The header that names the last event that arrived.
+/// The header that names the last event that the agent received.
 const LAST_EVENT: &str = "last-event-id";
-/// When a client may try again that came while the gateway was ending.
+/// When a client may retry that sent a request while the gateway was shutting down.
 const RETRY_AFTER_SECONDS: &str = "5";
 /// The last version with batches.
 const BATCHES_UNTIL: &str = "2025-03-26";
 
-/// What came with a message.
-pub(super) struct Came {
+/// The context of a message.
+pub(super) struct HttpRequestContext {
     pub(super) principal: Principal,
     pub(super) headers: Arc<HeaderMap>,
     groups: Option<RequestedGroups>,
     bytes: Option<Arc<RequestBytes>>,
 }
 
-/// The answer to a request of a principal that has too much under way.
+/// The response if a principal has too many bytes in flight.
 pub(super) fn too_much_in_flight() -> Response {
-    let text = "the requests you have under way are too large together (`sessions.in_flight`); wait for some";
-    let mut response = refuse(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, text);
+    let text =
+        "your requests in flight are too large together (`sessions.in_flight`); wait for some";
+    let mut response = error_response(StatusCode::TOO_MANY_REQUESTS, INVALID_REQUEST, text);
     let after = HeaderValue::from_static("1");
     response.headers_mut().insert(RETRY_AFTER, after);
     response
 }
 
-pub(super) async fn endpoint(state: State<Front>, request: Request<Body>) -> Response {
+pub(super) async fn endpoint(state: State<HttpFrontend>, request: Request<Body>) -> Response {
     serve(state, None, request).await
 }
 
 pub(super) async fn endpoint_with_groups(
-    state: State<Front>,
+    state: State<HttpFrontend>,
     Path(groups): Path<String>,
     request: Request<Body>,
 ) -> Response {
@@ -72,17 +75,17 @@ pub(super) async fn endpoint_with_groups(
 }
 
 async fn serve(
-    State(front): State<Front>,
+    State(front): State<HttpFrontend>,
     path: Option<String>,
     request: Request<Body>,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let principal = match front.admit(&parts).await {
+    let principal = match front.authenticate(&parts).await {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    let groups = requested(path.as_deref(), &parts.headers);
-    let mut came = Came {
+    let groups = requested_groups(path.as_deref(), &parts.headers);
+    let mut came = HttpRequestContext {
         principal,
         headers: Arc::new(parts.headers),
         groups,
@@ -92,7 +95,7 @@ async fn serve(
     let response = match parts.method {
         Method::POST => {
             let settings = front.gateway.settings();
-            match receive(body, &settings.listen).await {
+            match receive_body(body, &settings.listen).await {
                 Ok(body) => {
                     let most = settings.session_limits.in_flight_bytes;
                     let in_flight = &front.gateway.shared.in_flight;
@@ -104,37 +107,39 @@ async fn serve(
                         Err(TooMuchInFlight) => too_much_in_flight(),
                     }
                 }
-                Err(fault) => refuse(fault.status(), INVALID_REQUEST, &fault.to_string()),
+                Err(fault) => error_response(fault.status(), INVALID_REQUEST, &fault.to_string()),
             }
         }
-        // A stream that was lost can still be read to its end.
-        Method::GET if front.gateway.is_ending() && !came.headers.contains_key(LAST_EVENT) => {
-            ending(&null())
+        // A lost stream can still be read to its end.
+        Method::GET
+            if front.gateway.is_shutting_down() && !came.headers.contains_key(LAST_EVENT) =>
+        {
+            shutting_down_response(&null_id())
         }
         Method::GET => {
-            let mut stream = listen(&front.gateway, &came);
-            stream.extensions_mut().insert(Standing);
+            let mut stream = open_event_stream(&front.gateway, &came);
+            stream.extensions_mut().insert(OpenEndedStream);
             stream
         }
-        Method::DELETE => end(&front.gateway, &came),
+        Method::DELETE => end_session(&front.gateway, &came),
         _ => {
             let allowed = HeaderValue::from_static("GET, POST, DELETE");
             (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response()
         }
     };
-    front.while_accepted(&caller, response)
+    front.end_on_revocation(&caller, response)
 }
 
-async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
-    let is_json = text(&came.headers, CONTENT_TYPE.as_str())
+async fn post(gateway: &Gateway, came: HttpRequestContext, body: &[u8]) -> Response {
+    let is_json = header_text(&came.headers, CONTENT_TYPE.as_str())
         .is_some_and(|it| it.trim_start().starts_with("application/json"));
     if !is_json {
         let words = "send the message as `Content-Type: application/json`";
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST, words);
+        return error_response(StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID_REQUEST, words);
     }
     if !accepts(&came.headers, "application/json") {
         let words = "accept `application/json` and `text/event-stream`";
-        return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
+        return error_response(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
     let mut messages = match read_messages(body, &gateway.settings().listen) {
         Ok(messages) => messages,
@@ -143,17 +148,17 @@ async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
                 InvalidMessage::Json(error) if !error.is_data() => PARSE_ERROR,
                 _ => INVALID_REQUEST,
             };
-            return refuse(StatusCode::BAD_REQUEST, code, &invalid.to_string());
+            return error_response(StatusCode::BAD_REQUEST, code, &invalid.to_string());
         }
     };
     let batch = body.trim_ascii_start().first() == Some(&b'[');
     match (messages.pop(), messages.is_empty(), batch) {
-        (Some(message), true, false) => one(gateway, came, message).await,
+        (Some(message), true, false) => handle_message(gateway, came, message).await,
         (Some(last), _, true) => {
             messages.push(last);
-            Box::pin(many(gateway, &came, messages)).await
+            Box::pin(handle_batch(gateway, &came, messages)).await
         }
-        _ => refuse(
+        _ => error_response(
             StatusCode::BAD_REQUEST,
             INVALID_REQUEST,
             "there is no message",
@@ -161,21 +166,20 @@ async fn post(gateway: &Gateway, came: Came, body: &[u8]) -> Response {
     }
 }
 
-/// Whether a message is of the stateless era: it says so in a header or in itself.
-fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
+/// Whether a message is of the stateless era: a header or the message itself says so.
+fn is_stateless(headers: &HeaderMap, message: &RpcMessage) -> bool {
     let (method, params) = match message {
-        Message::Request { method, params, .. } | Message::Notification { method, params } => {
-            (method.as_str(), params.as_deref())
-        }
-        Message::Response { .. } => ("", None),
+        RpcMessage::Request { method, params, .. }
+        | RpcMessage::Notification { method, params } => (method.as_str(), params.as_deref()),
+        RpcMessage::Response { .. } => ("", None),
     };
     if headers.contains_key(SESSION_HEADER) {
         return false;
     }
-    match text(headers, VERSION_HEADER) {
-        // Versions that are not known are agreed on; this one has no such method.
+    match header_text(headers, VERSION_HEADER) {
+        // Unknown versions are negotiated; the stateless version has no `initialize`.
         version if method == "initialize" => version == Some(STATELESS_VERSION),
-        Some(version) => !INITIALIZED_VERSIONS.contains(&version),
+        Some(version) => !INITIALIZE_VERSIONS.contains(&version),
         None => {
             method == "server/discover"
                 || params.is_some_and(|it| {
@@ -186,32 +190,42 @@ fn is_stateless(headers: &HeaderMap, message: &Message) -> bool {
     }
 }
 
-async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
-    // Answers and notifications belong to calls in flight, which may still end in time.
-    if let Message::Request { id, .. } = &message
-        && gateway.is_ending()
+async fn handle_message(
+    gateway: &Gateway,
+    came: HttpRequestContext,
+    message: RpcMessage,
+) -> Response {
+    // Responses and notifications belong to calls in flight, which may still finish in time.
+    if let RpcMessage::Request { id, .. } = &message
+        && gateway.is_shutting_down()
     {
-        return ending(id);
+        return shutting_down_response(id);
     }
     if is_stateless(&came.headers, &message) {
-        return Box::pin(stateless::answer_to(gateway, came, message)).await;
+        return Box::pin(stateless::handle_stateless_message(gateway, came, message)).await;
     }
-    if let Message::Request { id, method, params } = &message
+    if let RpcMessage::Request { id, method, params } = &message
         && method == "initialize"
     {
         return Box::pin(initialize(gateway, &came, id, params.as_deref())).await;
     }
-    let conversation = match conversation(gateway, &came) {
+    let conversation = match find_conversation(gateway, &came) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
     match message {
-        Message::Request { id, method, params } => {
-            request(gateway, &came, conversation, id, method, params).await
+        RpcMessage::Request { id, method, params } => {
+            handle_request(gateway, &came, conversation, id, method, params).await
         }
         other => {
             let agent = conversation.agent.load_full();
-            let asked = asked(&came, &conversation, agent, Outlet::closed(), null());
+            let asked = request_context(
+                &came,
+                &conversation,
+                agent,
+                AgentSender::closed(),
+                null_id(),
+            );
             Box::pin(gateway.take(&asked, other)).await;
             StatusCode::ACCEPTED.into_response()
         }
@@ -220,7 +234,7 @@ async fn one(gateway: &Gateway, came: Came, message: Message) -> Response {
 
 async fn initialize(
     gateway: &Gateway,
-    came: &Came,
+    came: &HttpRequestContext,
     id: &RawValue,
     params: Option<&RawValue>,
 ) -> Response {
@@ -235,47 +249,50 @@ async fn initialize(
         .await;
     match begun {
         Ok(begun) => {
-            // It is new, so that there is no other caller who opened it.
+            // The conversation is new, so no other caller has opened it.
             let _opened = begun.conversation.opened_by.set(principal.clone());
-            let mut response = json(StatusCode::OK, answer::answer_with(id, &begun.result));
+            let mut response = json(StatusCode::OK, encode::result_response(id, &begun.result));
             if let Ok(name) = HeaderValue::from_str(&begun.conversation.id) {
                 response.headers_mut().insert(SESSION_HEADER, name);
             }
             response
         }
-        Err(error) => json(StatusCode::OK, answer::outcome(id, Err(&error))),
+        Err(error) => json(StatusCode::OK, encode::response(id, Err(&error))),
     }
 }
 
-/// The conversation a message belongs to. Nobody else's is found.
+/// The conversation a message belongs to. Conversations of other principals are not found.
 #[expect(
     clippy::result_large_err,
     reason = "the refusal is the answer, made once and sent"
 )]
-fn conversation(gateway: &Gateway, came: &Came) -> Result<Arc<Conversation>, Response> {
-    let Some(id) = text(&came.headers, SESSION_HEADER) else {
-        return Err(refuse(
+fn find_conversation(
+    gateway: &Gateway,
+    came: &HttpRequestContext,
+) -> Result<Arc<Conversation>, Response> {
+    let Some(id) = header_text(&came.headers, SESSION_HEADER) else {
+        return Err(error_response(
             StatusCode::BAD_REQUEST,
             INVALID_REQUEST,
             "the header `Mcp-Session-Id` is missing; send `initialize` first",
         ));
     };
-    if let Some(version) = text(&came.headers, VERSION_HEADER)
-        && !INITIALIZED_VERSIONS.contains(&version)
+    if let Some(version) = header_text(&came.headers, VERSION_HEADER)
+        && !INITIALIZE_VERSIONS.contains(&version)
     {
-        return Err(refuse(
+        return Err(error_response(
             StatusCode::BAD_REQUEST,
             INVALID_REQUEST,
-            &format!("the protocol version `{version}` is not spoken in a session"),
+            &format!("the protocol version `{version}` is not supported in a session"),
         ));
     }
     let found = gateway.conversations().peek(id);
     match found.filter(|it| it.era() == Era::Handshake) {
-        Some(found) if gateway.is_of(&came.principal.name, &found.principal) => {
+        Some(found) if gateway.check_owner(&came.principal.name, &found.principal) => {
             gateway.keep_alive(&found);
             Ok(found)
         }
-        _ => Err(refuse(
+        _ => Err(error_response(
             StatusCode::NOT_FOUND,
             INVALID_REQUEST,
             "this session is not known or has ended; send `initialize` again",
@@ -283,31 +300,31 @@ fn conversation(gateway: &Gateway, came: &Came) -> Result<Arc<Conversation>, Res
     }
 }
 
-pub(super) fn asked(
-    came: &Came,
+pub(super) fn request_context(
+    came: &HttpRequestContext,
     conversation: &Arc<Conversation>,
     agent: Arc<Agent>,
-    outlet: Outlet,
+    outlet: AgentSender,
     id: Box<RawValue>,
-) -> Arc<Asked> {
-    Arc::new(Asked {
+) -> Arc<RequestContext> {
+    Arc::new(RequestContext {
         conversation: Arc::clone(conversation),
         agent,
         claims: came.principal.claims.clone(),
         groups: came.groups.clone(),
-        outlet,
+        sender: outlet,
         id,
         headers: Arc::new(HttpHeaders(Arc::clone(&came.headers))),
-        trace: text(&came.headers, TRACEPARENT).map(str::to_owned),
+        trace: header_text(&came.headers, TRACEPARENT).map(str::to_owned),
         bytes: came.bytes.clone(),
     })
 }
 
-/// Answers a request of the handshake era: in JSON, or as a stream where the server answers by one or
-/// something comes before the answer. A stream outlives a lost connection.
-async fn request(
+/// Answers a request of the handshake era: in JSON, or as a stream if the server responds with one or a message
+/// comes before the response. A stream outlives a lost connection.
+async fn handle_request(
     gateway: &Gateway,
-    came: &Came,
+    came: &HttpRequestContext,
     conversation: Arc<Conversation>,
     id: Box<RawValue>,
     method: String,
@@ -315,25 +332,29 @@ async fn request(
 ) -> Response {
     let streams = accepts(&came.headers, "text/event-stream");
     let (outlet, mut interim) = if streams {
-        Outlet::channel()
+        AgentSender::channel()
     } else {
-        (Outlet::closed(), Interim::nothing())
+        (AgentSender::closed(), AgentReceiver::closed())
     };
     let agent = conversation.agent.load_full();
-    let asked = asked(came, &conversation, agent, outlet, id);
+    let asked = request_context(came, &conversation, agent, outlet, id);
     let mut work = Box::pin({
         let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
-        async move { gateway.handle(&asked, &method, params.as_deref()).await }
+        async move {
+            gateway
+                .handle_request(&asked, &method, params.as_deref())
+                .await
+        }
     });
     let (first, done) = tokio::select! {
         biased;
         reply = &mut work => match interim.try_recv() {
             Some(first) => (Some(first), Some(reply)),
             None if interim.is_streamed() => (None, Some(reply)),
-            None => return answered(&reply, &asked.id),
+            None => return reply_response(&reply, &asked.id),
         },
         first = interim.begun(), if streams => (first, None),
-        () = sleep_until(Instant::now() + ALIVE), if streams => (None, None),
+        () = sleep_until(Instant::now() + KEEP_ALIVE), if streams => (None, None),
     };
     let mut work = Box::pin(async move {
         match done {
@@ -343,7 +364,7 @@ async fn request(
     });
     if !streams {
         let reply = work.await;
-        return answered(&reply, &asked.id);
+        return reply_response(&reply, &asked.id);
     }
     let replay = gateway.settings().session_limits.replay_bytes;
     let (number, log) = conversation.open_stream(replay);
@@ -364,13 +385,13 @@ async fn request(
         written.extend(reply.text(&asked.id));
         written.end();
     });
-    let (pieces, body) = Pieces::channel();
+    let (pieces, body) = ChannelBody::channel();
     tokio::spawn(async move {
         let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
-        if primes && pieces.send(priming(Some(number), 0)).await.is_err() {
+        if primes && pieces.send(priming_event(Some(number), 0)).await.is_err() {
             return;
         }
-        let place = Place {
+        let place = EventPosition {
             stream: Some(number),
             after: 0,
         };
@@ -381,44 +402,48 @@ async fn request(
                 false => std::future::pending().await,
             }
         };
-        let read = follow(log, place, pieces, interruption).await;
+        let read = send_events(log, place, pieces, interruption).await;
         if read {
             conversation.forget_stream(number);
         }
     });
-    events(body)
+    event_stream_response(body)
 }
 
-pub(super) fn answered(reply: &Reply, id: &RawValue) -> Response {
+pub(super) fn reply_response(reply: &RpcReply, id: &RawValue) -> Response {
     match reply.text(id) {
         Some(text) => json(StatusCode::OK, text),
-        // The agent gave the request up, and waits for nothing.
+        // The agent cancelled the request and waits for nothing.
         None => StatusCode::ACCEPTED.into_response(),
     }
 }
 
 /// Answers the messages of a batch, which only the oldest versions have.
-async fn many(gateway: &Gateway, came: &Came, messages: Vec<Message>) -> Response {
-    let is_request = |it: &Message| matches!(it, Message::Request { .. });
-    if gateway.is_ending() && messages.iter().any(is_request) {
-        return ending(&null());
+async fn handle_batch(
+    gateway: &Gateway,
+    came: &HttpRequestContext,
+    messages: Vec<RpcMessage>,
+) -> Response {
+    let is_request = |it: &RpcMessage| matches!(it, RpcMessage::Request { .. });
+    if gateway.is_shutting_down() && messages.iter().any(is_request) {
+        return shutting_down_response(&null_id());
     }
-    let conversation = match conversation(gateway, came) {
+    let conversation = match find_conversation(gateway, came) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
     if *conversation.agent.load().version > *BATCHES_UNTIL {
-        let words = "batches ended with version 2025-03-26; send one message at a time";
-        return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
+        let words = "version 2025-03-26 was the last with batches; send one message at a time";
+        return error_response(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
     }
     let mut work = Vec::with_capacity(messages.len());
     for message in messages {
         let id = match &message {
-            Message::Request { id, .. } => id.clone(),
-            _ => null(),
+            RpcMessage::Request { id, .. } => id.clone(),
+            _ => null_id(),
         };
         let agent = conversation.agent.load_full();
-        let asked = asked(came, &conversation, agent, Outlet::closed(), id);
+        let asked = request_context(came, &conversation, agent, AgentSender::closed(), id);
         let gateway = gateway.clone();
         work.push(tokio::spawn(
             async move { gateway.take(&asked, message).await },
@@ -434,55 +459,55 @@ async fn many(gateway: &Gateway, came: &Came, messages: Vec<Message>) -> Respons
     json(StatusCode::OK, format!("[{}]", answers.join(",")))
 }
 
-/// The stream of what is sent without having been asked for, or one that was lost.
-fn listen(gateway: &Gateway, came: &Came) -> Response {
-    let stateless = text(&came.headers, VERSION_HEADER)
-        .is_some_and(|version| !INITIALIZED_VERSIONS.contains(&version));
+/// The stream of messages that belong to no request, or a lost stream that the agent resumes.
+fn open_event_stream(gateway: &Gateway, came: &HttpRequestContext) -> Response {
+    let stateless = header_text(&came.headers, VERSION_HEADER)
+        .is_some_and(|version| !INITIALIZE_VERSIONS.contains(&version));
     if stateless {
         let allowed = HeaderValue::from_static("POST");
         return (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allowed)]).into_response();
     }
-    let conversation = match conversation(gateway, came) {
+    let conversation = match find_conversation(gateway, came) {
         Ok(conversation) => conversation,
         Err(refused) => return refused,
     };
     if !accepts(&came.headers, "text/event-stream") {
         let words = "accept `text/event-stream`";
-        return refuse(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
+        return error_response(StatusCode::NOT_ACCEPTABLE, INVALID_REQUEST, words);
     }
-    let place = text(&came.headers, LAST_EVENT).and_then(Place::read);
+    let place = header_text(&came.headers, LAST_EVENT).and_then(EventPosition::parse);
     let primes = *conversation.agent.load().version >= *PRIMED_SINCE;
     match place {
-        Some(Place {
+        Some(EventPosition {
             stream: Some(number),
             after,
         }) => {
             let Some(log) = conversation.stream(number) else {
-                let words = "this stream was read to its end, or is too old to go on with";
-                return refuse(StatusCode::NOT_FOUND, INVALID_REQUEST, words);
+                let words = "this stream was read to its end, or is too old to resume";
+                return error_response(StatusCode::NOT_FOUND, INVALID_REQUEST, words);
             };
-            let (pieces, body) = Pieces::channel();
-            let place = Place {
+            let (pieces, body) = ChannelBody::channel();
+            let place = EventPosition {
                 stream: Some(number),
                 after,
             };
             tokio::spawn(async move {
-                if follow(log, place, pieces, std::future::pending()).await {
+                if send_events(log, place, pieces, std::future::pending()).await {
                     conversation.forget_stream(number);
                 }
             });
-            events(body)
+            event_stream_response(body)
         }
-        Some(Place {
+        Some(EventPosition {
             stream: None,
             after,
-        }) => stream::standing(conversation, Some(after), primes),
-        None => stream::standing(conversation, None, primes),
+        }) => event_stream::standalone_stream(conversation, Some(after), primes),
+        None => event_stream::standalone_stream(conversation, None, primes),
     }
 }
 
-fn end(gateway: &Gateway, came: &Came) -> Response {
-    match conversation(gateway, came) {
+fn end_session(gateway: &Gateway, came: &HttpRequestContext) -> Response {
+    match find_conversation(gateway, came) {
         Ok(conversation) => {
             gateway.close_conversation(&conversation.id);
             StatusCode::OK.into_response()
@@ -491,7 +516,7 @@ fn end(gateway: &Gateway, came: &Came) -> Response {
     }
 }
 
-/// Whether an agent takes an answer of a type; one that says nothing takes all.
+/// Whether an agent accepts a media type; an agent without an `Accept` header accepts all.
 fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() {
@@ -506,25 +531,25 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
         .any(|range| range == wanted || range == "*/*" || range == any_of_family)
 }
 
-/// Refuses a request because the gateway is about to end; another one may be there soon.
-pub(super) fn ending(id: &RawValue) -> Response {
-    let text = answer::outcome(id, Err(&shutting_down()));
+/// Refuses a request because the gateway is shutting down; another instance may be available soon.
+pub(super) fn shutting_down_response(id: &RawValue) -> Response {
+    let text = encode::response(id, Err(&shutdown_error()));
     let mut response = json(StatusCode::SERVICE_UNAVAILABLE, text);
     let wait = HeaderValue::from_static(RETRY_AFTER_SECONDS);
     response.headers_mut().insert(RETRY_AFTER, wait);
     response
 }
 
-pub(super) fn refuse(status: StatusCode, code: i64, words: &str) -> Response {
+pub(super) fn error_response(status: StatusCode, code: i64, words: &str) -> Response {
     let error = RpcError {
         code,
         message: words.to_owned(),
         data: None,
     };
-    json(status, answer::outcome(&null(), Err(&error)))
+    json(status, encode::response(&null_id(), Err(&error)))
 }
 
-pub(super) fn null() -> Box<RawValue> {
+pub(super) fn null_id() -> Box<RawValue> {
     RawValue::NULL.to_owned()
 }
 
@@ -532,8 +557,8 @@ pub(super) fn null() -> Box<RawValue> {
 #[derive(Debug)]
 struct HttpHeaders(Arc<HeaderMap>);
 
-impl Headers for HttpHeaders {
-    fn sent(&self, name: &str) -> Sent<'_> {
-        Sent::of(&self.0, name)
+impl RequestHeaders for HttpHeaders {
+    fn sent(&self, name: &str) -> ReceivedHeader<'_> {
+        ReceivedHeader::lookup(&self.0, name)
     }
 }

@@ -1,15 +1,15 @@
-//! The endpoints agents and people speak to.
+//! The HTTP endpoints for agents and people.
 
-mod body;
-mod front;
+mod channel_body;
+mod event_stream;
 mod groups;
 mod legacy;
 mod mcp;
-mod receive;
+mod request_body;
 mod revocation;
+mod router;
 mod stateless;
-mod stream;
 
-pub(crate) use front::json;
-pub use front::{Endpoints, Front, router};
-pub(crate) use receive::{Unreceived, receive};
+pub(crate) use request_body::{RequestBodyError, receive_body};
+pub(crate) use router::json;
+pub use router::{HttpFrontend, HttpService, router};

@@ -1,4 +1,4 @@
-//! What ends when a credential is no longer accepted: sessions that it opened, and streams.
+//! Ends sessions and streams whose credential is no longer accepted.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use http_body::Frame;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::front::Front;
+use super::router::HttpFrontend;
 use crate::identity::{Identities, Principal};
 
-/// Marks an answer that stays open without an end of its own.
+/// Marks a response that stays open indefinitely.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing;
+pub(super) struct OpenEndedStream;
 
-impl Front {
-    /// Takes over who callers are. Sessions and streams of credentials that are no longer accepted end.
-    pub(crate) fn take_over_identities(&self, identities: Identities) {
+impl HttpFrontend {
+    /// Replaces the identities. Sessions and streams of credentials that are no longer accepted end.
+    pub(crate) fn replace_authenticator(&self, identities: Identities) {
         self.identities.store(Arc::new(identities));
         let identities = self.identities.load_full();
         for conversation in self.gateway.conversations().all() {
@@ -31,30 +31,35 @@ impl Front {
                 self.gateway.close_conversation(&conversation.id);
             }
         }
-        self.identities_changed.send_replace(());
+        self.authenticator_changed.send_replace(());
     }
 
-    /// The answer to a caller; where it is a stream, it ends when the caller's credential is no longer
-    /// accepted. A stream without an end of its own also ends when the credential expires.
-    pub(super) fn while_accepted(&self, principal: &Principal, response: Response) -> Response {
+    /// The response to a caller. If it is a stream, it ends when the caller's credential is no longer accepted. A
+    /// stream that stays open indefinitely also ends when the credential expires.
+    pub(super) fn end_on_revocation(&self, principal: &Principal, response: Response) -> Response {
         let kind = response.headers().get(CONTENT_TYPE);
         if kind.is_none_or(|it| it != "text/event-stream") {
             return response;
         }
-        let expires = response.extensions().get::<Standing>().is_some();
-        let revoked = revoked(
+        let expires = response.extensions().get::<OpenEndedStream>().is_some();
+        let revoked = wait_for_revocation(
             Arc::clone(&self.identities),
-            self.identities_changed.subscribe(),
+            self.authenticator_changed.subscribe(),
             principal.clone(),
             expires,
         );
         let revoked = Box::pin(revoked);
-        response.map(|inner| Body::new(WhileAccepted { inner, revoked }))
+        response.map(|inner| {
+            Body::new(RevocableBody {
+                inner,
+                revocation: revoked,
+            })
+        })
     }
 }
 
 /// Resolves when a credential is no longer accepted.
-async fn revoked(
+async fn wait_for_revocation(
     identities: Arc<ArcSwap<Identities>>,
     mut changed: watch::Receiver<()>,
     principal: Principal,
@@ -74,7 +79,7 @@ async fn revoked(
         tokio::select! {
             () = expiry => {}
             changed = changed.changed() => if changed.is_err() {
-                // The endpoints are gone, and with them what could change.
+                // The endpoints are gone, so nothing can change any more.
                 std::future::pending::<()>().await;
             },
         }
@@ -82,12 +87,12 @@ async fn revoked(
 }
 
 /// A body that ends early when a credential is no longer accepted.
-struct WhileAccepted {
+struct RevocableBody {
     inner: Body,
-    revoked: Pin<Box<dyn Future<Output = ()> + Send>>,
+    revocation: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl http_body::Body for WhileAccepted {
+impl http_body::Body for RevocableBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -95,10 +100,10 @@ impl http_body::Body for WhileAccepted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        if self.revoked.as_mut().poll(context).is_ready() {
+        if self.revocation.as_mut().poll(context).is_ready() {
             // The task that fills the body notices that it is gone.
             self.inner = Body::empty();
-            self.revoked = Box::pin(std::future::pending());
+            self.revocation = Box::pin(std::future::pending());
             return Poll::Ready(None);
         }
         Pin::new(&mut self.inner).poll_frame(context)

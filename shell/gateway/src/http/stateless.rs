@@ -1,4 +1,4 @@
-//! Messages of the stateless era: each says all there is to say of its agent.
+//! Messages of the stateless era: each describes its agent completely.
 
 use std::sync::Arc;
 
@@ -8,65 +8,75 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolwarden_mcp::codes::INVALID_REQUEST;
+use toolwarden_mcp::error_codes::INVALID_REQUEST;
 use toolwarden_mcp::protocol::VERSION_HEADER;
-use toolwarden_mcp::serve::ladder::{self, http_status};
-use toolwarden_mcp::serve::{Sent, answer, events::comment};
-use toolwarden_mcp::{Message, RpcError};
+use toolwarden_mcp::serve::request_checks::{self, http_status};
+use toolwarden_mcp::serve::{ReceivedHeader, encode, sse_event::comment};
+use toolwarden_mcp::{RpcError, RpcMessage};
 
-use super::body::Pieces;
-use super::front::{json, text};
-use super::mcp::{Came, answered, asked, null, refuse};
-use super::revocation::Standing;
-use super::stream::{ALIVE, events, message};
-use crate::agent::Agent;
+use super::channel_body::ChannelBody;
+use super::event_stream::{KEEP_ALIVE, event_stream_response, message_event};
+use super::mcp::{HttpRequestContext, error_response, null_id, reply_response, request_context};
+use super::revocation::OpenEndedStream;
+use super::router::{header_text, json};
+use crate::agent_info::Agent;
 use crate::gateway::Gateway;
-use crate::outlet::{Interim, Outlet};
-use crate::relay::Reply;
+use crate::response_stream::{AgentReceiver, AgentSender};
+use crate::router::RpcReply;
 
-/// Answers a message of the stateless era. An agent that closes the stream gives the request up.
-pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) -> Response {
+/// Answers a message of the stateless era. An agent cancels the request by closing the stream.
+pub(super) async fn handle_stateless_message(
+    gateway: &Gateway,
+    came: HttpRequestContext,
+    received: RpcMessage,
+) -> Response {
     let (id, method, params) = match received {
-        Message::Request { id, method, params } => (id, method, params),
-        Message::Notification { .. } => {
-            let version = text(&came.headers, VERSION_HEADER).unwrap_or_default();
-            return match ladder::unsupported(version) {
-                Some(refusal) => refused_by_ladder(&null(), refusal),
+        RpcMessage::Request { id, method, params } => (id, method, params),
+        RpcMessage::Notification { .. } => {
+            let version = header_text(&came.headers, VERSION_HEADER).unwrap_or_default();
+            return match request_checks::unsupported_version(version) {
+                Some(refusal) => check_failure_response(&null_id(), refusal),
                 None => StatusCode::ACCEPTED.into_response(),
             };
         }
-        Message::Response { .. } => {
-            let words = "this version has no requests of servers, and so no answers to them";
-            return refuse(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
+        RpcMessage::Response { .. } => {
+            let words = "this version has no server requests, so it has no responses to them";
+            return error_response(StatusCode::BAD_REQUEST, INVALID_REQUEST, words);
         }
     };
     let headers = Arc::clone(&came.headers);
-    let checked = ladder::check(&method, params.as_deref(), |name| Sent::of(&headers, name));
+    let checked = request_checks::check(&method, params.as_deref(), |name| {
+        ReceivedHeader::lookup(&headers, name)
+    });
     let envelope = match checked {
         Ok(envelope) => envelope,
-        Err(refusal) => return refused_by_ladder(&id, refusal),
+        Err(refusal) => return check_failure_response(&id, refusal),
     };
-    let agent = Agent::of_envelope(envelope);
+    let agent = Agent::from_envelope(envelope);
     let begun = gateway.stateless_conversation(&came.principal.name, params.as_deref(), &agent);
     let conversation = match begun {
         Ok(conversation) => conversation,
-        Err(refused) => return error(&id, &refused),
+        Err(refused) => return rpc_error_response(&id, &refused),
     };
     let stands = method == "subscriptions/listen";
-    let (outlet, mut interim) = Outlet::channel();
-    let asked = asked(&came, &conversation, Arc::new(agent), outlet, id);
+    let (outlet, mut interim) = AgentSender::channel();
+    let asked = request_context(&came, &conversation, Arc::new(agent), outlet, id);
     let mut work = Box::pin({
         let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
-        async move { gateway.handle(&asked, &method, params.as_deref()).await }
+        async move {
+            gateway
+                .handle_request(&asked, &method, params.as_deref())
+                .await
+        }
     });
     let (first, done) = tokio::select! {
         biased;
         reply = &mut work => match interim.try_recv() {
             Some(first) => (Some(first), Some(reply)),
-            None => return answered_with(&reply, &asked.id),
+            None => return stateless_response(&reply, &asked.id),
         },
         first = interim.recv() => (first, None),
-        () = sleep_until(Instant::now() + ALIVE) => (None, None),
+        () = sleep_until(Instant::now() + KEEP_ALIVE) => (None, None),
     };
     let mut work = Box::pin(async move {
         match done {
@@ -74,28 +84,28 @@ pub(super) async fn answer_to(gateway: &Gateway, came: Came, received: Message) 
             None => work.await,
         }
     });
-    let (pieces, body) = Pieces::channel();
+    let (pieces, body) = ChannelBody::channel();
     tokio::spawn(async move {
-        let sent = pour(&pieces, first, &mut interim, &mut work).await;
+        let sent = forward_interim_messages(&pieces, first, &mut interim, &mut work).await;
         if let Some(text) = sent.and_then(|reply| reply.text(&asked.id)) {
-            drop(pieces.send(message(None, &text)).await);
+            drop(pieces.send(message_event(None, &text)).await);
         }
     });
-    let mut stream = events(body);
+    let mut stream = event_stream_response(body);
     if stands {
-        stream.extensions_mut().insert(Standing);
+        stream.extensions_mut().insert(OpenEndedStream);
     }
     stream
 }
 
-/// Sends what comes before the answer; gives the answer, unless the agent is gone.
-async fn pour(
+/// Sends messages that come before the response; returns the response, unless the agent is gone.
+async fn forward_interim_messages(
     pieces: &mpsc::Sender<Bytes>,
     first: Option<String>,
-    interim: &mut Interim,
-    work: &mut (impl Future<Output = Reply> + Unpin),
-) -> Option<Reply> {
-    let opening = first.map_or_else(|| comment("").into(), |text| message(None, &text));
+    interim: &mut AgentReceiver,
+    work: &mut (impl Future<Output = RpcReply> + Unpin),
+) -> Option<RpcReply> {
+    let opening = first.map_or_else(|| comment("").into(), |text| message_event(None, &text));
     let mut waiting = Some(opening);
     let reply = loop {
         let is_sent = waiting.is_none();
@@ -107,35 +117,35 @@ async fn pour(
                     place.send(piece);
                 }
             }
-            Some(text) = interim.recv(), if is_sent => waiting = Some(message(None, &text)),
-            // Its time passes whether the agent reads or not.
+            Some(text) = interim.recv(), if is_sent => waiting = Some(message_event(None, &text)),
+            // The request proceeds whether the agent reads or not.
             reply = &mut *work => break reply,
-            () = sleep_until(Instant::now() + ALIVE), if is_sent => waiting = Some(comment("").into()),
+            () = sleep_until(Instant::now() + KEEP_ALIVE), if is_sent => waiting = Some(comment("").into()),
             () = pieces.closed() => return None,
         }
     };
-    let left = std::iter::from_fn(|| interim.try_recv()).map(|text| message(None, &text));
+    let left = std::iter::from_fn(|| interim.try_recv()).map(|text| message_event(None, &text));
     for piece in waiting.into_iter().chain(left) {
         pieces.send(piece).await.ok()?;
     }
     Some(reply)
 }
 
-fn answered_with(reply: &Reply, id: &RawValue) -> Response {
+fn stateless_response(reply: &RpcReply, id: &RawValue) -> Response {
     match reply {
-        Reply::Error(told) => error(id, told),
-        reply => answered(reply, id),
+        RpcReply::Error(told) => rpc_error_response(id, told),
+        reply => reply_response(reply, id),
     }
 }
 
-fn error(id: &RawValue, told: &RpcError) -> Response {
+fn rpc_error_response(id: &RawValue, told: &RpcError) -> Response {
     let status = StatusCode::from_u16(http_status(told.code)).unwrap_or(StatusCode::OK);
-    json(status, answer::outcome(id, Err(told)))
+    json(status, encode::response(id, Err(told)))
 }
 
-fn refused_by_ladder(id: &RawValue, refusal: ladder::Refusal) -> Response {
+fn check_failure_response(id: &RawValue, refusal: request_checks::RequestRefusal) -> Response {
     let status = StatusCode::from_u16(refusal.http_status).unwrap_or(StatusCode::BAD_REQUEST);
-    json(status, answer::outcome(id, Err(&refusal.into())))
+    json(status, encode::response(id, Err(&refusal.into())))
 }
 
 #[cfg(test)]
@@ -146,19 +156,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_ends_while_its_agent_does_not_read() {
-        let (pieces, _unread) = Pieces::channel();
-        let (outlet, mut interim) = Outlet::channel();
+        let (pieces, _unread) = ChannelBody::channel();
+        let (outlet, mut interim) = AgentSender::channel();
         while outlet.send("{}".to_owned()) {}
         let (ends, ended) = oneshot::channel();
         let mut work = Box::pin(async move {
             tokio::task::yield_now().await;
             ends.send(()).unwrap();
-            Reply::Nothing
+            RpcReply::NoReply
         });
         tokio::select! {
             biased;
             ended = ended => ended.unwrap(),
-            _ = pour(&pieces, None, &mut interim, &mut work) => panic!("nobody reads"),
+            _ = forward_interim_messages(&pieces, None, &mut interim, &mut work) => panic!("no reader"),
         }
     }
 }

@@ -1,54 +1,54 @@
-//! Credentials that were accepted, to be checked again while what they opened is still open.
+//! Accepted credentials, which are checked again while their sessions and streams are open.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::api_key::Digest;
-use super::jwt::{Trust, seconds_since_1970};
-use super::{Identities, Principal, TlsSubject, Via};
+use super::jwt::{IssuerTrust, seconds_since_1970};
+use super::{AuthMethod, Identities, Principal, TlsSubject};
 
-/// A credential that was accepted. It holds no secret.
+/// A credential that was accepted. It contains no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted(Arc<Kind>);
+pub struct AcceptedCredential(Arc<CredentialKind>);
 
 #[derive(Debug, PartialEq, Eq)]
-enum Kind {
+enum CredentialKind {
     Key(Digest),
-    Token { trust: Trust, until: i64 },
+    Token { trust: IssuerTrust, until: i64 },
     Certificate(TlsSubject),
-    Nothing,
+    Anonymous,
 }
 
-impl Accepted {
+impl AcceptedCredential {
     pub(super) fn key(digest: Digest) -> Self {
-        Self(Arc::new(Kind::Key(digest)))
+        Self(Arc::new(CredentialKind::Key(digest)))
     }
 
-    pub(super) fn token(trust: Trust, until: i64) -> Self {
-        Self(Arc::new(Kind::Token { trust, until }))
+    pub(super) fn token(trust: IssuerTrust, until: i64) -> Self {
+        Self(Arc::new(CredentialKind::Token { trust, until }))
     }
 
     pub(super) fn certificate(subject: TlsSubject) -> Self {
-        Self(Arc::new(Kind::Certificate(subject)))
+        Self(Arc::new(CredentialKind::Certificate(subject)))
     }
 
-    pub(super) fn nothing() -> Self {
-        Self(Arc::new(Kind::Nothing))
+    pub(super) fn anonymous() -> Self {
+        Self(Arc::new(CredentialKind::Anonymous))
     }
 
-    pub(super) fn via(&self) -> Via {
+    pub(super) fn auth_method(&self) -> AuthMethod {
         match &*self.0 {
-            Kind::Key(_) => Via::ApiKey,
-            Kind::Token { .. } => Via::Jwt,
-            Kind::Certificate(_) => Via::Mtls,
-            Kind::Nothing => Via::Anonymous,
+            CredentialKind::Key(_) => AuthMethod::ApiKey,
+            CredentialKind::Token { .. } => AuthMethod::Jwt,
+            CredentialKind::Certificate(_) => AuthMethod::Mtls,
+            CredentialKind::Anonymous => AuthMethod::Anonymous,
         }
     }
 
-    /// How long it is still valid; none where it does not expire.
+    /// How long it is still valid; `None` if it does not expire.
     #[must_use]
     pub fn expires_in(&self) -> Option<Duration> {
-        let Kind::Token { until, .. } = &*self.0 else {
+        let CredentialKind::Token { until, .. } = &*self.0 else {
             return None;
         };
         let left = until.saturating_sub(seconds_since_1970());
@@ -57,8 +57,8 @@ impl Accepted {
 }
 
 impl Identities {
-    /// Whether a credential that was accepted would be accepted now, for the same principal with the same
-    /// rights. The signature and the expiry of a token are not checked again.
+    /// Whether an accepted credential would be accepted now, for the same principal with the same rights. The
+    /// signature and the expiry of a token are not checked again.
     #[must_use]
     pub fn still_accepts(&self, principal: &Principal) -> bool {
         let Principal { name, admin, .. } = principal;
@@ -66,17 +66,17 @@ impl Identities {
             return false;
         };
         let named = match &*principal.accepted.0 {
-            Kind::Key(digest) => self.keys.find(digest).as_ref() == Some(name),
-            // Another issuer may have come whose names it is one of.
-            Kind::Token { trust, .. } => {
-                let issuer = self.issuers.trusted(trust);
+            CredentialKind::Key(digest) => self.keys.find(digest).as_ref() == Some(name),
+            // The settings may have another issuer now that claims this name.
+            CredentialKind::Token { trust, .. } => {
+                let issuer = self.issuers.find_trusted(trust);
                 issuer.is_some_and(|it| self.names.of_issuer(it) == owner)
             }
-            Kind::Certificate(subject) => {
+            CredentialKind::Certificate(subject) => {
                 let found = self.certificates.find(subject);
                 found.is_some_and(|(found, source)| found == *name && source == owner)
             }
-            Kind::Nothing => self.anonymous.as_ref() == Some(name),
+            CredentialKind::Anonymous => self.anonymous.as_ref() == Some(name),
         };
         named && (!admin || self.admins.contains(&(owner, name.to_string())))
     }

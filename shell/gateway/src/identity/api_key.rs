@@ -1,4 +1,4 @@
-//! Keys of callers. The gateway knows their digests only.
+//! API keys of callers. The gateway stores only their digests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use toolwarden_warden::settings::ApiKeySettings;
 
 use super::error::IdentityError;
 
-/// What our keys begin with, so that a key is known for one where it leaks.
+/// The prefix of generated keys, so that leaked keys are recognized.
 const PREFIX: &str = "tw_";
 
-/// A fresh key, to be shown once and then forgotten.
+/// A new key, to be shown once and not stored.
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Makes a key of 256 random bits.
+    /// Generates a key of 256 random bits.
     ///
     /// # Errors
-    /// The system gives no randomness.
+    /// The system provides no randomness.
     pub fn generate() -> Result<Self, getrandom::Error> {
         let mut bits = [0; 32];
         getrandom::fill(&mut bits)?;
@@ -34,13 +34,13 @@ impl ApiKey {
         &self.0
     }
 
-    /// What the settings have of it: its SHA-256 digest, in hex.
+    /// The form that the settings contain: its SHA-256 digest, in hex.
     #[must_use]
     pub fn digest(&self) -> String {
         Self::digest_of(&self.0)
     }
 
-    /// The digest of a key that was made elsewhere.
+    /// The digest of a key that was generated elsewhere.
     #[must_use]
     pub fn digest_of(key: &str) -> String {
         let Digest(bytes) = Digest::of(key);
@@ -83,9 +83,9 @@ impl fmt::Debug for Digest {
 
 /// The digests of all keys, each with its principal.
 #[derive(Debug)]
-pub(super) struct KeyRing(Vec<(Digest, Arc<str>)>);
+pub(super) struct ApiKeyTable(Vec<(Digest, Arc<str>)>);
 
-impl KeyRing {
+impl ApiKeyTable {
     pub(super) fn new(settings: &[ApiKeySettings]) -> Result<Self, IdentityError> {
         let mut known: Vec<(Digest, Arc<str>)> = Vec::with_capacity(settings.len());
         for ApiKeySettings { principal, sha256 } in settings {
@@ -103,7 +103,7 @@ impl KeyRing {
         Ok(Self(known))
     }
 
-    /// Whose key it is. All keys are compared in full, so that the time taken tells nothing.
+    /// The principal of a key. All keys are compared in full, so that the duration reveals nothing.
     pub(super) fn find(&self, digest: &Digest) -> Option<Arc<str>> {
         let mut found = None;
         for (known, principal) in &self.0 {
@@ -135,7 +135,7 @@ mod tests {
         // Digest of `abc`, from FIPS 180-4.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(ApiKey::digest_of("abc"), abc);
-        let ring = KeyRing::new(&[
+        let ring = ApiKeyTable::new(&[
             settings("one", &abc.to_uppercase()),
             settings("two", &ApiKey::digest_of("xyz")),
         ])
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(one.reveal().len(), 3 + 43);
         assert_eq!(one.digest(), ApiKey::digest_of(one.reveal()));
         assert_eq!(format!("{one:?}"), "ApiKey(…)");
-        let ring = KeyRing::new(&[settings("one", &one.digest())]).unwrap();
-        assert_eq!(format!("{ring:?}"), r#"KeyRing([(Digest(…), "one")])"#);
+        let ring = ApiKeyTable::new(&[settings("one", &one.digest())]).unwrap();
+        assert_eq!(format!("{ring:?}"), r#"ApiKeyTable([(Digest(…), "one")])"#);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
                 "`one` and `two` have the same key",
             ),
         ] {
-            assert_eq!(KeyRing::new(&keys).unwrap_err().to_string(), message);
+            assert_eq!(ApiKeyTable::new(&keys).unwrap_err().to_string(), message);
         }
     }
 }

@@ -12,19 +12,19 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use super::credential::is_plain_name;
 
-/// Whom a client certificate names. Its chain was checked when the connection was made.
+/// The names in a client certificate. The TLS handshake has verified its chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsSubject {
     /// The common name.
     pub common_name: Option<String>,
-    /// The other names, each with its kind: `uri:…`, `dns:…` or `email:…`.
+    /// The alternative names, each with its kind: `uri:…`, `dns:…` or `email:…`.
     pub alternatives: Vec<String>,
-    /// The SHA-256 digest of the certificate in base64url, as `x5t#S256` of a token has it (RFC 8705).
+    /// The SHA-256 digest of the certificate in base64url, as in `x5t#S256` of a token (RFC 8705).
     pub thumbprint: String,
 }
 
 impl TlsSubject {
-    /// Reads whom a certificate names. What cannot be read names nobody.
+    /// Reads the names in a certificate. A certificate that cannot be parsed has no names.
     #[must_use]
     pub fn of_certificate(der: &[u8]) -> Self {
         let Ok(certificate) = x509_cert::Certificate::from_der(der) else {
@@ -40,17 +40,17 @@ impl TlsSubject {
             alternatives: names
                 .unwrap_or_default()
                 .iter()
-                .filter_map(alternative)
+                .filter_map(alternative_name)
                 .collect(),
         }
     }
 }
 
-/// Which certificate is whose, in written order.
+/// The certificate rules in the order of the settings.
 #[derive(Debug)]
-pub(super) struct Certificates(Vec<CertificateSettings>);
+pub(super) struct ClientCertificates(Vec<CertificateSettings>);
 
-impl Certificates {
+impl ClientCertificates {
     pub(super) fn new(settings: &[CertificateSettings]) -> Self {
         Self(settings.to_vec())
     }
@@ -59,11 +59,11 @@ impl Certificates {
         self.0.is_empty()
     }
 
-    /// Whose certificate it is, by the first line that fits, and whether the settings or the certificate
-    /// chose the name.
+    /// The principal of a certificate, by the first rule that matches, and whether the settings or the certificate
+    /// determined the name.
     pub(super) fn find(&self, subject: &TlsSubject) -> Option<(Arc<str>, NameSource)> {
         self.0.iter().find_map(|rule| {
-            let name = fitting(&rule.subject, subject)?;
+            let name = matching_name(&rule.subject, subject)?;
             let source = match rule.principal.contains('*') {
                 true => NameSource::Certificates,
                 false => NameSource::Settings,
@@ -73,9 +73,9 @@ impl Certificates {
     }
 }
 
-/// The name that a line of the settings means, if the certificate has it. Kinds are not mixed: a common
-/// name that looks like an address is none.
-fn fitting<'a>(wanted: &str, subject: &'a TlsSubject) -> Option<&'a str> {
+/// The name that a rule of the settings refers to, if the certificate has it. Kinds are not mixed: a common name
+/// that looks like an email address does not match one.
+fn matching_name<'a>(wanted: &str, subject: &'a TlsSubject) -> Option<&'a str> {
     for kind in ["uri:", "dns:", "email:"] {
         let Some(wanted) = wanted.strip_prefix(kind) else {
             continue;
@@ -90,7 +90,7 @@ fn fitting<'a>(wanted: &str, subject: &'a TlsSubject) -> Option<&'a str> {
     (is_plain_name(name) && (wanted == "*" || wanted == name)).then_some(name)
 }
 
-fn alternative(name: &GeneralName) -> Option<String> {
+fn alternative_name(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::UniformResourceIdentifier(uri) => Some(format!("uri:{}", uri.as_str())),
         GeneralName::DnsName(name) => Some(format!("dns:{}", name.as_str())),
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn the_first_fitting_line_names_the_principal() {
-        let rules = Certificates::new(
+        let rules = ClientCertificates::new(
             &[
                 ("alice", "boss"),
                 ("uri:spiffe://corp/agent", "agent"),

@@ -1,18 +1,18 @@
-//! What a request sends to prove who it is for.
+//! The credential of a request.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use toolwarden_drift::text::unseen;
+use toolwarden_drift::text::find_invisible;
 
-use super::refusal::Reason;
+use super::authentication_error::AuthenticationFailure;
 
-/// Another header for keys, which many clients can set more easily.
+/// An alternative header for keys, which many clients can set more easily.
 const API_KEY: &str = "x-api-key";
 
-/// The longest name a credential may give, in bytes.
-const LONGEST_NAME: usize = 256;
+/// The longest name in a credential, in bytes.
+const MAX_NAME_BYTES: usize = 256;
 
-/// The one credential of a request. Its text is never shown.
+/// The only credential of a request. Its text is never shown.
 pub(super) enum Credential<'a> {
     /// A key or a token.
     Bearer(&'a str),
@@ -21,22 +21,24 @@ pub(super) enum Credential<'a> {
 }
 
 impl<'a> Credential<'a> {
-    /// The credential in the headers, if there is one. Two would leave open which of them counts.
-    pub(super) fn of(headers: &'a HeaderMap) -> Result<Option<Self>, Reason> {
+    /// The credential in the headers, if there is one. Two credentials would be ambiguous.
+    pub(super) fn of(headers: &'a HeaderMap) -> Result<Option<Self>, AuthenticationFailure> {
         let sent = [headers.get_all(AUTHORIZATION), headers.get_all(API_KEY)];
         if sent.iter().flatten().count() > 1 {
-            return Err(Reason::Several);
+            return Err(AuthenticationFailure::MultipleCredentials);
         }
         if let Some(value) = headers.get(AUTHORIZATION) {
-            let text = value.to_str().map_err(|_| Reason::NotBearer)?;
+            let text = value
+                .to_str()
+                .map_err(|_| AuthenticationFailure::NotBearer)?;
             return bearer(text)
                 .map(|token| Some(Self::Bearer(token)))
-                .ok_or(Reason::NotBearer);
+                .ok_or(AuthenticationFailure::NotBearer);
         }
         let Some(value) = headers.get(API_KEY) else {
             return Ok(None);
         };
-        let text = value.to_str().map_err(|_| Reason::Unknown)?;
+        let text = value.to_str().map_err(|_| AuthenticationFailure::Unknown)?;
         Ok(Some(Self::ApiKey(text.trim())))
     }
 }
@@ -47,13 +49,13 @@ fn bearer(text: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// Whether a name that a credential gives can be told from others by those who read it: nothing of it is
-/// trimmed, unseen, or shows it in another order.
+/// Whether people can distinguish a name in a credential from others: it has no characters that are trimmed,
+/// invisible, or reorder the text.
 pub(super) fn is_plain_name(name: &str) -> bool {
-    let chars: Vec<char> = name.chars().take(LONGEST_NAME + 1).collect();
+    let chars: Vec<char> = name.chars().take(MAX_NAME_BYTES + 1).collect();
     !name.is_empty()
-        && name.len() <= LONGEST_NAME
+        && name.len() <= MAX_NAME_BYTES
         && name.trim() == name
         && !chars.iter().any(|it| it.is_control())
-        && !unseen(&chars).contains(&true)
+        && !find_invisible(&chars).contains(&true)
 }

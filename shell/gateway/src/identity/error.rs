@@ -1,22 +1,22 @@
 use thiserror::Error;
-use toolwarden_http::NoCertificates;
+use toolwarden_http::CertificateError;
 use toolwarden_warden::settings::AmbiguousPrincipals;
 
-/// Something configured about callers cannot be used. Secrets are not part of it.
+/// An error in the settings about callers. It contains no secrets.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// A key is not given as a digest.
     #[error("the key of `{principal}` has to be a SHA-256 digest: 64 hexadecimal digits")]
     KeyDigest {
-        /// Whose key.
+        /// The principal of the key.
         principal: String,
     },
     /// Two principals have the same key.
     #[error("`{one}` and `{other}` have the same key")]
     SharedKey {
-        /// The one.
+        /// One principal.
         one: String,
-        /// The other.
+        /// The other principal.
         other: String,
     },
     /// A shared secret is short enough to be guessed.
@@ -24,53 +24,53 @@ pub enum IdentityError {
         "the secret for tokens of {issuer} is too short: at least {least} bytes, say from `openssl rand -base64 32`"
     )]
     WeakSecret {
-        /// Whose tokens.
+        /// The issuer of the tokens.
         issuer: String,
-        /// The least length.
+        /// The minimum length.
         least: usize,
     },
     /// A public key cannot be read.
     #[error("the public key for tokens of {issuer} cannot be used: {why}")]
     PublicKey {
-        /// Whose tokens.
+        /// The issuer of the tokens.
         issuer: String,
-        /// What is wrong.
+        /// The cause.
         why: UnusableKey,
     },
-    /// Discovery needs an issuer to begin at.
+    /// Discovery needs an issuer.
     #[error("keys can be discovered only from an issuer: name one")]
     DiscoveryWithoutIssuer,
-    /// An address is not one.
+    /// A URL is invalid.
     #[error("`{url}` is not an http or https address")]
     Address {
-        /// What was given.
+        /// The configured value.
         url: String,
     },
-    /// Keys would come over a connection that others can change.
+    /// Keys would be fetched over a connection that others can tamper with.
     #[error(
         "`{url}` is not https: keys are fetched over https only, or over http from loopback, because others could \
          replace them"
     )]
     Insecure {
-        /// What was given.
+        /// The configured value.
         url: String,
     },
-    /// It cannot be told whose name a principal's would be.
+    /// The source of a principal's name would be ambiguous.
     #[error(transparent)]
     Ambiguous(#[from] AmbiguousPrincipals),
-    /// The system has no certificates to check the issuer's with.
+    /// The system has no root certificates to verify the issuer.
     #[error(transparent)]
-    Certificates(#[from] NoCertificates),
+    Certificates(#[from] CertificateError),
     /// A value of `hosts` is not a host.
     #[error("`{value}` is not a host: write a name or an address, with or without a port")]
     Host {
-        /// What was given.
+        /// The configured value.
         value: String,
     },
     /// A value of `origins` is not an origin.
     #[error("`{value}` is not an origin: write it like `https://app.example.com`")]
     Origin {
-        /// What was given.
+        /// The configured value.
         value: String,
     },
 }
@@ -81,10 +81,10 @@ pub enum UnusableKey {
     /// It is not PEM.
     #[error("it is not a PEM text with a public key or a certificate")]
     NotPem,
-    /// It is private.
+    /// It is a private key.
     #[error("it is a private key; only the public one belongs here")]
     Private,
-    /// It is broken, or of a kind that is not supported.
+    /// It is broken, or its kind is not supported.
     #[error("only RSA of 2048 to 8192 bits, P-256, P-384 and Ed25519 are supported")]
     Kind,
 }

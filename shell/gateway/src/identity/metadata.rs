@@ -1,15 +1,15 @@
-//! Where clients learn who issues tokens for the gateway (RFC 9728).
+//! Protected resource metadata: tells clients which issuers the gateway accepts tokens from (RFC 9728).
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use toolwarden_warden::settings::IdentitySettings;
 
-/// Where the document lies, before the path of the resource.
+/// The path of the document, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
-/// The document about the resource at `path` (`""` or `/mcp`). None where no issuer is configured whom a
-/// client could ask for a token.
+/// The document about the resource at `path` (`""` or `/mcp`). `None` if no issuer is configured that a client
+/// could request a token from.
 #[must_use]
 pub fn protected_resource(
     settings: &IdentitySettings,
@@ -34,7 +34,7 @@ pub fn protected_resource(
     }))
 }
 
-/// The address of that document, for `WWW-Authenticate`.
+/// The URL of that document, for `WWW-Authenticate`.
 #[must_use]
 pub fn metadata_url(base_url: &str, path: &str) -> String {
     format!("{}{WELL_KNOWN}{path}", base_url.trim_end_matches('/'))
@@ -86,10 +86,10 @@ mod tests {
             metadata_url("https://gw.example/", "/mcp"),
             "https://gw.example/.well-known/oauth-protected-resource/mcp"
         );
-        let nobody = IdentitySettings {
+        let unknown = IdentitySettings {
             jwt: vec![issuer(None, &[])],
             ..IdentitySettings::default()
         };
-        assert_eq!(protected_resource(&nobody, "https://gw.example", ""), None);
+        assert_eq!(protected_resource(&unknown, "https://gw.example", ""), None);
     }
 }

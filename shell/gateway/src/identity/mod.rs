@@ -1,16 +1,16 @@
-//! Who a caller is: by key, by token, by client certificate, or nobody in particular where that is allowed.
+//! Authenticates callers: by key, by token, by client certificate, or anonymously where that is allowed.
 //!
-//! A credential that is wrong is refused. It never makes its sender anonymous.
+//! A wrong credential is refused. It never makes its sender anonymous.
 
 mod accepted;
 mod api_key;
+mod authentication_error;
 mod certificate;
 mod credential;
 mod error;
 mod jwt;
 mod metadata;
-mod refusal;
-mod site;
+mod origin_check;
 
 #[cfg(test)]
 mod tests;
@@ -22,49 +22,49 @@ use axum::http::HeaderMap;
 use toolwarden_warden::guard::CallerClaims;
 use toolwarden_warden::settings::{IdentitySettings, NameSource, PrincipalNames};
 
-use api_key::{Digest, KeyRing};
-use certificate::Certificates;
+use api_key::{ApiKeyTable, Digest};
+use certificate::ClientCertificates;
 use credential::Credential;
 use jwt::{Issuers, Timing};
 
-pub use accepted::Accepted;
+pub use accepted::AcceptedCredential;
 pub use api_key::ApiKey;
+pub use authentication_error::{AuthenticationError, AuthenticationFailure, ClaimedName};
 pub use certificate::TlsSubject;
 pub use error::IdentityError;
 pub use jwt::IssuerHealth;
 pub use metadata::{metadata_url, protected_resource};
-pub use refusal::{Claimed, Reason, Unauthenticated};
-pub use site::{Refused, Site};
+pub use origin_check::{OriginError, Site};
 
-/// Whom a call is made for.
+/// The authenticated identity that a call is made for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
-    /// The name that policies and records know.
+    /// The name in policies and records.
     pub name: Arc<str>,
-    /// Whether it may use the administrative part of the API.
+    /// Whether it may use the administrative endpoints of the API.
     pub admin: bool,
-    /// How it proved who it is.
-    pub via: Via,
-    /// What its token says of it beside its name.
+    /// How it authenticated.
+    pub auth_method: AuthMethod,
+    /// The claims of its token, besides its name.
     pub claims: Option<Arc<CallerClaims>>,
-    /// The credential it came with, to be checked again when the settings change.
-    pub accepted: Accepted,
+    /// The credential it used, which is checked again when the settings change.
+    pub accepted: AcceptedCredential,
 }
 
-/// How a principal proved who it is.
+/// How a principal authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Via {
-    /// By a key of the settings.
+pub enum AuthMethod {
+    /// With a key of the settings.
     ApiKey,
-    /// By a token of an issuer.
+    /// With a token of an issuer.
     Jwt,
-    /// By a client certificate.
+    /// With a client certificate.
     Mtls,
     /// Not at all.
     Anonymous,
 }
 
-impl Via {
+impl AuthMethod {
     /// Its name in records and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -77,12 +77,12 @@ impl Via {
     }
 }
 
-/// All who are known, ready to tell callers apart.
+/// All configured identities, ready to authenticate callers.
 #[derive(Debug)]
 pub struct Identities {
-    keys: KeyRing,
+    keys: ApiKeyTable,
     issuers: Issuers,
-    certificates: Certificates,
+    certificates: ClientCertificates,
     anonymous: Option<Arc<str>>,
     names: PrincipalNames,
     admins: BTreeSet<(NameSource, String)>,
@@ -90,25 +90,25 @@ pub struct Identities {
 }
 
 impl Identities {
-    /// Checks what is configured. Keys of issuers are fetched in the background and refreshed while the
-    /// value lives, so that an issuer that is down does not keep the gateway from starting.
+    /// Checks the settings. Keys of issuers are fetched in the background and refreshed while the value lives, so
+    /// that an issuer that is down does not prevent the gateway from starting.
     ///
     /// # Errors
-    /// Something configured cannot be used.
+    /// The settings are invalid.
     pub async fn load(settings: &IdentitySettings) -> Result<Self, IdentityError> {
-        Self::with(settings, Timing::default(), None)
+        Self::build(settings, Timing::default(), None)
     }
 
-    /// Those of changed settings. Issuers that are in both keep the keys that were fetched, so that a
-    /// change does not depend on an issuer being up.
+    /// The identities of changed settings. Issuers that are in both keep their fetched keys, so that a change does
+    /// not depend on an issuer being up.
     ///
     /// # Errors
-    /// Something configured cannot be used.
+    /// The settings are invalid.
     pub async fn reload(&self, settings: &IdentitySettings) -> Result<Self, IdentityError> {
-        Self::with(settings, self.issuers.timing(), Some(&self.issuers))
+        Self::build(settings, self.issuers.timing(), Some(&self.issuers))
     }
 
-    fn with(
+    fn build(
         settings: &IdentitySettings,
         timing: Timing,
         before: Option<&Issuers>,
@@ -123,9 +123,9 @@ impl Identities {
         let names = PrincipalNames::new(settings)?;
         let scopes: BTreeSet<&String> = jwt.iter().flat_map(|issuer| &issuer.scopes).collect();
         Ok(Self {
-            keys: KeyRing::new(api_keys)?,
+            keys: ApiKeyTable::new(api_keys)?,
             issuers: Issuers::new(jwt, timing, before)?,
-            certificates: Certificates::new(certificates),
+            certificates: ClientCertificates::new(certificates),
             anonymous: anonymous.as_deref().map(Arc::from),
             admins: names.admins(settings)?,
             names,
@@ -133,25 +133,27 @@ impl Identities {
         })
     }
 
-    /// Says who sent a request, by its headers and by the client certificate of its connection. A header
-    /// goes before a certificate.
+    /// Authenticates the sender of a request by its headers and by the client certificate of its connection. A
+    /// header takes precedence over a certificate.
     ///
     /// # Errors
-    /// A credential is missing or wrong, or cannot be checked at present.
+    /// A credential is missing or wrong, or cannot be checked now.
     pub async fn identify(
         &self,
         headers: &HeaderMap,
         tls_subject: Option<&TlsSubject>,
-    ) -> Result<Principal, Unauthenticated> {
+    ) -> Result<Principal, AuthenticationError> {
         let found = match Credential::of(headers) {
-            Ok(Some(Credential::Bearer(value))) => self.by_bearer(value, tls_subject).await,
-            Ok(Some(Credential::ApiKey(value))) => self.by_key(&Digest::of(value)),
-            Ok(None) => self.by_connection(tls_subject),
+            Ok(Some(Credential::Bearer(value))) => {
+                self.authenticate_bearer(value, tls_subject).await
+            }
+            Ok(Some(Credential::ApiKey(value))) => self.authenticate_key(&Digest::of(value)),
+            Ok(None) => self.authenticate_connection(tls_subject),
             Err(reason) => Err(reason),
         };
         let scopes = || Arc::clone(&self.scopes);
-        let found = found.map_err(|reason| Unauthenticated::new(reason, scopes()))?;
-        let Found {
+        let found = found.map_err(|reason| AuthenticationError::new(reason, scopes()))?;
+        let CredentialMatch {
             name,
             source,
             claims,
@@ -159,89 +161,101 @@ impl Identities {
         } = found;
         if self.names.owner(&name) != Some(source) {
             let issuer = claims.and_then(|claims| claims.issuer.clone());
-            let source = issuer.unwrap_or_else(|| accepted.via().as_str().into());
+            let source = issuer.unwrap_or_else(|| accepted.auth_method().as_str().into());
             let principal = name;
-            return Err(Unauthenticated::taken(
-                Claimed { principal, source },
+            return Err(AuthenticationError::principal_conflict(
+                ClaimedName { principal, source },
                 scopes(),
             ));
         }
         Ok(Principal {
             admin: self.admins.contains(&(source, name.to_string())),
-            via: accepted.via(),
+            auth_method: accepted.auth_method(),
             name,
             claims,
             accepted,
         })
     }
 
-    /// How the issuers do whose keys come over the network.
+    /// The status of issuers whose keys are fetched over the network.
     #[must_use]
     pub fn issuers(&self) -> Vec<IssuerHealth> {
         self.issuers.health()
     }
 
-    async fn by_bearer(
+    async fn authenticate_bearer(
         &self,
         value: &str,
         tls_subject: Option<&TlsSubject>,
-    ) -> Result<Found, Reason> {
+    ) -> Result<CredentialMatch, AuthenticationFailure> {
         let digest = Digest::of(value);
-        if let Ok(found) = self.by_key(&digest) {
+        if let Ok(found) = self.authenticate_key(&digest) {
             return Ok(found);
         }
         if self.issuers.is_empty() {
-            return Err(Reason::Unknown);
+            return Err(AuthenticationFailure::Unknown);
         }
         let thumbprint = tls_subject.map(|subject| subject.thumbprint.as_str());
         let vouched = self.issuers.verify(&digest, value, thumbprint).await?;
-        let trust = self.issuers.trust(vouched.index).ok_or(Reason::Issuer)?;
-        let passed = &vouched.passed;
-        Ok(Found {
+        let trust = self
+            .issuers
+            .trust(vouched.issuer_index)
+            .ok_or(AuthenticationFailure::Issuer)?;
+        let passed = &vouched.token;
+        Ok(CredentialMatch {
             name: Arc::clone(&passed.principal),
-            source: self.names.of_issuer(vouched.index),
+            source: self.names.of_issuer(vouched.issuer_index),
             claims: Some(Arc::clone(&passed.claims)),
-            accepted: Accepted::token(trust, passed.until),
+            accepted: AcceptedCredential::token(trust, passed.expires_at),
         })
     }
 
-    fn by_key(&self, digest: &Digest) -> Result<Found, Reason> {
-        let name = self.keys.find(digest).ok_or(Reason::Unknown)?;
-        Ok(Found {
+    fn authenticate_key(&self, digest: &Digest) -> Result<CredentialMatch, AuthenticationFailure> {
+        let name = self
+            .keys
+            .find(digest)
+            .ok_or(AuthenticationFailure::Unknown)?;
+        Ok(CredentialMatch {
             name,
             source: NameSource::Settings,
             claims: None,
-            accepted: Accepted::key(*digest),
+            accepted: AcceptedCredential::key(*digest),
         })
     }
 
-    fn by_connection(&self, subject: Option<&TlsSubject>) -> Result<Found, Reason> {
+    fn authenticate_connection(
+        &self,
+        subject: Option<&TlsSubject>,
+    ) -> Result<CredentialMatch, AuthenticationFailure> {
         if let Some(subject) = subject
             && !self.certificates.is_empty()
         {
             let found = self.certificates.find(subject);
-            let (name, source) = found.ok_or(Reason::Certificate)?;
-            return Ok(Found {
+            let (name, source) = found.ok_or(AuthenticationFailure::Certificate)?;
+            return Ok(CredentialMatch {
                 name,
                 source,
                 claims: None,
-                accepted: Accepted::certificate(subject.clone()),
+                accepted: AcceptedCredential::certificate(subject.clone()),
             });
         }
-        let name = self.anonymous.clone().ok_or(Reason::Missing)?;
-        Ok(Found {
+        let name = self
+            .anonymous
+            .clone()
+            .ok_or(AuthenticationFailure::Missing)?;
+        Ok(CredentialMatch {
             name,
             source: NameSource::Settings,
             claims: None,
-            accepted: Accepted::nothing(),
+            accepted: AcceptedCredential::anonymous(),
         })
     }
 }
 
-/// Whom a credential names.
-struct Found {
+/// The principal that a credential names.
+struct CredentialMatch {
     name: Arc<str>,
     source: NameSource,
     claims: Option<Arc<CallerClaims>>,
-    accepted: Accepted,
+    accepted: AcceptedCredential,
 }

@@ -1,4 +1,4 @@
-//! One connection: handshake, requests, end.
+//! Serves one connection: TLS handshake, requests, shutdown.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,24 +24,24 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
-use super::seats::{Seat, Taken};
-use super::{Certificates, Limits, Shutdown, TlsSubject};
+use super::connection_slots::{ConnectionSlot, SlotGuard};
+use super::{ListenerLimits, ServerCertificates, Shutdown, TlsSubject};
 
-/// How long a connection that has sent no request yet stays open after the end was announced.
+/// How long a connection without a request yet stays open after shutdown begins.
 const FIRST_REQUEST_LINGER: Duration = Duration::from_secs(1);
-/// How long an idle connection stays open after the end was announced.
+/// How long an idle connection stays open after shutdown begins.
 const NEXT_REQUEST_LINGER: Duration = Duration::from_millis(100);
 
-/// How long the rest of an answer may take on a connection that was not authenticated in time.
-const LAST_BYTES: Duration = Duration::from_secs(2);
+/// How long the rest of a response may take on a connection that was not authenticated in time.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who answers requests.
-pub trait Answers: Clone + Send + Sync + 'static {
-    /// Answers one.
+/// Serves requests.
+pub trait HttpHandler: Clone + Send + Sync + 'static {
+    /// Serves one request.
     fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
 }
 
-impl Answers for Router {
+impl HttpHandler for Router {
     async fn answer(&self, request: Request) -> Response {
         match self.clone().call(request).await {
             Ok(response) => response,
@@ -50,27 +50,27 @@ impl Answers for Router {
     }
 }
 
-/// How connections are served.
-pub(super) struct Connections<A> {
-    answers: A,
-    certificates: Option<Certificates>,
-    limits: Limits,
+/// The settings for serving connections.
+pub(super) struct ConnectionServer<A> {
+    handler: A,
+    certificates: Option<ServerCertificates>,
+    limits: ListenerLimits,
     shutdown: Shutdown,
     http: http1::Builder,
 }
 
-/// Who is at the other end.
+/// The peer of a connection.
 struct Peer {
     address: SocketAddr,
     subject: Option<TlsSubject>,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
 }
 
-impl<A: Answers> Connections<A> {
+impl<A: HttpHandler> ConnectionServer<A> {
     pub(super) fn new(
-        answers: A,
-        certificates: Option<Certificates>,
-        limits: Limits,
+        handler: A,
+        certificates: Option<ServerCertificates>,
+        limits: ListenerLimits,
         shutdown: Shutdown,
     ) -> Self {
         let mut http = http1::Builder::new();
@@ -78,7 +78,7 @@ impl<A: Answers> Connections<A> {
             .header_read_timeout(limits.next_request)
             .max_header_size(limits.head_bytes);
         Self {
-            answers,
+            handler,
             certificates,
             limits,
             shutdown,
@@ -86,25 +86,31 @@ impl<A: Answers> Connections<A> {
         }
     }
 
-    /// Serves a connection to its end, or until it has to make room for another one. Failures concern its peer
-    /// alone.
-    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr, seat: Taken) {
+    /// Serves a connection to its end, or until it must make room for another one. A failure affects only its
+    /// peer.
+    pub(super) async fn serve(&self, stream: TcpStream, address: SocketAddr, seat: SlotGuard) {
         tokio::select! {
-            () = seat.0.evicted() => {}
+            () = seat.0.wait_for_eviction() => {}
             () = self.accept(stream, address, &seat.0, false) => {}
         }
     }
 
-    /// Serves one request of a connection that came after the end was announced.
-    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr, seat: Taken) {
+    /// Serves one request of a connection that was accepted after shutdown began.
+    pub(super) async fn serve_last(&self, stream: TcpStream, address: SocketAddr, seat: SlotGuard) {
         tokio::select! {
-            () = seat.0.evicted() => {}
+            () = seat.0.wait_for_eviction() => {}
             () = self.accept(stream, address, &seat.0, true) => {}
         }
     }
 
-    async fn accept(&self, stream: TcpStream, address: SocketAddr, seat: &Arc<Seat>, last: bool) {
-        // Small answers are not held back to be sent with others. A stream that refuses is ending.
+    async fn accept(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        seat: &Arc<ConnectionSlot>,
+        last: bool,
+    ) {
+        // Small responses are not delayed to be combined with others. A stream that refuses the option is ending.
         if stream.set_nodelay(true).is_err() {
             return;
         }
@@ -113,23 +119,23 @@ impl<A: Answers> Connections<A> {
             let peer = Peer {
                 address,
                 subject: None,
-                seat,
+                slot: seat,
             };
-            return self.speak(stream, peer, last).await;
+            return self.serve_http(stream, peer, last).await;
         };
         let handshake = certificates.acceptor().accept(stream);
         if let Ok(Ok(stream)) = timeout(self.limits.handshake, handshake).await {
-            let subject = subject_of(&stream);
+            let subject = tls_subject(&stream);
             let peer = Peer {
                 address,
                 subject,
-                seat,
+                slot: seat,
             };
-            self.speak(stream, peer, last).await;
+            self.serve_http(stream, peer, last).await;
         }
     }
 
-    async fn speak<S>(&self, stream: S, peer: Peer, last: bool)
+    async fn serve_http<S>(&self, stream: S, peer: Peer, last: bool)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -139,7 +145,7 @@ impl<A: Answers> Connections<A> {
         let service = service_fn(|request| {
             has_asked.store(true, Ordering::Relaxed);
             in_flight.fetch_add(1, Ordering::Relaxed);
-            let answer = self.answer(request, &peer);
+            let answer = self.handle_request(request, &peer);
             let (in_flight, answered) = (&in_flight, &answered);
             async move {
                 let answer = answer.await;
@@ -157,18 +163,18 @@ impl<A: Answers> Connections<A> {
         if !has_asked.load(Ordering::Relaxed) && !self.shutdown.has_begun() {
             return;
         }
-        if !peer.seat.is_authenticated() {
+        if !peer.slot.is_authenticated() {
             tokio::select! {
                 _ended = connection.as_mut() => return,
                 () = sleep_until(deadline) => {}
                 () = self.shutdown.begun() => {}
             }
         }
-        while !peer.seat.is_authenticated() && !self.shutdown.has_begun() {
+        while !peer.slot.is_authenticated() && !self.shutdown.has_begun() {
             if in_flight.load(Ordering::Relaxed) == 0 {
-                // What was answered may still be on the wire.
+                // Sent responses may still be in transit.
                 connection.as_mut().graceful_shutdown();
-                drop(timeout(LAST_BYTES, connection).await);
+                drop(timeout(CLOSE_TIMEOUT, connection).await);
                 return;
             }
             tokio::select! {
@@ -181,7 +187,7 @@ impl<A: Answers> Connections<A> {
             _ended = connection.as_mut() => return,
             () = self.shutdown.begun() => {}
         }
-        // A request may have been sent already: it gets an answer rather than a closed connection.
+        // The client may have sent a request already: it gets a response and not a closed connection.
         let linger = match has_asked.load(Ordering::Relaxed) {
             true => NEXT_REQUEST_LINGER,
             false => FIRST_REQUEST_LINGER,
@@ -194,7 +200,7 @@ impl<A: Answers> Connections<A> {
         drop(connection.await);
     }
 
-    async fn answer(
+    async fn handle_request(
         &self,
         request: Request<Incoming>,
         peer: &Peer,
@@ -202,13 +208,13 @@ impl<A: Answers> Connections<A> {
         let mut request = request.map(Body::new);
         let extensions = request.extensions_mut();
         extensions.insert(ConnectInfo(peer.address));
-        extensions.insert(Arc::clone(&peer.seat));
+        extensions.insert(Arc::clone(&peer.slot));
         if let Some(subject) = &peer.subject {
             extensions.insert(subject.clone());
         }
-        let mut response = self.answers.answer(request).await;
+        let mut response = self.handler.answer(request).await;
         if self.shutdown.has_begun() {
-            // There will be no further request to answer.
+            // No further request will be served.
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);
         }
@@ -216,8 +222,8 @@ impl<A: Answers> Connections<A> {
     }
 }
 
-/// Whom the client certificate names, which the handshake has checked.
-fn subject_of(stream: &TlsStream<TcpStream>) -> Option<TlsSubject> {
+/// The subject of the client certificate, which the handshake has verified.
+fn tls_subject(stream: &TlsStream<TcpStream>) -> Option<TlsSubject> {
     let (_, session) = stream.get_ref();
     let certificate = session.peer_certificates()?.first()?;
     Some(TlsSubject::of_certificate(certificate))

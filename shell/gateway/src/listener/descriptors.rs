@@ -1,11 +1,10 @@
-//! How many files and sockets the process may have open.
+//! The limit of open files and sockets of the process.
 
-/// As many as the system lets us have, up to a number that programs we start can live with, too.
+/// The highest limit to request; programs that the gateway starts inherit it and must cope with it.
 #[cfg(unix)]
-const ENOUGH: u64 = 65_536;
+const MAX_DESCRIPTORS: u64 = 65_536;
 
-/// Raises the limit of open files as far as the system lets us. Gives the limit in force, where there is one
-/// that is known.
+/// Raises the limit of open files as far as the system allows. Returns the limit in force, if it is known.
 #[must_use]
 pub fn raise_descriptor_limit() -> Option<u64> {
     #[cfg(unix)]
@@ -13,7 +12,7 @@ pub fn raise_descriptor_limit() -> Option<u64> {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let before = current?;
-        let wanted = maximum.unwrap_or(ENOUGH).min(ENOUGH);
+        let wanted = maximum.unwrap_or(MAX_DESCRIPTORS).min(MAX_DESCRIPTORS);
         if before >= wanted {
             return Some(before);
         }

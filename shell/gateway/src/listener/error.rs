@@ -8,13 +8,13 @@ use thiserror::Error;
 /// The gateway cannot listen.
 #[derive(Debug, Error)]
 pub enum ListenError {
-    /// Another process has the address.
+    /// Another process uses the address.
     #[error("address in use: another process listens at {address}")]
     InUse {
         /// The address.
         address: SocketAddr,
     },
-    /// The system does not give the address to this user.
+    /// The system does not allow this user to use the address.
     #[error("not allowed to listen at {address}: ports below 1024 often need a privilege")]
     Forbidden {
         /// The address.
@@ -22,16 +22,16 @@ pub enum ListenError {
     },
     /// The address is not one of this machine.
     #[error("{address} is not an address of this machine")]
-    NotOurs {
+    AddressNotAvailable {
         /// The address.
         address: SocketAddr,
     },
-    /// Something else.
+    /// Another error.
     #[error("cannot listen at {address}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -40,18 +40,18 @@ pub enum ListenError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file has the wrong content.
     #[error("{} is not PEM with {wanted}", .path.display())]
     NotPem {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected content.
         wanted: &'static str,
-        /// What is wrong, where something is there.
+        /// The cause, if the content is present but invalid.
         #[source]
         source: Option<pem::Error>,
     },
@@ -62,16 +62,16 @@ pub enum ListenError {
         certificate: PathBuf,
         /// The key.
         key: PathBuf,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: rustls::Error,
     },
     /// An authority for client certificates cannot be used.
-    #[error("{} holds no authority that can be used", .path.display())]
+    #[error("{} contains no usable certificate authority", .path.display())]
     ClientAuthority {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -82,7 +82,7 @@ impl ListenError {
         match source.kind() {
             io::ErrorKind::AddrInUse => Self::InUse { address },
             io::ErrorKind::PermissionDenied => Self::Forbidden { address },
-            io::ErrorKind::AddrNotAvailable => Self::NotOurs { address },
+            io::ErrorKind::AddrNotAvailable => Self::AddressNotAvailable { address },
             _ => Self::Bind { address, source },
         }
     }

@@ -1,31 +1,31 @@
 use tokio::sync::watch;
 
-/// Says that the gateway is about to end. Clones tell and hear the same.
+/// Signals that the gateway is shutting down. Clones share the same signal.
 #[derive(Clone, Debug)]
 pub struct Shutdown(watch::Sender<bool>);
 
 impl Shutdown {
-    /// One that was not announced yet.
+    /// A signal that has not been given yet.
     #[must_use]
     pub fn new() -> Self {
         Self(watch::Sender::new(false))
     }
 
-    /// Announces the end.
+    /// Begins the shutdown.
     pub fn begin(&self) {
         self.0.send_replace(true);
     }
 
-    /// Whether the end was announced.
+    /// Whether the shutdown has begun.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits until the end is announced.
+    /// Waits until the shutdown begins.
     pub async fn begun(&self) {
         let mut hearing = self.0.subscribe();
-        // The sender lives as long as `self`, so that this waits for nothing else.
+        // The sender lives as long as `self`, so waiting cannot fail.
         drop(hearing.wait_for(|begun| *begun).await);
     }
 }

@@ -21,14 +21,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
-use toolwarden_warden::settings::{Listen, TlsSettings};
+use toolwarden_warden::settings::{ListenSettings, TlsSettings};
 
-use super::{Limits, ListenError, Listener, Served, Shutdown, TlsSubject};
+use super::{HttpListener, ListenError, ListenerLimits, ServeSummary, Shutdown, TlsSubject};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn listen(tls: Option<TlsSettings>) -> Listen {
-    Listen {
+fn listen(tls: Option<TlsSettings>) -> ListenSettings {
+    ListenSettings {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         tls,
         public_url: None,
@@ -40,7 +40,7 @@ fn listen(tls: Option<TlsSettings>) -> Listen {
     }
 }
 
-/// A router that tells what it knows of its peer, answers late, and streams until the end.
+/// A router that reports what it knows of its peer, responds late, and streams until the end.
 fn router(shutdown: &Shutdown) -> Router {
     let shutdown = shutdown.clone();
     Router::new()
@@ -56,7 +56,7 @@ fn router(shutdown: &Shutdown) -> Router {
                             subject.thumbprint.clear();
                             format!("{subject:?}")
                         }
-                        None => "nobody".to_owned(),
+                        None => "anonymous".to_owned(),
                     }
                 },
             ),
@@ -95,10 +95,10 @@ impl http_body::Body for Stream {
 struct Running {
     address: SocketAddr,
     shutdown: Shutdown,
-    served: JoinHandle<Served>,
+    served: JoinHandle<ServeSummary>,
 }
 
-fn start(listener: Listener, drain: Duration) -> Running {
+fn start(listener: HttpListener, drain: Duration) -> Running {
     let shutdown = Shutdown::new();
     let address = listener.local_addr();
     let router = router(&shutdown);
@@ -111,13 +111,13 @@ fn start(listener: Listener, drain: Duration) -> Running {
 }
 
 impl Running {
-    async fn end(self) -> Served {
+    async fn end(self) -> ServeSummary {
         self.shutdown.begin();
         timeout(PATIENCE, self.served).await.unwrap().unwrap()
     }
 }
 
-/// Asks for a path and gives all that comes until the other side closes.
+/// Requests a path and returns everything until the other side closes.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -138,18 +138,23 @@ async fn connect(address: SocketAddr) -> TcpStream {
 
 #[tokio::test]
 async fn requests_are_served_and_end_in_peace() {
-    let running = start(Listener::bind(&listen(None)).unwrap(), PATIENCE);
+    let running = start(HttpListener::bind(&listen(None)).unwrap(), PATIENCE);
     let address = running.address;
     let answer = ask(connect(address).await, "/").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(answer.ends_with("nobody"), "{answer}");
+    assert!(answer.ends_with("anonymous"), "{answer}");
 
     let late = tokio::spawn(ask(connect(address).await, "/late"));
     let stream = tokio::spawn(ask(connect(address).await, "/stream"));
     let idle = connect(address).await;
     sleep(Duration::from_millis(100)).await;
     let started = Instant::now();
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
     assert!(started.elapsed() < PATIENCE / 2);
     assert!(late.await.unwrap().ends_with("late"));
     assert!(stream.await.unwrap().ends_with("0\r\n\r\n"));
@@ -159,7 +164,7 @@ async fn requests_are_served_and_end_in_peace() {
 
 #[tokio::test]
 async fn a_request_that_crosses_the_end_is_answered() {
-    let running = start(Listener::bind(&listen(None)).unwrap(), PATIENCE);
+    let running = start(HttpListener::bind(&listen(None)).unwrap(), PATIENCE);
     let new = connect(running.address).await;
     // Until the listener has taken the connection.
     sleep(Duration::from_millis(50)).await;
@@ -167,28 +172,38 @@ async fn a_request_that_crosses_the_end_is_answered() {
     sleep(Duration::from_millis(50)).await;
     let answer = ask(new, "/").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
 }
 
 #[tokio::test]
 async fn what_does_not_end_is_cut() {
     let drain = Duration::from_millis(200);
-    let running = start(Listener::bind(&listen(None)).unwrap(), drain);
+    let running = start(HttpListener::bind(&listen(None)).unwrap(), drain);
     let hanging = tokio::spawn(ask(connect(running.address).await, "/never"));
     sleep(Duration::from_millis(100)).await;
-    assert_eq!(running.end().await, Served { cut: 1 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 1
+        }
+    );
     assert_eq!(hanging.await.unwrap(), "");
 }
 
 #[tokio::test]
 async fn slow_and_large_heads_are_dropped() {
-    let limits = Limits {
+    let limits = ListenerLimits {
         first_request: Duration::from_millis(300),
         next_request: Duration::from_millis(300),
         head_bytes: 1_000,
-        ..Limits::default()
+        ..ListenerLimits::default()
     };
-    let listener = Listener::bind_with(&listen(None), limits).unwrap();
+    let listener = HttpListener::bind_with(&listen(None), limits).unwrap();
     let running = start(listener, PATIENCE);
 
     let silent = connect(running.address).await;
@@ -200,11 +215,11 @@ async fn slow_and_large_heads_are_dropped() {
     let started = Instant::now();
     assert_eq!(rest(silent).await, "");
     assert_eq!(rest(dripping).await, "");
-    assert!(rest(second).await.contains("nobody"));
+    assert!(rest(second).await.contains("anonymous"));
     let waited = started.elapsed();
     assert!(waited < Duration::from_secs(3), "{waited:?}");
 
-    // A request that takes longer than its head may take is not concerned.
+    // The timeout of the head does not apply to the processing of a request.
     let answer = ask(connect(running.address).await, "/late").await;
     assert!(answer.ends_with("late"), "{answer}");
 
@@ -216,12 +231,17 @@ async fn slow_and_large_heads_are_dropped() {
     large.write_all(head.as_bytes()).await.unwrap();
     let answer = rest(large).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
 }
 
 /// A router whose requests count as authenticated.
 fn authenticating(shutdown: &Shutdown) -> Router {
-    let seat = async |Extension(seat): Extension<Arc<super::Seat>>| {
+    let seat = async |Extension(seat): Extension<Arc<super::ConnectionSlot>>| {
         assert!(seat.authenticate(&"ada".into()));
         "known"
     };
@@ -230,18 +250,18 @@ fn authenticating(shutdown: &Shutdown) -> Router {
 
 #[tokio::test]
 async fn silent_connections_make_room_for_others() {
-    let limits = Limits {
+    let limits = ListenerLimits {
         connections: 40,
         unauthenticated: 20,
         unauthenticated_per_address: 20,
-        ..Limits::default()
+        ..ListenerLimits::default()
     };
-    let listener = Listener::bind_with(&listen(None), limits).unwrap();
+    let listener = HttpListener::bind_with(&listen(None), limits).unwrap();
     let shutdown = Shutdown::new();
     let address = listener.local_addr();
     let routes = authenticating(&shutdown);
     let served = tokio::spawn(listener.serve(routes, shutdown.clone(), || PATIENCE));
-    // An agent that is known keeps its connection, whoever else comes.
+    // An authenticated agent keeps its connection, whatever other connections arrive.
     let mut agent = connect(address).await;
     let request = b"GET /in HTTP/1.1\r\nhost: x\r\n\r\n";
     agent.write_all(request).await.unwrap();
@@ -269,12 +289,12 @@ async fn silent_connections_make_room_for_others() {
 
 #[tokio::test]
 async fn a_connection_has_to_be_authenticated_in_time() {
-    let limits = Limits {
+    let limits = ListenerLimits {
         authenticate: Duration::from_millis(500),
         first_request: Duration::from_millis(500),
-        ..Limits::default()
+        ..ListenerLimits::default()
     };
-    let listener = Listener::bind_with(&listen(None), limits).unwrap();
+    let listener = HttpListener::bind_with(&listen(None), limits).unwrap();
     let shutdown = Shutdown::new();
     let address = listener.local_addr();
     let routes = authenticating(&shutdown);
@@ -284,12 +304,12 @@ async fn a_connection_has_to_be_authenticated_in_time() {
     stranger.write_all(request("/").as_bytes()).await.unwrap();
     let mut agent = connect(address).await;
     agent.write_all(request("/in").as_bytes()).await.unwrap();
-    // It is closed, though it asked for something: nobody knows who it is.
-    assert!(rest(stranger).await.ends_with("nobody"));
+    // It is closed although it sent a request, because it is not authenticated.
+    assert!(rest(stranger).await.ends_with("anonymous"));
     agent.write_all(request("/").as_bytes()).await.unwrap();
     let mut said = String::new();
     let mut buffer = vec![0; 4096];
-    while !said.ends_with("nobody") {
+    while !said.ends_with("anonymous") {
         let read = timeout(PATIENCE, agent.read(&mut buffer))
             .await
             .unwrap()
@@ -304,10 +324,10 @@ async fn a_connection_has_to_be_authenticated_in_time() {
 
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
-    let taken = Listener::bind(&listen(None)).unwrap();
+    let taken = HttpListener::bind(&listen(None)).unwrap();
     let mut again = listen(None);
     again.address = taken.local_addr();
-    let error = Listener::bind(&again).unwrap_err();
+    let error = HttpListener::bind(&again).unwrap_err();
     assert_eq!(
         error.to_string(),
         format!(
@@ -315,10 +335,13 @@ async fn an_address_that_is_taken_is_named() {
             taken.local_addr()
         )
     );
-    // An address of a network for documentation is nobody's.
+    // An address of a documentation network belongs to no machine.
     again.address = SocketAddr::from(([192, 0, 2, 1], 0));
-    let error = Listener::bind(&again).unwrap_err();
-    assert!(matches!(error, ListenError::NotOurs { .. }), "{error}");
+    let error = HttpListener::bind(&again).unwrap_err();
+    assert!(
+        matches!(error, ListenError::AddressNotAvailable { .. }),
+        "{error}"
+    );
 }
 
 /// Certificates in files, all from one authority.
@@ -409,7 +432,7 @@ fn dns(name: &str) -> SanType {
 async fn client_certificates_name_the_peer() {
     let (pki, stranger) = (Pki::new(), Pki::new());
     let tls = pki.settings(Some(&pki.authority_pem));
-    let running = start(Listener::bind(&listen(Some(tls))).unwrap(), PATIENCE);
+    let running = start(HttpListener::bind(&listen(Some(tls))).unwrap(), PATIENCE);
     let names = vec![
         dns("agent.example"),
         SanType::URI("spiffe://corp/agent".try_into().unwrap()),
@@ -430,7 +453,7 @@ async fn client_certificates_name_the_peer() {
         "email:agent@corp.example",
     ];
     for (client, expected) in [
-        (None, "nobody".to_owned()),
+        (None, "anonymous".to_owned()),
         (
             Some(pki.issue(Some("agent-7"), vec![])),
             subject(Some("agent-7"), &[]),
@@ -460,30 +483,40 @@ async fn client_certificates_name_the_peer() {
     // Plain HTTP gets nothing but the end.
     let plain = connect(running.address).await;
     assert!(!ask(plain, "/").await.contains("HTTP"));
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
 }
 
 #[tokio::test]
 async fn a_handshake_that_is_not_made_is_dropped() {
     let pki = Pki::new();
-    let limits = Limits {
+    let limits = ListenerLimits {
         handshake: Duration::from_millis(200),
-        ..Limits::default()
+        ..ListenerLimits::default()
     };
     let tls = pki.settings(None);
-    let listener = Listener::bind_with(&listen(Some(tls)), limits).unwrap();
+    let listener = HttpListener::bind_with(&listen(Some(tls)), limits).unwrap();
     let running = start(listener, PATIENCE);
     let started = Instant::now();
     assert_eq!(rest(connect(running.address).await).await, "");
     assert!(started.elapsed() < Duration::from_secs(3));
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
 }
 
 #[tokio::test]
 async fn certificates_are_read_again() {
     let pki = Pki::new();
     let tls = pki.settings(None);
-    let listener = Listener::bind(&listen(Some(tls.clone()))).unwrap();
+    let listener = HttpListener::bind(&listen(Some(tls.clone()))).unwrap();
     let certificates = listener.certificates().unwrap();
     let running = start(listener, PATIENCE);
     let shown = async || {
@@ -510,7 +543,12 @@ async fn certificates_are_read_again() {
         format!("{path} is not PEM with certificates")
     );
     assert_eq!(shown().await, after);
-    assert_eq!(running.end().await, Served { cut: 0 });
+    assert_eq!(
+        running.end().await,
+        ServeSummary {
+            aborted_connections: 0
+        }
+    );
 }
 
 #[tokio::test]
@@ -525,7 +563,7 @@ async fn files_that_cannot_be_used_are_named() {
     let with = |change: &dyn Fn(&mut TlsSettings)| {
         let mut settings = good.clone();
         change(&mut settings);
-        Listener::bind(&listen(Some(settings)))
+        HttpListener::bind(&listen(Some(settings)))
             .unwrap_err()
             .to_string()
     };

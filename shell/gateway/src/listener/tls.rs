@@ -1,4 +1,4 @@
-//! The certificates the gateway listens with.
+//! The TLS certificates of the listener.
 
 use std::error::Error;
 use std::fmt;
@@ -20,44 +20,44 @@ use super::error::ListenError;
 
 /// The certificates in force. Clones share them.
 #[derive(Clone, Debug)]
-pub struct Certificates(Arc<ArcSwap<Read>>);
+pub struct ServerCertificates(Arc<ArcSwap<LoadedCertificates>>);
 
 #[derive(Debug)]
-struct Read {
-    files: Files,
+struct LoadedCertificates {
+    files: CertificateFiles,
     config: Arc<ServerConfig>,
 }
 
-/// The texts of the files, by which a change is seen.
+/// The contents of the files, to detect a change.
 #[derive(PartialEq, Eq)]
-struct Files {
+struct CertificateFiles {
     certificate: Vec<u8>,
     key: Vec<u8>,
     client_ca: Option<Vec<u8>>,
 }
 
-impl Certificates {
+impl ServerCertificates {
     pub(super) fn read(settings: &TlsSettings) -> Result<Self, ListenError> {
-        let files = Files::read(settings)?;
-        let config = Arc::new(config(settings, &files)?);
-        Ok(Self(Arc::new(ArcSwap::from_pointee(Read {
+        let files = CertificateFiles::read(settings)?;
+        let config = Arc::new(server_config(settings, &files)?);
+        Ok(Self(Arc::new(ArcSwap::from_pointee(LoadedCertificates {
             files,
             config,
         }))))
     }
 
-    /// Reads the files again, maybe others than before. New connections get what they hold; those that
-    /// are open stay. Says whether something changed, and costs little where nothing did.
+    /// Reads the files again, possibly others than before. New connections use the new certificates; open ones stay
+    /// open. Returns whether anything changed; it is cheap if nothing did.
     ///
     /// # Errors
-    /// They cannot be used; then those in force stay in force.
+    /// The files cannot be used; the certificates in force stay in force.
     pub fn reload(&self, settings: &TlsSettings) -> Result<bool, ListenError> {
-        let files = Files::read(settings)?;
+        let files = CertificateFiles::read(settings)?;
         if self.0.load().files == files {
             return Ok(false);
         }
-        let config = Arc::new(config(settings, &files)?);
-        self.0.store(Arc::new(Read { files, config }));
+        let config = Arc::new(server_config(settings, &files)?);
+        self.0.store(Arc::new(LoadedCertificates { files, config }));
         Ok(true)
     }
 
@@ -66,26 +66,29 @@ impl Certificates {
     }
 }
 
-impl Files {
+impl CertificateFiles {
     fn read(settings: &TlsSettings) -> Result<Self, ListenError> {
         let client_ca = settings.client_ca.as_deref();
         Ok(Self {
-            certificate: bytes_of(&settings.certificate)?,
-            key: bytes_of(&settings.key)?,
-            client_ca: client_ca.map(bytes_of).transpose()?,
+            certificate: read_file(&settings.certificate)?,
+            key: read_file(&settings.key)?,
+            client_ca: client_ca.map(read_file).transpose()?,
         })
     }
 }
 
-impl fmt::Debug for Files {
+impl fmt::Debug for CertificateFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Files(…)")
     }
 }
 
-fn config(settings: &TlsSettings, files: &Files) -> Result<ServerConfig, ListenError> {
+fn server_config(
+    settings: &TlsSettings,
+    files: &CertificateFiles,
+) -> Result<ServerConfig, ListenError> {
     let provider = Arc::new(ring::default_provider());
-    let chain = certificates(&settings.certificate, &files.certificate)?;
+    let chain = parse_certificates(&settings.certificate, &files.certificate)?;
     let key = PrivateKeyDer::from_pem_slice(&files.key);
     let key = key.map_err(|source| not_pem(&settings.key, "a private key", Some(source)))?;
     let unusable = |source| ListenError::Certificate {
@@ -98,7 +101,7 @@ fn config(settings: &TlsSettings, files: &Files) -> Result<ServerConfig, ListenE
         .map_err(unusable)?;
     let builder = match (&settings.client_ca, &files.client_ca) {
         (Some(path), Some(pem)) => {
-            builder.with_client_cert_verifier(verifier(path, pem, provider)?)
+            builder.with_client_cert_verifier(client_verifier(path, pem, provider)?)
         }
         _ => builder.with_no_client_auth(),
     };
@@ -107,14 +110,14 @@ fn config(settings: &TlsSettings, files: &Files) -> Result<ServerConfig, ListenE
     Ok(config)
 }
 
-/// Checks client certificates. Who has none may still show a key or a token.
-fn verifier(
+/// Verifies client certificates. A client without one may still send a key or a token.
+fn client_verifier(
     path: &Path,
     pem: &[u8],
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, ListenError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path, pem)? {
+    for certificate in parse_certificates(path, pem)? {
         let added = roots.add(certificate);
         added.map_err(|source| unusable_authority(path, source))?;
     }
@@ -131,7 +134,10 @@ fn unusable_authority(path: &Path, source: impl Error + Send + Sync + 'static) -
     }
 }
 
-fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ListenError> {
+fn parse_certificates(
+    path: &Path,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, ListenError> {
     let wanted = "certificates";
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let chain = chain.map_err(|source| not_pem(path, wanted, Some(source)))?;
@@ -150,7 +156,7 @@ fn not_pem(path: &Path, wanted: &'static str, source: Option<pem::Error>) -> Lis
     }
 }
 
-fn bytes_of(path: &Path) -> Result<Vec<u8>, ListenError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, ListenError> {
     fs::read(path).map_err(|source| ListenError::Unreadable {
         path: path.to_owned(),
         source,

@@ -1,14 +1,14 @@
-//! What the gateway and its guard have counted, as one text for Prometheus.
+//! The metrics of the gateway and its guard, as one text for Prometheus.
 //!
-//! What happens on the way of a call is counted in places that are known beforehand: no lock, no
-//! look-up, no memory. Everything else is read where the text is made ([`Reading`]). Labels come from
-//! closed sets, from the settings and from the policy, never from agents or servers.
+//! Events on the path of a call are counted in preallocated counters: no lock, no lookup, no allocation. Everything
+//! else is read when the text is written ([`GatewayGauges`]). Labels come from closed sets, from the settings and from
+//! the policy, never from agents or servers.
 
-mod reading;
-mod requests;
+mod gauges;
+mod request_counters;
+mod stage_timings;
 #[cfg(test)]
 mod tests;
-mod timings;
 
 use std::fmt;
 use std::time::Duration;
@@ -19,24 +19,24 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use toolwarden_drift::Class;
+use toolwarden_drift::ChangeClass;
 use toolwarden_mcp::Era;
 use toolwarden_warden::guard::LiveGuard;
 
-pub use reading::{Reading, ServerReading, TargetReading, Treated};
-pub use requests::Outcome;
-use requests::Requests;
-pub use timings::Stage;
-use timings::Timings;
+pub use gauges::{GatewayGauges, ServerGauges, TargetGauges, TreatmentLabel};
+use request_counters::RequestCounters;
+pub use request_counters::ResponseOutcome;
+pub use stage_timings::CallStage;
+use stage_timings::StageTimings;
 
 /// The media type of the text.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What the gateway counts as it goes. Cheap to clone; clones count together.
+/// The counters of the gateway. Cheap to clone; clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayMetrics {
-    stages: Timings,
-    requests: Requests,
+    stages: StageTimings,
+    requests: RequestCounters,
     drift: Family<DriftLabels, Counter>,
     unusable_schemas: Gauge,
     reloads: Counter,
@@ -50,24 +50,24 @@ struct DriftLabels {
 }
 
 impl GatewayMetrics {
-    /// Nothing counted yet.
+    /// Counters at zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A stage of a call took this long.
-    pub fn took(&self, stage: Stage, time: Duration) {
+    /// Records the duration of a stage of a call.
+    pub fn observe_stage(&self, stage: CallStage, time: Duration) {
         self.stages.observe(stage, time);
     }
 
-    /// A message of an agent was answered, or needed no answer.
-    pub fn answered(&self, method: &str, era: Era, outcome: Outcome) {
+    /// Counts a message of an agent that was answered, or needed no answer.
+    pub fn count_response(&self, method: &str, era: Era, outcome: ResponseOutcome) {
         self.requests.count(method, era, outcome);
     }
 
-    /// A tool of a server drifted, which nobody was told before.
-    pub fn drifted(&self, server: &str, class: Class) {
+    /// Counts a tool whose drift was not reported before.
+    pub fn count_drift(&self, server: &str, class: ChangeClass) {
         let server = server.to_owned();
         let class = class.as_str();
         self.drift
@@ -75,13 +75,13 @@ impl GatewayMetrics {
             .inc();
     }
 
-    /// So many schemas of servers cannot be used at present.
-    pub fn schemas_unusable(&self, count: usize) {
-        self.unusable_schemas.set(reading::whole(count));
+    /// Sets how many schemas of servers are currently unusable.
+    pub fn set_unusable_schemas(&self, count: usize) {
+        self.unusable_schemas.set(gauges::to_i64(count));
     }
 
-    /// The settings were read again, and taken over or refused.
-    pub fn reloaded(&self, taken_over: bool) {
+    /// Counts a reload of the settings that was applied or refused.
+    pub fn count_reload(&self, taken_over: bool) {
         if taken_over {
             self.reloads.inc();
         } else {
@@ -89,17 +89,17 @@ impl GatewayMetrics {
         }
     }
 
-    /// Everything in the text format of OpenMetrics: what was counted here and by the guard, and how
-    /// things are now.
+    /// All metrics in the OpenMetrics text format: the counters of the gateway and of the guard, and the current
+    /// gauges.
     #[must_use]
-    pub fn text(&self, guard: &LiveGuard, now: &Reading) -> String {
+    pub fn text(&self, guard: &LiveGuard, now: &GatewayGauges) -> String {
         let mut registry = Registry::default();
         guard.metrics().register(&mut registry);
         self.register(&mut registry);
         now.register(&mut registry);
-        reading::register_audit(guard, &mut registry);
+        gauges::register_audit(guard, &mut registry);
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         match encode(&mut text, &registry) {
             Ok(()) => text,
             Err(fmt::Error) => String::new(),
@@ -125,17 +125,17 @@ impl GatewayMetrics {
         );
         registry.register(
             "toolwarden_unusable_schemas",
-            "Schemas of servers that cannot be used at present",
+            "Schemas of servers that are currently unusable",
             self.unusable_schemas.clone(),
         );
         registry.register(
             "toolwarden_reloads",
-            "Settings that were taken over at run time",
+            "Changed settings that were applied at run time",
             self.reloads.clone(),
         );
         registry.register(
             "toolwarden_reload_failures",
-            "Settings that were refused at run time",
+            "Changed settings that were refused at run time",
             self.reloads_failed.clone(),
         );
     }

@@ -3,13 +3,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_drift::Class;
+use toolwarden_drift::ChangeClass;
 use toolwarden_guard::{Durability, ToolPolicy};
 use toolwarden_mcp::Era;
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, LoadedPolicy, Log};
+use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 
-use super::{GatewayMetrics, Outcome, Reading, ServerReading, Stage, TargetReading, Treated};
+use super::{
+    CallStage, GatewayGauges, GatewayMetrics, ResponseOutcome, ServerGauges, TargetGauges,
+    TreatmentLabel,
+};
 
 const POLICY: &str = "
 tools:
@@ -18,7 +21,7 @@ principals:
   p: {groups: [knowledge]}
 ";
 
-fn guard(log: Log) -> LiveGuard {
+fn guard(log: AuditLog) -> LiveGuard {
     let policy = LoadedPolicy::of_text(POLICY.as_bytes(), Path::new("p"), Path::new("")).unwrap();
     LiveGuard::new(policy.guard, log, Clock::default()).unwrap()
 }
@@ -33,7 +36,7 @@ fn call<'c>(tool: &'c str, group: &str) -> Call<'c> {
     }
 }
 
-/// The lines of a text that are no comments, without the values.
+/// The lines of a text that are not comments, without the values.
 fn series(text: &str) -> Vec<&str> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -43,7 +46,7 @@ fn series(text: &str) -> Vec<&str> {
 
 #[test]
 fn the_nine_metrics_of_the_document_are_there_after_use() {
-    let guard = guard(Log::recent());
+    let guard = guard(AuditLog::recent());
     let claimed = Call {
         state: Some("results"),
         ..call("query", "knowledge")
@@ -52,10 +55,10 @@ fn the_nine_metrics_of_the_document_are_there_after_use() {
     guard
         .decide(&call("query", "knowledge"))
         .unwrap()
-        .succeeded_unseen();
+        .report_success_unchecked();
     drop(guard.decide(&call("query", "knowledge")));
     drop(guard.decide(&call("query", "admin")));
-    let text = GatewayMetrics::new().text(&guard, &Reading::default());
+    let text = GatewayMetrics::new().text(&guard, &GatewayGauges::default());
     let series = series(&text);
     for expected in [
         "agent_tool_group_requests_total{group=\"knowledge\"}",
@@ -82,34 +85,34 @@ fn everything_counted_and_read_is_told_once() {
     let folder = tempfile::tempdir().unwrap();
     let options = AuditOptions::new(Durability::Sync);
     let writer = AuditWriter::open(&folder.path().join("audit.db"), options).unwrap();
-    let guard = guard(Log::Kept(writer.into()));
+    let guard = guard(AuditLog::Stored(writer.into()));
     drop(guard.decide(&call("nothing", "knowledge")));
 
     let metrics = GatewayMetrics::new();
-    metrics.took(Stage::Decide, Duration::from_micros(20));
-    metrics.took(Stage::Decide, Duration::from_secs(60));
-    metrics.answered("tools/call", Era::Stateless, Outcome::Result);
-    metrics.answered("tools/call", Era::Stateless, Outcome::Result);
-    metrics.answered("made/up", Era::Handshake, Outcome::Error);
-    metrics.answered("made/up/too", Era::Handshake, Outcome::Error);
-    metrics.drifted("files", Class::Breaking);
-    metrics.schemas_unusable(2);
-    metrics.reloaded(true);
-    metrics.reloaded(false);
-    let server = ServerReading {
+    metrics.observe_stage(CallStage::Decide, Duration::from_micros(20));
+    metrics.observe_stage(CallStage::Decide, Duration::from_secs(60));
+    metrics.count_response("tools/call", Era::Stateless, ResponseOutcome::Result);
+    metrics.count_response("tools/call", Era::Stateless, ResponseOutcome::Result);
+    metrics.count_response("made/up", Era::Handshake, ResponseOutcome::Error);
+    metrics.count_response("made/up/too", Era::Handshake, ResponseOutcome::Error);
+    metrics.count_drift("files", ChangeClass::Breaking);
+    metrics.set_unusable_schemas(2);
+    metrics.count_reload(true);
+    metrics.count_reload(false);
+    let server = ServerGauges {
         up: true,
         restarts: 3,
         in_flight: 4,
         links: 5,
         breaker_open: false,
-        tools: [(Treated::Serve, 7), (Treated::Quarantine, 1)].into(),
+        tools: [(TreatmentLabel::Serve, 7), (TreatmentLabel::Quarantine, 1)].into(),
     };
-    let target = TargetReading {
+    let target = TargetGauges {
         delivered: 8,
         failed: 9,
         pending: 10,
     };
-    let now = Reading {
+    let now = GatewayGauges {
         servers: [("files".to_owned(), server)].into(),
         targets: [("ops".to_owned(), target)].into(),
         conversations: 11,
@@ -161,17 +164,17 @@ fn everything_counted_and_read_is_told_once() {
     let count = all.len();
     all.sort_unstable();
     all.dedup();
-    assert_eq!(all.len(), count, "a series is told twice");
+    assert_eq!(all.len(), count, "a series occurs twice");
 }
 
 #[test]
 fn names_of_servers_are_no_labels_of_transitions() {
-    let guard = guard(Log::recent());
+    let guard = guard(AuditLog::recent());
     let defaults =
         ToolPolicy::read_defaults(&json!({"group": ["knowledge"], "state": "read"})).unwrap();
     let found = |at: usize| {
         let name = format!("tool-{at}");
-        ToolPolicy::discovered(&name, None, None, None, None).held_to(&defaults)
+        ToolPolicy::discovered(&name, None, None, None, None).with_defaults(&defaults)
     };
     guard.discover((0..100).map(found), BTreeMap::new());
     for at in 0..100 {
@@ -181,9 +184,9 @@ fn names_of_servers_are_no_labels_of_transitions() {
             session: Some(&session),
             ..call(&tool, "knowledge")
         };
-        guard.decide(&call).unwrap().succeeded_unseen();
+        guard.decide(&call).unwrap().report_success_unchecked();
     }
-    let text = GatewayMetrics::new().text(&guard, &Reading::default());
+    let text = GatewayMetrics::new().text(&guard, &GatewayGauges::default());
     let told: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("agent_state_transitions_total"))

@@ -1,40 +1,40 @@
-//! What keeps going while a gateway runs.
+//! Background tasks of a running gateway.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::broadcast;
-use toolwarden_drift::ChangeType;
-use toolwarden_mcp::orphans;
-use toolwarden_warden::inline::RaisedNotice;
+use toolwarden_drift::ToolwatchChangeType;
+use toolwarden_mcp::orphan_processes;
+use toolwarden_warden::inline::WatchAlert;
 use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
 
-use super::{health, misuse, store_quota};
-use crate::catalogue::Shelf;
-use crate::gateway::{Gateway, Shared};
+use super::{health_alerts, misuse_alerts, store_quota_alerts};
+use crate::catalog::ServerCatalog;
+use crate::gateway::{Gateway, GatewayInner};
 
-/// How often conversations are looked through.
-const TIDY_EVERY: Duration = Duration::from_secs(5);
-/// How often processes are waited for that servers left behind.
-const REAP_EVERY: Duration = Duration::from_secs(1);
+/// The interval of the check for idle conversations.
+const EXPIRE_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval at which the gateway reaps processes that servers left behind.
+const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Starts what keeps going; it ends with the gateway.
+/// Starts the background tasks; they end with the gateway.
 pub(super) fn start(gateway: &Gateway, notifier: &Notifier) {
-    tidy(gateway);
+    spawn_expiry(gateway);
     reap_orphans(gateway);
-    follow_approvals(gateway);
-    tell_alerts(gateway, notifier.clone());
-    health::tell(gateway, notifier.clone());
-    store_quota::watch(gateway, notifier.clone());
-    misuse::send_alerts(gateway, notifier.clone());
+    refresh_on_approval(gateway);
+    send_drift_alerts(gateway, notifier.clone());
+    health_alerts::send_health_alerts(gateway, notifier.clone());
+    store_quota_alerts::send_quota_alerts(gateway, notifier.clone());
+    misuse_alerts::send_alerts(gateway, notifier.clone());
 }
 
-fn tidy(gateway: &Gateway) {
+fn spawn_expiry(gateway: &Gateway) {
     let shared = Arc::downgrade(&gateway.shared);
     tokio::spawn(async move {
         loop {
-            tokio::time::sleep(TIDY_EVERY).await;
+            tokio::time::sleep(EXPIRE_INTERVAL).await;
             let Some(gateway) = upgrade(&shared) else {
                 return;
             };
@@ -44,53 +44,53 @@ fn tidy(gateway: &Gateway) {
     });
 }
 
-/// Waits for processes that servers left behind, where this process adopts them.
+/// Reaps processes that servers left behind, if this process adopts them.
 fn reap_orphans(gateway: &Gateway) {
-    if !orphans::is_adopting() {
+    if !orphan_processes::is_adopting() {
         return;
     }
     let shared = Arc::downgrade(&gateway.shared);
     tokio::spawn(async move {
         while shared.strong_count() > 0 {
-            tokio::time::sleep(REAP_EVERY).await;
-            // One that panicked is tried again.
-            let _reaped = tokio::task::spawn_blocking(orphans::reap).await;
+            tokio::time::sleep(REAP_INTERVAL).await;
+            // If it panicked, the next round tries again.
+            let _reaped = tokio::task::spawn_blocking(orphan_processes::reap).await;
         }
     });
 }
 
-/// Looks at a server again and again, a little off the beat so that not all are asked at once.
-pub(super) fn look_regularly(gateway: &Gateway, shelf: &Arc<Shelf>) {
+/// Fetches the tools of a server regularly, with jitter so that not all servers are queried at once.
+pub(super) fn spawn_refresh_loop(gateway: &Gateway, shelf: &Arc<ServerCatalog>) {
     let shared = Arc::downgrade(&gateway.shared);
     let shelf = Arc::downgrade(shelf);
     tokio::spawn(async move {
         loop {
-            let Some(wait) = shelf.upgrade().map(|shelf| shelf.next_look()) else {
+            let Some(wait) = shelf.upgrade().map(|shelf| shelf.time_to_refresh()) else {
                 return;
             };
-            tokio::time::sleep(off_beat(wait)).await;
+            tokio::time::sleep(with_jitter(wait)).await;
             let (Some(gateway), Some(shelf)) = (upgrade(&shared), shelf.upgrade()) else {
                 return;
             };
-            // A server that nobody needs at present is not started to be looked at.
+            // An idle server is not started only to fetch its tools.
             if shelf.upstream.status().links > 0 {
-                // What goes wrong shows in the health of the server.
-                drop(gateway.look_at(&shelf, Some(Duration::ZERO)).await);
+                // An error shows in the health of the server.
+                drop(gateway.refresh_tools(&shelf, Some(Duration::ZERO)).await);
             }
         }
     });
 }
 
-/// Between nine and eleven tenths of a time.
-fn off_beat(wait: Duration) -> Duration {
+/// A duration with ten percent jitter either way.
+fn with_jitter(wait: Duration) -> Duration {
     let drawn = getrandom::u32().unwrap_or(u32::MAX / 2);
     let share = f64::from(drawn) / f64::from(u32::MAX);
     wait.mul_f64(0.9 + 0.2 * share)
         .max(Duration::from_millis(10))
 }
 
-/// Looks again where somebody approved something.
-fn follow_approvals(gateway: &Gateway) {
+/// Refreshes servers after an approval.
+fn refresh_on_approval(gateway: &Gateway) {
     let shared = Arc::downgrade(&gateway.shared);
     let mut revisions = gateway.watch().revisions();
     tokio::spawn(async move {
@@ -98,23 +98,23 @@ fn follow_approvals(gateway: &Gateway) {
             let Some(gateway) = upgrade(&shared) else {
                 return;
             };
-            for shelf in gateway.shelves().iter() {
+            for shelf in gateway.server_catalogs().iter() {
                 shelf.recheck();
                 if shelf.upstream.status().links > 0 {
-                    gateway.look_soon(Arc::clone(shelf));
+                    gateway.refresh_in_background(Arc::clone(shelf));
                 }
             }
         }
     });
 }
 
-fn tell_alerts(gateway: &Gateway, notifier: Notifier) {
+fn send_drift_alerts(gateway: &Gateway, notifier: Notifier) {
     let mut alerts = gateway.watch().subscribe_alerts();
     tokio::spawn(async move {
         loop {
             match alerts.recv().await {
-                Ok(raised) => drop(notifier.send(notice_of_alert(&raised))),
-                // They are in the store, and shown there.
+                Ok(raised) => drop(notifier.send(alert_notice(&raised))),
+                // Missed alerts are in the store and shown from there.
                 Err(broadcast::error::RecvError::Lagged(_)) => {}
                 Err(broadcast::error::RecvError::Closed) => return,
             }
@@ -122,26 +122,26 @@ fn tell_alerts(gateway: &Gateway, notifier: Notifier) {
     });
 }
 
-fn notice_of_alert(raised: &RaisedNotice) -> Notice {
-    let RaisedNotice { server, tool, .. } = raised;
+fn alert_notice(raised: &WatchAlert) -> Notice {
+    let WatchAlert { server, tool, .. } = raised;
     let outcome = raised.drift.get("outcome");
     let is_finding = outcome == Some(&json!("text"));
     let is_of_definition = outcome == Some(&json!("finding"));
     let kind = match raised.change_type {
-        ChangeType::Response if is_finding => NoticeKind::Finding,
-        ChangeType::Response => NoticeKind::ResultDrift,
+        ToolwatchChangeType::Response if is_finding => NoticeKind::Finding,
+        ToolwatchChangeType::Response => NoticeKind::ResultDrift,
         _ if is_of_definition => NoticeKind::Finding,
         _ => NoticeKind::Drift,
     };
     let title = match kind {
         NoticeKind::Finding if is_of_definition => {
-            format!("{tool} of server {server} looks suspicious beside other tools")
+            format!("{tool} of server {server} looks suspicious next to other tools")
         }
         NoticeKind::Finding => format!("a result of {tool} of server {server} is suspicious"),
         NoticeKind::ResultDrift => format!("results of {tool} of server {server} drifted"),
         _ => format!("{tool} of server {server} drifted"),
     };
-    // A finding has the same id whenever it is found again, which is raised once an hour at most.
+    // A repeated finding has the same id; the hour in the id of the notice limits it to one notice per hour.
     let id = match kind {
         NoticeKind::Finding if !is_of_definition => {
             format!("{}/{}", raised.id, raised.at.as_second() / 3_600)
@@ -162,6 +162,6 @@ fn notice_of_alert(raised: &RaisedNotice) -> Notice {
     }
 }
 
-pub(super) fn upgrade(shared: &Weak<Shared>) -> Option<Gateway> {
+pub(super) fn upgrade(shared: &Weak<GatewayInner>) -> Option<Gateway> {
     shared.upgrade().map(|shared| Gateway { shared })
 }

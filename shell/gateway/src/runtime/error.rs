@@ -1,4 +1,4 @@
-//! Why a gateway does not start or does not change.
+//! Errors of starting a gateway or changing its settings.
 
 use thiserror::Error;
 use toolwarden_guard::PolicyError;
@@ -16,7 +16,7 @@ use crate::traces::TraceError;
 /// Why a gateway does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A token would give a role that the policy does not have.
+    /// A token would grant a role that the policy does not define.
     #[error(
         "`identity.jwt` gives the role `{role}` for `{value}`, and the policy has no such role; add it under `roles` \
          in the policy"
@@ -30,15 +30,15 @@ pub enum StartError {
     /// The policy cannot be used.
     #[error(transparent)]
     Policy(#[from] PolicyFileError),
-    /// What a server says of its tools cannot be used.
-    #[error("servers.{server}.tool_defaults{}", told(mistakes))]
+    /// The tool defaults of a server are invalid.
+    #[error("servers.{server}.tool_defaults{}", join_mistakes(mistakes))]
     ToolDefaults {
         /// The server.
         server: String,
         /// Every mistake.
         mistakes: Vec<PolicyError>,
     },
-    /// A condition asks about something that no client may say.
+    /// A condition tests an attribute that no client may send.
     #[error(
         "the condition of group `{group}` asks about `request.{attribute}`, which no client may send; add `{attribute}` to `client_attributes`, or change the condition"
     )]
@@ -57,18 +57,18 @@ pub enum StartError {
     /// Alerts cannot be delivered.
     #[error("alerts cannot be delivered")]
     Notify(#[from] NotifyError),
-    /// Callers cannot be told apart.
+    /// Callers cannot be authenticated.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// Nobody is a caller: everybody would be refused.
+    /// No caller is configured, so every request would be refused.
     #[error(
-        "nobody could use the gateway: name callers under `identity` (api_keys, jwt, certificates), or let everybody on this machine in with `identity: {{anonymous: <name>}}`"
+        "no caller could use the gateway: name callers under `identity` (api_keys, jwt, certificates), or let all callers on this machine in with `identity: {{anonymous: <name>}}`"
     )]
     NoCallers,
-    /// Traces cannot be made.
+    /// Traces cannot be exported.
     #[error(transparent)]
     Traces(#[from] TraceError),
-    /// The address cannot be had.
+    /// The gateway cannot listen at the address.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The system has no randomness.
@@ -76,7 +76,7 @@ pub enum StartError {
     Randomness(#[from] NoRandomness),
 }
 
-/// Why changed settings are not taken over. Those in force stay.
+/// Why changed settings are not applied. The settings in force stay in force.
 #[derive(Debug, Error)]
 pub enum ReloadError {
     /// The settings cannot be used.
@@ -87,7 +87,7 @@ pub enum ReloadError {
     Start(#[from] StartError),
 }
 
-fn told(mistakes: &[PolicyError]) -> String {
+fn join_mistakes(mistakes: &[PolicyError]) -> String {
     let mistakes = mistakes.iter().map(|it| format!("{}: {it}", it.pointer));
     mistakes.collect::<Vec<_>>().join("; ")
 }

@@ -1,12 +1,12 @@
-//! A gateway that runs: opened, kept going, changed without a pause, and ended in order.
+//! A running gateway: start, background tasks, reload without downtime, and graceful shutdown.
 
 mod background;
 mod error;
-mod health;
-mod misuse;
+mod health_alerts;
+mod misuse_alerts;
 mod reload;
 mod start;
-mod store_quota;
+mod store_quota_alerts;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,63 +18,66 @@ use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::notify::Notifier;
 use toolwarden_warden::settings::{PolicySource, Settings};
 
-use crate::api::{ApiParts, CALL_PATIENCE};
+use crate::api::{ApiParts, COMPLETE_TIMEOUT};
 use crate::gateway::Gateway;
-use crate::http::{Endpoints, Front};
-use crate::listener::{Certificates, Listener, Served, Shutdown};
+use crate::http::{HttpFrontend, HttpService};
+use crate::listener::{HttpListener, ServeSummary, ServerCertificates, Shutdown};
 
 pub use error::{ReloadError, StartError};
-pub use start::Alone;
+pub use start::SingleAgentGateway;
 
-/// How long calls that are cut off have to record their outcome and to send their error.
-const LAST_ANSWERS: Duration = Duration::from_secs(2);
+/// How long cancelled calls have to record their outcome and to send their error.
+const ABORT_GRACE: Duration = Duration::from_secs(2);
 
-/// A gateway that runs.
+/// A running gateway.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningGateway {
     /// The gateway.
     pub gateway: Gateway,
     /// Its endpoints.
-    pub front: Front,
-    /// Who tells people of alerts.
+    pub frontend: HttpFrontend,
+    /// Delivers alerts.
     pub notifier: Notifier,
     /// The settings in force with secrets masked.
-    pub(crate) masked: Arc<Mutex<Value>>,
+    pub(crate) masked_settings: Arc<Mutex<Value>>,
     shutdown: Shutdown,
-    listener: Mutex<Option<Listener>>,
-    certificates: Option<Certificates>,
+    listener: Mutex<Option<HttpListener>>,
+    certificates: Option<ServerCertificates>,
     address: SocketAddr,
 }
 
-impl Running {
-    /// Where agents reach it.
+impl RunningGateway {
+    /// The address at which agents reach it.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Everything it answers over HTTP.
+    /// Everything it serves over HTTP.
     pub fn router(&self) -> axum::Router {
         let parts = ApiParts {
             notifier: self.notifier.clone(),
-            masked: Arc::clone(&self.masked),
-            call_patience: CALL_PATIENCE,
+            masked_settings: Arc::clone(&self.masked_settings),
+            complete_timeout: COMPLETE_TIMEOUT,
         };
-        crate::http::router(self.front.clone()).merge(crate::api::router(self.front.clone(), parts))
+        crate::http::router(self.frontend.clone())
+            .merge(crate::api::router(self.frontend.clone(), parts))
     }
 
-    /// What announces its end.
+    /// The signal that begins its shutdown.
     #[must_use]
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
 
-    /// Serves until the end is announced, then lets calls under way end.
-    pub async fn serve(&self, router: axum::Router) -> Served {
+    /// Serves until the shutdown begins, then lets calls in flight finish.
+    pub async fn serve(&self, router: axum::Router) -> ServeSummary {
         let listener = self.listener.lock();
         let listener = listener.unwrap_or_else(PoisonError::into_inner).take();
         let Some(listener) = listener else {
-            return Served { cut: 0 };
+            return ServeSummary {
+                aborted_connections: 0,
+            };
         };
         let gateway = self.gateway.clone();
         let shutdown = self.shutdown.clone();
@@ -82,15 +85,15 @@ impl Running {
             shutdown.begun().await;
             gateway.end();
             tokio::time::sleep(gateway.settings().drain).await;
-            gateway.cut_calls();
+            gateway.abort_calls();
         });
-        let endpoints = Endpoints {
-            front: self.front.clone(),
-            others: router,
+        let endpoints = HttpService {
+            frontend: self.frontend.clone(),
+            router,
         };
         let served = listener
             .serve(endpoints, self.shutdown.clone(), || {
-                self.gateway.settings().drain + LAST_ANSWERS
+                self.gateway.settings().drain + ABORT_GRACE
             })
             .await;
         ending.abort();
@@ -98,19 +101,19 @@ impl Running {
         served
     }
 
-    /// Ends servers, keeps what was learned, and delivers what is to be told.
+    /// Stops the servers, stores what the watch learned, and delivers pending alerts.
     pub async fn close(&self) {
         self.gateway.end();
         for upstream in self.gateway.upstreams() {
             upstream.close().await;
         }
-        // What cannot be kept now was counted; there is nobody left to tell.
+        // What cannot be stored now was counted; there is no one left to report it to.
         drop(self.gateway.watch().flush().await);
         self.notifier.close(self.gateway.settings().drain).await;
     }
 }
 
-/// The rules of the guard as the settings say.
+/// Loads the guard's policy that the settings name.
 ///
 /// # Errors
 /// The policy cannot be used.

@@ -1,4 +1,4 @@
-//! Changed settings, taken over without dropping a call.
+//! Applies changed settings without dropping a call.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use toolwarden_warden::guard::LoadedPolicy;
 use toolwarden_warden::settings::{Settings, SettingsChanges};
 
 use super::start::{check_attributes, check_defaults, check_roles};
-use super::{Running, StartError};
-use crate::catalogue::{Kind, Shelf};
+use super::{RunningGateway, StartError};
+use crate::catalog::{ListKind, ServerCatalog};
 use crate::gateway::Gateway;
 use crate::identity::Site;
 
-impl Running {
-    /// Takes changed settings over. What needs a restart stays as it was and is told. Where anything
-    /// cannot be used, nothing changes.
+impl RunningGateway {
+    /// Applies changed settings. Settings that need a restart are not changed, and are reported. If any part is
+    /// invalid, nothing changes.
     ///
     /// # Errors
     /// The settings cannot be used.
@@ -29,7 +29,7 @@ impl Running {
         let changes = before.changes(&settings);
         check_defaults(&settings)?;
         check_attributes(&settings, &policy)?;
-        if !settings.identity.knows_somebody() {
+        if !settings.identity.can_identify_callers() {
             return Err(StartError::NoCallers);
         }
         settings.listen.address = before.listen.address;
@@ -38,7 +38,7 @@ impl Running {
         }
         settings.store.clone_from(&before.store);
         settings.traces.clone_from(&before.traces);
-        let identities = self.front.identities.load();
+        let identities = self.frontend.identities.load();
         let identities = identities.reload(&settings.identity).await?;
         check_roles(&settings, &policy)?;
         let site = Site::new(&settings.listen, self.address())?;
@@ -46,40 +46,43 @@ impl Running {
             certificates.reload(tls)?;
         }
         self.notifier.set_targets(settings.alerts.clone()).await?;
-        // From here on nothing fails.
-        self.front.take_over_identities(identities);
-        self.front.site.store(Arc::new(site));
+        // Nothing below can fail.
+        self.frontend.replace_authenticator(identities);
+        self.frontend.site.store(Arc::new(site));
         let quota = settings.store_quota as u64;
         self.gateway.guard().log().set_quota(quota);
         self.gateway.guard().exchange(policy);
         self.gateway.guard().set_misuse_rules(settings.misuse);
-        self.gateway.take_over(settings);
-        *self.masked.lock().unwrap_or_else(PoisonError::into_inner) = masked;
-        self.gateway.metrics().reloaded(true);
+        self.gateway.replace_servers(settings);
+        *self
+            .masked_settings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = masked;
+        self.gateway.metrics().count_reload(true);
         Ok(changes)
     }
 
-    /// Says that changed settings were refused.
+    /// Records that changed settings were refused.
     pub fn refused(&self) {
-        self.gateway.metrics().reloaded(false);
+        self.gateway.metrics().count_reload(false);
     }
 }
 
-/// How often a server that goes is looked at for what is under way.
-const IDLE_LOOK: Duration = Duration::from_millis(100);
+/// The interval at which a removed server is checked for requests in flight.
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Gateway {
-    /// Puts other servers behind the gateway. Those that stay keep their connections; those that go end
-    /// when nothing is under way any more.
-    fn take_over(&self, settings: Settings) {
-        let before = self.shelves();
+    /// Replaces the servers behind the gateway. Those that stay keep their connections; removed ones are closed when
+    /// they have no requests in flight.
+    fn replace_servers(&self, settings: Settings) {
+        let before = self.server_catalogs();
         let drain = settings.drain;
-        let mut kept: Vec<Arc<Shelf>> = Vec::new();
+        let mut kept: Vec<Arc<ServerCatalog>> = Vec::new();
         for server in &settings.servers {
             let same = before.iter().find(|it| *it.upstream.settings() == *server);
             let shelf = match same {
                 Some(shelf) => Arc::clone(shelf),
-                None => self.new_shelf(Arc::new(server.clone())),
+                None => self.new_server_catalog(Arc::new(server.clone())),
             };
             kept.push(shelf);
         }
@@ -88,22 +91,22 @@ impl Gateway {
             .filter(|old| !kept.iter().any(|it| Arc::ptr_eq(it, old)));
         for shelf in gone.cloned() {
             tokio::spawn(async move {
-                // Whoever found it just now gets time to ask, and what it was asked is answered.
+                // A request that has just found the server gets time to be sent, and its answer is awaited.
                 tokio::time::sleep(drain).await;
                 while shelf.upstream.status().in_flight > 0 {
-                    tokio::time::sleep(IDLE_LOOK).await;
+                    tokio::time::sleep(IDLE_POLL_INTERVAL).await;
                 }
                 shelf.upstream.close().await;
             });
         }
-        let fresh: Vec<Arc<Shelf>> = kept
+        let fresh: Vec<Arc<ServerCatalog>> = kept
             .iter()
             .filter(|it| !before.iter().any(|old| Arc::ptr_eq(it, old)))
             .cloned()
             .collect();
         self.shared.settings.store(Arc::new(settings));
-        self.set_shelves(kept, &fresh);
-        self.rebuild();
-        self.tell_all_list_changed(Kind::Tools);
+        self.set_server_catalogs(kept, &fresh);
+        self.rebuild_directory();
+        self.notify_all_list_changed(ListKind::Tools);
     }
 }

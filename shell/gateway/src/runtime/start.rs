@@ -1,36 +1,36 @@
-//! Putting a gateway together.
+//! Starts a gateway.
 
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use toolwarden_guard::ToolPolicy;
-use toolwarden_warden::guard::{Clock, LiveGuard, LoadedPolicy, Log};
+use toolwarden_warden::guard::{AuditLog, Clock, LiveGuard, LoadedPolicy};
 use toolwarden_warden::inline::{InlineOptions, InlineWatch};
 use toolwarden_warden::notify::{Notifier, NotifierOptions};
-use toolwarden_warden::settings::{ServerSettings, SessionSharing, Settings, Start};
+use toolwarden_warden::settings::{ServerSettings, SessionSharing, Settings, StartMode};
 
-use super::{Running, StartError, background};
-use crate::catalogue::Shelf;
+use super::{RunningGateway, StartError, background};
+use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;
-use crate::http::Front;
+use crate::http::HttpFrontend;
 use crate::identity::{Identities, Site};
-use crate::listener::{Listener, Shutdown};
-use crate::relay::GatewayHearing;
+use crate::listener::{HttpListener, Shutdown};
+use crate::router::GatewayUpstreamObserver;
 use crate::traces::Tracer;
 use crate::upstream::Upstream;
 
-/// A gateway for one agent on standard streams.
+/// A gateway for one agent on standard input and output.
 #[derive(Debug)]
-pub struct Alone {
+pub struct SingleAgentGateway {
     /// The gateway.
     pub gateway: Gateway,
-    /// Who tells people of alerts.
+    /// Delivers alerts.
     pub notifier: Notifier,
 }
 
-impl Running {
-    /// Starts a gateway: everything is checked before the address is taken, and nothing is served before
-    /// [`Running::serve`].
+impl RunningGateway {
+    /// Starts a gateway: checks everything before it binds the address, and serves nothing before
+    /// [`RunningGateway::serve`].
     ///
     /// # Errors
     /// Something the settings name cannot be used.
@@ -39,23 +39,23 @@ impl Running {
         policy: LoadedPolicy,
         masked: Value,
     ) -> Result<Self, StartError> {
-        if !settings.identity.knows_somebody() {
+        if !settings.identity.can_identify_callers() {
             return Err(StartError::NoCallers);
         }
         check_roles(&settings, &policy)?;
         let identities = Identities::load(&settings.identity).await?;
         let listen = settings.listen.clone();
         let (gateway, notifier) = assemble(settings, policy, false)?;
-        let listener = Listener::bind(&listen)?;
+        let listener = HttpListener::bind(&listen)?;
         let address = listener.local_addr();
         let site = Site::new(&listen, address)?;
-        let front = Front::new(gateway.clone(), identities, site);
+        let front = HttpFrontend::new(gateway.clone(), identities, site);
         background::start(&gateway, &notifier);
         Ok(Self {
             gateway,
-            front,
+            frontend: front,
             notifier,
-            masked: Arc::new(Mutex::new(masked)),
+            masked_settings: Arc::new(Mutex::new(masked)),
             shutdown: Shutdown::new(),
             certificates: listener.certificates(),
             listener: Mutex::new(Some(listener)),
@@ -64,13 +64,13 @@ impl Running {
     }
 }
 
-impl Alone {
-    /// Starts a gateway for one agent and, as a rule, one server.
+impl SingleAgentGateway {
+    /// Starts a gateway for one agent and, usually, one server.
     ///
     /// # Errors
     /// Something the settings name cannot be used.
     pub fn start(mut settings: Settings, policy: LoadedPolicy) -> Result<Self, StartError> {
-        // One agent shares its server with no other, so that one connection serves for all it does.
+        // There is no other agent, so one connection serves for everything.
         for server in &mut settings.servers {
             server.sessions = SessionSharing::Shared;
         }
@@ -79,14 +79,14 @@ impl Alone {
         Ok(Self { gateway, notifier })
     }
 
-    /// Ends servers and keeps what was learned.
+    /// Stops the servers and stores what the watch learned.
     pub async fn close(&self) {
         self.gateway.end();
         for upstream in self.gateway.upstreams() {
             upstream.close().await;
         }
-        // What left the process group of its server and hides its origin.
-        toolwarden_mcp::orphans::end_all();
+        // Ends processes that left the process group of their server and hide their origin.
+        toolwarden_mcp::orphan_processes::kill_all();
         drop(self.gateway.watch().flush().await);
         self.notifier.close(self.gateway.settings().drain).await;
     }
@@ -100,7 +100,7 @@ fn assemble(
     check_defaults(&settings)?;
     check_attributes(&settings, &policy)?;
     let tracer = Tracer::new(settings.traces.as_ref())?;
-    let log = Log::kept(&settings.store, &policy.guard)?;
+    let log = AuditLog::open_store(&settings.store, &policy.guard)?;
     log.set_quota(settings.store_quota as u64);
     let guard = LiveGuard::open(policy, log, Clock::default())?;
     guard.set_misuse_rules(settings.misuse);
@@ -109,9 +109,9 @@ fn assemble(
     let servers: Vec<Arc<ServerSettings>> =
         settings.servers.iter().cloned().map(Arc::new).collect();
     let gateway = Gateway::assemble(settings, guard, watch, tracer, alone);
-    let shelves = servers.into_iter().map(|it| gateway.new_shelf(it));
-    let shelves: Vec<Arc<Shelf>> = shelves.collect();
-    gateway.set_shelves(shelves.clone(), &shelves);
+    let shelves = servers.into_iter().map(|it| gateway.new_server_catalog(it));
+    let shelves: Vec<Arc<ServerCatalog>> = shelves.collect();
+    gateway.set_server_catalogs(shelves.clone(), &shelves);
     Ok((gateway, notifier))
 }
 
@@ -124,7 +124,7 @@ fn open_notifier(settings: &Settings) -> Result<Notifier, StartError> {
     Ok(Notifier::open(options)?)
 }
 
-/// Rules that cannot be read must not be found out when a tool is withheld for them.
+/// Rejects invalid tool defaults at startup; otherwise they would show only when a tool is withheld.
 pub(super) fn check_defaults(settings: &Settings) -> Result<(), StartError> {
     for server in &settings.servers {
         if let Some(defaults) = &server.tool_defaults
@@ -139,7 +139,7 @@ pub(super) fn check_defaults(settings: &Settings) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Roles that tokens give have to be roles of the policy: a misspelled one would give nothing.
+/// Roles that tokens grant must exist in the policy: a misspelled one would grant nothing.
 pub(super) fn check_roles(settings: &Settings, policy: &LoadedPolicy) -> Result<(), StartError> {
     for jwt in &settings.identity.jwt {
         let given = jwt.roles.iter().flat_map(|roles| roles.map.iter());
@@ -155,12 +155,12 @@ pub(super) fn check_roles(settings: &Settings, policy: &LoadedPolicy) -> Result<
     Ok(())
 }
 
-/// A condition that could never be evaluated would keep its group off without a word.
+/// Rejects conditions that could never be evaluated: they would silently disable their group.
 pub(super) fn check_attributes(
     settings: &Settings,
     policy: &LoadedPolicy,
 ) -> Result<(), StartError> {
-    for (attribute, group) in policy.guard.asked_attributes() {
+    for (attribute, group) in policy.guard.condition_attributes() {
         if !settings.client_attributes.contains(&attribute) {
             return Err(StartError::NoSuchAttribute { group, attribute });
         }
@@ -169,21 +169,25 @@ pub(super) fn check_attributes(
 }
 
 impl Gateway {
-    /// A server as the settings describe it, reached when it should be.
-    pub(super) fn new_shelf(&self, settings: Arc<ServerSettings>) -> Arc<Shelf> {
-        let hearing = Arc::new(GatewayHearing(Arc::downgrade(&self.shared)));
-        Arc::new(Shelf::new(Upstream::new(settings, hearing)))
+    /// Creates a server from its settings. It opens no connection yet.
+    pub(super) fn new_server_catalog(&self, settings: Arc<ServerSettings>) -> Arc<ServerCatalog> {
+        let hearing = Arc::new(GatewayUpstreamObserver(Arc::downgrade(&self.shared)));
+        Arc::new(ServerCatalog::new(Upstream::new(settings, hearing)))
     }
 
-    /// Puts servers behind the gateway, and reaches those of the new ones that are to be reached at once.
-    pub(super) fn set_shelves(&self, shelves: Vec<Arc<Shelf>>, fresh: &[Arc<Shelf>]) {
+    /// Sets the servers behind the gateway, and connects the new ones that are to be connected at once.
+    pub(super) fn set_server_catalogs(
+        &self,
+        shelves: Vec<Arc<ServerCatalog>>,
+        fresh: &[Arc<ServerCatalog>],
+    ) {
         self.set_server_rules(&shelves);
-        self.shared.shelves.store(Arc::new(shelves));
+        self.shared.server_catalogs.store(Arc::new(shelves));
         for shelf in fresh {
-            if shelf.upstream.settings().start == Start::Eager && !self.shared.alone {
+            if shelf.upstream.settings().start == StartMode::Eager && !self.shared.alone {
                 shelf.upstream.keep_open();
             }
-            background::look_regularly(self, shelf);
+            background::spawn_refresh_loop(self, shelf);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The W3C trace context: which trace a request belongs to, and who asked.
+//! The W3C trace context: the trace a request belongs to, and its parent span.
 
 use std::fmt;
 
-/// A place in a trace.
+/// A position in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     pub(super) trace: u128,
@@ -11,9 +11,9 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Reads a `traceparent` header; nothing where it is malformed, as the recommendation demands.
+    /// Parses a `traceparent` header; `None` if it is malformed, as the recommendation requires.
     #[must_use]
-    pub fn read(header: &str) -> Option<Self> {
+    pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.trim().split('-');
         let (version, trace, span, flags) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -24,7 +24,7 @@ impl TraceContext {
                     .all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
         };
         let whole = is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
-        // Version 00 ends here; later ones may say more.
+        // Version 00 ends here; later versions may append more.
         if !whole || version == "ff" || (version == "00" && parts.next().is_some()) {
             return None;
         }
@@ -57,11 +57,11 @@ mod tests {
     #[test]
     fn contexts_are_read_and_written() {
         let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let context = TraceContext::read(header).unwrap();
+        let context = TraceContext::parse(header).unwrap();
         assert!(context.sampled);
         assert_eq!(context.to_string(), header);
         let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more";
-        assert!(!TraceContext::read(later).unwrap().sampled);
+        assert!(!TraceContext::parse(later).unwrap().sampled);
         for malformed in [
             "",
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
@@ -71,7 +71,7 @@ mod tests {
             "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
             "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         ] {
-            assert_eq!(TraceContext::read(malformed), None, "{malformed}");
+            assert_eq!(TraceContext::parse(malformed), None, "{malformed}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Spans on their way to a collector: gathered, and sent as OTLP/HTTP in JSON.
+//! Collects spans and sends them to a collector as OTLP/HTTP in JSON.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,16 +7,16 @@ use tokio::sync::mpsc;
 use toolwarden_warden::settings::TraceSettings;
 
 use super::context::TraceContext;
-use super::{Ended, TraceError};
+use super::{CallSpanEnd, TraceError};
 
-/// The most spans that wait to be sent; more are lost.
-const WAITING: usize = 4_096;
+/// The most spans that wait to be sent; further ones are dropped.
+const MAX_QUEUED_SPANS: usize = 4_096;
 /// The most spans of one message.
-const MOST: usize = 512;
-/// How long spans are gathered.
-const GATHER: Duration = Duration::from_millis(500);
-/// How long a collector may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_BATCH_SPANS: usize = 512;
+/// How long spans are collected before they are sent.
+const BATCH_WINDOW: Duration = Duration::from_millis(500);
+/// The timeout for a collector.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Sends spans.
 #[derive(Debug)]
@@ -25,15 +25,15 @@ pub(super) struct Exporter {
     permille: u32,
 }
 
-/// A span that is not over.
+/// A span that has not ended.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenSpan {
     context: TraceContext,
     parent: Option<u64>,
     began: SystemTime,
 }
 
-impl Open {
+impl OpenSpan {
     pub(super) const fn context(&self) -> TraceContext {
         self.context
     }
@@ -50,10 +50,10 @@ impl Exporter {
         let url = reqwest::Url::parse(&address).map_err(|_| invalid())?;
         let client = toolwarden_http::client(&url)
             .map_err(|_| invalid())?
-            .timeout(PATIENCE)
+            .timeout(EXPORT_TIMEOUT)
             .build()
             .map_err(|_| invalid())?;
-        let (spans, waiting) = mpsc::channel(WAITING);
+        let (spans, waiting) = mpsc::channel(MAX_QUEUED_SPANS);
         tokio::spawn(send(client, url, waiting));
         Ok(Self {
             spans,
@@ -61,9 +61,9 @@ impl Exporter {
         })
     }
 
-    /// Begins a span: in the agent's trace where it has one, else by chance.
-    pub(super) fn begin(&self, came: Option<&str>) -> Option<Open> {
-        let parent = came.and_then(TraceContext::read);
+    /// Begins a span: in the agent's trace if it has one, otherwise by random sampling.
+    pub(super) fn begin(&self, came: Option<&str>) -> Option<OpenSpan> {
+        let parent = came.and_then(TraceContext::parse);
         let sampled = match &parent {
             Some(parent) => parent.sampled,
             None => getrandom::u32().ok()? % 1_000 < self.permille,
@@ -80,14 +80,14 @@ impl Exporter {
             span: getrandom::u64().ok()?.max(1),
             sampled: true,
         };
-        Some(Open {
+        Some(OpenSpan {
             context,
             parent: parent.map(|parent| parent.span),
             began: SystemTime::now(),
         })
     }
 
-    pub(super) fn end(&self, open: &Open, ended: &Ended<'_>) {
+    pub(super) fn end(&self, open: &OpenSpan, ended: &CallSpanEnd<'_>) {
         let mut attributes = vec![
             attribute("mcp.method.name", "tools/call"),
             attribute("gen_ai.tool.name", ended.tool),
@@ -111,17 +111,17 @@ impl Exporter {
         if let (Some(parent), Value::Object(members)) = (open.parent, &mut span) {
             members.insert("parentSpanId".to_owned(), format!("{parent:016x}").into());
         }
-        // A collector that is away must not hold calls up.
+        // An unreachable collector must not delay calls.
         let _full = self.spans.try_send(span);
     }
 }
 
 async fn send(client: reqwest::Client, url: reqwest::Url, mut waiting: mpsc::Receiver<Value>) {
-    let mut spans = Vec::with_capacity(MOST);
-    while waiting.recv_many(&mut spans, MOST).await > 0 {
-        if spans.len() < MOST {
-            tokio::time::sleep(GATHER).await;
-            while spans.len() < MOST
+    let mut spans = Vec::with_capacity(MAX_BATCH_SPANS);
+    while waiting.recv_many(&mut spans, MAX_BATCH_SPANS).await > 0 {
+        if spans.len() < MAX_BATCH_SPANS {
+            tokio::time::sleep(BATCH_WINDOW).await;
+            while spans.len() < MAX_BATCH_SPANS
                 && let Ok(span) = waiting.try_recv()
             {
                 spans.push(span);
@@ -140,7 +140,7 @@ async fn send(client: reqwest::Client, url: reqwest::Url, mut waiting: mpsc::Rec
             .body(body.to_string())
             .send()
             .await;
-        // Traces are for looking at calls, not for proving them: what a collector does not take is lost.
+        // Traces are for observing calls, not for proving them: spans that the collector refuses are lost.
         drop(sent);
     }
 }
@@ -162,7 +162,7 @@ mod tests {
     use super::super::Tracer;
     use super::*;
 
-    /// Takes one request, and gives its head and body.
+    /// Accepts one request, and returns its head and body.
     fn take(listener: &TcpListener) -> (String, Value) {
         let (mut stream, _) = listener.accept().unwrap();
         let mut text = String::new();
@@ -190,15 +190,15 @@ mod tests {
         };
         let tracer = Tracer::new(Some(&settings)).unwrap();
         let came = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        // Without a trace of its agent a call is traced by chance, here never.
+        // Without a trace of its agent a call is sampled, here never.
         assert_eq!(tracer.begin(None).header(), None);
         let span = tracer.begin(Some(came));
         let (name, header) = span.header().unwrap();
-        let sent = TraceContext::read(&header).unwrap();
-        let parent = TraceContext::read(came).unwrap();
+        let sent = TraceContext::parse(&header).unwrap();
+        let parent = TraceContext::parse(came).unwrap();
         assert_eq!((name.as_str(), sent.trace), ("traceparent", parent.trace));
         assert_ne!(sent.span, parent.span);
-        let ended = Ended {
+        let ended = CallSpanEnd {
             tool: "shop__echo",
             server: Some("shop"),
             principal: "ada",

@@ -1,7 +1,7 @@
-//! Traces of calls: what each took, as part of the trace its agent began.
+//! Traces of calls, as part of the trace that the agent began.
 //!
-//! Spans go out as OTLP over HTTP in JSON, with the feature `otel`. Without it the context of the agent is
-//! passed on to servers as it came.
+//! With the feature `otel`, spans are sent as OTLP over HTTP in JSON. Without it, the agent's trace context is
+//! forwarded to servers unchanged.
 
 mod context;
 #[cfg(feature = "otel")]
@@ -16,14 +16,14 @@ pub use context::TraceContext;
 /// Whether this build can send traces.
 pub const TRACES_BUILT: bool = cfg!(feature = "otel");
 
-/// Makes spans.
+/// Creates spans.
 #[derive(Debug, Default)]
 pub struct Tracer {
     #[cfg(feature = "otel")]
     exporter: Option<export::Exporter>,
 }
 
-/// Why traces cannot be made.
+/// Why traces cannot be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The feature is not built in.
@@ -31,38 +31,38 @@ pub enum TraceError {
         "`traces` needs a build with the feature `otel`: cargo install --path cli --features otel"
     )]
     NotBuilt,
-    /// The address is none.
+    /// The URL is invalid.
     #[error("traces.otlp: `{0}` is not an http or https address")]
     Address(String),
 }
 
-/// One call on its way.
+/// One call in progress.
 #[derive(Debug, Default)]
 pub struct Span {
     #[cfg(feature = "otel")]
-    open: Option<export::Open>,
-    /// What the agent sent.
-    came: Option<String>,
+    open: Option<export::OpenSpan>,
+    /// The trace context that the agent sent.
+    parent_header: Option<String>,
 }
 
-/// What is said of a call when it is over.
+/// The attributes of a call that has ended.
 #[derive(Clone, Debug)]
-pub struct Ended<'e> {
-    /// The tool as the agent calls it.
+pub struct CallSpanEnd<'e> {
+    /// The tool by the name the agent uses.
     pub tool: &'e str,
     /// The server it went to.
     pub server: Option<&'e str>,
-    /// Who called.
+    /// The principal that called it.
     pub principal: &'e str,
-    /// Why it failed or was refused; none if it did not.
+    /// Why it failed or was denied; `None` if it succeeded.
     pub error: Option<Cow<'e, str>>,
 }
 
 impl Tracer {
-    /// As the settings say. Needs a runtime where there is somewhere to send spans to.
+    /// Creates a tracer from the settings. Needs a tokio runtime if spans are exported.
     ///
     /// # Errors
-    /// Traces cannot be made.
+    /// Traces cannot be exported.
     pub fn new(settings: Option<&TraceSettings>) -> Result<Self, TraceError> {
         #[cfg(feature = "otel")]
         {
@@ -76,18 +76,18 @@ impl Tracer {
         }
     }
 
-    /// Begins a span under what the agent sent.
+    /// Begins a span as a child of the agent's trace context.
     #[must_use]
     pub fn begin(&self, came: Option<&str>) -> Span {
         Span {
             #[cfg(feature = "otel")]
             open: self.exporter.as_ref().and_then(|it| it.begin(came)),
-            came: came.map(str::to_owned),
+            parent_header: came.map(str::to_owned),
         }
     }
 
     /// Ends a span.
-    pub fn end(&self, span: &Span, ended: &Ended<'_>) {
+    pub fn end(&self, span: &Span, ended: &CallSpanEnd<'_>) {
         #[cfg(feature = "otel")]
         if let (Some(exporter), Some(open)) = (&self.exporter, &span.open) {
             exporter.end(open, ended);
@@ -98,7 +98,7 @@ impl Tracer {
 }
 
 impl Span {
-    /// Whether something is to be said of the call when it is over.
+    /// Whether the attributes of the call are needed when it ends.
     #[must_use]
     pub const fn is_open(&self) -> bool {
         #[cfg(feature = "otel")]
@@ -116,7 +116,10 @@ impl Span {
         if let Some(open) = &self.open {
             return Some((TRACEPARENT.to_owned(), open.context().to_string()));
         }
-        let came = self.came.as_deref().and_then(TraceContext::read)?;
+        let came = self
+            .parent_header
+            .as_deref()
+            .and_then(TraceContext::parse)?;
         Some((TRACEPARENT.to_owned(), came.to_string()))
     }
 }

@@ -1,4 +1,4 @@
-//! Leaves a failing server alone for a while, then tries it with one request.
+//! A circuit breaker: it stops requests to a failing server for a while, then tries the server with one request.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use toolwarden_warden::settings;
 
 use super::status::BreakerStatus;
 
-/// Counts failures in a row.
+/// Counts consecutive failures and decides whether requests may be sent.
 #[derive(Debug)]
-pub(super) struct Breaker {
-    settings: settings::Breaker,
+pub(super) struct CircuitBreaker {
+    settings: settings::BreakerSettings,
     mode: Mode,
 }
 
@@ -23,20 +23,20 @@ enum Mode {
         until: Instant,
     },
     /// One request is trying the server.
-    Trying,
+    HalfOpen,
 }
 
-/// What a request is for the breaker.
+/// The role of a request for the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// One of many.
-    Usual,
-    /// The one that finds out whether the server is back.
+    /// A normal request.
+    Normal,
+    /// The request that finds out whether the server has recovered.
     Trial,
 }
 
-impl Breaker {
-    pub(super) const fn new(settings: settings::Breaker) -> Self {
+impl CircuitBreaker {
+    pub(super) const fn new(settings: settings::BreakerSettings) -> Self {
         Self {
             settings,
             mode: Mode::Closed { failures: 0 },
@@ -46,45 +46,45 @@ impl Breaker {
     /// Whether a request may be sent.
     ///
     /// # Errors
-    /// Not before this time has passed.
+    /// The breaker is open; the value is how long to wait.
     pub(super) fn admit(&mut self, now: Instant) -> Result<Admission, Duration> {
         match self.mode {
-            Mode::Closed { .. } => Ok(Admission::Usual),
+            Mode::Closed { .. } => Ok(Admission::Normal),
             Mode::Open { until } if now < until => Err(until - now),
             Mode::Open { .. } => {
-                self.mode = Mode::Trying;
+                self.mode = Mode::HalfOpen;
                 Ok(Admission::Trial)
             }
-            // How long the trial takes is not known.
-            Mode::Trying => Err(self.settings.pause.min(Duration::from_secs(1))),
+            // The duration of the trial is unknown.
+            Mode::HalfOpen => Err(self.settings.pause.min(Duration::from_secs(1))),
         }
     }
 
-    /// Whether a request may be sent that stays open, and would try the server for ever.
+    /// Whether a request that stays open may be sent. Such a request cannot be the trial, which would never end.
     ///
     /// # Errors
-    /// Not before this time has passed, and another has found out that the server is back.
-    pub(super) fn admit_standing(&self, now: Instant) -> Result<Admission, Duration> {
+    /// The breaker is open, or no other request has shown yet that the server has recovered.
+    pub(super) fn admit_long_lived(&self, now: Instant) -> Result<Admission, Duration> {
         let soon = self.settings.pause.min(Duration::from_secs(1));
         match self.mode {
-            Mode::Closed { .. } => Ok(Admission::Usual),
+            Mode::Closed { .. } => Ok(Admission::Normal),
             Mode::Open { until } if now < until => Err(until - now),
-            Mode::Open { .. } | Mode::Trying => Err(soon),
+            Mode::Open { .. } | Mode::HalfOpen => Err(soon),
         }
     }
 
-    /// The server answered. Says whether that is news.
-    pub(super) fn succeeded(&mut self) -> bool {
+    /// Records that the server responded. Returns whether this changes the status.
+    pub(super) fn record_success(&mut self) -> bool {
         let healthy = Mode::Closed { failures: 0 };
         std::mem::replace(&mut self.mode, healthy) != Mode::Closed { failures: 0 }
     }
 
-    /// The server failed. Says whether it is left alone from now on.
-    pub(super) fn failed(&mut self, now: Instant) -> bool {
+    /// Records that the server failed. Returns whether this opens the breaker.
+    pub(super) fn record_failure(&mut self, now: Instant) -> bool {
         let failures = match self.mode {
             Mode::Closed { failures } => failures.saturating_add(1),
-            Mode::Trying => u32::MAX,
-            // What was sent before the pause ends in it.
+            Mode::HalfOpen => u32::MAX,
+            // Requests sent before the breaker opened end while it is open.
             Mode::Open { .. } => return false,
         };
         let trips = failures >= self.settings.failures.get();
@@ -97,7 +97,7 @@ impl Breaker {
         trips
     }
 
-    /// Leaves the server alone from now on. Says whether that is news.
+    /// Opens the breaker. Returns whether it was not open already.
     pub(super) fn open(&mut self, now: Instant) -> bool {
         let is_open = matches!(self.mode, Mode::Open { until } if now < until);
         if !is_open {
@@ -112,24 +112,24 @@ impl Breaker {
         self.mode == Mode::Closed { failures: 0 }
     }
 
-    /// Whether forgetting it lets no request through that it would refuse now.
-    pub(super) fn is_rested(&self, now: Instant) -> bool {
+    /// Whether it can be dropped without letting through a request that it would refuse now.
+    pub(super) fn is_forgettable(&self, now: Instant) -> bool {
         match self.mode {
             Mode::Closed { .. } => true,
             Mode::Open { until } => until <= now,
-            Mode::Trying => false,
+            Mode::HalfOpen => false,
         }
     }
 
-    /// The trial ended without finding anything out.
-    pub(super) fn undecided(&mut self, now: Instant) {
-        if self.mode == Mode::Trying {
+    /// Records that the trial was inconclusive.
+    pub(super) fn abandon_trial(&mut self, now: Instant) {
+        if self.mode == Mode::HalfOpen {
             self.mode = Mode::Open { until: now };
         }
     }
 
-    /// A new connection was opened, so that there is reason to try.
-    pub(super) fn eased(&mut self, now: Instant) {
+    /// Records that a new connection was opened, which is a reason to try the server.
+    pub(super) fn allow_trial(&mut self, now: Instant) {
         if let Mode::Open { until } = &mut self.mode {
             *until = now.min(*until);
         }
@@ -141,11 +141,11 @@ impl Breaker {
             Mode::Open { until } if now < until => BreakerStatus::Open {
                 remaining: until - now,
             },
-            Mode::Open { .. } | Mode::Trying => BreakerStatus::HalfOpen,
+            Mode::Open { .. } | Mode::HalfOpen => BreakerStatus::HalfOpen,
         }
     }
 
-    /// Whether requests go through.
+    /// Whether requests pass.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self.mode, Mode::Closed { .. })
     }
@@ -156,34 +156,37 @@ mod tests {
     use super::*;
     use std::num::NonZeroU32;
 
-    fn breaker() -> (Breaker, Instant) {
-        let settings = settings::Breaker {
+    fn breaker() -> (CircuitBreaker, Instant) {
+        let settings = settings::BreakerSettings {
             failures: NonZeroU32::new(3).unwrap(),
             pause: Duration::from_secs(10),
         };
-        (Breaker::new(settings), Instant::now())
+        (CircuitBreaker::new(settings), Instant::now())
     }
 
     #[test]
     fn failures_in_a_row_open_it_and_one_trial_decides() {
         let (mut breaker, start) = breaker();
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert!(!breaker.failed(start));
-        assert!(!breaker.failed(start));
-        assert!(breaker.succeeded());
-        assert!(!breaker.succeeded());
+        assert!(!breaker.record_failure(start));
+        assert!(!breaker.record_failure(start));
+        assert!(breaker.record_success());
+        assert!(!breaker.record_success());
         for trips in [false, false, true, false] {
-            assert_eq!(breaker.failed(start), trips);
+            assert_eq!(breaker.record_failure(start), trips);
         }
         assert_eq!(breaker.admit(at(4)), Err(Duration::from_secs(6)));
-        assert_eq!(breaker.admit_standing(at(10)), Err(Duration::from_secs(1)));
+        assert_eq!(
+            breaker.admit_long_lived(at(10)),
+            Err(Duration::from_secs(1))
+        );
         assert_eq!(breaker.admit(at(10)), Ok(Admission::Trial));
         assert_eq!(breaker.admit(at(10)), Err(Duration::from_secs(1)));
-        assert!(breaker.failed(at(11)));
+        assert!(breaker.record_failure(at(11)));
         assert_eq!(breaker.admit(at(12)), Err(Duration::from_secs(9)));
         assert_eq!(breaker.admit(at(21)), Ok(Admission::Trial));
-        assert!(breaker.succeeded());
-        assert_eq!(breaker.admit(at(21)), Ok(Admission::Usual));
+        assert!(breaker.record_success());
+        assert_eq!(breaker.admit(at(21)), Ok(Admission::Normal));
         assert_eq!(breaker.status(at(21)), BreakerStatus::Closed);
     }
 
@@ -191,11 +194,11 @@ mod tests {
     fn a_trial_that_finds_nothing_out_leaves_room_for_another() {
         let (mut breaker, start) = breaker();
         for _ in 0..3 {
-            breaker.failed(start);
+            breaker.record_failure(start);
         }
         let later = start + Duration::from_secs(10);
         assert_eq!(breaker.admit(later), Ok(Admission::Trial));
-        breaker.undecided(later);
+        breaker.abandon_trial(later);
         assert_eq!(breaker.admit(later), Ok(Admission::Trial));
     }
 
@@ -203,9 +206,9 @@ mod tests {
     fn a_new_connection_ends_the_pause() {
         let (mut breaker, start) = breaker();
         for _ in 0..3 {
-            breaker.failed(start);
+            breaker.record_failure(start);
         }
-        breaker.eased(start);
+        breaker.allow_trial(start);
         assert_eq!(breaker.status(start), BreakerStatus::HalfOpen);
         assert_eq!(breaker.admit(start), Ok(Admission::Trial));
     }

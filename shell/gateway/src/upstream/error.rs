@@ -4,35 +4,35 @@ use std::time::Duration;
 
 use toolwarden_mcp::McpError;
 
-/// Why a server gave no answer. The texts name the server and are fit for agents: of what a program wrote
-/// to its error output they have the last lines, where it ended, with the secrets of its settings masked.
+/// Why a server gave no response. The texts name the server and are safe to show to agents: if a program
+/// ended, they quote the last lines of its error output, with the secrets of its settings masked.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// It cannot be used until somebody changes something: no such program, bad credentials, no common
+    /// An operator must fix the cause before it can be used: no such program, bad credentials, no common
     /// version.
-    #[error("server `{server}` cannot be used: {}", Brief(.source))]
+    #[error("server `{server}` cannot be used: {}", ErrorSummary(.source))]
     Permanent {
         /// The server.
         server: Arc<str>,
-        /// When it is tried again, should somebody ask.
+        /// The time after which a request tries it again.
         retry_after: Duration,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: Arc<McpError>,
     },
-    /// It could not be reached or started. The request was not sent, or refused unread.
-    #[error("server `{server}` is down: {}", Brief(.source))]
+    /// It could not be reached or started. The request was not sent, or the server refused it unread.
+    #[error("server `{server}` is down: {}", ErrorSummary(.source))]
     Down {
         /// The server.
         server: Arc<str>,
         /// When it is tried again.
         retry_after: Duration,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: Arc<McpError>,
     },
     /// It ended during the request, which may or may not have been carried out.
-    #[error("server `{server}` was lost during the request, which may have been carried out: {}{}", Brief(.source), LastWords(.source))]
+    #[error("server `{server}` was lost during the request, which may have been carried out: {}{}", ErrorSummary(.source), StderrExcerpt(.source))]
     Lost {
         /// The server.
         server: Arc<str>,
@@ -40,76 +40,76 @@ pub enum UpstreamError {
         #[source]
         source: Arc<McpError>,
     },
-    /// It did not answer in time. The request may have been carried out.
+    /// It did not respond in time. The request may have been carried out.
     #[error("server `{server}` did not answer within {after:?}")]
     Timeout {
         /// The server.
         server: Arc<str>,
-        /// The time it had.
+        /// The timeout.
         after: Duration,
     },
-    /// It failed too often in a row and is left alone for a while.
-    #[error("server `{server}` failed too often and is left alone; try again in {} s", .retry_after.as_secs().max(1))]
-    Open {
+    /// It failed too often in a row, and its breaker is open.
+    #[error("server `{server}` failed too often, so its circuit breaker is open; try again in {} s", .retry_after.as_secs().max(1))]
+    BreakerOpen {
         /// The server.
         server: Arc<str>,
         /// When it is tried again.
         retry_after: Duration,
     },
-    /// Requests of the principal failed too often in a row; those of others are sent.
+    /// The principal's requests failed too often in a row; requests of other principals are still sent.
     #[error("your requests to server `{server}` failed too often; try again in {} s", .retry_after.as_secs().max(1))]
-    OpenForPrincipal {
+    BreakerOpenForPrincipal {
         /// The server.
         server: Arc<str>,
         /// When they are sent again.
         retry_after: Duration,
     },
-    /// Too much is under way. The request was not sent.
+    /// Too many requests or connections are in use. The request was not sent.
     #[error("server `{server}` is busy: {what}")]
     Busy {
         /// The server.
         server: Arc<str>,
-        /// What there is too much of.
-        what: Busy,
+        /// The limit that was reached.
+        what: BusyReason,
     },
-    /// It answered, but not as the protocol demands.
-    #[error("server `{server}` broke the protocol: {}", Brief(.source))]
+    /// Its response breaks the protocol.
+    #[error("server `{server}` broke the protocol: {}", ErrorSummary(.source))]
     Protocol {
         /// The server.
         server: Arc<str>,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: Arc<McpError>,
     },
-    /// A call of a tool was tried without a permit. Nothing was sent.
+    /// A tool was called without a permit. Nothing was sent.
     #[error("a call of a tool of server `{server}` needs a permit")]
     NeedsPermit {
         /// The server.
         server: Arc<str>,
     },
-    /// There is no open link to send a message over that is not worth opening one.
+    /// No link is open, and the message does not justify opening one.
     #[error("there is no open connection to server `{server}`")]
     NoLink {
         /// The server.
         server: Arc<str>,
     },
-    /// Its session had expired, so that it did not read the call.
+    /// Its session had expired, so it did not read the call.
     #[error("the session with server `{server}` has expired")]
-    Unread {
+    SessionExpired {
         /// The server.
         server: Arc<str>,
-        /// Whether the server said so itself, which it may say of a call that it has acted upon.
+        /// Whether the server itself reported the expiry, which it may also do for a call that it has carried out.
         was_sent: bool,
     },
-    /// It was reached anew, and what is to be called is not what it was. The call was not made.
-    #[error("server `{server}` came back with another tool of that name: {why}")]
+    /// After a reconnect, the tool is no longer the one that was approved. The call was not made.
+    #[error("server `{server}` was reconnected and has another tool of that name: {why}")]
     Withheld {
         /// The server.
         server: Arc<str>,
         /// Why the tool is withheld.
         why: String,
     },
-    /// The server was taken away, or the conversation has ended.
+    /// The server was removed, or the conversation has ended.
     #[error("the connection to server `{server}` is closed")]
     Closed {
         /// The server.
@@ -117,66 +117,66 @@ pub enum UpstreamError {
     },
 }
 
-/// What there is too much of.
+/// Which limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Busy {
-    /// Requests under way.
+pub enum BusyReason {
+    /// Requests in flight.
     Requests {
-        /// The most there may be.
+        /// The limit.
         limit: u32,
     },
-    /// Requests of one principal under way.
-    Share {
-        /// The most there may be.
+    /// Requests of one principal in flight.
+    PrincipalRequests {
+        /// The limit.
         limit: u32,
     },
     /// Connections of one principal in use.
-    LinkShare {
-        /// The most there may be.
+    PrincipalLinks {
+        /// The limit.
         limit: u32,
     },
     /// Connections, none of them idle.
     Links {
-        /// The most there may be.
+        /// The limit.
         limit: u32,
     },
 }
 
-/// When somebody may try again who met a busy server.
-const AFTER_BUSY: Duration = Duration::from_secs(1);
+/// How long a caller waits before it retries a busy server.
+const BUSY_RETRY_AFTER: Duration = Duration::from_secs(1);
 
 impl UpstreamError {
-    /// When it makes sense to try again, where that is known.
+    /// The time after which a retry makes sense, if it is known.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Permanent { retry_after, .. }
             | Self::Down { retry_after, .. }
-            | Self::Open { retry_after, .. }
-            | Self::OpenForPrincipal { retry_after, .. } => Some(*retry_after),
-            Self::Busy { .. } => Some(AFTER_BUSY),
+            | Self::BreakerOpen { retry_after, .. }
+            | Self::BreakerOpenForPrincipal { retry_after, .. } => Some(*retry_after),
+            Self::Busy { .. } => Some(BUSY_RETRY_AFTER),
             Self::Lost { .. }
             | Self::Timeout { .. }
             | Self::Protocol { .. }
             | Self::NeedsPermit { .. }
             | Self::NoLink { .. }
-            | Self::Unread { .. }
+            | Self::SessionExpired { .. }
             | Self::Withheld { .. }
             | Self::Closed { .. } => None,
         }
     }
 
-    /// Whether the request may have reached the server. In doubt it has.
+    /// Whether the request may have reached the server. In doubt, the answer is yes.
     #[must_use]
-    pub fn was_sent(&self) -> bool {
+    pub fn may_have_been_sent(&self) -> bool {
         match self {
-            Self::Open { .. }
-            | Self::OpenForPrincipal { .. }
+            Self::BreakerOpen { .. }
+            | Self::BreakerOpenForPrincipal { .. }
             | Self::Busy { .. }
             | Self::NeedsPermit { .. }
             | Self::NoLink { .. }
             | Self::Withheld { .. } => false,
-            Self::Unread { was_sent, .. } => *was_sent,
+            Self::SessionExpired { was_sent, .. } => *was_sent,
             Self::Permanent { source, .. } | Self::Down { source, .. } => !matches!(
                 **source,
                 McpError::Connect { .. }
@@ -202,13 +202,13 @@ impl UpstreamError {
             | Self::Down { server, .. }
             | Self::Lost { server, .. }
             | Self::Timeout { server, .. }
-            | Self::Open { server, .. }
-            | Self::OpenForPrincipal { server, .. }
+            | Self::BreakerOpen { server, .. }
+            | Self::BreakerOpenForPrincipal { server, .. }
             | Self::Busy { server, .. }
             | Self::Protocol { server, .. }
             | Self::NeedsPermit { server }
             | Self::NoLink { server }
-            | Self::Unread { server, .. }
+            | Self::SessionExpired { server, .. }
             | Self::Withheld { server, .. }
             | Self::Closed { server } => server,
         }
@@ -222,42 +222,44 @@ impl UpstreamError {
             Self::Down { .. } => "down",
             Self::Lost { .. } => "lost",
             Self::Timeout { .. } => "timeout",
-            Self::Open { .. } => "open",
-            Self::OpenForPrincipal { .. } => "open_for_principal",
+            Self::BreakerOpen { .. } => "open",
+            Self::BreakerOpenForPrincipal { .. } => "open_for_principal",
             Self::Busy { .. } => "busy",
             Self::Protocol { .. } => "protocol",
             Self::NeedsPermit { .. } => "needs_permit",
             Self::NoLink { .. } => "no_link",
-            Self::Unread { .. } => "unread",
+            Self::SessionExpired { .. } => "unread",
             Self::Withheld { .. } => "quarantined",
             Self::Closed { .. } => "closed",
         }
     }
 }
 
-impl fmt::Display for Busy {
+impl fmt::Display for BusyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Requests { limit } => write!(f, "{limit} requests are under way"),
-            Self::Share { limit } => write!(f, "{limit} of your requests are under way"),
-            Self::LinkShare { limit } => write!(f, "{limit} of your connections are in use"),
+            Self::Requests { limit } => write!(f, "{limit} requests are in flight"),
+            Self::PrincipalRequests { limit } => {
+                write!(f, "{limit} of your requests are in flight")
+            }
+            Self::PrincipalLinks { limit } => write!(f, "{limit} of your connections are in use"),
             Self::Links { limit } => write!(f, "{limit} connections are open and in use"),
         }
     }
 }
 
-/// An error without what the program wrote, which may hold secrets.
-struct Brief<'e>(&'e McpError);
+/// Formats an error without the program's output, which may contain secrets.
+struct ErrorSummary<'e>(&'e McpError);
 
-impl fmt::Display for Brief<'_> {
+impl fmt::Display for ErrorSummary<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let brief = self.told();
-        f.write_str(&toolwarden_mcp::masked(&brief))
+        let brief = self.text();
+        f.write_str(&toolwarden_mcp::mask_secrets(&brief))
     }
 }
 
-impl Brief<'_> {
-    fn told(&self) -> String {
+impl ErrorSummary<'_> {
+    fn text(&self) -> String {
         match self.0 {
             McpError::Exited {
                 status: Some(status),
@@ -275,7 +277,7 @@ impl Brief<'_> {
             McpError::Protocol { method, fault, .. } => {
                 format!("the answer to `{method}` breaks the protocol: {fault}")
             }
-            // The text of the body may repeat what was sent.
+            // The body may repeat what was sent.
             McpError::Http { method, status, .. } => {
                 format!("HTTP status {status} for `{method}`")
             }
@@ -284,11 +286,11 @@ impl Brief<'_> {
     }
 }
 
-/// The last lines that a program wrote to its error output before it ended, on one line and bounded.
-/// Secrets of its settings are masked already, and so is what looks like one.
-struct LastWords<'e>(&'e McpError);
+/// Formats the last lines of a program's error output before it ended, on one line and bounded in length.
+/// The secrets of its settings are already masked, and so is text that looks like a secret.
+struct StderrExcerpt<'e>(&'e McpError);
 
-impl fmt::Display for LastWords<'_> {
+impl fmt::Display for StderrExcerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LINES: usize = 3;
         const CHARACTERS: usize = 400;
@@ -298,7 +300,10 @@ impl fmt::Display for LastWords<'_> {
         let lines = evidence.stderr.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|it| !it.is_empty()).collect();
         let last = lines.iter().skip(lines.len().saturating_sub(LINES));
-        let last = last.map(|it| masked(it)).collect::<Vec<_>>().join(" / ");
+        let last = last
+            .map(|it| mask_secrets(it))
+            .collect::<Vec<_>>()
+            .join(" / ");
         if last.is_empty() {
             return Ok(());
         }
@@ -309,7 +314,7 @@ impl fmt::Display for LastWords<'_> {
 }
 
 /// A line without the values of assignments whose names suggest a secret, and without bearer tokens.
-fn masked(line: &str) -> String {
+fn mask_secrets(line: &str) -> String {
     const SECRET: [&str; 9] = [
         "pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "bearer",
     ];
@@ -336,7 +341,7 @@ fn masked(line: &str) -> String {
 
 #[cfg(test)]
 mod last_words {
-    use super::masked;
+    use super::mask_secrets;
 
     #[test]
     fn what_looks_like_a_secret_is_masked() {
@@ -349,7 +354,7 @@ mod last_words {
                 "cannot open /tmp/x: no such file",
             ),
         ] {
-            assert_eq!(masked(line), shown);
+            assert_eq!(mask_secrets(line), shown);
         }
     }
 }

@@ -1,33 +1,34 @@
-//! The servers behind the gateway, each with a life of its own.
+//! The servers behind the gateway, each with its own connections and status.
 //!
-//! An [`Upstream`] is one configured server. It opens connections when somebody needs them, opens
-//! them again when they end, bounds what is under way, and leaves a failing server alone for a while.
-//! Nothing is shared between two of them, so that one that hangs never delays another.
+//! An [`Upstream`] is one configured server. It opens connections on demand, reopens them when they end, limits
+//! the requests in flight, and stops sending requests to a failing server for a while. Two upstreams share
+//! nothing, so a server that hangs never delays another.
 
-mod asking;
 mod backoff;
 mod breaker;
+mod client_info;
+mod connect;
 mod error;
-mod face;
-mod hearing;
-mod held;
-mod keeper;
-mod life;
-mod opening;
+mod lifecycle;
+mod observer;
+mod open_link;
 mod pool;
-mod principals;
+mod principal_limits;
+mod reconnect;
 mod request;
+mod send;
 mod server;
 mod status;
 mod task;
 
-pub use asking::{OnExpired, UpstreamAsking, UpstreamCalling};
-pub use error::{Busy, UpstreamError};
-pub use face::main_face;
-pub use hearing::{Hearing, LinkKey, UpstreamChange};
-pub use held::HeldLink;
+pub use client_info::gateway_client_info;
+pub use error::{BusyReason, UpstreamError};
+pub use observer::{LinkKey, UpstreamChange, UpstreamObserver};
+pub use open_link::OpenLink;
+pub use request::{OnSessionExpired, UpstreamCall, UpstreamRequest};
+pub(crate) use send::RpcResult;
 pub use server::Upstream;
-pub use status::{BreakerStatus, Health, LastError, UpstreamStatus};
+pub use status::{BreakerStatus, LastUpstreamError, UpstreamHealth, UpstreamStatus};
 
 #[cfg(test)]
 mod tests;

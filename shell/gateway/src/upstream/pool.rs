@@ -1,4 +1,4 @@
-//! The links of a server: found, watched, lost, closed.
+//! The links of a server: finds, watches and closes them.
 
 use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
@@ -7,74 +7,74 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_mcp::protocol::STATELESS_VERSION;
-use toolwarden_mcp::{Era, Face, Link, McpError};
-use toolwarden_warden::settings::{SessionSharing, Start};
+use toolwarden_mcp::{ClientInfo, Era, McpError, ServerConnection};
+use toolwarden_warden::settings::{SessionSharing, StartMode};
 
-use super::backoff::luck;
-use super::held::{HeldLink, Using};
-use super::life::Slot;
-use super::opening::{Outcome, Room};
+use super::backoff::random_fraction;
+use super::connect::{ConnectOutcome, IdleEviction};
+use super::lifecycle::LinkSlot;
+use super::open_link::{LinkUse, OpenLink};
 use super::server::lock;
 use super::task::OwnedTask;
 use super::{LinkKey, Upstream, UpstreamChange, UpstreamError};
 
-/// How often a link is opened for one request whose links end before they are used.
-const ROUNDS: usize = 3;
-/// How long a link may take to end.
+/// How many links are opened for one request if each ends before it is used.
+const MAX_OPEN_ATTEMPTS: usize = 3;
+/// How long a link may take to close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(15);
 
-/// How long a link that is for lists alone is kept without use.
+/// How long an idle link that serves only lists is kept.
 const LIST_IDLE: Duration = Duration::from_secs(30);
 
 const ENDED: &str = "the connection ended";
 const DISCONNECTED: &str = "the gateway closed the connection";
 const EXPIRED: &str = "the session expired";
 const FAILING: &str = "it failed too often";
-const IDLE: &str = "nobody used it";
-const NO_ROOM: &str = "its place was needed";
+const IDLE: &str = "it was idle";
+const EVICTED: &str = "another connection needed its place";
 
-/// What there is for a key.
-pub(super) enum Found {
-    Open(Using),
-    Opening(Outcome),
+/// What a lookup of a key found.
+pub(super) enum PooledLink {
+    Open(LinkUse),
+    Opening(ConnectOutcome),
 }
 
 impl Upstream {
-    /// The link for a key, opened if there is none. For a server without a handshake, or one whose
-    /// sessions are shared, every conversation has the main link, opened with the gateway's own face.
+    /// The link for a key, opened if necessary. If a server has no handshake or its sessions are shared, every
+    /// conversation uses the main link, which is opened with the gateway's own description.
     ///
     /// # Errors
-    /// It cannot be opened, or not now.
+    /// The link cannot be opened, or not now.
     pub async fn link(
         self: &Arc<Self>,
         key: &LinkKey,
-        face: &Face,
-    ) -> Result<Arc<HeldLink>, UpstreamError> {
-        let using = self.using(key, face).await?;
-        Ok(Arc::clone(using.held()))
+        face: &ClientInfo,
+    ) -> Result<Arc<OpenLink>, UpstreamError> {
+        let using = self.acquire(key, face).await?;
+        Ok(Arc::clone(using.open_link()))
     }
 
-    /// Whether the server answers the handshake over a link of this key, which is opened where that is not
-    /// known. A link that turns out to be of the stateless era is closed: the main link serves for it.
+    /// Whether the server answers the handshake over a link of this key, which is opened if that is unknown. A
+    /// link that turns out to be of the stateless era is closed, and the main link is used instead.
     ///
     /// # Errors
-    /// It cannot be opened, or not now.
+    /// The link cannot be opened, or not now.
     pub(crate) async fn speaks_handshake(
         &self,
         key: &LinkKey,
-        face: &Face,
+        face: &ClientInfo,
     ) -> Result<bool, UpstreamError> {
         if let Some(known) = self.handshake_support() {
             return Ok(known);
         }
-        let era = match self.using_exactly(key, face).await {
-            Ok(using) => using.held().server().era,
-            // Where the attempt failed, the main link serves for a while.
+        let era = match self.acquire_exact(key, face).await {
+            Ok(using) => using.open_link().server().era,
+            // After a failed attempt, the main link is used for a while.
             Err(_) if self.handshake_support() == Some(false) => return Ok(false),
             Err(error) => return Err(error),
         };
         if era == Era::Stateless {
-            self.release(key);
+            self.close_conversation_link(key);
         }
         Ok(era == Era::Handshake)
     }
@@ -84,9 +84,9 @@ impl Upstream {
         self.open_link(key).is_some()
     }
 
-    /// Whether a link is open under this very key.
+    /// Whether a link is open under exactly this key.
     pub(crate) fn has_own_link(&self, key: &LinkKey) -> bool {
-        matches!(self.life().slots.get(key), Some(Slot::Open(_)))
+        matches!(self.lifecycle().slots.get(key), Some(LinkSlot::Open(_)))
     }
 
     /// Whether conversations share links.
@@ -94,118 +94,131 @@ impl Upstream {
         self.settings.sessions == SessionSharing::Shared
     }
 
-    /// The conversation ended: its link is closed in the background.
-    pub fn release(&self, key: &LinkKey) {
+    /// Closes the link of a conversation that ended, in the background.
+    pub fn close_conversation_link(&self, key: &LinkKey) {
         // The main link belongs to no conversation.
         if *key == LinkKey::Main {
             return;
         }
-        let slot = self.life().slots.remove(key);
-        if let Some(Slot::Open(held)) = slot {
-            self.retire(held);
+        let slot = self.lifecycle().slots.remove(key);
+        if let Some(LinkSlot::Open(held)) = slot {
+            self.close_in_background(held);
         }
-        self.moved();
+        self.notify_change();
     }
 
-    pub(super) async fn using(&self, key: &LinkKey, face: &Face) -> Result<Using, UpstreamError> {
-        let mut whose = self.whose(key);
+    pub(super) async fn acquire(
+        &self,
+        key: &LinkKey,
+        face: &ClientInfo,
+    ) -> Result<LinkUse, UpstreamError> {
+        let mut whose = self.effective_key(key);
         if whose.is_none() {
-            // Only the server tells whether it has sessions.
-            drop(self.using_exactly(&LinkKey::Main, &self.face()).await?);
-            whose = self.whose(key);
+            // Only an open link shows whether the server has sessions.
+            drop(
+                self.acquire_exact(&LinkKey::Main, &self.client_info())
+                    .await?,
+            );
+            whose = self.effective_key(key);
         }
         let own = match whose {
             Some(own) if *own != LinkKey::Main => own,
-            Some(_) | None => return self.using_exactly(&LinkKey::Main, &self.face()).await,
+            Some(_) | None => {
+                return self
+                    .acquire_exact(&LinkKey::Main, &self.client_info())
+                    .await;
+            }
         };
-        let using = self.using_exactly(own, face).await?;
-        if using.held().server().era == Era::Handshake {
+        let using = self.acquire_exact(own, face).await?;
+        if using.open_link().server().era == Era::Handshake {
             return Ok(using);
         }
-        // Another version of the server gave the handshake up; the next request goes over the main link.
+        // A new version of the server no longer speaks the handshake; the next request uses the main link.
         drop(using);
-        self.release(key);
+        self.close_conversation_link(key);
         let offered = vec![STATELESS_VERSION.to_owned()];
-        Err(self.is_down(Arc::new(McpError::NoCommonVersion { offered }), None))
+        Err(self.down_error(Arc::new(McpError::NoCommonVersion { offered }), None))
     }
 
     /// The link for a key, if it is open.
-    pub(super) fn open_link(&self, key: &LinkKey) -> Option<Using> {
-        let key = self.whose(key)?;
-        match self.life().slots.get(key) {
-            Some(Slot::Open(held)) if !held.has_ended() => Some(Using::of(held)),
-            Some(Slot::Open(_) | Slot::Opening(_) | Slot::Lost) | None => None,
+    pub(super) fn open_link(&self, key: &LinkKey) -> Option<LinkUse> {
+        let key = self.effective_key(key)?;
+        match self.lifecycle().slots.get(key) {
+            Some(LinkSlot::Open(held)) if !held.has_ended() => Some(LinkUse::new(held)),
+            Some(LinkSlot::Open(_) | LinkSlot::Opening(_) | LinkSlot::Lost) | None => None,
         }
     }
 
     /// Finds a link, or starts to open it.
-    pub(super) fn find(
+    pub(super) fn find_link(
         &self,
         key: &LinkKey,
-        face: &Face,
-        room: Room,
-    ) -> Result<Found, UpstreamError> {
+        face: &ClientInfo,
+        room: IdleEviction,
+    ) -> Result<PooledLink, UpstreamError> {
         let now = Instant::now();
-        let mut life = self.life();
+        let mut life = self.lifecycle();
         if life.closed {
-            return Err(self.is_closed());
+            return Err(self.closed_error());
         }
         match life.slots.get(key) {
-            Some(Slot::Open(held)) if !held.has_ended() => return Ok(Found::Open(Using::of(held))),
-            Some(Slot::Open(held)) => {
+            Some(LinkSlot::Open(held)) if !held.has_ended() => {
+                return Ok(PooledLink::Open(LinkUse::new(held)));
+            }
+            Some(LinkSlot::Open(held)) => {
                 let held = Arc::clone(held);
                 drop(life);
-                self.lost(&held, None);
-                return self.find(key, face, room);
+                self.on_link_lost(&held, None);
+                return self.find_link(key, face, room);
             }
-            Some(Slot::Opening(attempt)) => return Ok(Found::Opening(attempt.outcome())),
-            Some(Slot::Lost) | None => {}
+            Some(LinkSlot::Opening(attempt)) => return Ok(PooledLink::Opening(attempt.outcome())),
+            Some(LinkSlot::Lost) | None => {}
         }
-        if let Some(refusal) = self.is_failed(&life, now) {
+        if let Some(refusal) = self.permanent_failure_error(&life, now) {
             return Err(refusal);
         }
         if let Some(wait) = life.backoff.wait(now) {
-            let why = life.unreachable.clone();
+            let why = life.last_connect_error.clone();
             let why = why.unwrap_or_else(|| Arc::new(McpError::Closed));
-            return Err(self.is_down(why, Some(wait)));
+            return Err(self.down_error(why, Some(wait)));
         }
-        let outcome = self.start(&mut life, key, face, room);
+        let outcome = self.start_connect(&mut life, key, face, room);
         drop(life);
-        self.moved();
-        Ok(Found::Opening(outcome))
+        self.notify_change();
+        Ok(PooledLink::Opening(outcome))
     }
 
-    /// A link ended by itself. How its program ended and what it wrote last may say why.
-    pub(super) fn lost(&self, held: &Arc<HeldLink>, status: Option<ExitStatus>) {
+    /// Handles a link that ended on its own. The program's exit status and last output may say why.
+    pub(super) fn on_link_lost(&self, held: &Arc<OpenLink>, status: Option<ExitStatus>) {
         let link = held.link();
-        let noted = match (link.excess(), status) {
+        let noted = match (link.message_rate_error(), status) {
             (Some(excess), _) => format!("{DISCONNECTED}: {excess}"),
-            (None, Some(status)) => format!("it exited ({status}){}", link.evidence()),
-            (None, None) => format!("{ENDED}{}", link.evidence()),
+            (None, Some(status)) => format!("it exited ({status}){}", link.diagnostics()),
+            (None, None) => format!("{ENDED}{}", link.diagnostics()),
         };
-        self.give_up_noting(held, ENDED, &noted);
+        self.discard_link_with_note(held, ENDED, &noted);
     }
 
-    /// A link ended under a request, which knows more.
-    pub(super) fn lost_by(&self, held: &Arc<HeldLink>, error: &McpError) {
-        self.give_up_noting(held, ENDED, &error.to_string());
+    /// Handles a link that ended during a request, whose error says more.
+    pub(super) fn on_link_error(&self, held: &Arc<OpenLink>, error: &McpError) {
+        self.discard_link_with_note(held, ENDED, &error.to_string());
     }
 
-    /// The session of a link is gone. Its place is free at once, for the server has forgotten it.
-    pub(super) fn expired(&self, held: &Arc<HeldLink>) {
-        held.give_place_back();
-        self.give_up(held, EXPIRED);
+    /// Handles an expired session. Its permit is released at once, because the server has forgotten the session.
+    pub(super) fn on_session_expired(&self, held: &Arc<OpenLink>) {
+        held.release_slot();
+        self.discard_link(held, EXPIRED);
     }
 
-    /// Requests over a link fail and fail.
-    pub(super) fn abandon(&self, held: &Arc<HeldLink>) {
-        self.give_up(held, FAILING);
+    /// Gives up a link over which requests keep failing.
+    pub(super) fn drop_failing_link(&self, held: &Arc<OpenLink>) {
+        self.discard_link(held, FAILING);
     }
 
-    /// Closes the idle link that was not used for the longest time; says whether there was one.
-    pub(super) fn make_room(&self, but: &LinkKey) -> bool {
+    /// Closes the idle link that was unused for the longest time; returns whether there was one.
+    pub(super) fn evict_idle_link(&self, but: &LinkKey) -> bool {
         let oldest = {
-            let mut life = self.life();
+            let mut life = self.lifecycle();
             let oldest = life.oldest_idle(but);
             if let Some(held) = &oldest {
                 life.slots.remove(held.key());
@@ -215,7 +228,7 @@ impl Upstream {
         let Some(held) = oldest else {
             return false;
         };
-        self.dismiss(held, NO_ROOM);
+        self.finish_discard(held, EVICTED);
         true
     }
 
@@ -224,11 +237,11 @@ impl Upstream {
         closing.iter().any(|task| !task.is_finished())
     }
 
-    /// Closes a link that is no longer among the open ones, in the background.
-    pub(super) fn retire(&self, held: Arc<HeldLink>) {
+    /// Closes, in the background, a link that is no longer among the open ones.
+    pub(super) fn close_in_background(&self, held: Arc<OpenLink>) {
         let Ok(runtime) = Handle::try_current() else {
-            // Without a runtime the link ends where it is dropped.
-            held.give_place_back();
+            // Without a runtime, the link ends when it is dropped.
+            held.release_slot();
             return;
         };
         let task = runtime.spawn(async move { held.close(CLOSE_LIMIT).await });
@@ -237,75 +250,80 @@ impl Upstream {
         closing.push(task);
     }
 
-    /// Notices the end of a link, and closes it when nobody uses it for long.
-    pub(super) fn watch(&self, held: &Arc<HeldLink>) {
-        let stays = *held.key() == LinkKey::Main && self.settings.start == Start::Eager;
+    /// Starts a task that notices the end of a link and closes the link when it is idle for too long.
+    pub(super) fn spawn_watcher(&self, held: &Arc<OpenLink>) {
+        let stays = *held.key() == LinkKey::Main && self.settings.start == StartMode::Eager;
         let idle = match held.key() {
-            // Lists are kept without it.
+            // The cached lists do not need the link.
             LinkKey::Variant(_) if !self.is_shared() => self.settings.timeouts.idle.min(LIST_IDLE),
             _ => self.settings.timeouts.idle,
         };
         let idle = (!stays).then_some(idle);
         let (weak, link) = (Arc::downgrade(held), held.link().clone());
-        let watcher = tokio::spawn(watch(self.me.clone(), weak, link, idle));
-        held.watched_by(OwnedTask(watcher));
+        let watcher = tokio::spawn(watch_link(self.me.clone(), weak, link, idle));
+        held.set_watcher(OwnedTask(watcher));
     }
 
-    async fn using_exactly(&self, key: &LinkKey, face: &Face) -> Result<Using, UpstreamError> {
-        for _ in 0..ROUNDS {
+    async fn acquire_exact(
+        &self,
+        key: &LinkKey,
+        face: &ClientInfo,
+    ) -> Result<LinkUse, UpstreamError> {
+        for _ in 0..MAX_OPEN_ATTEMPTS {
             let room = match key {
-                // A list is not worth the session of another conversation.
-                LinkKey::Variant(_) if !self.is_shared() => Room::Find,
-                _ => Room::Make,
+                // A link for lists does not displace the session of a conversation.
+                LinkKey::Variant(_) if !self.is_shared() => IdleEviction::Forbidden,
+                _ => IdleEviction::Allowed,
             };
-            match self.find(key, face, room)? {
-                Found::Open(using) => return Ok(using),
-                Found::Opening(outcome) => match Box::pin(outcome.known()).await {
+            match self.find_link(key, face, room)? {
+                PooledLink::Open(using) => return Ok(using),
+                PooledLink::Opening(outcome) => match Box::pin(outcome.wait()).await {
                     Some(outcome) => outcome?,
-                    None => return Err(self.is_closed()),
+                    None => return Err(self.closed_error()),
                 },
             }
         }
-        Err(self.is_down(Arc::new(McpError::Closed), None))
+        Err(self.down_error(Arc::new(McpError::Closed), None))
     }
 
-    /// The key whose link serves a key; nothing while it is not known whether the server has sessions.
-    fn whose<'k>(&self, key: &'k LinkKey) -> Option<&'k LinkKey> {
+    /// The key whose link serves a key; `None` until it is known whether the server has sessions.
+    fn effective_key<'k>(&self, key: &'k LinkKey) -> Option<&'k LinkKey> {
         match key {
             LinkKey::Main | LinkKey::Variant(_) => return Some(key),
-            LinkKey::Of(_) if self.is_shared() => return Some(&LinkKey::Main),
-            LinkKey::Of(_) => {}
+            LinkKey::Conversation(_) if self.is_shared() => return Some(&LinkKey::Main),
+            LinkKey::Conversation(_) => {}
         }
-        let main_era = self.life().description.as_ref()?.era;
+        let main_era = self.lifecycle().description.as_ref()?.era;
         match (main_era, self.handshake_support()) {
             (Era::Handshake, _) | (Era::Stateless, Some(true)) => Some(key),
             (Era::Stateless, Some(false) | None) => Some(&LinkKey::Main),
         }
     }
 
-    fn give_up(&self, held: &Arc<HeldLink>, reason: &str) {
-        self.give_up_noting(held, reason, reason);
+    fn discard_link(&self, held: &Arc<OpenLink>, reason: &str) {
+        self.discard_link_with_note(held, reason, reason);
     }
 
-    fn give_up_noting(&self, held: &Arc<HeldLink>, reason: &str, noted: &str) {
+    fn discard_link_with_note(&self, held: &Arc<OpenLink>, reason: &str, noted: &str) {
         {
-            let mut life = self.life();
-            if !life.has(held) {
+            let mut life = self.lifecycle();
+            if !life.is_current(held) {
                 return;
             }
-            life.slots.insert(held.key().clone(), Slot::Lost);
+            life.slots.insert(held.key().clone(), LinkSlot::Lost);
             if *held.key() == LinkKey::Main && reason != EXPIRED {
-                life.backoff.ended(Instant::now(), held.up(), luck());
+                life.backoff
+                    .record_end(Instant::now(), held.uptime(), random_fraction());
             }
-            life.note_error(&noted);
+            life.record_error(&noted);
         }
-        self.dismiss(Arc::clone(held), reason);
+        self.finish_discard(Arc::clone(held), reason);
     }
 
-    fn close_if_idle(&self, held: &Arc<HeldLink>, idle: Duration) -> bool {
+    fn close_if_idle(&self, held: &Arc<OpenLink>, idle: Duration) -> bool {
         {
-            let mut life = self.life();
-            if !life.has(held) {
+            let mut life = self.lifecycle();
+            if !life.is_current(held) {
                 return true;
             }
             if !held.is_idle() || held.last_used().elapsed() < idle {
@@ -313,23 +331,28 @@ impl Upstream {
             }
             life.slots.remove(held.key());
         }
-        self.dismiss(Arc::clone(held), IDLE);
+        self.finish_discard(Arc::clone(held), IDLE);
         true
     }
 
-    fn dismiss(&self, held: Arc<HeldLink>, reason: &str) {
+    fn finish_discard(&self, held: Arc<OpenLink>, reason: &str) {
         let lost = UpstreamChange::Lost {
             key: held.key().clone(),
             reason: reason.to_owned(),
-            unused: reason == IDLE || reason == NO_ROOM,
+            unused: reason == IDLE || reason == EVICTED,
         };
-        self.retire(held);
-        self.moved();
-        self.tell(lost);
+        self.close_in_background(held);
+        self.notify_change();
+        self.report_change(lost);
     }
 }
 
-async fn watch(upstream: Weak<Upstream>, held: Weak<HeldLink>, link: Link, idle: Option<Duration>) {
+async fn watch_link(
+    upstream: Weak<Upstream>,
+    held: Weak<OpenLink>,
+    link: ServerConnection,
+    idle: Option<Duration>,
+) {
     loop {
         let due = match (idle, held.upgrade()) {
             (_, None) => return,
@@ -344,14 +367,14 @@ async fn watch(upstream: Weak<Upstream>, held: Weak<HeldLink>, link: Link, idle:
             }
         };
         let ended = tokio::select! {
-            () = link.ended() => true,
+            () = link.closed() => true,
             () = passed => false,
         };
         let (Some(upstream), Some(held)) = (upstream.upgrade(), held.upgrade()) else {
             return;
         };
         if ended {
-            upstream.lost(&held, link.exit_status().await);
+            upstream.on_link_lost(&held, link.exit_status().await);
             return;
         }
         if idle.is_some_and(|idle| upstream.close_if_idle(&held, idle)) {

@@ -7,38 +7,38 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use toolwarden_mcp::{Era, EraPreference, Face, Limits, ServerDescription};
+use toolwarden_mcp::{ClientInfo, ConnectionLimits, Era, EraPreference, ServerDescription};
 use toolwarden_warden::settings::{ProtocolChoice, ServerSettings};
 
-use super::life::{HandshakeSupport, Life, Slot};
-use super::principals::Principals;
+use super::lifecycle::{HandshakeSupport, Lifecycle, LinkSlot};
+use super::principal_limits::PrincipalLimits;
 use super::task::OwnedTask;
-use super::{Hearing, LinkKey, UpstreamChange, UpstreamStatus, main_face};
+use super::{LinkKey, UpstreamChange, UpstreamObserver, UpstreamStatus, gateway_client_info};
 
-/// One configured server with its life.
+/// One configured server with its connections and status.
 ///
-/// Dropping it ends its links at once; [`Upstream::close`] lets them end in order.
+/// Dropping it ends its links at once; [`Upstream::close`] closes them gracefully.
 pub struct Upstream {
     pub(super) me: Weak<Self>,
     pub(super) name: Arc<str>,
     pub(super) settings: Arc<ServerSettings>,
-    pub(super) limits: Limits,
-    pub(super) face: ArcSwap<Face>,
-    /// The era of the only agent there is, which the main link follows; none where there are many.
+    pub(super) limits: ConnectionLimits,
+    pub(super) client_info: ArcSwap<ClientInfo>,
+    /// The era of the only agent, which the main link follows; `None` if there are many agents.
     agent_era: ArcSwapOption<Era>,
-    pub(super) hearing: Arc<dyn Hearing>,
-    // INVARIANT: nothing foreign is called while it is held.
-    life: Mutex<Life>,
-    /// Turns for requests.
-    pub(super) turns: Semaphore,
-    /// What single principals use.
-    pub(super) principals: Principals,
-    /// Places for links.
-    pub(super) places: Arc<Semaphore>,
-    /// Counts what happens in the life; wakes the keeper.
-    moves: watch::Sender<u64>,
+    pub(super) observer: Arc<dyn UpstreamObserver>,
+    // INVARIANT: no callback or other foreign code runs while it is locked.
+    lifecycle: Mutex<Lifecycle>,
+    /// Limits the requests in flight.
+    pub(super) request_slots: Semaphore,
+    /// The limits per principal.
+    pub(super) principals: PrincipalLimits,
+    /// Limits the open links.
+    pub(super) link_slots: Arc<Semaphore>,
+    /// Counts status changes; wakes the keeper.
+    changes: watch::Sender<u64>,
     pub(super) closing: Mutex<Vec<JoinHandle<()>>>,
-    pub(super) keeper: Mutex<Option<OwnedTask>>,
+    pub(super) reconnect_task: Mutex<Option<OwnedTask>>,
     /// Microseconds; 0 before the first answer.
     latency: AtomicU64,
 }
@@ -46,31 +46,31 @@ pub struct Upstream {
 impl Upstream {
     /// A server to which no link is open yet.
     #[must_use]
-    pub fn new(settings: Arc<ServerSettings>, hearing: Arc<dyn Hearing>) -> Arc<Self> {
-        Self::with_face(settings, hearing, main_face())
+    pub fn new(settings: Arc<ServerSettings>, hearing: Arc<dyn UpstreamObserver>) -> Arc<Self> {
+        Self::with_client_info(settings, hearing, gateway_client_info())
     }
 
-    /// As [`Self::new`], with what the gateway says of itself over its own link.
+    /// Like [`Self::new`], with the gateway's description of itself over its own link.
     #[must_use]
-    pub fn with_face(
+    pub fn with_client_info(
         settings: Arc<ServerSettings>,
-        hearing: Arc<dyn Hearing>,
-        face: Face,
+        hearing: Arc<dyn UpstreamObserver>,
+        face: ClientInfo,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
             name: settings.name.as_str().into(),
             limits: limits(&settings),
-            face: ArcSwap::from_pointee(face),
+            client_info: ArcSwap::from_pointee(face),
             agent_era: ArcSwapOption::empty(),
-            hearing,
-            life: Mutex::new(Life::new(&settings)),
-            turns: Semaphore::new(count(settings.concurrency.get())),
-            principals: Principals::new(&settings),
-            places: Arc::new(Semaphore::new(count(settings.max_links.get()))),
-            moves: watch::Sender::new(0),
+            observer: hearing,
+            lifecycle: Mutex::new(Lifecycle::new(&settings)),
+            request_slots: Semaphore::new(count(settings.concurrency.get())),
+            principals: PrincipalLimits::new(&settings),
+            link_slots: Arc::new(Semaphore::new(count(settings.max_links.get()))),
+            changes: watch::Sender::new(0),
             closing: Mutex::default(),
-            keeper: Mutex::default(),
+            reconnect_task: Mutex::default(),
             latency: AtomicU64::new(0),
             settings,
         })
@@ -82,52 +82,51 @@ impl Upstream {
         &self.name
     }
 
-    /// What it was configured with.
+    /// Its settings.
     #[must_use]
     pub fn settings(&self) -> Arc<ServerSettings> {
         Arc::clone(&self.settings)
     }
 
-    /// What the gateway says of itself over its own link.
+    /// How the gateway describes itself over its own link.
     #[must_use]
-    pub fn face(&self) -> Arc<Face> {
-        self.face.load_full()
+    pub fn client_info(&self) -> Arc<ClientInfo> {
+        self.client_info.load_full()
     }
 
-    /// Presents the only agent there is over the main link, from the next time it is opened: its
-    /// capabilities and its era.
-    pub fn speak_as(&self, face: &Face, era: Era) {
-        self.face.store(Arc::new(face.clone()));
+    /// Presents the only agent over the main link, with its capabilities and its era, from the next time the link
+    /// is opened.
+    pub fn set_client_info(&self, face: &ClientInfo, era: Era) {
+        self.client_info.store(Arc::new(face.clone()));
         self.agent_era.store(Some(Arc::new(era)));
     }
 
-    /// What the server said of itself when the main link was last opened.
+    /// How the server described itself when the main link was last opened.
     #[must_use]
     pub fn description(&self) -> Option<Arc<ServerDescription>> {
-        self.life().description.clone()
+        self.lifecycle().description.clone()
     }
 
-    /// What the server said of itself to agents of an era, where it speaks that era; else what it said
-    /// over the main link.
+    /// How the server described itself to agents of an era, if it speaks that era; otherwise its description over
+    /// the main link.
     #[must_use]
     pub fn description_for(&self, era: Era) -> Option<Arc<ServerDescription>> {
-        let life = self.life();
+        let life = self.lifecycle();
         match (&life.handshake, era) {
-            (Some(HandshakeSupport::Spoken(said)), Era::Handshake) => Some(Arc::clone(said)),
+            (Some(HandshakeSupport::Supported(said)), Era::Handshake) => Some(Arc::clone(said)),
             _ => life.description.clone(),
         }
     }
 
-    /// Whether a server whose main link is stateless speaks the handshake era, too; none while that was
-    /// not tried.
+    /// Whether a server whose main link is stateless also speaks the handshake era; `None` until that was tried.
     pub(crate) fn handshake_support(&self) -> Option<bool> {
         match self.settings.protocol {
             ProtocolChoice::Handshake => return Some(true),
             ProtocolChoice::Stateless => return Some(false),
             ProtocolChoice::Auto => {}
         }
-        match self.life().handshake {
-            Some(HandshakeSupport::Spoken(_)) => Some(true),
+        match self.lifecycle().handshake {
+            Some(HandshakeSupport::Supported(_)) => Some(true),
             Some(HandshakeSupport::Refused { until: Some(until) }) if until <= Instant::now() => {
                 None
             }
@@ -136,12 +135,12 @@ impl Upstream {
         }
     }
 
-    /// In which era the link of a key is opened.
-    pub(super) fn preference(&self, key: &LinkKey) -> EraPreference {
+    /// The era in which the link of a key is opened.
+    pub(super) fn era_preference(&self, key: &LinkKey) -> EraPreference {
         match (self.settings.protocol, key) {
             (ProtocolChoice::Handshake, _) => EraPreference::Only(Era::Handshake),
             (ProtocolChoice::Stateless, _) => EraPreference::Only(Era::Stateless),
-            (ProtocolChoice::Auto, LinkKey::Variant(_) | LinkKey::Of(_)) => {
+            (ProtocolChoice::Auto, LinkKey::Variant(_) | LinkKey::Conversation(_)) => {
                 EraPreference::Handshake
             }
             (ProtocolChoice::Auto, LinkKey::Main) => match self.agent_era.load().as_deref() {
@@ -151,9 +150,9 @@ impl Upstream {
         }
     }
 
-    /// Whether it answers by streams of events, as far as its open links know.
+    /// Whether it responds with event streams, as far as its open links know.
     pub(crate) fn is_streaming(&self) -> bool {
-        self.life()
+        self.lifecycle()
             .open_links()
             .any(|held| held.link().is_streaming())
     }
@@ -162,15 +161,15 @@ impl Upstream {
     #[must_use]
     pub fn load(&self) -> f64 {
         let all = self.settings.concurrency.get();
-        let free = u32::try_from(self.turns.available_permits()).unwrap_or(all);
+        let free = u32::try_from(self.request_slots.available_permits()).unwrap_or(all);
         f64::from(all.saturating_sub(free)) / f64::from(all)
     }
 
-    /// How it fares.
+    /// Its current status.
     #[must_use]
     pub fn status(&self) -> UpstreamStatus {
         let latency = self.latency.load(Ordering::Relaxed);
-        let life = self.life();
+        let life = self.lifecycle();
         let description = life.description.as_ref();
         UpstreamStatus {
             health: life.health,
@@ -187,79 +186,79 @@ impl Upstream {
         }
     }
 
-    /// Forgets failures: the next request, or the keeper at once, tries again.
+    /// Forgets failures, so that the next request, or the keeper at once, tries again.
     pub fn retry(&self) {
         {
-            let mut life = self.life();
-            life.failed = None;
-            life.backoff.forget();
-            life.breaker.eased(Instant::now());
+            let mut life = self.lifecycle();
+            life.permanent_failure = None;
+            life.backoff.reset();
+            life.breaker.allow_trial(Instant::now());
         }
-        self.principals.ease(Instant::now());
-        self.moved();
+        self.principals.allow_trials(Instant::now());
+        self.notify_change();
     }
 
-    /// Ends all links and programs, without waiting for requests under way. Nothing is opened any more.
+    /// Ends all links and programs without waiting for requests in flight. Nothing is opened afterwards.
     pub async fn close(&self) {
-        drop(lock(&self.keeper).take());
+        drop(lock(&self.reconnect_task).take());
         let slots = {
-            let mut life = self.life();
+            let mut life = self.lifecycle();
             life.closed = true;
             std::mem::take(&mut life.slots)
         };
         for slot in slots.into_values() {
             match slot {
-                Slot::Open(held) => self.retire(held),
-                // An attempt ends when it is dropped.
-                Slot::Opening(_) | Slot::Lost => {}
+                LinkSlot::Open(held) => self.close_in_background(held),
+                // An attempt is cancelled when it is dropped.
+                LinkSlot::Opening(_) | LinkSlot::Lost => {}
             }
         }
-        self.moved();
+        self.notify_change();
         loop {
             let closing = std::mem::take(&mut *lock(&self.closing));
             if closing.is_empty() {
                 return;
             }
             for task in closing {
-                // One that panicked has dropped its link.
+                // A task that panicked has dropped its link.
                 let _panicked = task.await;
             }
         }
     }
 
-    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
-        lock(&self.life)
+    pub(super) fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
+        lock(&self.lifecycle)
     }
 
-    /// Tells whom it concerns that something happened in the life.
-    pub(super) fn moved(&self) {
-        let news = self.life().reassess();
-        self.moves
+    /// Wakes the tasks that wait for a status change.
+    pub(super) fn notify_change(&self) {
+        let news = self.lifecycle().update_health();
+        self.changes
             .send_modify(|moves| *moves = moves.wrapping_add(1));
         if news {
-            self.tell(UpstreamChange::Health);
+            self.report_change(UpstreamChange::Health);
         }
     }
 
-    pub(super) fn moves(&self) -> watch::Receiver<u64> {
-        self.moves.subscribe()
+    pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
     }
 
-    pub(super) fn tell(&self, what: UpstreamChange) {
+    pub(super) fn report_change(&self, what: UpstreamChange) {
         if let Some(me) = self.me.upgrade() {
-            self.hearing.changed(&me, what);
+            self.observer.changed(&me, what);
         }
     }
 
-    /// Notes what is wrong with an answer of the server, where the connection is well.
-    pub(crate) fn note_fault(&self, fault: &dyn fmt::Display) {
-        self.life().note_error(fault);
+    /// Stores a fault in an answer of the server whose connection works.
+    pub(crate) fn record_fault(&self, fault: &dyn fmt::Display) {
+        self.lifecycle().record_error(fault);
     }
 
-    pub(super) fn note_latency(&self, took: Duration) {
+    pub(super) fn record_latency(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         let before = self.latency.load(Ordering::Relaxed);
-        // A lost update costs one sample.
+        // A lost update loses one sample.
         let smoothed = if before == 0 {
             took
         } else {
@@ -281,10 +280,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn limits(settings: &ServerSettings) -> Limits {
+fn limits(settings: &ServerSettings) -> ConnectionLimits {
     let limits = settings.limits();
-    Limits {
-        // A server that does not know the first request has the rest of the time for the second.
+    ConnectionLimits {
+        // If the server does not know the first request, the second has the rest of the time.
         probe: limits.probe.min(limits.start / 2),
         ..limits
     }

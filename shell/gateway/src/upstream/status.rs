@@ -3,77 +3,77 @@ use std::time::Duration;
 use jiff::Timestamp;
 use toolwarden_mcp::Era;
 
-/// How a server fares.
+/// The status of a server.
 #[derive(Clone, Debug)]
 pub struct UpstreamStatus {
-    /// In a word.
-    pub health: Health,
-    /// Since when.
+    /// A summary.
+    pub health: UpstreamHealth,
+    /// When `health_alerts` last changed.
     pub since: Timestamp,
     /// How many links are open.
     pub links: usize,
-    /// How many requests are under way or wait for their turn.
+    /// How many requests are in flight or wait for their turn.
     pub in_flight: usize,
-    /// How often a link was opened again after one had ended by itself or its session had expired.
+    /// How often a link was reopened after one ended on its own or its session expired.
     pub restarts: u64,
-    /// Whether it is left alone for a while.
+    /// Whether the circuit breaker lets requests through.
     pub breaker: BreakerStatus,
-    /// What went wrong last.
-    pub last_error: Option<LastError>,
+    /// The last error.
+    pub last_error: Option<LastUpstreamError>,
     /// The era it speaks, if a link was ever open.
     pub era: Option<Era>,
     /// The protocol version it speaks, if a link was ever open.
     pub protocol_version: Option<String>,
-    /// The programs that run.
+    /// The process ids of its running programs.
     pub pids: Vec<u32>,
-    /// How long it takes to answer, of late.
+    /// Its recent response time.
     pub latency: Option<Duration>,
 }
 
-/// How a server fares, in a word.
+/// The health of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Health {
-    /// Nobody needed it yet, or for some time.
+pub enum UpstreamHealth {
+    /// No request has needed it yet, or for some time.
     Idle,
     /// Its first link is being opened.
     Starting,
-    /// It answers.
+    /// It responds.
     Up,
     /// A link is open, and the last request failed.
     Degraded,
-    /// It cannot be reached, or is left alone for a while. That may pass.
+    /// It cannot be reached, or its breaker is open. It may recover on its own.
     Down,
-    /// It cannot be used until somebody changes something.
+    /// It cannot be used until an operator fixes the cause.
     Failed,
-    /// It was taken away.
+    /// It was removed.
     Closed,
 }
 
-/// Whether a server is left alone for a while.
+/// The status of a server's circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerStatus {
-    /// It is not.
+    /// Requests pass.
     Closed,
-    /// It is.
+    /// Requests are refused.
     Open {
-        /// For so long.
+        /// For this long.
         remaining: Duration,
     },
-    /// The next request tries it, or one does.
+    /// The next request tries the server, or one is trying it.
     HalfOpen,
 }
 
-/// What went wrong last.
+/// The last error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastError {
-    /// When.
+pub struct LastUpstreamError {
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// The message.
     pub text: String,
 }
 
-impl Health {
-    /// The word.
+impl UpstreamHealth {
+    /// The stable name of the health value.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,10 +1,12 @@
-//! What the official suite says of a server is what it says of the gateway before that server.
+//! The official suite gives the gateway the same results as the server behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 use toolwarden_mcp::Era;
-use toolwarden_testkit::conformance::{ConformanceServer, Outcome, Status, Suite};
+use toolwarden_testkit::conformance::{
+    CheckStatus, ConformanceOutcome, ConformanceServer, ConformanceSuite,
+};
 
 use crate::support::{Agent, TestGateway, shop_of};
 
@@ -53,7 +55,7 @@ const ACROSS: &[Difference] = &[
     ),
 ];
 
-type Checks = BTreeMap<String, Status>;
+type Checks = BTreeMap<String, CheckStatus>;
 
 /// Two addresses that one version is put to.
 struct Pair<'u> {
@@ -64,8 +66,8 @@ struct Pair<'u> {
 }
 
 impl Pair<'_> {
-    /// What is not as expected, in words. A difference that is gone is not as expected either.
-    fn surprises(&self, suite: &Suite) -> Vec<String> {
+    /// The unexpected differences as text. An expected difference that is gone is unexpected, too.
+    fn surprises(&self, suite: &ConformanceSuite) -> Vec<String> {
         let run = |url| match &*self.version {
             EXTENSION => suite.run_extensions(url),
             version => suite.run(url, version),
@@ -81,7 +83,7 @@ impl Pair<'_> {
             let known = known.find(|it| it.version == self.version && it.check == name);
             match (alone == behind, known) {
                 // The gateway may do better, as it offers streams that can be resumed.
-                (false, None) if behind == Some(&Status::Success) => {}
+                (false, None) if behind == Some(&CheckStatus::Success) => {}
                 (false, None) => surprises.push(format!(
                     "{} {name}: {alone:?} alone, {behind:?} behind",
                     self.version
@@ -100,7 +102,7 @@ impl Pair<'_> {
     }
 }
 
-fn flat(outcome: &Outcome) -> Checks {
+fn flat(outcome: &ConformanceOutcome) -> Checks {
     let scenarios = outcome.checks.iter();
     let checks = scenarios.flat_map(|(scenario, checks)| {
         checks
@@ -121,7 +123,7 @@ async fn gateway_before(server: &ConformanceServer) -> TestGateway {
 }
 
 /// Puts everything a suite has to a server of both eras and to a gateway before it.
-async fn compare(suite: Suite) {
+async fn compare(suite: ConformanceSuite) {
     let Some(server) = started(ConformanceServer::start).await else {
         return;
     };
@@ -153,14 +155,14 @@ async fn assert_as_expected(surprises: impl FnOnce() -> Vec<String> + Send + 'st
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_suite_sees_no_gateway() {
-    if let Some(suite) = Suite::newest() {
+    if let Some(suite) = ConformanceSuite::newest() {
         compare(suite).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_stable_suite_sees_no_gateway() {
-    if let Some(suite) = Suite::stable() {
+    if let Some(suite) = ConformanceSuite::stable() {
         compare(suite).await;
     }
 }
@@ -169,12 +171,12 @@ async fn the_stable_suite_sees_no_gateway() {
 /// stateless era as good as one that speaks theirs.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_server_is_as_good_as_a_new_one() {
-    let Some(suite) = Suite::newest() else {
+    let Some(suite) = ConformanceSuite::newest() else {
         return;
     };
     let (Some(new), Some(old)) = (
         started(ConformanceServer::start).await,
-        started(ConformanceServer::start_of_handshake_era).await,
+        started(ConformanceServer::start_handshake_only).await,
     ) else {
         return;
     };

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use toolwarden_testkit::conformance::{ConformanceServer, Outcome, Status, Suite};
+use toolwarden_testkit::conformance::{
+    CheckStatus, ConformanceOutcome, ConformanceServer, ConformanceSuite,
+};
 
 use crate::support::TestGateway;
 
@@ -19,7 +21,7 @@ const SERVERS: [(&str, Start); 3] = [
     ("Python SDK 2.3.0, both eras", ConformanceServer::start),
     (
         "Python SDK 2.3.0, handshake only",
-        ConformanceServer::start_of_handshake_era,
+        ConformanceServer::start_handshake_only,
     ),
     (
         "TypeScript SDK 2.4.0, both eras",
@@ -33,14 +35,14 @@ const BEGIN: &str = "<!-- conformance -->\n";
 const END: &str = "<!-- /conformance -->";
 
 /// What the suite found in one revision.
-struct Measured {
+struct CheckCounts {
     server: &'static str,
     revision: &'static str,
-    direct: Outcome,
-    through: Outcome,
+    direct: ConformanceOutcome,
+    through: ConformanceOutcome,
 }
 
-impl Measured {
+impl CheckCounts {
     /// The checks that succeed directly and do not through the gateway.
     fn lost(&self) -> Vec<String> {
         let mut lost = Vec::new();
@@ -53,7 +55,7 @@ impl Measured {
             };
             for (check, status) in checks {
                 let found = through(check);
-                if *status == Status::Success && found != Some(Status::Success) {
+                if *status == CheckStatus::Success && found != Some(CheckStatus::Success) {
                     let found = found.map_or("not made".to_owned(), |it| format!("{it:?}"));
                     let (server, revision) = (self.server, self.revision);
                     lost.push(format!("{server} {revision} {scenario}/{check}: {found}"));
@@ -71,7 +73,11 @@ impl Measured {
 }
 
 /// Measures one server; none if it cannot be had here.
-async fn measured(suite: &Suite, name: &'static str, start: Start) -> Option<Vec<Measured>> {
+async fn measured(
+    suite: &ConformanceSuite,
+    name: &'static str,
+    start: Start,
+) -> Option<Vec<CheckCounts>> {
     let server = tokio::task::spawn_blocking(start).await.unwrap()?;
     let gateway = TestGateway::start(&json!({
         "prefix": "never",
@@ -82,7 +88,7 @@ async fn measured(suite: &Suite, name: &'static str, start: Start) -> Option<Vec
     .await;
     let (suite, direct, through) = (suite.clone(), server.url.clone(), gateway.url.clone());
     let measured = tokio::task::spawn_blocking(move || {
-        let each = |revision| Measured {
+        let each = |revision| CheckCounts {
             server: name,
             revision,
             direct: suite.run_requirements(&direct, revision),
@@ -96,7 +102,7 @@ async fn measured(suite: &Suite, name: &'static str, start: Start) -> Option<Vec
     Some(measured)
 }
 
-fn table(all: &[Measured]) -> String {
+fn table(all: &[CheckCounts]) -> String {
     let mut table =
         "| server | revision | direct | through the gateway |\n|---|---|---|---|\n".to_owned();
     for it in all {
@@ -131,15 +137,15 @@ fn check_document(right: &str) -> Result<(), String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_check_is_lost_through_the_gateway() {
-    let Some(suite) = Suite::newest() else {
+    let Some(suite) = ConformanceSuite::newest() else {
         return;
     };
     let [one, two, three] = SERVERS.map(|(name, start)| measured(&suite, name, start));
     let (Some(one), Some(two), Some(three)) = tokio::join!(one, two, three) else {
         return;
     };
-    let all: Vec<Measured> = [one, two, three].into_iter().flatten().collect();
-    let mut faults: Vec<String> = all.iter().flat_map(Measured::lost).collect();
+    let all: Vec<CheckCounts> = [one, two, three].into_iter().flatten().collect();
+    let mut faults: Vec<String> = all.iter().flat_map(CheckCounts::lost).collect();
     faults.extend(check_document(&table(&all)).err());
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

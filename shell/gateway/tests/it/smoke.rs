@@ -1,4 +1,4 @@
-//! The shortest way through everything.
+//! The shortest path through the whole gateway.
 
 use serde_json::json;
 use toolwarden_gateway::demo::{DemoServer, ShopOptions};

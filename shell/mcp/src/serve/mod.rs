@@ -1,9 +1,9 @@
-//! The side of a server, as pure functions: what to check in a request and how to write an answer.
+//! The server side, as pure functions: how to check a request and how to write a response.
 
-pub mod answer;
-pub mod events;
-pub mod handshake;
-pub mod ladder;
-mod sent;
+pub mod encode;
+mod received_header;
+pub mod request_checks;
+pub mod sse_event;
+pub mod versions;
 
-pub use sent::Sent;
+pub use received_header::ReceivedHeader;

@@ -5,43 +5,48 @@ use std::sync::Arc;
 use reqwest::Method;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
-use toolwarden_http::{Address, Answer};
-use toolwarden_model::event_stream::{Event, EventReader};
+use toolwarden_http::{HttpAddress, HttpResponse};
+use toolwarden_model::event_stream::{EventReader, ServerSentEvent};
 
-use super::http_base::{HttpBase, Outgoing, content_type, fault, same_origin};
-use super::{Call, OwnedTask};
-use crate::audience::{Ear, Received};
-use crate::correlate::{Correlator, Ended, Outcome};
+use super::http_client::{
+    ServerHttpClient, ServerHttpRequest, content_type, protocol_error, same_origin,
+};
+use super::{AbortOnDrop, TransportRequest};
 use crate::error::{McpError, ProtocolFault};
-use crate::message::{Message, RpcError};
+use crate::message_handler::{IncomingMessage, MessageDispatcher};
+use crate::pending_requests::{CloseReason, PendingRequests, RpcOutcome};
+use crate::rpc_message::{RpcError, RpcMessage};
 
-/// A server spoken to by POST and heard on an event stream.
+/// A server that receives messages by POST and sends its own on an event stream.
 #[derive(Debug)]
 pub(crate) struct LegacySse {
-    outward: Outward,
-    requests: Arc<Correlator>,
-    reader: OwnedTask,
+    sender: MessageSender,
+    requests: Arc<PendingRequests>,
+    reader: AbortOnDrop,
 }
 
-/// Where messages to the server go.
+/// Sends messages to the server.
 #[derive(Debug, Clone)]
-struct Outward {
-    base: HttpBase,
-    address: Address,
+struct MessageSender {
+    base: ServerHttpClient,
+    address: HttpAddress,
 }
 
-/// An open stream with events read but not yet used.
-struct Stream {
-    response: Answer,
+/// An open stream with events that were read but not yet processed.
+struct OpenEventStream {
+    response: HttpResponse,
     reader: EventReader,
-    events: std::vec::IntoIter<Event>,
+    events: std::vec::IntoIter<ServerSentEvent>,
 }
 
 impl LegacySse {
-    /// Opens the stream and waits for the address to post to. The caller sets the time-out.
-    pub(crate) async fn open(base: HttpBase, ear: &Arc<Ear>) -> Result<Self, McpError> {
+    /// Opens the stream and waits for the address to post to. The caller sets the timeout.
+    pub(crate) async fn open(
+        base: ServerHttpClient,
+        ear: &Arc<MessageDispatcher>,
+    ) -> Result<Self, McpError> {
         const STEP: &str = "GET";
-        let get = Outgoing {
+        let get = ServerHttpRequest {
             verb: Method::GET,
             address: base.address(),
             headers: base.stream_headers(),
@@ -50,22 +55,27 @@ impl LegacySse {
         let response = base.send(STEP, get).await?;
         let content_type = content_type(&response);
         if content_type != "text/event-stream" {
-            return Err(fault(STEP, ProtocolFault::ContentType { content_type }));
+            return Err(protocol_error(
+                STEP,
+                ProtocolFault::ContentType { content_type },
+            ));
         }
-        let mut stream = Stream {
+        let mut stream = OpenEventStream {
             response,
             reader: EventReader::new(base.limits.message_bytes),
             events: Vec::new().into_iter(),
         };
         let address = loop {
             match stream.next().await {
-                Ok(event) if event.name == "endpoint" => break join(base.address(), &event.data)?,
+                Ok(event) if event.name == "endpoint" => {
+                    break resolve_message_address(base.address(), &event.data)?;
+                }
                 Ok(_other) => {}
-                Err(_ended) => return Err(fault(STEP, ProtocolFault::NoAnswer)),
+                Err(_ended) => return Err(protocol_error(STEP, ProtocolFault::NoAnswer)),
             }
         };
-        let outward = Outward { base, address };
-        let requests = Arc::new(Correlator::default());
+        let outward = MessageSender { base, address };
+        let requests = Arc::new(PendingRequests::default());
         let task = read(
             stream,
             outward.clone(),
@@ -73,16 +83,19 @@ impl LegacySse {
             Arc::clone(ear),
         );
         Ok(Self {
-            outward,
+            sender: outward,
             requests,
-            reader: OwnedTask(tokio::spawn(task)),
+            reader: AbortOnDrop(tokio::spawn(task)),
         })
     }
 
-    pub(super) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
-        let request = self.requests.open(call.id, Arc::clone(call.signs));
-        match self.outward.post(call.method, call.body).await {
-            // The error in the body of a refusal is an answer.
+    pub(super) async fn exchange(
+        &self,
+        call: TransportRequest<'_>,
+    ) -> Result<RpcOutcome, McpError> {
+        let request = self.requests.open(call.id, Arc::clone(call.activity));
+        match self.sender.post(call.method, call.body).await {
+            // A JSON-RPC error in the body of a refusal is an answer.
             Err(McpError::Rpc {
                 code,
                 message,
@@ -97,61 +110,64 @@ impl LegacySse {
             }
             posted => posted?,
         }
-        match request.answer().await {
+        match request.response().await {
             Some(outcome) => Ok(outcome),
-            None => Err(match self.requests.ended() {
-                Some(Ended::TooLarge) => McpError::TooLarge {
-                    limit: self.outward.base.limits.message_bytes,
+            None => Err(match self.requests.close_reason() {
+                Some(CloseReason::TooLarge) => McpError::TooLarge {
+                    limit: self.sender.base.limits.message_bytes,
                 },
-                Some(Ended::Flooded) => self.outward.base.limits.flooded(),
-                Some(Ended::Closed) => McpError::Closed,
-                Some(Ended::ByServer | Ended::TooNoisy) | None => {
-                    fault(call.method, ProtocolFault::NoAnswer)
+                Some(CloseReason::TooManyMessages) => self.sender.base.limits.message_rate_error(),
+                Some(CloseReason::ByClient) => McpError::Closed,
+                Some(CloseReason::ByServer | CloseReason::TooNoisy) | None => {
+                    protocol_error(call.method, ProtocolFault::NoAnswer)
                 }
             }),
         }
     }
 
-    pub(super) async fn tell(&self, step: &str, body: String) -> Result<(), McpError> {
-        self.outward.post(step, body).await
+    pub(super) async fn send_message(&self, step: &str, body: String) -> Result<(), McpError> {
+        self.sender.post(step, body).await
     }
 
-    pub(super) fn tell_later(&self, body: String) {
-        let outward = self.outward.clone();
+    pub(super) fn send_in_background(&self, body: String) {
+        let outward = self.sender.clone();
         // Without a runtime the connection has ended as well.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move { outward.try_post(body).await });
         }
     }
 
-    pub(super) fn requests(&self) -> &Correlator {
+    pub(super) fn requests(&self) -> &PendingRequests {
         &self.requests
     }
 
     pub(super) fn close(&self) {
         self.reader.abort();
-        self.requests.end(Ended::Closed);
+        self.requests.fail_all(CloseReason::ByClient);
     }
 }
 
-impl Stream {
-    async fn next(&mut self) -> Result<Event, Ended> {
+impl OpenEventStream {
+    async fn next(&mut self) -> Result<ServerSentEvent, CloseReason> {
         loop {
             if let Some(event) = self.events.next() {
                 return Ok(event);
             }
             let Ok(Some(chunk)) = self.response.chunk().await else {
-                return Err(Ended::ByServer);
+                return Err(CloseReason::ByServer);
             };
-            let events = self.reader.feed(&chunk).map_err(|_large| Ended::TooLarge)?;
+            let events = self
+                .reader
+                .feed(&chunk)
+                .map_err(|_large| CloseReason::TooLarge)?;
             self.events = events.into_iter();
         }
     }
 }
 
-impl Outward {
+impl MessageSender {
     async fn post(&self, step: &str, body: String) -> Result<(), McpError> {
-        let post = Outgoing {
+        let post = ServerHttpRequest {
             verb: Method::POST,
             address: &self.address,
             headers: self.base.message_headers(),
@@ -160,39 +176,44 @@ impl Outward {
         self.base.send(step, post).await.map(drop)
     }
 
-    /// Posts what may be lost.
+    /// Posts a message that may be lost.
     async fn try_post(&self, body: String) {
         let _lost = timeout(self.base.limits.request, self.post("POST", body)).await;
     }
 }
 
-async fn read(mut stream: Stream, outward: Outward, requests: Arc<Correlator>, ear: Arc<Ear>) {
+async fn read(
+    mut stream: OpenEventStream,
+    outward: MessageSender,
+    requests: Arc<PendingRequests>,
+    ear: Arc<MessageDispatcher>,
+) {
     let reason = 'stream: loop {
         let event = match stream.next().await {
             Ok(event) => event,
             Err(reason) => break reason,
         };
-        // A text that is no message answers nothing; its request runs into its time-out.
-        for received in Message::parse_all(&event.data).into_iter().flatten() {
+        // A text that is not a message answers nothing; its request times out.
+        for received in RpcMessage::parse_all(&event.data).into_iter().flatten() {
             match received.into() {
-                Received::Answer { id, outcome } => requests.settle(&id, outcome),
-                Received::Other(message) => match ear.hear(message) {
+                IncomingMessage::Response { id, outcome } => requests.complete(&id, outcome),
+                IncomingMessage::Unsolicited(message) => match ear.dispatch(message) {
                     Ok(Some(answer)) => outward.try_post(answer).await,
                     Ok(None) => {}
-                    Err(_flooded) => break 'stream Ended::Flooded,
+                    Err(_flooded) => break 'stream CloseReason::TooManyMessages,
                 },
             }
         }
     };
-    requests.end(reason);
+    requests.fail_all(reason);
 }
 
-/// The address for messages, which must not lead credentials to another origin.
-fn join(from: &Address, address: &[u8]) -> Result<Address, McpError> {
+/// The address for messages, which must not send credentials to another origin.
+fn resolve_message_address(from: &HttpAddress, address: &[u8]) -> Result<HttpAddress, McpError> {
     let text = String::from_utf8_lossy(address);
     match from.url().join(text.trim()) {
-        Ok(joined) if same_origin(from.url(), &joined) => Ok(Address::new(joined)),
-        Ok(_) | Err(_) => Err(fault(
+        Ok(joined) if same_origin(from.url(), &joined) => Ok(HttpAddress::new(joined)),
+        Ok(_) | Err(_) => Err(protocol_error(
             "GET",
             ProtocolFault::ForeignAddress {
                 address: text.into_owned(),

@@ -1,14 +1,14 @@
-//! The ways messages travel.
+//! The transports that carry messages.
 
-mod http;
-mod http_base;
-mod http_listen;
-mod http_stream;
+mod bounded_lines;
+mod http_client;
+mod http_response;
+mod http_server_stream;
 mod legacy_sse;
-mod lines;
-mod process;
-mod stderr;
+mod server_process;
+mod stderr_tail;
 mod stdio;
+mod streamable_http;
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
-use crate::audience::{Audience, Ear, FromServer};
-use crate::correlate::Outcome;
-use crate::ending::Ending;
-use crate::error::{Evidence, McpError};
-use crate::flood::Flooded;
+use crate::close_signal::CloseSignal;
+use crate::error::{McpError, ServerDiagnostics};
+use crate::message_handler::{MessageDispatcher, MessageHandler, ServerMessage};
+use crate::message_rate::MessageRateExceeded;
+use crate::pending_requests::RpcOutcome;
 use crate::protocol::Era;
-use crate::serve::answer;
+use crate::serve::encode;
 
-pub(crate) use http::Http;
-pub(crate) use http_base::HttpBase;
+pub(crate) use http_client::ServerHttpClient;
 pub(crate) use legacy_sse::LegacySse;
 pub(crate) use stdio::Stdio;
+pub(crate) use streamable_http::StreamableHttp;
 
-/// One request on its way.
-pub(crate) struct Call<'a> {
+/// One request in flight.
+pub(crate) struct TransportRequest<'a> {
     /// The JSON-RPC id.
     pub(crate) id: i64,
     /// The method, for headers and error texts.
@@ -39,17 +39,17 @@ pub(crate) struct Call<'a> {
     pub(crate) body: String,
     /// The era, which decides the HTTP headers.
     pub(crate) era: Era,
-    /// What the header with the name repeats.
+    /// The value of the `Mcp-Name` header.
     pub(crate) name: Option<String>,
     /// More HTTP headers; other transports ignore them.
     pub(crate) headers: Vec<(String, String)>,
-    /// Hears what comes on the stream of this request.
-    pub(crate) aside: Option<&'a dyn Audience>,
-    /// Told when the server shows that it works on the request.
-    pub(crate) signs: &'a Arc<Notify>,
+    /// Receives the messages that arrive on the stream of this request.
+    pub(crate) handler: Option<&'a dyn MessageHandler>,
+    /// Notified when the server shows that it is working on the request.
+    pub(crate) activity: &'a Arc<Notify>,
 }
 
-/// A request that is given up.
+/// A request that is cancelled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cancellation {
     pub(crate) era: Era,
@@ -57,20 +57,23 @@ pub(crate) struct Cancellation {
     pub(crate) reason: &'static str,
 }
 
-/// An open way to a server.
+/// An open connection to a server.
 #[derive(Debug)]
 pub(crate) enum Transport {
     /// A program's standard streams.
     Stdio(Box<Stdio>),
     /// Streamable HTTP.
-    Http(Http),
+    Http(StreamableHttp),
     /// The HTTP+SSE transport of 2024-11-05.
     LegacySse(Box<LegacySse>),
 }
 
 impl Transport {
-    /// Sends a request and waits for its answer. The caller sets the time-out.
-    pub(crate) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
+    /// Sends a request and waits for its answer. The caller sets the timeout.
+    pub(crate) async fn exchange(
+        &self,
+        call: TransportRequest<'_>,
+    ) -> Result<RpcOutcome, McpError> {
         match self {
             Self::Stdio(stdio) => stdio.exchange(call).await,
             Self::Http(http) => http.exchange(call).await,
@@ -78,59 +81,60 @@ impl Transport {
         }
     }
 
-    /// Sends a message that wants no answer. The caller sets the time-out. `header` is the method
-    /// where a header repeats it.
-    pub(crate) async fn tell(
+    /// Sends a notification or a response. The caller sets the timeout. `header` is the method if a
+    /// header repeats it.
+    pub(crate) async fn send_message(
         &self,
         step: &str,
         header: Option<&str>,
         body: String,
     ) -> Result<(), McpError> {
         match self {
-            Self::Stdio(stdio) => stdio.tell(body).await,
-            Self::Http(http) => http.tell(step, header, body).await,
-            Self::LegacySse(sse) => sse.tell(step, body).await,
+            Self::Stdio(stdio) => stdio.send_message(body).await,
+            Self::Http(http) => http.send_message(step, header, body).await,
+            Self::LegacySse(sse) => sse.send_message(step, body).await,
         }
     }
 
-    /// Tells the server that a request is given up, without waiting.
+    /// Cancels a request at the server, without waiting.
     pub(crate) fn cancel(&self, cancellation: Cancellation) {
         match self {
-            Self::Stdio(stdio) => stdio.try_tell(cancellation.text()),
-            // Closing the stream is what the stateless era knows, and dropping the exchange does it.
+            Self::Stdio(stdio) => stdio.try_send_message(cancellation.text()),
+            // In the stateless era closing the stream cancels the request, and dropping the
+            // exchange does that.
             Self::Http(_) if cancellation.era == Era::Stateless => {}
-            Self::Http(http) => http.tell_later(cancellation.text()),
-            Self::LegacySse(sse) => sse.tell_later(cancellation.text()),
+            Self::Http(http) => http.send_in_background(cancellation.text()),
+            Self::LegacySse(sse) => sse.send_in_background(cancellation.text()),
         }
     }
 
-    /// Tells the wait for a request that the server works on it.
-    pub(crate) fn sign_of_life(&self, id: i64) {
+    /// Notifies the waiting request that the server is working on it.
+    pub(crate) fn report_activity(&self, id: i64) {
         match self {
-            Self::Stdio(stdio) => stdio.requests().sign_of_life(id),
-            Self::LegacySse(sse) => sse.requests().sign_of_life(id),
-            // The stream of a request shows it by itself.
+            Self::Stdio(stdio) => stdio.requests().report_activity(id),
+            Self::LegacySse(sse) => sse.requests().report_activity(id),
+            // The stream of a request shows this itself.
             Self::Http(_) => {}
         }
     }
 
-    /// Opens the stream on which the server speaks by itself, where that is one of its own.
+    /// Opens the stream for the server's own messages, if the transport has a separate one.
     pub(crate) fn listen(&self) {
         if let Self::Http(http) = self {
             http.listen();
         }
     }
 
-    /// The id of an answer to no request, seen since the last request was sent.
-    pub(crate) fn stray(&self) -> Option<String> {
+    /// The id of a response that matched no request since the last request was sent.
+    pub(crate) fn unmatched_id(&self) -> Option<String> {
         match self {
-            Self::Stdio(stdio) => stdio.requests().stray(),
+            Self::Stdio(stdio) => stdio.requests().unmatched_id(),
             Self::Http(_) => None,
-            Self::LegacySse(sse) => sse.requests().stray(),
+            Self::LegacySse(sse) => sse.requests().unmatched_id(),
         }
     }
 
-    /// How a started program ended, once the connection has ended.
+    /// The exit status of a started program, once the connection has ended.
     pub(crate) async fn exit_status(&self) -> Option<ExitStatus> {
         match self {
             Self::Stdio(stdio) => stdio.exit_status().await,
@@ -138,17 +142,17 @@ impl Transport {
         }
     }
 
-    /// The end of the connection.
-    pub(crate) fn ending(&self) -> &Ending {
+    /// The signal for the end of the connection.
+    pub(crate) fn close_signal(&self) -> &CloseSignal {
         match self {
-            Self::Stdio(stdio) => stdio.requests().ending(),
-            Self::Http(http) => http.ending(),
-            Self::LegacySse(sse) => sse.requests().ending(),
+            Self::Stdio(stdio) => stdio.requests().close_signal(),
+            Self::Http(http) => http.close_signal(),
+            Self::LegacySse(sse) => sse.requests().close_signal(),
         }
     }
 
-    /// Whether all messages of the server come on one stream.
-    pub(crate) fn is_channel(&self) -> bool {
+    /// Whether all messages of the server arrive on one stream.
+    pub(crate) fn has_shared_stream(&self) -> bool {
         !self.has_headers()
     }
 
@@ -157,7 +161,7 @@ impl Transport {
         matches!(self, Self::Http(_))
     }
 
-    /// The version that later messages name in their header.
+    /// Sets the version that later messages name in their header.
     pub(crate) fn adopt_version(&self, version: &str) {
         match self {
             Self::Http(http) => http.adopt_version(version),
@@ -166,14 +170,14 @@ impl Transport {
     }
 
     /// What the server wrote besides messages.
-    pub(crate) fn evidence(&self) -> Box<Evidence> {
+    pub(crate) fn diagnostics(&self) -> Box<ServerDiagnostics> {
         match self {
-            Self::Stdio(stdio) => stdio.evidence(),
+            Self::Stdio(stdio) => stdio.diagnostics(),
             Self::Http(_) | Self::LegacySse(_) => Box::default(),
         }
     }
 
-    /// Whether the server has answered by a stream of events (streamable HTTP).
+    /// Whether the server has answered with a stream of events (streamable HTTP).
     pub(crate) fn is_streaming(&self) -> bool {
         match self {
             Self::Http(http) => http.is_streaming(),
@@ -189,7 +193,7 @@ impl Transport {
         }
     }
 
-    /// Ends the connection and, for a program, the program with all it started.
+    /// Closes the connection; ends a started program and every process it started.
     pub(crate) async fn close(&self) {
         match self {
             Self::Stdio(stdio) => stdio.close().await,
@@ -204,37 +208,38 @@ impl Cancellation {
         let Self { era: _, id, reason } = self;
         let params = format!(r#"{{"requestId":{id},"reason":"{reason}"}}"#);
         let params = RawValue::from_string(params).ok();
-        answer::notification("notifications/cancelled", params.as_deref())
+        encode::notification("notifications/cancelled", params.as_deref())
     }
 }
 
-/// Passes a message on to whoever is nearest; returns the answer to send if that is nobody.
-fn pass_on(
-    message: FromServer,
-    aside: Option<&dyn Audience>,
-    ear: &Ear,
-) -> Result<Option<String>, Flooded> {
+/// Passes a message to the request's audience, else to the connection's; returns the response to
+/// send if neither exists.
+fn dispatch(
+    message: ServerMessage,
+    aside: Option<&dyn MessageHandler>,
+    ear: &MessageDispatcher,
+) -> Result<Option<String>, MessageRateExceeded> {
     match aside {
         Some(aside) => {
             ear.admit(&message)?;
-            aside.hear(message);
+            aside.handle(message);
             Ok(None)
         }
-        None => ear.hear(message),
+        None => ear.dispatch(message),
     }
 }
 
-/// A task that ends with its owner.
+/// A task that is aborted when its owner is dropped.
 #[derive(Debug)]
-struct OwnedTask(tokio::task::JoinHandle<()>);
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
 
-impl OwnedTask {
+impl AbortOnDrop {
     fn abort(&self) {
         self.0.abort();
     }
 }
 
-impl Drop for OwnedTask {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }

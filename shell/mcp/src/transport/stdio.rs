@@ -9,47 +9,47 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::lines::{Line, next_line};
-use super::process::{ServerProcess, Streams};
-use super::stderr::Tail;
-use super::{Call, OwnedTask};
-use crate::audience::{Ear, Received};
-use crate::correlate::{Correlator, Ended, Outcome};
+use super::bounded_lines::{LineRead, next_line};
+use super::server_process::{ChildStreams, ServerProcess};
+use super::stderr_tail::StderrTail;
+use super::{AbortOnDrop, TransportRequest};
+use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::Command;
-use crate::error::{Counted, Evidence, McpError};
-use crate::flood::Flooded;
-use crate::limits::Limits;
-use crate::message::Message;
-use crate::secrets::Secrets;
-use crate::serve::answer;
+use crate::error::{LimitedItem, McpError, ServerDiagnostics};
+use crate::message_handler::{IncomingMessage, MessageDispatcher};
+use crate::message_rate::MessageRateExceeded;
+use crate::pending_requests::{CloseReason, PendingRequests, RpcOutcome};
+use crate::rpc_message::RpcMessage;
+use crate::secret_mask::Secrets;
+use crate::serve::encode;
 
-/// Messages waiting to be written; more of them make the sender wait.
-const QUEUE: usize = 64;
-/// How long a program that closed its output may take to end before it counts as running.
+/// The capacity of the write queue; senders wait while it is full.
+const WRITE_QUEUE_LENGTH: usize = 64;
+/// How long a program that closed its output may take to exit before it counts as running.
 const EXIT_GRACE: Duration = Duration::from_millis(500);
 /// How much of a skipped line is shown.
 const SHOWN_CHARS: usize = 200;
 
-/// A program spoken to over its standard streams.
+/// A program that the client talks to over its standard streams.
 #[derive(Debug)]
 pub(crate) struct Stdio {
     process: ServerProcess,
     queue: mpsc::Sender<String>,
     shared: Arc<Shared>,
-    reader: OwnedTask,
-    writer: OwnedTask,
-    errors: OwnedTask,
-    limits: Limits,
+    reader: AbortOnDrop,
+    writer: AbortOnDrop,
+    errors: AbortOnDrop,
+    limits: ConnectionLimits,
     secrets: Secrets,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    requests: Correlator,
-    /// Told when nothing more is to be written.
+    requests: PendingRequests,
+    /// Notified when no further messages will be written.
     closing: Notify,
     noise: Mutex<Noise>,
-    stderr: Tail,
+    stderr: StderrTail,
 }
 
 #[derive(Debug, Default)]
@@ -63,32 +63,36 @@ impl Stdio {
     /// Starts the program.
     pub(crate) fn start(
         command: &Command,
-        limits: &Limits,
-        ear: &Arc<Ear>,
+        limits: &ConnectionLimits,
+        ear: &Arc<MessageDispatcher>,
     ) -> Result<Self, McpError> {
         let (process, streams) = ServerProcess::start(command)?;
-        let Streams {
+        let ChildStreams {
             input,
             output,
             errors,
         } = streams;
         let shared = Arc::new(Shared::default());
-        let (queue, queued) = mpsc::channel(QUEUE);
+        let (queue, queued) = mpsc::channel(WRITE_QUEUE_LENGTH);
         let answers = queue.downgrade();
         Ok(Self {
             process,
             queue,
-            reader: OwnedTask(tokio::spawn(read(
+            reader: AbortOnDrop(tokio::spawn(read_messages(
                 output,
-                Outward {
+                MessageRouter {
                     answers,
                     shared: Arc::clone(&shared),
-                    ear: Arc::clone(ear),
+                    dispatcher: Arc::clone(ear),
                 },
                 limits.clone(),
             ))),
-            writer: OwnedTask(tokio::spawn(write(input, queued, Arc::clone(&shared)))),
-            errors: OwnedTask(tokio::spawn(
+            writer: AbortOnDrop(tokio::spawn(write_messages(
+                input,
+                queued,
+                Arc::clone(&shared),
+            ))),
+            errors: AbortOnDrop(tokio::spawn(
                 shared.stderr.clone().drain(errors, command.shows_errors),
             )),
             shared,
@@ -97,29 +101,35 @@ impl Stdio {
         })
     }
 
-    pub(super) async fn exchange(&self, call: Call<'_>) -> Result<Outcome, McpError> {
-        let request = self.shared.requests.open(call.id, Arc::clone(call.signs));
-        // A failed send means that the program reads no more; the reader knows why.
+    pub(super) async fn exchange(
+        &self,
+        call: TransportRequest<'_>,
+    ) -> Result<RpcOutcome, McpError> {
+        let request = self
+            .shared
+            .requests
+            .open(call.id, Arc::clone(call.activity));
+        // A failed send means that the program has stopped reading; the reader knows why.
         let _closed = self.queue.send(call.body).await;
-        match request.answer().await {
+        match request.response().await {
             Some(outcome) => Ok(outcome),
-            None => Err(self.failure(call.method).await),
+            None => Err(self.close_error(call.method).await),
         }
     }
 
-    pub(super) async fn tell(&self, body: String) -> Result<(), McpError> {
+    pub(super) async fn send_message(&self, body: String) -> Result<(), McpError> {
         self.queue
             .send(body)
             .await
             .map_err(|_closed| McpError::Closed)
     }
 
-    pub(super) fn try_tell(&self, body: String) {
-        // A full queue means that the program does not read; it would not see this either.
+    pub(super) fn try_send_message(&self, body: String) {
+        // A full queue means that the program does not read; it would not see this message either.
         let _full = self.queue.try_send(body);
     }
 
-    pub(super) fn requests(&self) -> &Correlator {
+    pub(super) fn requests(&self) -> &PendingRequests {
         &self.shared.requests
     }
 
@@ -127,20 +137,20 @@ impl Stdio {
         self.process.id()
     }
 
-    pub(super) fn evidence(&self) -> Box<Evidence> {
+    pub(super) fn diagnostics(&self) -> Box<ServerDiagnostics> {
         let noise = self
             .shared
             .noise
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        Box::new(Evidence {
-            stderr: self.secrets.hidden(self.shared.stderr.text()),
+        Box::new(ServerDiagnostics {
+            stderr: self.secrets.mask(self.shared.stderr.text()),
             skipped_lines: noise.lines,
-            last_skipped: self.secrets.hidden(noise.last.clone()),
+            last_skipped: self.secrets.mask(noise.last.clone()),
         })
     }
 
-    /// Closes the program's input, then asks, then kills: the order of the specification.
+    /// Closes the program's input, then sends SIGTERM, then kills: the order of the specification.
     pub(super) async fn close(&self) {
         let Self {
             process,
@@ -152,17 +162,17 @@ impl Stdio {
             limits,
             secrets: _,
         } = self;
-        shared.requests.end(Ended::Closed);
+        shared.requests.fail_all(CloseReason::ByClient);
         shared.closing.notify_one();
-        // The writer ends when the queue is empty, unless the program does not read its input.
+        // The writer finishes when the queue is empty, unless the program does not read its input.
         all_finished(&[writer], limits.close).await;
         writer.abort();
-        let ended = process.ended_within(limits.close).await;
-        // Streams still open after the end belong to processes that the program started.
+        let ended = process.wait_for_exit(limits.close).await;
+        // Streams still open after the exit belong to processes that the program started.
         let alone = ended && all_finished(&[reader, errors], EXIT_GRACE).await;
         if !alone {
             process.terminate().await;
-            if process.ended_within(limits.close).await {
+            if process.wait_for_exit(limits.close).await {
                 all_finished(&[reader, errors], limits.close).await;
             }
         }
@@ -170,29 +180,29 @@ impl Stdio {
     }
 
     /// Why the connection ended.
-    async fn failure(&self, method: &str) -> McpError {
-        match self.shared.requests.ended() {
-            Some(Ended::TooLarge) => McpError::TooLarge {
+    async fn close_error(&self, method: &str) -> McpError {
+        match self.shared.requests.close_reason() {
+            Some(CloseReason::TooLarge) => McpError::TooLarge {
                 limit: self.limits.message_bytes,
             },
-            Some(Ended::TooNoisy) => McpError::TooMany {
-                what: Counted::NoiseBytes,
+            Some(CloseReason::TooNoisy) => McpError::TooMany {
+                what: LimitedItem::NoiseBytes,
                 limit: self.limits.noise_bytes,
             },
-            Some(Ended::Flooded) => self.limits.flooded(),
-            Some(Ended::Closed) => McpError::Closed,
-            Some(Ended::ByServer) | None => McpError::Exited {
+            Some(CloseReason::TooManyMessages) => self.limits.message_rate_error(),
+            Some(CloseReason::ByClient) => McpError::Closed,
+            Some(CloseReason::ByServer) | None => McpError::Exited {
                 method: method.to_owned(),
                 status: self.exit_status().await,
-                evidence: self.evidence(),
+                evidence: self.diagnostics(),
             },
         }
     }
 
-    /// How a program ended that closed its output; none while it still runs. What it wrote to its error
-    /// output is read by then.
+    /// The exit status of a program that closed its output; `None` while it is still running. Its
+    /// error output has been read by then.
     pub(super) async fn exit_status(&self) -> Option<ExitStatus> {
-        let ended = self.process.ended_within(EXIT_GRACE).await;
+        let ended = self.process.wait_for_exit(EXIT_GRACE).await;
         let status = if ended {
             self.process.reap().await
         } else {
@@ -203,69 +213,76 @@ impl Stdio {
     }
 }
 
-async fn write(mut input: ChildStdin, mut queued: mpsc::Receiver<String>, shared: Arc<Shared>) {
+async fn write_messages(
+    mut input: ChildStdin,
+    mut queued: mpsc::Receiver<String>,
+    shared: Arc<Shared>,
+) {
     loop {
         let body = tokio::select! {
             body = queued.recv() => body,
             () = shared.closing.notified() => {
-                // What is in the queue is still written; nothing enters it any more.
+                // Queued messages are still written; new ones are rejected.
                 queued.close();
                 continue;
             }
         };
         let Some(body) = body else { return };
-        let mut line = answer::on_one_line(body);
+        let mut line = encode::on_one_line(body);
         line.push('\n');
         let written = input.write_all(line.as_bytes()).await;
         if written.is_err() || input.flush().await.is_err() {
-            // Answers already written may still be in the pipe; the reader ends the rest.
+            // Responses already written may still be in the pipe; the reader fails the remaining
+            // requests.
             sleep(EXIT_GRACE).await;
-            shared.requests.end(Ended::ByServer);
+            shared.requests.fail_all(CloseReason::ByServer);
             return;
         }
     }
 }
 
-/// Where the reader takes what it reads.
-struct Outward {
+/// Where the reader delivers messages.
+struct MessageRouter {
     answers: mpsc::WeakSender<String>,
     shared: Arc<Shared>,
-    ear: Arc<Ear>,
+    dispatcher: Arc<MessageDispatcher>,
 }
 
-async fn read(output: ChildStdout, outward: Outward, limits: Limits) {
+async fn read_messages(output: ChildStdout, outward: MessageRouter, limits: ConnectionLimits) {
     let mut output = BufReader::with_capacity(64 * 1024, output);
     let shared = &outward.shared;
     let reason = loop {
         let line = match next_line(&mut output, limits.message_bytes).await {
-            Ok(Line::Text(line)) => line,
-            Ok(Line::TooLong) => break Ended::TooLarge,
-            Ok(Line::End) | Err(_) => break Ended::ByServer,
+            Ok(LineRead::Text(line)) => line,
+            Ok(LineRead::TooLong) => break CloseReason::TooLarge,
+            Ok(LineRead::End) | Err(_) => break CloseReason::ByServer,
         };
-        match Message::parse_all(&line) {
+        match RpcMessage::parse_all(&line) {
             Ok(messages) => {
-                if outward.take(messages).is_err() {
-                    break Ended::Flooded;
+                if outward.route(messages).is_err() {
+                    break CloseReason::TooManyMessages;
                 }
             }
-            Err(_not_a_message) if skip(&line, shared, limits.noise_bytes) => {}
-            Err(_not_a_message) => break Ended::TooNoisy,
+            Err(_not_a_message) if count_skipped_line(&line, shared, limits.noise_bytes) => {}
+            Err(_not_a_message) => break CloseReason::TooNoisy,
         }
     };
-    shared.requests.end(reason);
+    shared.requests.fail_all(reason);
 }
 
-impl Outward {
-    fn take(&self, messages: Vec<Message>) -> Result<(), Flooded> {
+impl MessageRouter {
+    fn route(&self, messages: Vec<RpcMessage>) -> Result<(), MessageRateExceeded> {
         for received in messages {
             match received.into() {
-                Received::Answer { id, outcome } => self.shared.requests.settle(&id, outcome),
-                Received::Other(message) => {
-                    if let Some(answer) = self.ear.hear(message)?
+                IncomingMessage::Response { id, outcome } => {
+                    self.shared.requests.complete(&id, outcome)
+                }
+                IncomingMessage::Unsolicited(message) => {
+                    if let Some(answer) = self.dispatcher.dispatch(message)?
                         && let Some(queue) = self.answers.upgrade()
                     {
-                        // Waiting here could block both sides, each on the other's full pipe. A
-                        // server that does not read its input loses its answer.
+                        // Waiting here could deadlock both sides, each on the other's full pipe. A
+                        // server that does not read its input loses the response.
                         let _full = queue.try_send(answer);
                     }
                 }
@@ -275,8 +292,8 @@ impl Outward {
     }
 }
 
-/// Counts a line that is no message; false when there were too many.
-fn skip(line: &[u8], shared: &Shared, limit: usize) -> bool {
+/// Counts a line that is not a message; returns false when there are too many.
+fn count_skipped_line(line: &[u8], shared: &Shared, limit: usize) -> bool {
     if line.trim_ascii().is_empty() {
         return true;
     }
@@ -292,8 +309,8 @@ fn skip(line: &[u8], shared: &Shared, limit: usize) -> bool {
     noise.bytes <= limit
 }
 
-/// Waits until all tasks have ended.
-async fn all_finished(tasks: &[&OwnedTask], limit: Duration) -> bool {
+/// Waits until all tasks have finished.
+async fn all_finished(tasks: &[&AbortOnDrop], limit: Duration) -> bool {
     let poll = async {
         while !tasks.iter().all(|task| task.0.is_finished()) {
             sleep(Duration::from_millis(5)).await;

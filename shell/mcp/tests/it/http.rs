@@ -4,18 +4,18 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_mcp::{Client, Endpoint, Era, McpError, ProtocolFault, Url};
+use toolwarden_mcp::{Endpoint, Era, McpClient, McpError, ProtocolFault, ServerUrl};
 
 use crate::support::{HttpServer, fixture_tools, refusal, scratch, short, texts};
 
-async fn connect(server: &HttpServer) -> Client {
-    Client::connect(&server.endpoint("/mcp"), &short())
+async fn connect(server: &HttpServer) -> McpClient {
+    McpClient::connect(&server.endpoint("/mcp"), &short())
         .await
         .unwrap()
 }
 
-/// What the fixture saw, asked for by a call of a tool.
-async fn seen(client: &Client, name: &str, arguments: Value) -> Vec<Value> {
+/// The requests that the fixture saw, read through a tool call.
+async fn seen(client: &McpClient, name: &str, arguments: Value) -> Vec<Value> {
     let result = client.call_tool(name, &arguments).await.unwrap();
     let result: Value = serde_json::from_str(result.get()).unwrap();
     result["seen"].as_array().unwrap().clone()
@@ -64,7 +64,7 @@ async fn event_streams_with_everything_in_them() {
         seen.last_chunk(),
         Some(&[
             json!(["POST", session, "tools/list"]),
-            // The refusal of the server's own request.
+            // The client refuses the server's own request.
             json!(["POST", session, -32601]),
             json!(["POST", session, "tools/call"]),
         ])
@@ -102,7 +102,7 @@ async fn stateless_headers_match_the_body() {
 #[tokio::test]
 async fn the_older_transport_is_found() {
     let server = HttpServer::fixture("legacy_sse", &[]);
-    let client = Client::connect(&server.endpoint("/sse"), &short())
+    let client = McpClient::connect(&server.endpoint("/sse"), &short())
         .await
         .unwrap();
     assert_eq!(client.server().name.as_deref(), Some("http"));
@@ -224,7 +224,7 @@ async fn silence_and_floods_end() {
 }
 
 #[tokio::test]
-async fn nobody_listens_or_no_tls() {
+async fn unreachable_server_or_no_tls() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -253,7 +253,7 @@ async fn nobody_listens_or_no_tls() {
 
 #[tokio::test]
 async fn bad_headers_are_named_without_their_value() {
-    let endpoint = Endpoint::Url(Url {
+    let endpoint = Endpoint::Url(ServerUrl {
         url: "http://127.0.0.1:9/".to_owned(),
         headers: vec![("X-Key".to_owned(), "s3\ncret".to_owned())],
     });

@@ -1,15 +1,15 @@
-//! Programs end with the client, and so does everything they started.
+//! Programs and everything they started end with the client.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
-use toolwarden_mcp::{Client, Limits};
+use toolwarden_mcp::{ConnectionLimits, McpClient};
 
 use crate::support::{example, fixture, scratch, short, stdio_fixture};
 
-/// Whether a process exists and is not merely unreaped.
+/// Whether a process exists and is not a zombie.
 fn alive(pid: &str) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         !stat
@@ -36,7 +36,7 @@ async fn closing_ends_grandchildren() {
     for mode in ["launcher", "stubborn"] {
         let path = scratch(&format!("closing-{mode}.pids"));
         let endpoint = stdio_fixture(mode, &[path.to_str().unwrap()]);
-        let client = Client::connect(&endpoint, &short()).await.unwrap();
+        let client = McpClient::connect(&endpoint, &short()).await.unwrap();
         let pids = fs::read_to_string(path).unwrap();
         assert!(pids.split(' ').all(alive), "{pids}");
         client.close().await;
@@ -48,7 +48,7 @@ async fn closing_ends_grandchildren() {
 async fn dropping_ends_grandchildren() {
     let path = scratch("dropping.pids");
     let endpoint = stdio_fixture("stubborn", &[path.to_str().unwrap()]);
-    let client = Client::connect(&endpoint, &short()).await.unwrap();
+    let client = McpClient::connect(&endpoint, &short()).await.unwrap();
     let pids = fs::read_to_string(path).unwrap();
     assert!(pids.split(' ').all(alive), "{pids}");
     drop(client);
@@ -57,19 +57,19 @@ async fn dropping_ends_grandchildren() {
 
 #[tokio::test]
 async fn an_orderly_close_waits_for_nothing() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         close: Duration::from_secs(60),
         ..short()
     };
     let endpoint = stdio_fixture("handshake", &[]);
-    let client = Client::connect(&endpoint, &limits).await.unwrap();
+    let client = McpClient::connect(&endpoint, &limits).await.unwrap();
     let started = Instant::now();
     client.close().await;
     assert!(started.elapsed() < Duration::from_secs(10));
 }
 
 #[tokio::test]
-async fn a_killed_program_leaves_nobody_behind() {
+async fn killed_program_leaves_no_process() {
     for mode in ["launcher", "stubborn"] {
         let path = scratch(&format!("killed-{mode}.pids"));
         let mut keeper = Process::new(example("keeper"))

@@ -2,15 +2,15 @@
 
 // `cfg(test)` is always true here; it tells clippy that helpers are test code as well.
 #[cfg(test)]
+mod connection;
+#[cfg(test)]
+mod connection_http;
+#[cfg(test)]
+mod connection_stdio;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod lifetime;
-#[cfg(test)]
-mod link;
-#[cfg(test)]
-mod link_http;
-#[cfg(test)]
-mod link_stdio;
 #[cfg(test)]
 mod real;
 #[cfg(test)]

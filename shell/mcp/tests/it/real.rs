@@ -5,7 +5,7 @@ use std::process::Command as Process;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_mcp::{Client, Command, Endpoint, Era, Inherit, Limits};
+use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, Era, McpClient};
 
 use crate::support::{HttpServer, fixture};
 use toolwarden_testkit::{Registry, installed};
@@ -15,13 +15,13 @@ fn program(path: &Path, args: &[&str]) -> Endpoint {
         program: path.to_str().unwrap().to_owned(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         env: Vec::new(),
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: None,
         shows_errors: false,
     })
 }
 
-/// What a server must say, and one call of a tool with a part of its result.
+/// What a server must report, and one tool call with a part of its result.
 struct Expected {
     name: &'static str,
     era: Era,
@@ -32,7 +32,9 @@ struct Expected {
 }
 
 async fn check(endpoint: &Endpoint, expected: Expected) -> Vec<Value> {
-    let client = Client::connect(endpoint, &Limits::default()).await.unwrap();
+    let client = McpClient::connect(endpoint, &ConnectionLimits::default())
+        .await
+        .unwrap();
     let listing = client.list_tools().await.unwrap();
     let server = &listing.server;
     assert_eq!(
@@ -52,7 +54,7 @@ async fn check(endpoint: &Endpoint, expected: Expected) -> Vec<Value> {
         tools.iter().any(|tool| tool["name"] == expected.tool),
         "{tools:?}"
     );
-    // Writing what was read gives the text of the server back: no key is lost on the way.
+    // Serializing the parsed definition gives the server's text back: no key is lost.
     for (tool, text) in tools.iter().zip(&listing.tools) {
         let compact = serde_json::to_string(tool).unwrap();
         assert_eq!(compact.replace(' ', ""), text.get().replace(' ', ""));
@@ -148,7 +150,7 @@ async fn server_memory() {
 
 #[tokio::test]
 async fn server_time() {
-    // The older one fails to import with the SDKs of today.
+    // The older one cannot be imported with today's SDKs.
     let old = [
         "mcp-server-time==2025.7.1",
         "mcp==1.10.1",
@@ -248,12 +250,12 @@ async fn npx_and_what_it_starts_end() {
             "TOOLWARDEN_MARK".to_owned(),
             format!("npx-{}", std::process::id()),
         )],
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: Some(project),
         shows_errors: false,
     });
     let mark = format!("TOOLWARDEN_MARK=npx-{}\0", std::process::id());
-    let client = Client::connect(&endpoint, &Limits::default())
+    let client = McpClient::connect(&endpoint, &ConnectionLimits::default())
         .await
         .unwrap();
     assert!(
@@ -262,7 +264,7 @@ async fn npx_and_what_it_starts_end() {
     );
     client.close().await;
     assert_eq!(marked(&mark), 0);
-    let client = Client::connect(&endpoint, &Limits::default())
+    let client = McpClient::connect(&endpoint, &ConnectionLimits::default())
         .await
         .unwrap();
     drop(client);
@@ -270,7 +272,7 @@ async fn npx_and_what_it_starts_end() {
     assert_eq!(marked(&mark), 0);
 }
 
-/// How many processes have the mark in their environment.
+/// The number of processes with the mark in their environment.
 fn marked(mark: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let environments =

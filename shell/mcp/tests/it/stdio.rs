@@ -4,12 +4,14 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolwarden_mcp::{Client, Command, Endpoint, Era, Evidence, Limits, McpError, ProtocolFault};
+use toolwarden_mcp::{
+    Command, ConnectionLimits, Endpoint, Era, McpClient, McpError, ProtocolFault, ServerDiagnostics,
+};
 
 use crate::support::{fixture_tools, refusal, scratch, short, stdio_fixture, texts};
 
-async fn connect(mode: &str) -> Client {
-    Client::connect(&stdio_fixture(mode, &[]), &short())
+async fn connect(mode: &str) -> McpClient {
+    McpClient::connect(&stdio_fixture(mode, &[]), &short())
         .await
         .unwrap()
 }
@@ -119,7 +121,7 @@ async fn a_slow_stateless_server_stays_stateless() {
 }
 
 #[tokio::test]
-async fn versions_nobody_here_speaks() {
+async fn unknown_versions_are_refused() {
     let error = refusal(&stdio_fixture("modern_only", &[]), &short()).await;
     assert!(
         matches!(&error, McpError::NoCommonVersion { offered } if *offered == ["2027-01-01"]),
@@ -171,12 +173,12 @@ async fn an_exit_shows_status_and_error_output() {
     assert_eq!(method, "initialize");
     assert_eq!(status.and_then(|status| status.code()), Some(2));
     assert!(evidence.stderr.ends_with("Error: API_KEY is not set\n"));
-    // Without the word that was cut in two.
+    // The word that was cut in two is missing.
     assert!((7_168..=8_192).contains(&evidence.stderr.len()));
 }
 
 #[tokio::test]
-async fn an_exit_between_requests_is_seen() {
+async fn exit_between_requests_is_detected() {
     let client = connect("dies_later").await;
     let error = client.list_tools().await.unwrap_err();
     assert_eq!(
@@ -202,8 +204,8 @@ async fn noise_is_skipped_up_to_a_limit() {
     let client = connect("noisy").await;
     assert_eq!(client.list_tools().await.unwrap().tools.len(), 3);
     assert_eq!(
-        client.evidence(),
-        Evidence {
+        client.diagnostics(),
+        ServerDiagnostics {
             stderr: String::new(),
             skipped_lines: 51,
             last_skipped: r#"{"level":30,"msg":"pino"}"#.to_owned(),
@@ -230,7 +232,7 @@ async fn silence_is_a_timeout_with_evidence() {
     assert_eq!(method, "initialize");
     assert_eq!(
         *evidence,
-        Evidence {
+        ServerDiagnostics {
             stderr: "waiting for the database\n".to_owned(),
             skipped_lines: 1,
             last_skipped: "starting...".to_owned(),
@@ -245,7 +247,7 @@ async fn silence_is_a_timeout_with_evidence() {
 
 #[tokio::test]
 async fn the_total_limit_ends_everything() {
-    let limits = Limits {
+    let limits = ConnectionLimits {
         total: Duration::from_secs(1),
         ..short()
     };
@@ -275,8 +277,8 @@ async fn a_huge_line_is_refused() {
 
 #[tokio::test]
 async fn listings_end() {
-    let text = async |mode: &str, limits: &Limits| {
-        let client = Client::connect(&stdio_fixture(mode, &[]), limits)
+    let text = async |mode: &str, limits: &ConnectionLimits| {
+        let client = McpClient::connect(&stdio_fixture(mode, &[]), limits)
             .await
             .unwrap();
         let error = client.list_tools().await.unwrap_err().to_string();
@@ -290,7 +292,7 @@ async fn listings_end() {
     assert_eq!(
         text(
             "endless_pages",
-            &Limits {
+            &ConnectionLimits {
                 pages: 20,
                 ..short()
             }
@@ -301,7 +303,7 @@ async fn listings_end() {
     assert_eq!(
         text(
             "endless_pages",
-            &Limits {
+            &ConnectionLimits {
                 tools: 20,
                 ..short()
             }
@@ -319,19 +321,19 @@ async fn listings_end() {
 #[tokio::test]
 async fn a_timed_out_request_is_cancelled() {
     let path = scratch("cancelled.json");
-    let limits = Limits {
+    let limits = ConnectionLimits {
         request: Duration::from_millis(300),
         ..short()
     };
     let endpoint = stdio_fixture("handshake", &[path.to_str().unwrap()]);
-    let client = Client::connect(&endpoint, &limits).await.unwrap();
+    let client = McpClient::connect(&endpoint, &limits).await.unwrap();
     let error = client.call_tool("slow", &json!({})).await.unwrap_err();
     assert_eq!(error.to_string(), "no answer to `tools/call` within 300ms");
     tokio::time::sleep(Duration::from_secs(1)).await;
     let notice: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     assert_eq!(notice["method"], "notifications/cancelled");
     assert_eq!(notice["params"]["requestId"], 3);
-    // The late answer disturbs nothing.
+    // The late answer has no effect.
     assert_eq!(client.list_tools().await.unwrap().tools.len(), 3);
     client.close().await;
 }

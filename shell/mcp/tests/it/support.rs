@@ -1,4 +1,4 @@
-//! Fixture servers and what tests ask of them.
+//! Fixture servers and helpers for tests.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -7,9 +7,11 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
-use toolwarden_mcp::{Client, Command, Endpoint, Inherit, Limits, McpError, Url};
+use toolwarden_mcp::{
+    Command, ConnectionLimits, Endpoint, EnvInheritance, McpClient, McpError, ServerUrl,
+};
 
-/// The definitions of the fixture servers as they are written, one per line.
+/// The definitions of the fixture servers as written, one per line.
 pub(crate) fn fixture_tools() -> Vec<String> {
     let text = include_str!("../fixtures/tools.json").trim();
     let inner = text.strip_prefix('[').unwrap().strip_suffix(']').unwrap();
@@ -23,16 +25,16 @@ pub(crate) fn texts(tools: &[Box<RawValue>]) -> Vec<&str> {
     tools.iter().map(|tool| tool.get()).collect()
 }
 
-/// Limits short enough for failures to show quickly.
-pub(crate) fn short() -> Limits {
-    Limits {
+/// Limits short enough that failures show quickly.
+pub(crate) fn short() -> ConnectionLimits {
+    ConnectionLimits {
         connect: Duration::from_secs(3),
         start: Duration::from_secs(3),
         probe: Duration::from_millis(500),
         request: Duration::from_secs(3),
         total: Duration::from_secs(20),
         close: Duration::from_millis(500),
-        ..Limits::default()
+        ..ConnectionLimits::default()
     }
 }
 
@@ -51,7 +53,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// A program of `examples/`, which cargo builds with the tests.
+/// A program from `examples/`, which cargo builds with the tests.
 pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let target = test.parent().and_then(Path::parent).unwrap();
@@ -66,15 +68,15 @@ pub(crate) fn stdio_fixture(mode: &str, more: &[&str]) -> Endpoint {
         program: "python3".to_owned(),
         args,
         env: Vec::new(),
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: None,
         shows_errors: false,
     })
 }
 
 /// The error of a connection that must fail.
-pub(crate) async fn refusal(endpoint: &Endpoint, limits: &Limits) -> McpError {
-    match Client::connect(endpoint, limits).await {
+pub(crate) async fn refusal(endpoint: &Endpoint, limits: &ConnectionLimits) -> McpError {
+    match McpClient::connect(endpoint, limits).await {
         Ok(client) => panic!("connected: {client:?}"),
         Err(error) => error,
     }
@@ -92,7 +94,7 @@ impl HttpServer {
         Self::script("http_server.py", mode, more)
     }
 
-    /// Starts the HTTP fixture that speaks by itself.
+    /// Starts the HTTP fixture that sends its own messages.
     pub(crate) fn speaking(mode: &str) -> Self {
         Self::script("link_server.py", mode, &[])
     }
@@ -112,7 +114,7 @@ impl HttpServer {
         Self { child, port }
     }
 
-    /// Starts a command that listens on the port in its environment, and waits until it does.
+    /// Starts a command that listens on the port in its environment, and waits until it listens.
     pub(crate) fn start(command: &mut std::process::Command) -> Self {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
@@ -135,7 +137,7 @@ impl HttpServer {
     }
 
     pub(crate) fn endpoint(&self, path: &str) -> Endpoint {
-        Endpoint::Url(Url {
+        Endpoint::Url(ServerUrl {
             url: format!("http://127.0.0.1:{}{path}", self.port),
             headers: vec![("Authorization".to_owned(), "Bearer t".to_owned())],
         })

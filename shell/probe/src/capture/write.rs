@@ -2,16 +2,16 @@ use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::line::{Head, Line};
+use super::lines::{CaptureHead, CaptureLine};
 use super::{Capture, CaptureError};
-use crate::run::Run;
+use crate::run::SuiteRun;
 
-/// Writes one file for each run into a folder, which is made if need be. A file is written as a
-/// whole or not at all. Keys were masked when the bytes came in.
+/// Writes one file for each run into a folder, which is created if needed. Each file is written
+/// completely or not at all. Keys were masked when the bytes were received.
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn write(folder: &Path, suite: &str, runs: &[Run]) -> Result<Vec<PathBuf>, CaptureError> {
+pub fn write(folder: &Path, suite: &str, runs: &[SuiteRun]) -> Result<Vec<PathBuf>, CaptureError> {
     std::fs::create_dir_all(folder).map_err(|source| CaptureError::Io {
         path: folder.to_owned(),
         source,
@@ -39,10 +39,10 @@ pub fn write(folder: &Path, suite: &str, runs: &[Run]) -> Result<Vec<PathBuf>, C
 fn write_file(folder: &Path, path: &Path, capture: &Capture) -> io::Result<()> {
     let temporary = tempfile::NamedTempFile::new_in(folder)?;
     let mut out = BufWriter::new(temporary);
-    serde_json::to_writer(&mut out, &Head::of(capture))?;
+    serde_json::to_writer(&mut out, &CaptureHead::of(capture))?;
     out.write_all(b"\n")?;
     for (key, exchange) in &capture.exchanges {
-        serde_json::to_writer(&mut out, &Line::of(key, exchange))?;
+        serde_json::to_writer(&mut out, &CaptureLine::of(key, exchange))?;
         out.write_all(b"\n")?;
     }
     let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -51,7 +51,7 @@ fn write_file(folder: &Path, path: &Path, capture: &Capture) -> io::Result<()> {
     Ok(())
 }
 
-/// A name no other run has: providers may be named alike, or after a path.
+/// A unique file name: two providers may have the same name, or a name that contains a path.
 fn file_name(provider: &str, taken: &mut BTreeSet<String>) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
     let plain = provider
@@ -61,7 +61,7 @@ fn file_name(provider: &str, taken: &mut BTreeSet<String>) -> String {
     let stem = if stem.is_empty() { "provider" } else { &stem };
     let others = (2..).map(|number| format!("{stem}-{number}.jsonl"));
     let mut names = [format!("{stem}.jsonl")].into_iter().chain(others);
-    // Names differ in some systems only by more than case.
+    // Some file systems ignore case.
     let name = names.find(|it| taken.insert(it.to_lowercase()));
     name.unwrap_or_default()
 }

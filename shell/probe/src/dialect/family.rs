@@ -3,30 +3,30 @@ mod table;
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-/// The name that stands for the tool until its own is put in.
-pub(super) const STAND_IN: &str = "toolwarden_probe_tool";
+/// A placeholder for the tool name until the real name is inserted.
+pub(super) const PLACEHOLDER_NAME: &str = "toolwarden_probe_tool";
 
-/// The name of the tool where names are not the question.
-const NAME: &str = "probe";
+/// The tool name for families that do not test names.
+const DEFAULT_NAME: &str = "probe";
 
-/// A family of keywords, and the smallest schema that shows it.
+/// A family of keywords, and the smallest schema that demonstrates it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Family {
-    /// The stable word: the keyword, where there is one.
+pub struct KeywordFamily {
+    /// A stable id: the keyword, if there is one.
     pub id: &'static str,
-    /// What it is about.
+    /// A short description.
     pub what: &'static str,
     /// The name of the tool.
     pub name: &'static str,
     /// The schema of its arguments.
     pub schema: Value,
-    /// What the user asks for: arguments that go against the schema, where some do.
-    pub ask: String,
+    /// The prompt: asks for arguments that violate the schema, where possible.
+    pub prompt: String,
 }
 
-/// A schema that every provider should take.
-pub(super) fn plain() -> Family {
-    value(
+/// A schema that every provider should accept.
+pub(super) fn plain_family() -> KeywordFamily {
+    property_family(
         "plain",
         "one string",
         json!({"type": "string"}),
@@ -36,7 +36,7 @@ pub(super) fn plain() -> Family {
 
 /// Every family.
 #[must_use]
-pub fn families() -> Vec<Family> {
+pub fn families() -> Vec<KeywordFamily> {
     let mut all = table::references();
     all.extend(table::unions());
     all.extend(table::values());
@@ -47,21 +47,31 @@ pub fn families() -> Vec<Family> {
     all
 }
 
-/// A family about the schema of one required property.
-fn value(id: &'static str, what: &'static str, schema: Value, wanted: &Value) -> Family {
+/// A family that tests the schema of one required property.
+fn property_family(
+    id: &'static str,
+    what: &'static str,
+    schema: Value,
+    wanted: &Value,
+) -> KeywordFamily {
     let properties = Object::from_iter([("value".to_owned(), schema)]);
     let schema = json!({"type": "object", "properties": properties, "required": ["value"]});
-    whole(id, what, schema, &json!({ "value": wanted }))
+    schema_family(id, what, schema, &json!({ "value": wanted }))
 }
 
-/// A family about a whole schema.
-fn whole(id: &'static str, what: &'static str, schema: Value, wanted: &Value) -> Family {
-    Family {
+/// A family that tests a whole schema.
+fn schema_family(
+    id: &'static str,
+    what: &'static str,
+    schema: Value,
+    wanted: &Value,
+) -> KeywordFamily {
+    KeywordFamily {
         id,
         what,
-        name: NAME,
+        name: DEFAULT_NAME,
         schema,
-        ask: format!("Call the tool once, with exactly these arguments: {wanted}"),
+        prompt: format!("Call the tool once, with exactly these arguments: {wanted}"),
     }
 }
 
@@ -72,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_are_told_apart() {
+    fn families_have_distinct_ids() {
         let families = families();
         let ids: BTreeSet<&str> = families.iter().map(|it| it.id).collect();
         assert_eq!(ids.len(), families.len());

@@ -1,6 +1,6 @@
-//! Which keywords of JSON Schema a provider takes, found out by asking.
+//! Tests which JSON Schema keywords a provider accepts.
 
-mod ask;
+mod dialect_probe;
 mod family;
 mod report;
 
@@ -8,38 +8,40 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use toolwarden_model::reply::Failure;
+use toolwarden_model::reply::TrialFailure;
 
-use crate::run::{Progress, Settings, Target};
-use ask::Asking;
+use crate::run::{ProbeTarget, RunProgress, RunSettings};
+use dialect_probe::DialectProbe;
 
-pub use family::{Family, families};
-pub use report::{DialectError, DialectReport, FamilyOutcome, FamilyReport};
+pub use family::{KeywordFamily, families};
+pub use report::{DialectError, DialectReport, KeywordFamilyOutcome, KeywordFamilyReport};
 
-/// Sends one small schema for each family of keywords and tells what the provider did with it.
+/// Sends one small schema for each family of keywords and reports how the provider handled it.
 ///
-/// A plain schema goes first, to learn which `tool_choice` the provider takes. Where not even that
-/// is taken, nothing is told of the families. Where that is taken and not honoured, calls are no
-/// evidence, and only refusals are told.
-pub async fn dialect(
-    target: Target,
-    settings: &Settings,
-    progress: impl Fn(Progress) + Send + Sync + 'static,
+/// A plain schema is sent first, to find out which `tool_choice` the provider accepts. If the
+/// provider rejects the plain schema, the families are not measured. If it accepts the schema but
+/// the model does not honour it, calls are no evidence, and only rejections are reported.
+pub async fn probe_dialect(
+    target: ProbeTarget,
+    settings: &RunSettings,
+    progress: impl Fn(RunProgress) + Send + Sync + 'static,
 ) -> DialectReport {
     let families = families();
     let provider = target.provider.clone();
-    progress(Progress::Started {
+    progress(RunProgress::Started {
         target: 0,
         trials: families.len(),
     });
-    let asking = Arc::new(Asking::new(target, settings, Arc::new(progress)));
-    let (tool_choice, plain) = asking.plain().await;
+    let asking = Arc::new(DialectProbe::new(target, settings, Arc::new(progress)));
+    let (tool_choice, plain) = asking.probe_plain().await;
     let mut reports = Vec::new();
-    if plain.outcome == FamilyOutcome::NotMeasured || plain.outcome == FamilyOutcome::Rejected {
+    if plain.outcome == KeywordFamilyOutcome::NotMeasured
+        || plain.outcome == KeywordFamilyOutcome::Rejected
+    {
         let reason = plain.message.clone();
-        reports.extend(families.iter().map(|it| FamilyReport {
+        reports.extend(families.iter().map(|it| KeywordFamilyReport {
             message: reason.clone(),
-            ..FamilyReport::not_measured(it)
+            ..KeywordFamilyReport::not_measured(it)
         }));
     } else {
         let permits = Arc::new(Semaphore::new(settings.concurrency.max(1)));
@@ -49,16 +51,16 @@ pub async fn dialect(
             works.spawn(async move {
                 // The semaphore is never closed.
                 let _permit = permits.acquire_owned().await;
-                (place, asking.family(&family, tool_choice).await)
+                (place, asking.probe_family(&family, tool_choice).await)
             });
         }
-        reports.extend(families.iter().map(FamilyReport::not_measured));
+        reports.extend(families.iter().map(KeywordFamilyReport::not_measured));
         while let Some(work) = works.join_next().await {
-            // One that panicked stays unmeasured.
+            // A family whose task panicked stays unmeasured.
             if let Ok((place, report)) = work
                 && let Some(slot) = reports.get_mut(place)
             {
-                *slot = told(report, &plain);
+                *slot = qualify_report(report, &plain);
             }
         }
     }
@@ -73,25 +75,25 @@ pub async fn dialect(
     }
 }
 
-/// What a report of a family is worth, by what became of a plain schema.
-fn told(report: FamilyReport, plain: &FamilyReport) -> FamilyReport {
+/// Downgrades a family's report if the plain schema already failed.
+fn qualify_report(report: KeywordFamilyReport, plain: &KeywordFamilyReport) -> KeywordFamilyReport {
     let reason = match (plain.called, &plain.message) {
         (false, _) => "the model did not call the tool of a plain schema either".to_owned(),
         (true, Some(against)) => format!("a call went against a plain schema too: {against}"),
         (true, None) => return report,
     };
     match report.outcome {
-        FamilyOutcome::Rejected | FamilyOutcome::NotMeasured => report,
-        FamilyOutcome::Accepted | FamilyOutcome::Ignored => FamilyReport {
-            outcome: FamilyOutcome::NotMeasured,
+        KeywordFamilyOutcome::Rejected | KeywordFamilyOutcome::NotMeasured => report,
+        KeywordFamilyOutcome::Accepted | KeywordFamilyOutcome::Ignored => KeywordFamilyReport {
+            outcome: KeywordFamilyOutcome::NotMeasured,
             message: Some(reason),
             ..report
         },
     }
 }
 
-/// Whether a failure is the provider's answer to what was asked, and not to when or by whom.
-fn is_refusal(failure: Failure, status: Option<u16>) -> bool {
-    failure == Failure::SchemaRejected
-        || (failure == Failure::Status && matches!(status, Some(400 | 422)))
+/// Whether the provider refused the content of the request, rather than its timing or its sender.
+fn is_refusal(failure: TrialFailure, status: Option<u16>) -> bool {
+    failure == TrialFailure::SchemaRejected
+        || (failure == TrialFailure::Status && matches!(status, Some(400 | 422)))
 }

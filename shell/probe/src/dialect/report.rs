@@ -1,103 +1,104 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_model::reply::{UnknownWire, Wire};
+use toolwarden_model::reply::{UnknownWireApi, WireApi};
 
-use super::family::Family;
+use super::family::KeywordFamily;
 
 /// The name of the format.
 const SCHEMA: &str = "toolwarden/probe/dialect/v1";
 
-/// What a provider takes, as of a day.
+/// Which schemas a provider accepts, as of a date.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DialectReport {
     /// The provider.
     pub provider: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub model_id: String,
-    /// How the endpoint speaks.
-    pub wire: Wire,
-    /// When, in RFC 3339.
+    /// The wire protocol of the endpoint.
+    pub wire: WireApi,
+    /// The time of the test, in RFC 3339.
     pub at: Option<String>,
-    /// The choice that the families were sent with: `required`, or `auto` where that is refused.
+    /// The `tool_choice` that the families were sent with: `required`, or `auto` if that is
+    /// refused.
     pub tool_choice: String,
-    /// What became of a plain schema.
-    pub plain: FamilyReport,
-    /// What became of each family.
-    pub families: Vec<FamilyReport>,
+    /// The outcome for a plain schema.
+    pub plain: KeywordFamilyReport,
+    /// The outcome for each family.
+    pub families: Vec<KeywordFamilyReport>,
 }
 
-/// What a provider did with one family of keywords.
+/// How a provider handled one family of keywords.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FamilyReport {
+pub struct KeywordFamilyReport {
     /// The family.
     pub id: String,
-    /// What it is about.
+    /// A short description.
     pub what: String,
-    /// What the provider did.
-    pub outcome: FamilyOutcome,
+    /// The outcome.
+    pub outcome: KeywordFamilyOutcome,
     /// Whether the tool was called.
     pub called: bool,
-    /// The status of the answer, if one came.
+    /// The HTTP status, if a response arrived.
     pub status: Option<u16>,
-    /// The provider's words, or what the schema says against the call.
+    /// The provider's message, or how the call violates the schema.
     pub message: Option<String>,
     /// The schema that was sent.
     pub schema: Value,
 }
 
-/// What a provider did with a schema.
+/// How a provider handled a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FamilyOutcome {
-    /// It took it, and no call went against it. Whether there was one is told beside.
+pub enum KeywordFamilyOutcome {
+    /// It accepted the schema, and no call violated it. `called` says whether there was a call.
     Accepted,
     /// It refused the request.
     Rejected,
-    /// It took it, and the call that was asked for went against it.
+    /// It accepted the schema, and the requested call violated it.
     Ignored,
-    /// Nobody knows.
+    /// The outcome is unknown.
     NotMeasured,
 }
 
-/// Why a document is no dialect table.
+/// Why a document is not a dialect table.
 #[derive(Debug, Error)]
 pub enum DialectError {
-    /// It is not JSON of this shape.
+    /// It is not JSON of the expected structure.
     #[error("not a dialect table: {0}")]
     Shape(#[from] serde_json::Error),
-    /// It is of another format, or of a version that is not known.
+    /// It has another format, or an unknown version.
     #[error("the document is `{found}`, expected `{SCHEMA}`")]
     Schema {
-        /// What it says it is.
+        /// The format it names.
         found: String,
     },
     /// The wire is unknown.
     #[error(transparent)]
-    Wire(#[from] UnknownWire),
+    Wire(#[from] UnknownWireApi),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct ReportDocument {
     schema: String,
     provider: String,
     model_id: String,
     wire: String,
     at: Option<String>,
     tool_choice: String,
-    plain: FamilyReport,
-    families: Vec<FamilyReport>,
+    plain: KeywordFamilyReport,
+    families: Vec<KeywordFamilyReport>,
 }
 
-impl FamilyReport {
-    /// A family of which nothing is known.
-    pub(super) fn not_measured(family: &Family) -> Self {
+impl KeywordFamilyReport {
+    /// A family without a measurement.
+    pub(super) fn not_measured(family: &KeywordFamily) -> Self {
         Self {
             id: family.id.to_owned(),
             what: family.what.to_owned(),
-            outcome: FamilyOutcome::NotMeasured,
+            outcome: KeywordFamilyOutcome::NotMeasured,
             called: false,
             status: None,
             message: None,
@@ -107,12 +108,12 @@ impl FamilyReport {
 }
 
 impl DialectReport {
-    /// The document of the report, as a file holds it.
+    /// The report as a JSON document.
     ///
     /// # Errors
-    /// None in fact: everything in it is JSON.
+    /// Never in practice: everything in it can be serialized.
     pub fn to_json(&self) -> Result<String, DialectError> {
-        let document = Document {
+        let document = ReportDocument {
             schema: SCHEMA.to_owned(),
             provider: self.provider.clone(),
             model_id: self.model_id.clone(),
@@ -130,8 +131,8 @@ impl DialectReport {
     /// Reads the document of a report.
     ///
     /// # Errors
-    /// The text is none.
-    pub fn of_json(text: &str) -> Result<Self, DialectError> {
+    /// The text is not a dialect table.
+    pub fn from_json(text: &str) -> Result<Self, DialectError> {
         let value: Value = serde_json::from_str(text)?;
         let found = value.get("schema").and_then(Value::as_str);
         if found != Some(SCHEMA) {
@@ -139,7 +140,7 @@ impl DialectReport {
                 found: found.unwrap_or("something else").to_owned(),
             });
         }
-        let Document {
+        let ReportDocument {
             schema: _,
             provider,
             model_id,

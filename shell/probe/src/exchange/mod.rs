@@ -1,16 +1,16 @@
-//! One request and what came back, byte for byte.
+//! One request and its response, byte for byte.
 
-mod caller;
-mod loopback;
+mod provider_client;
+mod replay_headers;
 
 use serde_json::Value;
 use toolwarden_model::reply::NotMeasured;
 
-pub(crate) use caller::{Asking, Caller};
-pub(crate) use loopback::{RECORDED_HEADER, Recorded, TRIAL_HEADER};
+pub(crate) use provider_client::{ProviderClient, ProviderRequest};
+pub(crate) use replay_headers::{RECORDED_HEADER, RecordedMeasurement, TRIAL_HEADER};
 
-/// Headers that authorize. They are never kept.
-pub(crate) const AUTHORIZING: [&str; 7] = [
+/// Headers that authorize a request. They are never stored.
+pub(crate) const AUTH_HEADERS: [&str; 7] = [
     "authorization",
     "proxy-authorization",
     "x-api-key",
@@ -20,24 +20,24 @@ pub(crate) const AUTHORIZING: [&str; 7] = [
     "set-cookie",
 ];
 
-/// One request over HTTP and what came back. Keys are masked in all of it.
+/// One HTTP request and its response. All keys in it are masked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
     /// What was sent.
     pub request: SentRequest,
-    /// The status, if one came.
+    /// The status, if one arrived.
     pub status: Option<u16>,
-    /// The headers of the response, those that authorize left out.
+    /// The headers of the response, without those that authorize.
     pub headers: Vec<(String, String)>,
-    /// The body as it came; the beginning of it where it is too large or broke off.
+    /// The body as received; only its beginning if it is too large or was cut off.
     pub body: Vec<u8>,
-    /// How long the headers took.
+    /// The time until the headers arrived.
     pub headers_ms: Option<f64>,
-    /// How long the first bytes of the body took.
+    /// The time until the first bytes of the body arrived.
     pub first_event_ms: Option<f64>,
-    /// How long all of it took.
+    /// The total time.
     pub total_ms: f64,
-    /// Why the response is not whole, or leads elsewhere.
+    /// Why the response is incomplete or a redirect.
     pub failure: Option<NotMeasured>,
 }
 
@@ -50,14 +50,14 @@ impl Exchange {
     }
 }
 
-/// A request as it was sent, but for what authorizes it.
+/// A request as sent, without the headers that authorize it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SentRequest {
     /// The verb.
     pub method: String,
     /// The path below the base address, with its query.
     pub url_path: String,
-    /// The headers, those that authorize left out.
+    /// The headers, without those that authorize.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Value,

@@ -1,4 +1,4 @@
-/// The providers that have a recorded answer, and the answer: a body of `/chat/completions` to the
+/// The providers with a recorded response, and the response: a body of `/chat/completions` for the
 /// bundled suite. All of them are synthetic.
 pub const FIXTURES: [(&str, &[u8]); 5] = [
     (
@@ -14,7 +14,7 @@ pub const FIXTURES: [(&str, &[u8]); 5] = [
     ),
 ];
 
-/// The recorded answer of a provider.
+/// The recorded response of a provider.
 #[must_use]
 pub fn fixture(provider: &str) -> Option<&'static [u8]> {
     let found = FIXTURES.iter().find(|(name, _)| *name == provider);

@@ -3,19 +3,19 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::Provider;
-use crate::file::Problem;
-use crate::secret::{Key, looks_secret};
+use crate::probe_file::ProbeFileProblem;
+use crate::secret::{ApiKey, looks_like_secret};
 
-/// The headers of a provider with the values of their variables. All of them are kept as secrets.
+/// The headers of a provider with their variables resolved. All of them are treated as secrets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Headers {
+pub struct ProviderHeaders {
     /// The headers by name.
-    pub values: BTreeMap<String, Key>,
-    /// The values of variables within them, to be masked like keys.
-    pub secrets: Vec<Key>,
+    pub values: BTreeMap<String, ApiKey>,
+    /// The values of variables in them, to be masked like keys.
+    pub secrets: Vec<ApiKey>,
 }
 
-/// A variable of a header is not set.
+/// An environment variable in a header is not set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("${variable} is not set; the header '{header}' of provider '{provider}' needs it")]
 pub struct MissingVariable {
@@ -28,22 +28,22 @@ pub struct MissingVariable {
 }
 
 impl Provider {
-    /// The headers to send, with what the variables in them hold. `env` reads one.
+    /// The headers to send, with their variables resolved. `env` reads one variable.
     ///
     /// # Errors
     /// A variable is not set.
-    pub fn resolved_headers(
+    pub fn resolve_headers(
         &self,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Headers, MissingVariable> {
-        let mut headers = Headers::default();
+    ) -> Result<ProviderHeaders, MissingVariable> {
+        let mut headers = ProviderHeaders::default();
         for (name, text) in &self.headers {
             let mut value = String::new();
-            for part in parts(text).unwrap_or_else(|| vec![Part::Text(text)]) {
+            for part in parts(text).unwrap_or_else(|| vec![HeaderPart::Text(text)]) {
                 match part {
-                    Part::Text(text) => value.push_str(text),
-                    Part::Variable(variable) => {
-                        let set = env(variable).and_then(|it| Key::new(&it));
+                    HeaderPart::Text(text) => value.push_str(text),
+                    HeaderPart::Variable(variable) => {
+                        let set = env(variable).and_then(|it| ApiKey::new(&it));
                         let secret = set.ok_or_else(|| MissingVariable {
                             provider: self.name.clone(),
                             header: name.clone(),
@@ -54,28 +54,28 @@ impl Provider {
                     }
                 }
             }
-            if let Some(value) = Key::new(&value) {
+            if let Some(value) = ApiKey::new(&value) {
                 headers.values.insert(name.clone(), value);
             }
         }
         Ok(headers)
     }
 
-    /// The variables that the headers need.
+    /// The variables that the headers reference.
     pub(crate) fn header_variables(&self) -> impl Iterator<Item = &str> {
         let parts = self.headers.values().filter_map(|text| parts(text));
         parts.flatten().filter_map(|part| match part {
-            Part::Variable(variable) => Some(variable),
-            Part::Text(_) => None,
+            HeaderPart::Variable(variable) => Some(variable),
+            HeaderPart::Text(_) => None,
         })
     }
 }
 
-/// What is wrong with a header as it is written.
-pub(super) fn check(name: &str, text: &str) -> Result<(), Problem> {
+/// Checks a header as written in the file.
+pub(super) fn check_header(name: &str, text: &str) -> Result<(), ProbeFileProblem> {
     let invalid = |why| {
         let name = name.to_owned();
-        Err(Problem::Header { name, why })
+        Err(ProbeFileProblem::Header { name, why })
     };
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
@@ -90,17 +90,18 @@ pub(super) fn check(name: &str, text: &str) -> Result<(), Problem> {
     let Some(parts) = parts(text) else {
         return invalid("a variable is written ${NAME}");
     };
-    let has_variable = parts.iter().any(|it| matches!(it, Part::Variable(_)));
-    let secret = |part: &Part<'_>| matches!(part, Part::Text(text) if looks_secret(text));
-    if parts.iter().any(secret) || (authorizes(name) && !has_variable) {
+    let has_variable = parts.iter().any(|it| matches!(it, HeaderPart::Variable(_)));
+    let secret =
+        |part: &HeaderPart<'_>| matches!(part, HeaderPart::Text(text) if looks_like_secret(text));
+    if parts.iter().any(secret) || (is_auth_header(name) && !has_variable) {
         let name = name.to_owned();
-        return Err(Problem::SecretHeader { name });
+        return Err(ProbeFileProblem::SecretHeader { name });
     }
     Ok(())
 }
 
 /// Whether a header carries a key.
-pub(super) fn authorizes(name: &str) -> bool {
+pub(super) fn is_auth_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["authorization", "api-key", "apikey", "token", "cookie"]
         .iter()
@@ -108,13 +109,13 @@ pub(super) fn authorizes(name: &str) -> bool {
 }
 
 /// A piece of a header's value.
-enum Part<'t> {
+enum HeaderPart<'t> {
     Text(&'t str),
     Variable(&'t str),
 }
 
-/// The pieces of a value, unless a variable in it is misspelled.
-fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+/// The parts of a value; `None` if a variable in it is malformed.
+fn parts(text: &str) -> Option<Vec<HeaderPart<'_>>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -122,15 +123,15 @@ fn parts(text: &str) -> Option<Vec<Part<'_>>> {
         if !is_variable(name) {
             return None;
         }
-        parts.push(Part::Text(before));
-        parts.push(Part::Variable(name));
+        parts.push(HeaderPart::Text(before));
+        parts.push(HeaderPart::Variable(name));
         rest = after;
     }
-    parts.push(Part::Text(rest));
+    parts.push(HeaderPart::Text(rest));
     Some(parts)
 }
 
-/// Whether a text can name an environment variable.
+/// Whether a text is a valid name of an environment variable.
 pub(super) fn is_variable(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next();

@@ -1,60 +1,61 @@
-//! Whom a suite is put to. What is known of providers is data, and any other can be described.
+//! The providers that a suite runs against. Known providers are presets in a data file; users can
+//! describe others.
 
 mod fixture;
 mod headers;
-mod preset;
+mod presets;
 pub(crate) mod read;
 
 use std::collections::BTreeMap;
 
 use reqwest::Url;
 use thiserror::Error;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::Wire;
+use toolwarden_model::reply::WireApi;
 
-use crate::secret::Key;
+use crate::secret::ApiKey;
 
 pub use fixture::{FIXTURES, fixture};
-pub use headers::{Headers, MissingVariable};
-pub use preset::presets;
+pub use headers::{MissingVariable, ProviderHeaders};
+pub use presets::presets;
 
-/// An endpoint, a model, and how the two are asked.
+/// An endpoint, a model, and how to send requests to them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
-    /// What it is called in files and options.
+    /// Its name in files and options.
     pub name: String,
-    /// The address that the paths of the wire are appended to.
+    /// The address to which the paths of the wire are appended.
     pub base_url: String,
     /// The model.
     pub model_id: String,
-    /// The environment variables that may hold the key; the first that is set counts. None at all
-    /// if no key is needed.
+    /// The environment variables that may hold the key; the first one that is set is used. Empty if
+    /// no key is needed.
     pub key_env: Vec<String>,
-    /// How the endpoint speaks.
-    pub wire: Wire,
-    /// What is added to every body.
+    /// The wire protocol of the endpoint.
+    pub wire: WireApi,
+    /// Members added to every request body.
     pub extra_body: Object,
-    /// What is added to every request; `${NAME}` stands for an environment variable.
+    /// Headers added to every request; `${NAME}` refers to an environment variable.
     pub headers: BTreeMap<String, String>,
-    /// The day somebody last compared a preset with what the vendor says.
+    /// The day a preset was last compared with the vendor's documentation.
     pub verified_on: Option<String>,
-    /// What is worth knowing about it.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Why there is no provider to ask.
+/// Why a provider cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidProvider {
-    /// The name is not known, and it was not described.
+    /// The name is unknown, and the provider was not described.
     #[error(transparent)]
     Unknown(#[from] UnknownProvider),
-    /// The address is none.
+    /// The address is invalid.
     #[error(transparent)]
     BaseUrl(#[from] InvalidBaseUrl),
 }
 
-/// A provider nobody knows.
+/// An unknown provider.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "unknown provider '{name}' and no base_url/model_id override supplied.{suggestion} \
@@ -66,14 +67,14 @@ pub struct UnknownProvider {
     known: String,
 }
 
-/// An address that cannot be asked. It is not repeated, for it may hold a password.
+/// An invalid address. The error does not repeat it, because it may contain a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a base_url such as https://api.example.com/v1, {why}")]
 pub struct InvalidBaseUrl {
     why: &'static str,
 }
 
-/// No variable that may hold the key of a provider is set.
+/// None of the variables that may hold the key of a provider is set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "missing API key: set ${variable} for provider '{provider}', \
@@ -87,15 +88,15 @@ pub struct MissingKey {
 }
 
 impl Provider {
-    /// The preset of a name.
+    /// The preset with this name.
     ///
     /// # Errors
-    /// There is none.
+    /// The name is unknown.
     pub fn find(name: &str) -> Result<Self, UnknownProvider> {
         let found = presets().iter().find(|it| it.name == name);
         found.cloned().ok_or_else(|| {
             let names = || presets().iter().map(|it| it.name.as_str());
-            let suggestion = closest(name, names());
+            let suggestion = did_you_mean(name, names());
             let suggestion = suggestion.strip_prefix(", did");
             UnknownProvider {
                 name: name.to_owned(),
@@ -105,11 +106,11 @@ impl Provider {
         })
     }
 
-    /// The provider that options describe: a preset with what they say differently, or any other by
-    /// its address and its model.
+    /// The provider that options describe: a preset with overrides, or another provider by its
+    /// address and model.
     ///
     /// # Errors
-    /// The name is not known and one of the two is missing, or the address is none.
+    /// The name is unknown and the address or the model is missing, or the address is invalid.
     pub fn resolve(
         name: &str,
         model: Option<&str>,
@@ -119,7 +120,7 @@ impl Provider {
             check_base_url(base_url)?;
         }
         match (Self::find(name), base_url, model) {
-            (Ok(preset), _, _) => Ok(preset.with(model, base_url)),
+            (Ok(preset), _, _) => Ok(preset.with_overrides(model, base_url)),
             (Err(_), Some(base_url), Some(model)) => Ok(Self::custom(name, base_url, model)),
             (Err(unknown), _, _) => Err(unknown.into()),
         }
@@ -127,7 +128,7 @@ impl Provider {
 
     /// This provider with another model or address.
     #[must_use]
-    pub fn with(mut self, model: Option<&str>, base_url: Option<&str>) -> Self {
+    pub fn with_overrides(mut self, model: Option<&str>, base_url: Option<&str>) -> Self {
         if let Some(model) = model {
             model.clone_into(&mut self.model_id);
         }
@@ -137,8 +138,8 @@ impl Provider {
         self
     }
 
-    /// A provider by its address and its model, with a wire like OpenAI's. Its key is in the variable
-    /// `NAME_API_KEY`.
+    /// A provider given by its address and model, with an OpenAI-compatible wire. Its key is in the
+    /// variable `NAME_API_KEY`.
     #[must_use]
     pub fn custom(name: &str, base_url: &str, model_id: &str) -> Self {
         Self {
@@ -146,7 +147,7 @@ impl Provider {
             base_url: base_url.to_owned(),
             model_id: model_id.to_owned(),
             key_env: vec![key_variable(name)],
-            wire: Wire::OpenaiChat,
+            wire: WireApi::OpenaiChat,
             extra_body: Object::new(),
             headers: BTreeMap::new(),
             verified_on: None,
@@ -154,25 +155,23 @@ impl Provider {
         }
     }
 
-    /// The key, from the first variable that is set. `env` reads one.
+    /// The key, from the first variable that is set. `env` reads one variable.
     ///
-    /// Without one, an endpoint on this machine is asked without a key, and so is one whose headers
-    /// authorize the request.
+    /// If no variable is set, requests carry no key if the endpoint is on this machine or its
+    /// headers authorize the request.
     ///
     /// # Errors
     /// No variable is set, and a key is needed.
-    pub fn key(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Option<Key>, MissingKey> {
+    pub fn key(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Option<ApiKey>, MissingKey> {
         let mut set = self.key_env.iter().filter_map(|name| env(name));
-        if let Some(key) = set.find_map(|text| Key::new(&text)) {
+        if let Some(key) = set.find_map(|text| ApiKey::new(&text)) {
             return Ok(Some(key));
         }
         match self.key_env.first() {
-            Some(variable) if !self.is_local() && !self.has_authorizing_header() => {
-                Err(MissingKey {
-                    provider: self.name.clone(),
-                    variable: variable.clone(),
-                })
-            }
+            Some(variable) if !self.is_local() && !self.has_auth_header() => Err(MissingKey {
+                provider: self.name.clone(),
+                variable: variable.clone(),
+            }),
             _ => Ok(None),
         }
     }
@@ -180,14 +179,14 @@ impl Provider {
     /// The variable that holds the key, if one is set.
     #[must_use]
     pub fn key_variable(&self, env: &dyn Fn(&str) -> Option<String>) -> Option<&str> {
-        let is_set = |name: &&String| env(name).is_some_and(|text| Key::new(&text).is_some());
+        let is_set = |name: &&String| env(name).is_some_and(|text| ApiKey::new(&text).is_some());
         self.key_env.iter().find(is_set).map(String::as_str)
     }
 
-    /// Further models the preset of this name lists.
+    /// Further models that the preset of this name lists.
     #[must_use]
     pub fn further_models(&self) -> &'static [String] {
-        preset::models(&self.name)
+        presets::further_models(&self.name)
     }
 
     /// Whether the endpoint is on this machine.
@@ -199,19 +198,21 @@ impl Provider {
         host == "localhost" || address.is_ok_and(|it: std::net::IpAddr| it.is_loopback())
     }
 
-    fn has_authorizing_header(&self) -> bool {
-        self.headers.keys().any(|name| headers::authorizes(name))
+    fn has_auth_header(&self) -> bool {
+        self.headers
+            .keys()
+            .any(|name| headers::is_auth_header(name))
     }
 }
 
-/// Checks that an address can be asked and holds no password.
+/// Checks that an address is usable and contains no password.
 pub(crate) fn check_base_url(text: &str) -> Result<(), InvalidBaseUrl> {
     let invalid = |why| Err(InvalidBaseUrl { why });
     let Ok(url) = Url::parse(text) else {
-        return invalid("this is no address");
+        return invalid("this is not an address");
     };
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-        return invalid("only http and https are spoken");
+        return invalid("only http and https are supported");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return invalid("a name or password does not belong in it");

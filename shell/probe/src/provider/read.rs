@@ -1,25 +1,25 @@
-//! Reads how a provider is described, in a contract and in the table of presets.
+//! Reads the description of a provider, in a contract and in the table of presets.
 
-use toolwarden_model::closest;
-use toolwarden_model::document::{Key, Mistake, Placed, Reader, Section};
+use toolwarden_model::did_you_mean;
+use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, LocatedValue, Section};
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::Wire;
+use toolwarden_model::reply::WireApi;
 
 use super::{Provider, check_base_url, headers, presets};
-use crate::file::Problem;
+use crate::probe_file::ProbeFileProblem;
 
-/// The keys a provider has in a contract.
-pub(crate) const PROVIDER: &[Key] = &[
-    Key::new("base_url"),
-    Key::new("model_id").or(&["model"]),
-    Key::new("api_key_env").or(&["key_env"]).texts(),
-    Key::new("wire"),
-    Key::new("extra_body").or(&["request_quirks", "extra"]),
-    Key::new("headers"),
+/// The keys of a provider in a contract.
+pub(crate) const PROVIDER_KEYS: &[KeySpec] = &[
+    KeySpec::new("base_url"),
+    KeySpec::new("model_id").alias(&["model"]),
+    KeySpec::new("api_key_env").alias(&["key_env"]).text_list(),
+    KeySpec::new("wire"),
+    KeySpec::new("extra_body").alias(&["request_quirks", "extra"]),
+    KeySpec::new("headers"),
 ];
 
-/// What the members of a request are called that hold a key, or would in a file.
-const SECRETS: [&str; 8] = [
+/// Names of request members that hold a key, or would in a file.
+const SECRET_KEYS: [&str; 8] = [
     "api_key",
     "apikey",
     "api-key",
@@ -31,55 +31,59 @@ const SECRETS: [&str; 8] = [
 ];
 
 /// The members of the body that the probe sets itself.
-const RESERVED: [&str; 5] = ["model", "messages", "tools", "tool_choice", "stream"];
+const RESERVED_KEYS: [&str; 5] = ["model", "messages", "tools", "tool_choice", "stream"];
 
-const WIRES: [(&str, Wire); 4] = [
-    (Wire::OpenaiChat.as_str(), Wire::OpenaiChat),
-    (Wire::OpenaiResponses.as_str(), Wire::OpenaiResponses),
-    (Wire::Anthropic.as_str(), Wire::Anthropic),
-    (Wire::Gemini.as_str(), Wire::Gemini),
+const WIRES: [(&str, WireApi); 4] = [
+    (WireApi::OpenaiChat.as_str(), WireApi::OpenaiChat),
+    (WireApi::OpenaiResponses.as_str(), WireApi::OpenaiResponses),
+    (WireApi::Anthropic.as_str(), WireApi::Anthropic),
+    (WireApi::Gemini.as_str(), WireApi::Gemini),
 ];
 
-/// A provider of a contract: a preset with what is said differently, or any other that says all.
-pub(crate) fn provider(
-    reader: &mut Reader<Problem>,
+/// A provider of a contract: a preset with overrides, or another provider that is fully described.
+pub(crate) fn read_provider(
+    reader: &mut DocumentReader<ProbeFileProblem>,
     name: &str,
-    at: &Placed<'_>,
+    at: &LocatedValue<'_>,
 ) -> Option<Provider> {
     let preset = Provider::find(name).ok();
     if at.value.is_null() && preset.is_some() {
         return preset;
     }
-    if tells_secret(reader, at) {
+    if report_secret(reader, at) {
         return None;
     }
-    let section = reader.section(at, PROVIDER);
+    let section = reader.section(at, PROVIDER_KEYS);
     let described = section.said("base_url").is_some() && section.said("model_id").is_some();
     if preset.is_none() && !described {
         let names = presets().iter().map(|it| it.name.as_str());
-        let mistake = Problem::Provider {
+        let mistake = ProbeFileProblem::Provider {
             name: name.to_owned(),
-            suggestion: closest(name, names),
+            suggestion: did_you_mean(name, names),
         };
-        reader.error(&at.pointer, mistake);
+        reader.report(&at.pointer, mistake);
     }
     let mut provider = preset.unwrap_or_else(|| Provider::custom(name, "", ""));
-    fill(reader, &section, &mut provider);
+    read_fields(reader, &section, &mut provider);
     Some(provider)
 }
 
-/// Takes over what a section says of a provider.
-pub(super) fn fill(reader: &mut Reader<Problem>, section: &Section<'_>, provider: &mut Provider) {
+/// Applies what a section says about a provider.
+pub(super) fn read_fields(
+    reader: &mut DocumentReader<ProbeFileProblem>,
+    section: &Section<'_>,
+    provider: &mut Provider,
+) {
     if let Some(at) = section.said("base_url")
-        && let Some(text) = reader.line(at, "a base_url")
+        && let Some(text) = reader.non_blank_text(at, "a base_url")
     {
         match check_base_url(text) {
             Ok(()) => text.clone_into(&mut provider.base_url),
-            Err(invalid) => reader.error(&at.pointer, invalid),
+            Err(invalid) => reader.report(&at.pointer, invalid),
         }
     }
     if let Some(at) = section.said("model_id")
-        && let Some(text) = reader.line(at, "a model_id")
+        && let Some(text) = reader.non_blank_text(at, "a model_id")
     {
         text.clone_into(&mut provider.model_id);
     }
@@ -88,7 +92,7 @@ pub(super) fn fill(reader: &mut Reader<Problem>, section: &Section<'_>, provider
         for (name, pointer) in reader.texts(at, "a variable's name") {
             match headers::is_variable(&name) {
                 true => provider.key_env.push(name),
-                false => reader.error(&pointer, Problem::Variable),
+                false => reader.report(&pointer, ProbeFileProblem::Variable),
             }
         }
     }
@@ -96,44 +100,53 @@ pub(super) fn fill(reader: &mut Reader<Problem>, section: &Section<'_>, provider
         provider.wire = reader.word(at, &WIRES).unwrap_or(provider.wire);
     }
     if let Some(at) = section.said("extra_body") {
-        provider.extra_body = extra(reader, at);
+        provider.extra_body = read_extra_body(reader, at);
     }
     if let Some(at) = section.said("headers") {
         for (name, at) in reader.named(at, "a header's name") {
-            header(reader, name, &at, provider);
+            read_header(reader, name, &at, provider);
         }
     }
 }
 
 /// Members to be added to a request.
-pub(crate) fn extra(reader: &mut Reader<Problem>, at: &Placed<'_>) -> Object {
+pub(crate) fn read_extra_body(
+    reader: &mut DocumentReader<ProbeFileProblem>,
+    at: &LocatedValue<'_>,
+) -> Object {
     let Some(extra) = reader.object(at) else {
         return Object::new();
     };
     for key in extra.keys() {
         let pointer = at.pointer.child(key);
-        if RESERVED.contains(&key.as_str()) {
+        if RESERVED_KEYS.contains(&key.as_str()) {
             let key = key.clone();
-            reader.error(&pointer, Problem::Reserved { key });
+            reader.report(&pointer, ProbeFileProblem::Reserved { key });
         }
-        if SECRETS.contains(&key.to_ascii_lowercase().as_str()) {
-            reader.error(&pointer, Problem::Secret);
+        if SECRET_KEYS.contains(&key.to_ascii_lowercase().as_str()) {
+            reader.report(&pointer, ProbeFileProblem::Secret);
         }
     }
     extra.clone()
 }
 
-fn header(reader: &mut Reader<Problem>, name: &str, at: &Placed<'_>, provider: &mut Provider) {
+fn read_header(
+    reader: &mut DocumentReader<ProbeFileProblem>,
+    name: &str,
+    at: &LocatedValue<'_>,
+    provider: &mut Provider,
+) {
     if at.value.is_null() {
         let key = name.to_owned();
-        return reader.error(&at.pointer, Mistake::NoValue { key });
+        return reader.report(&at.pointer, DiagnosticKind::MissingValue { key });
     }
     let Some(text) = reader.text(at) else {
         return;
     };
-    match headers::check(name, text) {
+    match headers::check_header(name, text) {
         Ok(()) => {
-            // The name of a header has no case, so that one replaces the preset's.
+            // Header names are case-insensitive, so a header replaces the preset's of the same
+            // name.
             let mut known = provider.headers.keys();
             let known = known.find(|it| it.eq_ignore_ascii_case(name)).cloned();
             if let Some(known) = known {
@@ -141,18 +154,19 @@ fn header(reader: &mut Reader<Problem>, name: &str, at: &Placed<'_>, provider: &
             }
             provider.headers.insert(name.to_owned(), text.to_owned());
         }
-        Err(problem) => reader.error(&at.pointer, problem),
+        Err(problem) => reader.report(&at.pointer, problem),
     }
 }
 
-/// Tells of a key that is written into a file. Nothing else there is told, lest it be repeated.
-fn tells_secret(reader: &mut Reader<Problem>, at: &Placed<'_>) -> bool {
+/// Reports a key that is written into a file. Then nothing else there is reported, so that no
+/// message repeats the key.
+fn report_secret(reader: &mut DocumentReader<ProbeFileProblem>, at: &LocatedValue<'_>) -> bool {
     let members = at.value.as_object().into_iter().flatten();
     let mut found = false;
     for (key, _) in members {
         let spelled = key.to_ascii_lowercase();
-        if SECRETS.contains(&spelled.as_str()) {
-            reader.error(&at.pointer.child(key), Problem::Secret);
+        if SECRET_KEYS.contains(&spelled.as_str()) {
+            reader.report(&at.pointer.child(key), ProbeFileProblem::Secret);
             found = true;
         }
     }

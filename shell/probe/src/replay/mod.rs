@@ -1,8 +1,8 @@
-//! Recorded answers, served over real HTTP, so that a run can be repeated without the providers.
+//! Serves recorded responses over real HTTP, so that a run can be repeated without the providers.
 
-mod body;
-mod recording;
-mod shelf;
+mod event_body;
+mod recorded_exchange;
+mod recordings;
 
 use std::future::Future;
 use std::io;
@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::exchange::{RECORDED_HEADER, TRIAL_HEADER};
-use body::Events;
-use shelf::{Question, Shelf};
+use event_body::EventBody;
+use recordings::{Recordings, ReplayRequest};
 
-pub use recording::Recording;
+pub use recorded_exchange::RecordedExchange;
 
-/// The largest request that is read.
-const REQUEST_BYTES: usize = 64 << 20;
+/// The maximum size of a request.
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
-/// Headers that belong to a connection and not to an answer, or that the server writes itself.
-const OF_THE_CONNECTION: [&str; 7] = [
+/// Headers that belong to a connection and not to a response, or that the server writes itself.
+const CONNECTION_HEADERS: [&str; 7] = [
     "connection",
     "content-length",
     "date",
@@ -36,43 +36,43 @@ const OF_THE_CONNECTION: [&str; 7] = [
     "upgrade",
 ];
 
-/// Serves recordings until `stop` is done; open answers are finished first.
+/// Serves recordings until `stop` resolves; finishes open responses first.
 ///
-/// A request is answered with the recording of the same request. One that was never recorded gets
-/// the next recording of the same path and model, then of the same path, so that other clients can
-/// talk to the server too. A path that begins with the name of a provider gets answers of that one
-/// only: two may serve the same model.
+/// A request is answered with the recording of the same request. A request that was never recorded
+/// gets the next recording of the same path and model, then of the same path, so that other clients
+/// can use the server too. A path that begins with the name of a provider gets only responses of
+/// that provider, because two providers may serve the same model.
 ///
 /// # Errors
 /// The socket cannot be used.
 pub async fn serve(
-    recordings: Vec<Recording>,
+    recordings: Vec<RecordedExchange>,
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let shelf = Arc::new(Mutex::new(Shelf::new(recordings)));
-    let router = Router::new().fallback(answer).with_state(shelf);
+    let shelf = Arc::new(Mutex::new(Recordings::new(recordings)));
+    let router = Router::new().fallback(handle).with_state(shelf);
     axum::serve(listener, router)
         .with_graceful_shutdown(stop)
         .await
 }
 
-async fn answer(State(shelf): State<Arc<Mutex<Shelf>>>, request: Request) -> Response<Body> {
+async fn handle(State(shelf): State<Arc<Mutex<Recordings>>>, request: Request) -> Response<Body> {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        return refused(
+        return error_response(
             StatusCode::NOT_FOUND,
             "only requests for replies are answered",
         );
     }
-    let Ok(body) = to_bytes(body, REQUEST_BYTES).await else {
-        return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+    let Ok(body) = to_bytes(body, MAX_REQUEST_BYTES).await else {
+        return error_response(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
     };
     let Ok(body) = serde_json::from_slice::<Value>(&body) else {
-        return refused(StatusCode::BAD_REQUEST, "the request is not JSON");
+        return error_response(StatusCode::BAD_REQUEST, "the request is not JSON");
     };
     let trial = head.headers.get(TRIAL_HEADER);
-    let question = Question {
+    let question = ReplayRequest {
         path: path_of(&head.uri),
         body,
         trial: trial.and_then(|it| it.to_str().ok()).map(str::to_owned),
@@ -80,24 +80,24 @@ async fn answer(State(shelf): State<Arc<Mutex<Shelf>>>, request: Request) -> Res
     let found = shelf
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .take(&question);
+        .best_match(&question);
     match found {
         Some(recording) => respond(&recording, question.trial.is_some()),
-        None => refused(StatusCode::NOT_FOUND, "nothing was recorded for this path"),
+        None => error_response(StatusCode::NOT_FOUND, "nothing was recorded for this path"),
     }
 }
 
-/// The path below any version, with its query.
+/// The path with its query.
 fn path_of(uri: &Uri) -> String {
     uri.path_and_query()
         .map_or_else(|| uri.path().to_owned(), ToString::to_string)
 }
 
-fn respond(recording: &Recording, to_a_run: bool) -> Response<Body> {
-    // Who is not one of our runs is told of a failure by a status.
+fn respond(recording: &RecordedExchange, to_a_run: bool) -> Response<Body> {
+    // Clients other than our runs see a failure as an HTTP status.
     let status = recording.exchange.status.unwrap_or(504);
     let body = if recording.is_stream() {
-        Body::new(Events::new(recording.exchange.body.clone()))
+        Body::new(EventBody::new(recording.exchange.body.clone()))
     } else {
         Body::from(recording.exchange.body.clone())
     };
@@ -111,19 +111,19 @@ fn respond(recording: &Recording, to_a_run: bool) -> Response<Body> {
         let header = HeaderName::try_from(name).ok();
         let header = header.zip(HeaderValue::try_from(value).ok());
         if let Some((name, value)) = header
-            && !OF_THE_CONNECTION.contains(&name.as_str())
+            && !CONNECTION_HEADERS.contains(&name.as_str())
         {
             response.headers_mut().append(name, value);
         }
     }
-    let recorded = recording.recorded().filter(|_| to_a_run);
+    let recorded = recording.measurement_header().filter(|_| to_a_run);
     if let Some(value) = recorded.and_then(|it| HeaderValue::try_from(it).ok()) {
         response.headers_mut().insert(RECORDED_HEADER, value);
     }
     response
 }
 
-fn refused(status: StatusCode, message: &str) -> Response<Body> {
+fn error_response(status: StatusCode, message: &str) -> Response<Body> {
     let body = json!({"error": {"message": message, "type": "replay"}});
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;

@@ -1,52 +1,55 @@
 use serde_json::Value;
 use toolwarden_canon::RenamedTool;
-use toolwarden_canon::reply::{self, Limits};
-use toolwarden_drift::contract::Measured;
-use toolwarden_model::reply::{Mode, NotMeasured, Wire};
+use toolwarden_canon::reply::{self, ReplyLimits};
+use toolwarden_drift::contract::MeasuredReply;
+use toolwarden_model::reply::{NotMeasured, StreamMode, WireApi};
 
 use crate::exchange::Exchange;
-use crate::observe::Observer;
+use crate::reply_observer::ReplyObserver;
 use crate::secret::Redactor;
 
-/// How much of an error is told.
+/// The maximum length of a reported error.
 const TOLD: usize = 300;
 
-/// How a reply is to be read.
+/// How to read a reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
-    pub(super) wire: Wire,
-    pub(super) mode: Mode,
-    pub(super) observer: &'a Observer,
-    /// The tools that go by another name on the wire.
+pub(super) struct ReplyContext<'a> {
+    pub(super) wire: WireApi,
+    pub(super) mode: StreamMode,
+    pub(super) observer: &'a ReplyObserver,
+    /// The tools that were renamed on the wire.
     pub(super) renamed: &'a [RenamedTool],
     pub(super) redactor: Option<&'a Redactor>,
 }
 
-/// What an exchange says about the model.
-pub(super) fn of_exchange(
+/// Evaluates an exchange.
+pub(super) fn measure_exchange(
     exchange: &Exchange,
-    reading: &Reading<'_>,
-) -> Result<Measured, NotMeasured> {
+    reading: &ReplyContext<'_>,
+) -> Result<MeasuredReply, NotMeasured> {
     if let Some(failure) = &exchange.failure {
         return Err(failure.clone());
     }
     let status = exchange.status.unwrap_or_default();
     if !(200..300).contains(&status) {
         return Err(NotMeasured {
-            failure: reply::refusal(status, &exchange.body),
-            detail: told_by_status(status, &exchange.body),
+            failure: reply::classify_refusal(status, &exchange.body),
+            detail: status_message(status, &exchange.body),
         });
     }
-    measured(&exchange.body, reading)
+    measure_body(&exchange.body, reading)
 }
 
-/// What the body of a success says about the model.
-pub(super) fn measured(body: &[u8], reading: &Reading<'_>) -> Result<Measured, NotMeasured> {
+/// Evaluates the body of a successful response.
+pub(super) fn measure_body(
+    body: &[u8],
+    reading: &ReplyContext<'_>,
+) -> Result<MeasuredReply, NotMeasured> {
     let redactor = reading.redactor;
-    // Whoever received the body has bounded it.
-    let limits = Limits {
-        body_bytes: body.len().max(Limits::default().body_bytes),
-        ..Limits::default()
+    // The code that received the body has already limited its size.
+    let limits = ReplyLimits {
+        body_bytes: body.len().max(ReplyLimits::default().body_bytes),
+        ..ReplyLimits::default()
     };
     match reply::read(reading.wire, reading.mode, body, &limits) {
         Ok(reply) => Ok(reading.observer.observe(reply, reading.renamed, redactor)),
@@ -60,8 +63,8 @@ pub(super) fn measured(body: &[u8], reading: &Reading<'_>) -> Result<Measured, N
     }
 }
 
-/// A status with the provider's own words, on one line.
-fn told_by_status(status: u16, body: &[u8]) -> String {
+/// A status with the provider's own message, on one line.
+fn status_message(status: u16, body: &[u8]) -> String {
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let places = [
         "/error/message",
@@ -94,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_told_in_the_providers_words() {
+    fn status_message_quotes_the_provider() {
         for (body, told) in [
             (r#"{"error":{"message":"too\nmany"}}"#, "HTTP 429: too many"),
             (r#"{"error":"slow down"}"#, "HTTP 429: slow down"),
@@ -105,9 +108,9 @@ mod tests {
             ),
             ("", "HTTP 429"),
         ] {
-            assert_eq!(told_by_status(429, body.as_bytes()), told);
+            assert_eq!(status_message(429, body.as_bytes()), told);
         }
-        let long = told_by_status(500, "é".repeat(2_000).as_bytes());
+        let long = status_message(500, "é".repeat(2_000).as_bytes());
         assert_eq!(long, format!("HTTP 500: {}…", "é".repeat(300)));
     }
 }

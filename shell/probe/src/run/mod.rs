@@ -1,11 +1,11 @@
-//! A suite put to providers: all of them at once, each with its own pace.
+//! Runs a suite against providers: all at once, each with its own concurrency and retries.
 
-mod attempt;
-mod budget;
 mod measure;
-mod pause;
 mod plan;
+mod retry;
 mod target;
+mod token_budget;
+mod trial_runner;
 
 use std::future::pending;
 use std::num::NonZeroU32;
@@ -17,47 +17,47 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolwarden_drift::contract::Trial;
-use toolwarden_model::reply::{Failure, Mode};
+use toolwarden_model::reply::{StreamMode, TrialFailure};
 
-use crate::exchange::{Caller, Exchange};
-use crate::observe::Observer;
+use crate::exchange::{Exchange, ProviderClient};
 use crate::provider::Provider;
+use crate::reply_observer::ReplyObserver;
 use crate::secret::Redactor;
-use crate::suite::Suite;
-use attempt::Outcome;
-use measure::{Reading, measured};
+use crate::suite::ProbeSuite;
+use measure::{ReplyContext, measure_body};
+use trial_runner::TrialOutcome;
 
-pub(crate) use attempt::Asker;
-pub(crate) use budget::Budget;
-pub(crate) use plan::Planned;
-pub use target::{MissingSecret, Target};
+pub(crate) use plan::PlannedTrial;
+pub use target::{MissingSecret, ProbeTarget};
+pub(crate) use token_budget::TokenBudget;
+pub(crate) use trial_runner::TrialRunner;
 
-/// How a run is made.
+/// The settings of a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
-    /// How long one request may take.
+pub struct RunSettings {
+    /// The timeout of one request.
     pub timeout: Duration,
-    /// How long the whole run may take.
+    /// The deadline of the whole run.
     pub deadline: Option<Duration>,
-    /// How often a request is sent again after it failed for a passing reason.
+    /// How often a request is retried after a transient failure.
     pub retries: u32,
-    /// The pause before the first repeat where the provider names none; it doubles each time.
+    /// The backoff before the first retry if the provider names none; it doubles each time.
     pub backoff: Duration,
-    /// How many requests one provider gets at a time.
+    /// How many requests to one provider may be in flight.
     pub concurrency: usize,
-    /// How many tokens each provider may take.
+    /// The maximum tokens for each provider.
     pub max_cost_tokens: Option<u64>,
-    /// The largest body that is read.
+    /// The maximum size of a body.
     pub body_bytes: usize,
-    /// How often each case is repeated, in place of what the suite says.
+    /// How often each case is repeated; overrides the suite.
     pub repeat: Option<NonZeroU32>,
-    /// How replies are asked for, in place of what the suite says.
-    pub modes: Option<Vec<Mode>>,
-    /// Whether what was sent and received is kept; measuring does not need it.
+    /// The modes to request replies in; overrides the suite.
+    pub modes: Option<Vec<StreamMode>>,
+    /// Whether requests and responses are kept; measuring does not need them.
     pub keep_exchanges: bool,
 }
 
-impl Default for Settings {
+impl Default for RunSettings {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(60),
@@ -74,104 +74,104 @@ impl Default for Settings {
     }
 }
 
-/// What one provider did with a suite.
+/// The result of a suite for one provider.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct SuiteRun {
     /// The provider.
     pub provider: Provider,
     /// One trial for each case, mode and repetition, in this order.
     pub trials: Vec<Trial>,
-    /// What was sent and received, in the same order.
+    /// The requests and responses, in the same order.
     pub exchanges: Vec<(TrialKey, Exchange)>,
 }
 
-/// Which request of which trial.
+/// Identifies one request of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrialKey {
     /// The case.
     pub case: String,
-    /// Whether the reply was to come whole or in pieces.
-    pub mode: Mode,
-    /// Which repetition of the case in this mode it is.
+    /// Whether the reply was requested whole or as a stream.
+    pub mode: StreamMode,
+    /// The repetition of the case in this mode.
     pub repetition: u32,
-    /// Which try it is, from one.
+    /// The attempt, starting at 1.
     pub attempt: u32,
 }
 
-/// What happens while a run is made.
+/// An event during a run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Progress {
-    /// A provider is about to be asked.
+pub enum RunProgress {
+    /// A provider is about to be queried.
     Started {
-        /// Its place among the targets.
+        /// Its index among the targets.
         target: usize,
-        /// How many trials there will be.
+        /// The number of trials.
         trials: usize,
     },
-    /// A request is sent again after a pause.
-    Waiting {
-        /// The place of the provider among the targets.
+    /// A request will be retried after a pause.
+    Retrying {
+        /// The index of the provider among the targets.
         target: usize,
-        /// How long.
+        /// The length of the pause.
         pause: Duration,
-        /// Why.
-        reason: Failure,
+        /// The cause.
+        reason: TrialFailure,
     },
-    /// A trial is over.
+    /// A trial is finished.
     Finished {
-        /// The place of the provider among the targets.
+        /// The index of the provider among the targets.
         target: usize,
-        /// What kept it from being measured, if something did.
-        failure: Option<Failure>,
+        /// Why it was not measured, if it was not.
+        failure: Option<TrialFailure>,
     },
 }
 
-/// Puts a suite to all targets at once. What one of them does changes nothing for the others.
+/// Runs a suite against all targets at once. The targets do not affect each other.
 ///
-/// The runs come in the order of the targets.
-pub async fn run(
-    targets: Vec<Target>,
-    suite: &Suite,
-    settings: &Settings,
-    progress: impl Fn(Progress) + Send + Sync + 'static,
-) -> Vec<Run> {
-    run_until(targets, suite, settings, progress, pending()).await
+/// The runs are returned in the order of the targets.
+pub async fn run_suite(
+    targets: Vec<ProbeTarget>,
+    suite: &ProbeSuite,
+    settings: &RunSettings,
+    progress: impl Fn(RunProgress) + Send + Sync + 'static,
+) -> Vec<SuiteRun> {
+    run_suite_until(targets, suite, settings, progress, pending()).await
 }
 
-/// As [`run`], until `stop` is ready. What is being asked then is given up, and what was received
-/// before is kept.
-pub async fn run_until(
-    targets: Vec<Target>,
-    suite: &Suite,
-    settings: &Settings,
-    progress: impl Fn(Progress) + Send + Sync + 'static,
+/// Like [`run_suite`], until `stop` resolves. Requests in flight are then cancelled, and earlier results
+/// are kept.
+pub async fn run_suite_until(
+    targets: Vec<ProbeTarget>,
+    suite: &ProbeSuite,
+    settings: &RunSettings,
+    progress: impl Fn(RunProgress) + Send + Sync + 'static,
     stop: impl Future<Output = ()>,
-) -> Vec<Run> {
+) -> Vec<SuiteRun> {
     let begun = Instant::now();
     let redactor = redactor_of(&targets);
-    let observer = Arc::new(Observer::new(&suite.tools));
-    let progress: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(progress);
+    let observer = Arc::new(ReplyObserver::new(&suite.tools));
+    let progress: Arc<dyn Fn(RunProgress) + Send + Sync> = Arc::new(progress);
     let (stopping, stopped) = watch::channel(false);
     let mut works = JoinSet::new();
     let mut runs = Vec::new();
     for (place, target) in targets.into_iter().enumerate() {
-        let caller = Caller::new(&target, redactor.clone(), settings.body_bytes);
+        let caller = ProviderClient::new(&target, redactor.clone(), settings.body_bytes);
         let (target, provider) = (place, target.provider);
-        let planned = plan::planned(&provider, suite, settings);
-        progress(Progress::Started {
+        let planned = plan::plan_trials(&provider, suite, settings);
+        progress(RunProgress::Started {
             target,
             trials: planned.len(),
         });
-        let asker = Arc::new(Asker {
+        let asker = Arc::new(TrialRunner {
             target,
-            caller,
+            client: caller,
             wire: provider.wire,
             observer: Arc::clone(&observer),
             redactor: redactor.clone(),
-            budget: Arc::new(Budget::new(settings.max_cost_tokens)),
+            budget: Arc::new(TokenBudget::new(settings.max_cost_tokens)),
             progress: Arc::clone(&progress),
             settings: settings.clone(),
-            ends: settings.deadline.map(|it| begun + it),
+            deadline: settings.deadline.map(|it| begun + it),
             stop: stopped.clone(),
         });
         let permits = Arc::new(Semaphore::new(settings.concurrency.max(1)));
@@ -180,10 +180,10 @@ pub async fn run_until(
             works.spawn(async move {
                 // The semaphore is never closed.
                 let _permit = permits.acquire_owned().await;
-                (target, place, asker.ask(&planned).await)
+                (target, place, asker.run_trial(&planned).await)
             });
         }
-        let outcomes: Vec<Option<Outcome>> = planned.iter().map(|_| None).collect();
+        let outcomes: Vec<Option<TrialOutcome>> = planned.iter().map(|_| None).collect();
         runs.push((provider, planned, outcomes));
     }
     let mut stop = pin!(stop);
@@ -198,7 +198,7 @@ pub async fn run_until(
         let Some(work) = work else {
             break;
         };
-        // A trial that panicked says nothing about the others; its place stays empty.
+        // A trial that panicked does not affect the others; it has no outcome.
         let Ok((target, place, outcome)) = work else {
             continue;
         };
@@ -207,43 +207,44 @@ pub async fn run_until(
             *slot = Some(outcome);
         }
     }
-    runs.into_iter().map(collected).collect()
+    runs.into_iter().map(collect_run).collect()
 }
 
-/// What a fixture says: the body of one whole reply, taken for the first case of a suite.
+/// Evaluates a fixture: the body of one complete reply to the first case of a suite.
 #[must_use]
-pub fn offline(provider: Provider, suite: &Suite, body: &[u8]) -> Run {
-    let observer = Observer::new(&suite.tools);
+pub fn run_fixture(provider: Provider, suite: &ProbeSuite, body: &[u8]) -> SuiteRun {
+    let observer = ReplyObserver::new(&suite.tools);
     let case = suite.cases.first();
-    let reading = Reading {
+    let reading = ReplyContext {
         wire: provider.wire,
-        mode: Mode::Nonstream,
+        mode: StreamMode::Nonstream,
         observer: &observer,
         renamed: &[],
         redactor: None,
     };
     let trial = Trial {
         case: case.map(|it| it.name.clone()).unwrap_or_default(),
-        mode: Mode::Nonstream,
+        mode: StreamMode::Nonstream,
         repetition: 0,
-        outcome: measured(body, &reading),
+        outcome: measure_body(body, &reading),
         attempts: 1,
         latency_ms: None,
         first_event_ms: None,
     };
-    Run {
+    SuiteRun {
         provider,
         trials: vec![trial],
         exchanges: Vec::new(),
     }
 }
 
-pub(crate) fn redactor_of(targets: &[Target]) -> Redactor {
-    Redactor::new(targets.iter().flat_map(Target::secrets).cloned())
+pub(crate) fn redactor_of(targets: &[ProbeTarget]) -> Redactor {
+    Redactor::new(targets.iter().flat_map(ProbeTarget::secrets).cloned())
 }
 
-/// The outcomes in the order of cases, modes and repetitions, whatever order they were asked in.
-fn collected(run: (Provider, Vec<Planned>, Vec<Option<Outcome>>)) -> Run {
+/// The outcomes in the order of cases, modes and repetitions, regardless of the order of the
+/// requests.
+fn collect_run(run: (Provider, Vec<PlannedTrial>, Vec<Option<TrialOutcome>>)) -> SuiteRun {
     let (provider, planned, outcomes) = run;
     let mut rows: Vec<_> = planned.into_iter().zip(outcomes).collect();
     rows.sort_by_key(|(planned, _)| (planned.case_index, planned.mode, planned.repetition));
@@ -251,7 +252,7 @@ fn collected(run: (Provider, Vec<Planned>, Vec<Option<Outcome>>)) -> Run {
     let mut exchanges = Vec::new();
     for (planned, outcome) in rows {
         let outcome = outcome.unwrap_or_else(|| {
-            Outcome::not_asked("the trial broke off inside this program".to_owned())
+            TrialOutcome::not_run("an internal error stopped this trial".to_owned())
         });
         let key = |attempt| TrialKey {
             case: planned.case.clone(),
@@ -270,7 +271,7 @@ fn collected(run: (Provider, Vec<Planned>, Vec<Option<Outcome>>)) -> Run {
             first_event_ms: outcome.first_event_ms,
         });
     }
-    Run {
+    SuiteRun {
         provider,
         trials,
         exchanges,

@@ -1,43 +1,47 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_canon::request::{Ask, RequestBody, request};
+use toolwarden_canon::request::{ModelRequest, RequestBody, request};
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::Mode;
+use toolwarden_model::reply::StreamMode;
 
-use super::Settings;
+use super::RunSettings;
 use crate::provider::Provider;
-use crate::suite::{Case, Suite};
+use crate::suite::{ProbeCase, ProbeSuite};
 
-/// One trial that is to be made.
+/// One planned trial.
 #[derive(Clone, Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedTrial {
     pub(crate) case_index: usize,
     pub(crate) case: String,
-    pub(crate) mode: Mode,
+    pub(crate) mode: StreamMode,
     pub(crate) repetition: u32,
     pub(crate) request: Arc<RequestBody>,
 }
 
-/// The trials of a suite, each case once before any is repeated, so that a run that ends early has
-/// seen all of them.
-pub(crate) fn planned(provider: &Provider, suite: &Suite, settings: &Settings) -> Vec<Planned> {
+/// The trials of a suite. Each case runs once before any is repeated, so that a run that ends early
+/// has covered all cases.
+pub(crate) fn plan_trials(
+    provider: &Provider,
+    suite: &ProbeSuite,
+    settings: &RunSettings,
+) -> Vec<PlannedTrial> {
     let modes = settings.modes.as_ref().unwrap_or(&suite.sampling.modes);
     let mut first = Vec::new();
     for (case_index, case) in suite.cases.iter().enumerate() {
         for mode in modes {
-            first.push(Planned {
+            first.push(PlannedTrial {
                 case_index,
                 case: case.name.clone(),
                 mode: *mode,
                 repetition: 0,
-                request: Arc::new(asked(provider, suite, case, *mode)),
+                request: Arc::new(request_body(provider, suite, case, *mode)),
             });
         }
     }
     let repeat = settings.repeat.unwrap_or(suite.sampling.repeat);
     let repetitions = (0..repeat.get()).flat_map(|repetition| {
-        first.iter().map(move |it| Planned {
+        first.iter().map(move |it| PlannedTrial {
             repetition,
             ..it.clone()
         })
@@ -45,13 +49,18 @@ pub(crate) fn planned(provider: &Provider, suite: &Suite, settings: &Settings) -
     repetitions.collect()
 }
 
-fn asked(provider: &Provider, suite: &Suite, case: &Case, mode: Mode) -> RequestBody {
-    // What a provider needs wins over what a case wants, and that over the suite.
+fn request_body(
+    provider: &Provider,
+    suite: &ProbeSuite,
+    case: &ProbeCase,
+    mode: StreamMode,
+) -> RequestBody {
+    // The provider's members override those of the case, which override those of the suite.
     let mut extra = Object::new();
     for more in [&suite.extra, &case.extra, &provider.extra_body] {
         merge(&mut extra, more);
     }
-    let ask = Ask {
+    let ask = ModelRequest {
         model: &provider.model_id,
         messages: &case.messages,
         tools: &suite.tools,
@@ -64,7 +73,7 @@ fn asked(provider: &Provider, suite: &Suite, case: &Case, mode: Mode) -> Request
     request(provider.wire, &ask)
 }
 
-/// Puts members into an object, into its objects member by member.
+/// Merges members into an object, recursively for nested objects.
 fn merge(into: &mut Object, more: &Object) {
     for (name, value) in more {
         match (into.get_mut(name), value) {

@@ -1,33 +1,33 @@
 use reqwest::header::HeaderValue;
 use thiserror::Error;
 
-use crate::provider::{Headers, MissingKey, MissingVariable, Provider};
-use crate::secret::Key;
+use crate::provider::{MissingKey, MissingVariable, Provider, ProviderHeaders};
+use crate::secret::ApiKey;
 
-/// A provider with the secrets it is asked with.
+/// A provider with its secrets.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ProbeTarget {
     /// The provider.
     pub provider: Provider,
     /// The key. Local providers need none.
-    pub key: Option<Key>,
-    /// The provider's own headers, with what their variables hold.
-    pub headers: Headers,
+    pub key: Option<ApiKey>,
+    /// The provider's own headers, with their variables resolved.
+    pub headers: ProviderHeaders,
 }
 
-/// A secret that is needed and not there, or of no use.
+/// A required secret is missing or unusable.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MissingSecret {
     /// The key.
     #[error(transparent)]
     Key(#[from] MissingKey),
-    /// What a header needs.
+    /// A variable of a header.
     #[error(transparent)]
     Variable(#[from] MissingVariable),
     /// A secret that cannot be sent.
     #[error(
-        "${variable} has a line break or other characters that no header can hold; \
-         provider '{provider}' cannot be asked with it"
+        "${variable} has a line break or other characters that a header cannot hold; \
+         provider '{provider}' cannot be used with it"
     )]
     Unusable {
         /// The provider.
@@ -37,19 +37,19 @@ pub enum MissingSecret {
     },
 }
 
-impl Target {
+impl ProbeTarget {
     /// A provider with its secrets from the environment. `env` reads one variable.
     ///
     /// # Errors
-    /// A secret is missing, or no header can hold it.
+    /// A secret is missing, or a header cannot hold it.
     pub fn new(
         provider: Provider,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, MissingSecret> {
         let key = provider.key(env)?;
-        let headers = provider.resolved_headers(env)?;
+        let headers = provider.resolve_headers(env)?;
         let unusable = |name: &&str| {
-            let key = env(name).and_then(|it| Key::new(&it));
+            let key = env(name).and_then(|it| ApiKey::new(&it));
             key.is_some_and(|it| HeaderValue::try_from(it.expose()).is_err())
         };
         let variable = provider.key_variable(env);
@@ -68,8 +68,8 @@ impl Target {
         })
     }
 
-    /// Everything that must not be told.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
+    /// All secrets that must be masked.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &ApiKey> {
         self.key.iter().chain(&self.headers.secrets)
     }
 }

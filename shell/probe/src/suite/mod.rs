@@ -1,4 +1,4 @@
-//! What providers are asked: tools, cases, and how often each is put.
+//! Suites: tools, cases, and how often each case runs.
 
 mod read;
 mod tools;
@@ -7,107 +7,107 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{self, Expect, ExpectedCall, SuiteCase, SuiteTool};
-use toolwarden_files::as_document;
+use toolwarden_drift::contract::{self, CallExpectation, ExpectedCall, SuiteCase, SuiteTool};
+use toolwarden_files::parse_document;
 use toolwarden_model::json::Object;
-use toolwarden_model::reply::Mode;
+use toolwarden_model::reply::StreamMode;
 use toolwarden_model::{Fingerprint, Tool};
 
-use crate::file::{self, ProbeFileError};
+use crate::probe_file::{self, ProbeFileError};
 
-/// The suite that is put to providers when none is named.
+/// The suite that runs when none is named.
 const BUNDLED: &str = include_str!("../../data/suite.weather.yaml");
 
-/// Tools and cases that are put to providers.
+/// Tools and cases to send to providers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Suite {
+pub struct ProbeSuite {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: Option<String>,
-    /// The tools the model is offered.
+    /// The tools offered to the model.
     pub tools: Vec<Tool>,
-    /// What the model is asked.
-    pub cases: Vec<Case>,
-    /// How often and how each case is put.
-    pub sampling: Sampling,
-    /// What is added to the body of every request.
+    /// The cases.
+    pub cases: Vec<ProbeCase>,
+    /// How often and in which modes each case runs.
+    pub sampling: ProbeSampling,
+    /// Members added to the body of every request.
     pub extra: Object,
 }
 
-/// One question, and what a right answer is.
+/// One prompt and its correct answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub struct ProbeCase {
     /// Its name.
     pub name: String,
-    /// The conversation so far, as OpenAI's chat has it.
+    /// The conversation so far, in OpenAI's chat format.
     pub messages: Vec<Value>,
-    /// Whether the model may, must or must not call a tool, as OpenAI's chat says it. None to leave
-    /// it out of the request.
+    /// Whether the model may, must or must not call a tool, in OpenAI's chat format. `None` omits
+    /// it from the request.
     pub tool_choice: Option<Value>,
-    /// Whether the model is to call a tool.
-    pub expect: Expect,
-    /// The calls it is to make.
+    /// Whether the model should call a tool.
+    pub expect: CallExpectation,
+    /// The calls it should make.
     pub calls: Vec<ExpectedCall>,
     /// The tools it must not call.
     pub forbid: Vec<String>,
-    /// What is added to the body of its requests.
+    /// Members added to the body of its requests.
     pub extra: Object,
 }
 
-/// How often and how each case is put.
+/// How often and in which modes each case runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sampling {
-    /// How often.
+pub struct ProbeSampling {
+    /// The number of repetitions.
     pub repeat: NonZeroU32,
-    /// How freely the model chooses its words. None to leave it to the provider.
+    /// The sampling temperature. `None` leaves it to the provider.
     pub temperature: Option<f64>,
-    /// Whether replies come whole or in pieces; each case is put in every mode.
-    pub modes: Vec<Mode>,
+    /// Whether replies are streamed; each case runs in every mode.
+    pub modes: Vec<StreamMode>,
 }
 
-impl Default for Sampling {
+impl Default for ProbeSampling {
     fn default() -> Self {
         Self {
             repeat: NonZeroU32::MIN,
             temperature: None,
-            modes: vec![Mode::Nonstream],
+            modes: vec![StreamMode::Nonstream],
         }
     }
 }
 
-impl Suite {
-    /// Reads a suite file, with the file of tools it refers to.
+impl ProbeSuite {
+    /// Reads a suite file and the tools file it refers to.
     ///
     /// # Errors
-    /// The file cannot be used; every mistake in it is told.
+    /// The file is invalid; the error lists every mistake.
     pub fn load(path: &Path) -> Result<Self, ProbeFileError> {
-        Self::of_text(&file::read(path)?, path)
+        Self::parse(&probe_file::read(path)?, path)
     }
 
-    /// As [`Self::load`], from a text that stands in the file of a path.
+    /// Like [`Self::load`], from the text of the file at a path.
     ///
     /// # Errors
-    /// The text cannot be used; every mistake in it is told.
-    pub fn of_text(text: &str, path: &Path) -> Result<Self, ProbeFileError> {
-        read::suite(&as_document(text, path)?, path)
+    /// The text is invalid; the error lists every mistake.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, ProbeFileError> {
+        read::read_suite(&parse_document(text, path)?, path)
     }
 
-    /// The suite that comes with the program: two tools, one question about the weather.
+    /// The suite bundled with the program: two tools, one question about the weather.
     ///
     /// # Errors
-    /// None in fact, for a test reads it.
+    /// Never in practice, because a test reads it.
     pub fn bundled() -> Result<Self, ProbeFileError> {
-        Self::of_text(BUNDLED, Path::new("suite.weather.yaml"))
+        Self::parse(BUNDLED, Path::new("suite.weather.yaml"))
     }
 
-    /// What a comparison needs to know of it.
+    /// The facts that a comparison needs.
     #[must_use]
-    pub fn facts(&self) -> contract::Suite {
+    pub fn facts(&self) -> contract::TrialSuite {
         let tools = self.tools.iter().map(|tool| {
             let facts = SuiteTool {
                 schema: Value::Object(tool.inputs.clone()),
-                hash: Fingerprint::of(&offered(tool)),
+                hash: Fingerprint::of(&offered_definition(tool)),
             };
             (tool.name.clone(), facts)
         });
@@ -117,17 +117,17 @@ impl Suite {
             calls: case.calls.clone(),
             forbid: case.forbid.clone(),
         });
-        contract::Suite {
+        contract::TrialSuite {
             name: self.name.clone(),
-            hash: self.hash(),
+            hash: self.fingerprint(),
             tools: tools.collect(),
             cases: cases.collect(),
         }
     }
 
-    /// The fingerprint of everything that is asked. What it is called and how often it is asked does
-    /// not change the question, and neither does what is expected.
-    fn hash(&self) -> Fingerprint {
+    /// The fingerprint of everything that is sent. The name, the number of repetitions and the
+    /// expectations do not change the requests, so they are not included.
+    fn fingerprint(&self) -> Fingerprint {
         let cases = self.cases.iter().map(|case| {
             json!({
                 "messages": case.messages,
@@ -136,7 +136,7 @@ impl Suite {
             })
         });
         Fingerprint::of(&json!({
-            "tools": self.tools.iter().map(offered).collect::<Vec<_>>(),
+            "tools": self.tools.iter().map(offered_definition).collect::<Vec<_>>(),
             "cases": cases.collect::<Vec<_>>(),
             "temperature": self.sampling.temperature,
             "extra": self.extra,
@@ -144,8 +144,8 @@ impl Suite {
     }
 }
 
-/// What a model is told of a tool, whatever the format of its definition.
-fn offered(tool: &Tool) -> Value {
+/// The description of a tool that a model gets, whatever the format of its definition.
+fn offered_definition(tool: &Tool) -> Value {
     json!({
         "name": tool.name,
         "description": tool.description,

@@ -1,48 +1,53 @@
-//! Reads a suite from what its file says.
+//! Reads a suite from its file.
 
 use std::path::Path;
 
 use serde_json::Value;
-use toolwarden_drift::contract::{Expect, ExpectedCall};
-use toolwarden_model::document::{Document, Key, Mistake, Placed, Reader, Section};
+use toolwarden_drift::contract::{CallExpectation, ExpectedCall};
+use toolwarden_model::document::{
+    DiagnosticKind, Document, DocumentReader, KeySpec, LocatedValue, Section,
+};
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::reply::Mode;
+use toolwarden_model::reply::StreamMode;
 
-use super::tools::Tools;
-use super::{Case, Sampling, Suite};
-use crate::file::{self, ProbeFileError, Problem};
-use crate::provider::read::extra;
+use super::tools::SuiteTools;
+use super::{ProbeCase, ProbeSampling, ProbeSuite};
+use crate::probe_file::{self, ProbeFileError, ProbeFileProblem};
+use crate::provider::read::read_extra_body;
 
-const ROOT: &[Key] = &[
-    Key::new("name"),
-    Key::new("description").may_be_empty(),
-    Key::new("messages"),
-    Key::new("tools"),
-    Key::new("tool_choice").may_be_empty(),
-    Key::new("cases"),
-    Key::new("expect"),
-    Key::new("calls"),
-    Key::new("forbid").texts(),
-    Key::new("sampling"),
-    Key::new("repeat"),
-    Key::new("temperature"),
-    Key::new("modes").texts(),
-    Key::new("extra").or(&["request", "extra_body"]),
+const ROOT: &[KeySpec] = &[
+    KeySpec::new("name"),
+    KeySpec::new("description").may_be_empty(),
+    KeySpec::new("messages"),
+    KeySpec::new("tools"),
+    KeySpec::new("tool_choice").may_be_empty(),
+    KeySpec::new("cases"),
+    KeySpec::new("expect"),
+    KeySpec::new("calls"),
+    KeySpec::new("forbid").text_list(),
+    KeySpec::new("sampling"),
+    KeySpec::new("repeat"),
+    KeySpec::new("temperature"),
+    KeySpec::new("modes").text_list(),
+    KeySpec::new("extra").alias(&["request", "extra_body"]),
 ];
-const CASE: &[Key] = &[
-    Key::new("name"),
-    Key::new("messages"),
-    Key::new("tool_choice").may_be_empty(),
-    Key::new("expect"),
-    Key::new("calls"),
-    Key::new("forbid").texts(),
-    Key::new("extra").or(&["request", "extra_body"]),
+const CASE: &[KeySpec] = &[
+    KeySpec::new("name"),
+    KeySpec::new("messages"),
+    KeySpec::new("tool_choice").may_be_empty(),
+    KeySpec::new("expect"),
+    KeySpec::new("calls"),
+    KeySpec::new("forbid").text_list(),
+    KeySpec::new("extra").alias(&["request", "extra_body"]),
 ];
-const CALL: &[Key] = &[Key::new("tool").or(&["name"]), Key::new("arguments")];
-const SAMPLING: &[Key] = &[
-    Key::new("repeat"),
-    Key::new("temperature"),
-    Key::new("modes").texts(),
+const CALL: &[KeySpec] = &[
+    KeySpec::new("tool").alias(&["name"]),
+    KeySpec::new("arguments"),
+];
+const SAMPLING: &[KeySpec] = &[
+    KeySpec::new("repeat"),
+    KeySpec::new("temperature"),
+    KeySpec::new("modes").text_list(),
 ];
 
 const ROLES: &[(&str, ())] = &[
@@ -54,40 +59,40 @@ const ROLES: &[(&str, ())] = &[
     ("function", ()),
 ];
 const CHOICES: &[(&str, ())] = &[("auto", ()), ("none", ()), ("required", ()), ("any", ())];
-const EXPECTATIONS: [(&str, Expect); 3] = [
-    (Expect::Call.as_str(), Expect::Call),
-    (Expect::NoCall.as_str(), Expect::NoCall),
-    (Expect::Either.as_str(), Expect::Either),
+const EXPECTATIONS: [(&str, CallExpectation); 3] = [
+    (CallExpectation::Call.as_str(), CallExpectation::Call),
+    (CallExpectation::NoCall.as_str(), CallExpectation::NoCall),
+    (CallExpectation::Either.as_str(), CallExpectation::Either),
 ];
-const MODES: [(&str, Mode); 2] = [
-    (Mode::Nonstream.as_str(), Mode::Nonstream),
-    (Mode::Stream.as_str(), Mode::Stream),
+const MODES: [(&str, StreamMode); 2] = [
+    (StreamMode::Nonstream.as_str(), StreamMode::Nonstream),
+    (StreamMode::Stream.as_str(), StreamMode::Stream),
 ];
 
-/// The suite of a document.
-pub(super) fn suite(document: &Document, path: &Path) -> Result<Suite, ProbeFileError> {
-    let mut reading = Reading::default();
+/// The suite in a document.
+pub(super) fn read_suite(document: &Document, path: &Path) -> Result<ProbeSuite, ProbeFileError> {
+    let mut reading = SuiteReader::default();
     let suite = reading.suite(&document.root(), path);
-    file::finish(reading.reader, document, path, suite)
+    probe_file::finish(reading.reader, document, path, suite)
 }
 
-/// A suite that is being read.
+/// The state while a suite is read.
 #[derive(Default)]
-struct Reading {
-    reader: Reader<Problem>,
-    tools: Tools,
+struct SuiteReader {
+    reader: DocumentReader<ProbeFileProblem>,
+    tools: SuiteTools,
 }
 
-impl Reading {
-    fn suite(&mut self, root: &Placed<'_>, path: &Path) -> Suite {
+impl SuiteReader {
+    fn suite(&mut self, root: &LocatedValue<'_>, path: &Path) -> ProbeSuite {
         let section = self.reader.section(root, ROOT);
         let written = section.said("name");
-        let name = written.and_then(|at| self.reader.line(at, "a suite's name"));
+        let name = written.and_then(|at| self.reader.non_blank_text(at, "a suite's name"));
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let name = name.map_or_else(|| stem.into_owned(), ToOwned::to_owned);
         if let Some(at) = self.reader.required(&section, "tools") {
             let folder = path.parent().unwrap_or(Path::new(""));
-            self.tools = Tools::read(&mut self.reader, at, folder);
+            self.tools = SuiteTools::read(&mut self.reader, at, folder);
         }
         let choice = match section.get("tool_choice") {
             Some(at) => self.tool_choice(at),
@@ -97,7 +102,7 @@ impl Reading {
             Some(at) => self.cases(at, &section, choice.as_ref()),
             None => vec![self.case(&section, name.clone(), choice.as_ref())],
         };
-        Suite {
+        ProbeSuite {
             name,
             description: self.description(&section),
             cases,
@@ -112,28 +117,36 @@ impl Reading {
         Some(text.trim().to_owned())
     }
 
-    fn cases(&mut self, at: &Placed<'_>, root: &Section<'_>, choice: Option<&Value>) -> Vec<Case> {
+    fn cases(
+        &mut self,
+        at: &LocatedValue<'_>,
+        root: &Section<'_>,
+        choice: Option<&Value>,
+    ) -> Vec<ProbeCase> {
         for key in ["messages", "expect", "calls", "forbid"] {
             if let Some(at) = root.get(key) {
                 let other = "cases";
-                let mistake = Mistake::Exclusive { one: key, other };
-                self.reader.error(&at.pointer, mistake);
+                let mistake = DiagnosticKind::ConflictingKeys { one: key, other };
+                self.reader.report(&at.pointer, mistake);
             }
         }
-        let mut cases: Vec<Case> = Vec::new();
-        self.not_empty(at, "at least one case");
+        let mut cases: Vec<ProbeCase> = Vec::new();
+        self.require_not_empty(at, "at least one case");
         for item in self.reader.list(at) {
             let section = self.reader.section(&item, CASE);
             let Some(named) = self.reader.required(&section, "name") else {
                 continue;
             };
-            let name = self.reader.line(named, "a case's name").unwrap_or_default();
+            let name = self
+                .reader
+                .non_blank_text(named, "a case's name")
+                .unwrap_or_default();
             if cases.iter().any(|it| it.name == name) {
-                let twice = Problem::Twice {
+                let twice = ProbeFileProblem::Twice {
                     what: "cases",
                     name: name.to_owned(),
                 };
-                self.reader.error(&named.pointer, twice);
+                self.reader.report(&named.pointer, twice);
             }
             let own = section.get("tool_choice").map(|at| self.tool_choice(at));
             let choice = own.unwrap_or_else(|| choice.cloned());
@@ -144,22 +157,23 @@ impl Reading {
         cases
     }
 
-    /// A case without its extras.
-    fn case(&mut self, section: &Section<'_>, name: String, choice: Option<&Value>) -> Case {
+    /// A case without its extra members.
+    fn case(&mut self, section: &Section<'_>, name: String, choice: Option<&Value>) -> ProbeCase {
         let messages = match self.reader.required(section, "messages") {
             Some(at) => self.messages(at),
             None => Vec::new(),
         };
         let calls = section.said("calls").map(|at| self.calls(at));
-        // Who names a tool in the request expects that tool, unless the case says otherwise.
+        // A request that names a tool expects that tool, unless the case says otherwise.
         let silent = section.said("expect").is_none();
-        let calls = calls.unwrap_or_else(|| match choice.and_then(named).filter(|_| silent) {
-            Some(tool) => vec![ExpectedCall {
-                tool: tool.to_owned(),
-                arguments: None,
-            }],
-            None => Vec::new(),
-        });
+        let calls =
+            calls.unwrap_or_else(|| match choice.and_then(chosen_tool).filter(|_| silent) {
+                Some(tool) => vec![ExpectedCall {
+                    tool: tool.to_owned(),
+                    arguments: None,
+                }],
+                None => Vec::new(),
+            });
         let expect = self.expect(section, &calls, choice);
         let mut forbid = Vec::new();
         if let Some(at) = section.said("forbid") {
@@ -167,13 +181,13 @@ impl Reading {
                 self.tools.check(&mut self.reader, &tool, &pointer);
                 if calls.iter().any(|it| it.tool == tool) {
                     let tool = tool.clone();
-                    let problem = Problem::ExpectedAndForbidden { tool };
-                    self.reader.error(&pointer, problem);
+                    let problem = ProbeFileProblem::ExpectedAndForbidden { tool };
+                    self.reader.report(&pointer, problem);
                 }
                 forbid.push(tool);
             }
         }
-        Case {
+        ProbeCase {
             name,
             messages,
             tool_choice: choice.cloned(),
@@ -184,8 +198,8 @@ impl Reading {
         }
     }
 
-    fn messages(&mut self, at: &Placed<'_>) -> Vec<Value> {
-        self.not_empty(at, "at least one message");
+    fn messages(&mut self, at: &LocatedValue<'_>) -> Vec<Value> {
+        self.require_not_empty(at, "at least one message");
         let items = self.reader.list(at);
         for item in &items {
             let Some(message) = self.reader.object(item) else {
@@ -193,10 +207,11 @@ impl Reading {
             };
             let Some(role) = message.get("role") else {
                 let key = "role";
-                self.reader.error(&item.pointer, Mistake::Missing { key });
+                self.reader
+                    .report(&item.pointer, DiagnosticKind::Missing { key });
                 continue;
             };
-            let role = Placed {
+            let role = LocatedValue {
                 pointer: item.pointer.child("role"),
                 value: role,
             };
@@ -205,8 +220,8 @@ impl Reading {
         items.into_iter().map(|it| it.value.clone()).collect()
     }
 
-    /// What is asked of the model; null leaves it out of the request.
-    fn tool_choice(&mut self, at: &Placed<'_>) -> Option<Value> {
+    /// The `tool_choice` of a request; null omits it from the request.
+    fn tool_choice(&mut self, at: &LocatedValue<'_>) -> Option<Value> {
         match at.value {
             Value::Null => return None,
             Value::Object(_) => {
@@ -230,29 +245,30 @@ impl Reading {
         section: &Section<'_>,
         calls: &[ExpectedCall],
         choice: Option<&Value>,
-    ) -> Expect {
+    ) -> CallExpectation {
         let Some(at) = section.said("expect") else {
             return match choice.and_then(Value::as_str) {
-                _ if !calls.is_empty() => Expect::Call,
-                Some("required") => Expect::Call,
-                Some("none") => Expect::NoCall,
-                _ => Expect::default(),
+                _ if !calls.is_empty() => CallExpectation::Call,
+                Some("required") => CallExpectation::Call,
+                Some("none") => CallExpectation::NoCall,
+                _ => CallExpectation::default(),
             };
         };
         let expect = self.reader.word(at, &EXPECTATIONS).unwrap_or_default();
-        if expect == Expect::NoCall && !calls.is_empty() {
-            self.reader.error(&at.pointer, Problem::CallsOfNoCall);
+        if expect == CallExpectation::NoCall && !calls.is_empty() {
+            self.reader
+                .report(&at.pointer, ProbeFileProblem::CallsOfNoCall);
         }
         expect
     }
 
-    fn calls(&mut self, at: &Placed<'_>) -> Vec<ExpectedCall> {
+    fn calls(&mut self, at: &LocatedValue<'_>) -> Vec<ExpectedCall> {
         let items = self.reader.list(at);
         items.iter().filter_map(|item| self.call(item)).collect()
     }
 
-    /// A tool by its name, or with the only right arguments.
-    fn call(&mut self, at: &Placed<'_>) -> Option<ExpectedCall> {
+    /// A tool by its name, or with the only correct arguments.
+    fn call(&mut self, at: &LocatedValue<'_>) -> Option<ExpectedCall> {
         let (named, arguments) = match at.value {
             Value::String(_) => (at.clone(), None),
             _ => {
@@ -261,7 +277,7 @@ impl Reading {
                 (named, section.said("arguments").cloned())
             }
         };
-        let tool = self.reader.line(&named, "a tool's name")?;
+        let tool = self.reader.non_blank_text(&named, "a tool's name")?;
         let found = self.tools.check(&mut self.reader, tool, &named.pointer);
         if let Some(at) = &arguments
             && self.reader.object(at).is_some()
@@ -275,26 +291,26 @@ impl Reading {
         })
     }
 
-    /// How often and how: in its own section, or at the top.
-    fn sampling(&mut self, root: &Section<'_>) -> Sampling {
-        let mut sampling = Sampling::default();
+    /// Repetitions, temperature and modes: in a separate section, or at the top level.
+    fn sampling(&mut self, root: &Section<'_>) -> ProbeSampling {
+        let mut sampling = ProbeSampling::default();
         let Some(at) = root.said("sampling") else {
-            self.sampled(root, &mut sampling);
+            self.read_sampling(root, &mut sampling);
             return sampling;
         };
         for one in ["repeat", "temperature", "modes"] {
             if let Some(at) = root.get(one) {
                 let other = "sampling";
-                let mistake = Mistake::Exclusive { one, other };
-                self.reader.error(&at.pointer, mistake);
+                let mistake = DiagnosticKind::ConflictingKeys { one, other };
+                self.reader.report(&at.pointer, mistake);
             }
         }
         let section = self.reader.section(at, SAMPLING);
-        self.sampled(&section, &mut sampling);
+        self.read_sampling(&section, &mut sampling);
         sampling
     }
 
-    fn sampled(&mut self, section: &Section<'_>, sampling: &mut Sampling) {
+    fn read_sampling(&mut self, section: &Section<'_>, sampling: &mut ProbeSampling) {
         if let Some(at) = section.said("repeat") {
             sampling.repeat = self.reader.count(at).unwrap_or(sampling.repeat);
         }
@@ -307,7 +323,7 @@ impl Reading {
                 let expected = "a number from 0 to 2";
                 let found = at.value.to_string();
                 self.reader
-                    .error(&at.pointer, Mistake::Type { expected, found });
+                    .report(&at.pointer, DiagnosticKind::WrongType { expected, found });
             }
         }
         if let Some(at) = section.said("modes") {
@@ -315,12 +331,12 @@ impl Reading {
         }
     }
 
-    fn modes(&mut self, at: &Placed<'_>) -> Vec<Mode> {
+    fn modes(&mut self, at: &LocatedValue<'_>) -> Vec<StreamMode> {
         let items = match at.value {
             Value::String(_) => vec![at.clone()],
             _ => self.reader.list(at),
         };
-        self.not_empty(at, "at least one of nonstream and stream");
+        self.require_not_empty(at, "at least one of nonstream and stream");
         let mut modes = Vec::new();
         for item in items {
             let mode = self.reader.word(&item, &MODES);
@@ -331,19 +347,19 @@ impl Reading {
 
     fn extra(&mut self, section: &Section<'_>) -> Object {
         let at = section.said("extra");
-        at.map_or_else(Object::new, |at| extra(&mut self.reader, at))
+        at.map_or_else(Object::new, |at| read_extra_body(&mut self.reader, at))
     }
 
-    fn not_empty(&mut self, at: &Placed<'_>, expected: &'static str) {
+    fn require_not_empty(&mut self, at: &LocatedValue<'_>, expected: &'static str) {
         if at.value.as_array().is_some_and(Vec::is_empty) {
             let found = "an empty list".to_owned();
-            let mistake = Mistake::Type { expected, found };
-            self.reader.error(&at.pointer, mistake);
+            let mistake = DiagnosticKind::WrongType { expected, found };
+            self.reader.report(&at.pointer, mistake);
         }
     }
 }
 
 /// The tool that a `tool_choice` names.
-fn named(choice: &Value) -> Option<&str> {
+fn chosen_tool(choice: &Value) -> Option<&str> {
     choice.pointer("/function/name")?.as_str()
 }

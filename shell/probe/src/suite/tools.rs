@@ -4,35 +4,41 @@ use std::path::Path;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
-use toolwarden_canon::{CanonicalizedTool, Source, Warning, canonicalize, definition_pointer};
-use toolwarden_files::as_document;
-use toolwarden_model::document::{Mistake, Placed, Reader};
+use toolwarden_canon::{
+    CanonicalizedTool, FormatChoice, Warning, canonicalize, definition_pointer,
+};
+use toolwarden_files::parse_document;
+use toolwarden_model::document::{DiagnosticKind, DocumentReader, LocatedValue};
 use toolwarden_model::json::Pointer;
-use toolwarden_model::{Tool, closest};
+use toolwarden_model::{Tool, did_you_mean};
 
-use crate::file::{self, Problem};
+use crate::probe_file::{self, ProbeFileProblem};
 
-/// The most memory one pattern of a schema may take.
+/// The memory limit of one pattern of a schema.
 const PATTERN_BYTES: usize = 16 << 20;
 
-/// The tools of a suite, with what their arguments have to satisfy.
+/// The tools of a suite, with the validators of their arguments.
 #[derive(Default)]
-pub(super) struct Tools {
+pub(super) struct SuiteTools {
     tools: Vec<Tool>,
     validators: Vec<Option<Validator>>,
-    /// Whether they could be read, so that a name that is not among them is a mistake.
-    known: bool,
+    /// Whether the tools could be read, so that an unknown name is a mistake.
+    is_readable: bool,
 }
 
-impl Tools {
-    /// Reads a list of definitions, or the name of a file of them.
-    pub(super) fn read(reader: &mut Reader<Problem>, at: &Placed<'_>, folder: &Path) -> Self {
+impl SuiteTools {
+    /// Reads a list of definitions, or the name of a file that contains them.
+    pub(super) fn read(
+        reader: &mut DocumentReader<ProbeFileProblem>,
+        at: &LocatedValue<'_>,
+        folder: &Path,
+    ) -> Self {
         let mut tools = Self::default();
         let (value, file) = match at.value {
-            Value::String(name) => match other_file(&folder.join(name.trim())) {
+            Value::String(name) => match read_definitions_file(&folder.join(name.trim())) {
                 Ok(value) => (value, Some(name.as_str())),
                 Err(message) => {
-                    reader.error(&at.pointer, Problem::OtherFile { message });
+                    reader.report(&at.pointer, ProbeFileProblem::OtherFile { message });
                     return tools;
                 }
             },
@@ -40,26 +46,26 @@ impl Tools {
             Value::Null | Value::Bool(_) | Value::Number(_) => {
                 let expected = "a list of tools, or the name of a file of them";
                 let found = toolwarden_model::json::type_name(at.value).to_owned();
-                reader.error(&at.pointer, Mistake::Type { expected, found });
+                reader.report(&at.pointer, DiagnosticKind::WrongType { expected, found });
                 return tools;
             }
         };
-        let read = match canonicalize(value, Source::Detect) {
+        let read = match canonicalize(value, FormatChoice::Detect) {
             Ok(read) => read.tools,
             Err(error) => {
                 let message = error.to_string();
-                reader.error(&at.pointer, Problem::Definition { message });
+                reader.report(&at.pointer, ProbeFileProblem::Definition { message });
                 return tools;
             }
         };
-        tools.known = true;
+        tools.is_readable = true;
         if read.is_empty() {
             let expected = "at least one tool";
             let found = "none".to_owned();
-            reader.error(&at.pointer, Mistake::Type { expected, found });
+            reader.report(&at.pointer, DiagnosticKind::WrongType { expected, found });
         }
         for found in read {
-            // A place in another file has none here.
+            // A location in another file has no pointer in this one.
             let base = match file {
                 Some(_) => at.pointer.clone(),
                 None => at.pointer.join(&found.pointer),
@@ -69,22 +75,22 @@ impl Tools {
         tools
     }
 
-    /// The tool of a name; one that is not there is a mistake.
+    /// Checks that a tool with this name exists.
     pub(super) fn check(
         &self,
-        reader: &mut Reader<Problem>,
+        reader: &mut DocumentReader<ProbeFileProblem>,
         name: &str,
         pointer: &Pointer,
     ) -> Option<usize> {
         let found = self.tools.iter().position(|it| it.name == name);
-        if found.is_none() && self.known {
+        if found.is_none() && self.is_readable {
             let names = self.tools.iter().map(|it| it.name.as_str());
-            let mistake = Mistake::Nothing {
+            let mistake = DiagnosticKind::UnknownReference {
                 what: "tool",
                 name: name.to_owned(),
-                suggestion: closest(name, names),
+                suggestion: did_you_mean(name, names),
             };
-            reader.error(pointer, mistake);
+            reader.report(pointer, mistake);
         }
         found
     }
@@ -92,9 +98,9 @@ impl Tools {
     /// Checks arguments against the schema of a tool.
     pub(super) fn check_arguments(
         &self,
-        reader: &mut Reader<Problem>,
+        reader: &mut DocumentReader<ProbeFileProblem>,
         tool: usize,
-        at: &Placed<'_>,
+        at: &LocatedValue<'_>,
     ) {
         let (Some(tool), Some(Some(validator))) = (self.tools.get(tool), self.validators.get(tool))
         else {
@@ -102,11 +108,11 @@ impl Tools {
         };
         for error in validator.iter_errors(at.value) {
             let within = Pointer::from(error.instance_path().as_str());
-            let problem = Problem::Arguments {
+            let problem = ProbeFileProblem::Arguments {
                 tool: tool.name.clone(),
                 message: error.to_string(),
             };
-            reader.error(&at.pointer.join(&within), problem);
+            reader.report(&at.pointer.join(&within), problem);
         }
     }
 
@@ -116,7 +122,7 @@ impl Tools {
 
     fn add(
         &mut self,
-        reader: &mut Reader<Problem>,
+        reader: &mut DocumentReader<ProbeFileProblem>,
         found: CanonicalizedTool,
         base: &Pointer,
         file: Option<&str>,
@@ -125,32 +131,32 @@ impl Tools {
             Some(_) => base.clone(),
             None => base.join(&definition_pointer(&found.tool, canonical)),
         };
-        if let Some(reason) = unfit(&found) {
+        if let Some(reason) = rejection_reason(&found) {
             let message = match file {
                 Some(file) => format!("{file}{}: {reason}", found.pointer),
                 None => reason,
             };
-            reader.error(base, Problem::Definition { message });
+            reader.report(base, ProbeFileProblem::Definition { message });
             return;
         }
         let name = &found.tool.name;
         if self.tools.iter().any(|it| it.name == *name) {
-            let twice = Problem::Twice {
+            let twice = ProbeFileProblem::Twice {
                 what: "tools",
                 name: name.clone(),
             };
-            reader.error(&place(&Pointer::of(["name"])), twice);
+            reader.report(&place(&Pointer::of(["name"])), twice);
             return;
         }
         let validator = match validator(&Value::Object(found.tool.inputs.clone())) {
             Ok(validator) => Some(validator),
             Err((within, message)) => {
-                let problem = Problem::Schema {
+                let problem = ProbeFileProblem::Schema {
                     tool: name.clone(),
                     message,
                 };
                 let canonical = Pointer::of(["inputs"]).join(&within);
-                reader.error(&place(&canonical), problem);
+                reader.report(&place(&canonical), problem);
                 None
             }
         };
@@ -160,14 +166,15 @@ impl Tools {
 }
 
 /// Why a definition cannot be offered to a model.
-fn unfit(found: &CanonicalizedTool) -> Option<String> {
+fn rejection_reason(found: &CanonicalizedTool) -> Option<String> {
     if found.tool.format.is_hosted() {
-        return Some("a tool the provider runs itself cannot be put to others".to_owned());
+        return Some("a tool that the provider runs cannot be offered to others".to_owned());
     }
     let wrong = found.warnings.iter().find_map(|warning| match warning {
         Warning::NotAnObject { .. }
         | Warning::ParserError { .. }
-        | Warning::InvalidCanonical { .. } => Some(warning.to_string()),
+        | Warning::InvalidCanonical { .. }
+        | Warning::UnreadSchema(_) => Some(warning.to_string()),
         Warning::NoName => Some("the tool has no name".to_owned()),
         Warning::Undetected
         | Warning::Heuristic
@@ -183,14 +190,14 @@ fn unfit(found: &CanonicalizedTool) -> Option<String> {
     })
 }
 
-/// What a file of definitions says.
-fn other_file(path: &Path) -> Result<Value, String> {
-    let text = file::read(path).map_err(|error| error.whole())?;
-    let document = as_document(&text, path).map_err(|error| error.whole())?;
+/// Reads a file of definitions.
+fn read_definitions_file(path: &Path) -> Result<Value, String> {
+    let text = probe_file::read(path).map_err(|error| error.full_message())?;
+    let document = parse_document(&text, path).map_err(|error| error.full_message())?;
     Ok(document.value)
 }
 
-/// A schema ready for use. Nothing is fetched, and patterns match in linear time.
+/// Compiles a schema. Nothing is fetched, and patterns match in linear time.
 fn validator(schema: &Value) -> Result<Validator, (Pointer, String)> {
     let told = |error: jsonschema::ValidationError<'_>| {
         let pointer = Pointer::from(error.instance_path().as_str());

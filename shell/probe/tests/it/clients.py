@@ -1,4 +1,4 @@
-"""Asks a replay with the official clients and prints the calls they see."""
+"""Sends requests to a replay with the official clients and prints the calls they see."""
 
 import json
 import sys
@@ -54,7 +54,7 @@ def gemini(client):
     yield gemini_calls(client.models.generate_content_stream(model=model, contents=question))
 
 
-key = "a-key-nobody-checks"
+key = "an-unchecked-key"
 openai_client = openai.OpenAI(base_url=f"{base}/v1", api_key=key, max_retries=0)
 anthropic_client = anthropic.Anthropic(base_url=base, api_key=key, max_retries=0)
 gemini_client = genai.Client(api_key=key, http_options={"base_url": base})

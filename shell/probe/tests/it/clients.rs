@@ -1,17 +1,17 @@
-//! The official clients read what a replay serves, so the wire of the tests is the real one.
+//! The official clients read the responses of a replay, so the wire of the tests is the real one.
 
 use std::process::Command;
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use toolwarden_model::reply::{Mode, Wire};
+use toolwarden_model::reply::{StreamMode, WireApi};
 use toolwarden_probe::capture;
-use toolwarden_probe::replay::{Recording, serve};
-use toolwarden_testkit::provider::{FakeProvider, Script, basic};
+use toolwarden_probe::replay::{RecordedExchange, serve};
+use toolwarden_testkit::provider::{FakeProvider, Script, wire_replies};
 use toolwarden_testkit::{Registry, installed};
 
-use crate::support::{ask, repeated, target_on};
+use crate::support::{repeated, run_target, target_on};
 
 const CLIENTS: [&str; 3] = ["openai==3.49.0", "anthropic==2.8.0", "google-genai==3.1.0"];
 
@@ -22,15 +22,18 @@ async fn the_official_clients_read_a_replay() {
     };
     let folder = tempfile::tempdir().unwrap();
     let mut runs = Vec::new();
-    for (wire, row) in Wire::ALL.into_iter().zip(basic()) {
+    for (wire, row) in WireApi::ALL.into_iter().zip(wire_replies()) {
         let provider = FakeProvider::start(Script::by_mode(row.nonstream, row.stream));
         let mut target = target_on(wire, &provider);
         wire.as_str().clone_into(&mut target.provider.name);
-        runs.push(ask(target, &repeated(1, &Mode::ALL)).await);
+        runs.push(run_target(target, &repeated(1, &StreamMode::ALL)).await);
     }
     capture::write(folder.path(), "weather", &runs).unwrap();
     let captures = capture::read(folder.path()).unwrap();
-    let recordings = captures.iter().flat_map(Recording::of_capture).collect();
+    let recordings = captures
+        .iter()
+        .flat_map(RecordedExchange::from_capture)
+        .collect();
 
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
@@ -53,7 +56,7 @@ async fn the_official_clients_read_a_replay() {
         ["get_weather", {"location": "東京", "unit": "celsius"}],
         ["get_forecast", {"location": "Zürich", "days": 3, "include": {"wind": true}}],
     ]);
-    for wire in Wire::ALL {
+    for wire in WireApi::ALL {
         assert_eq!(seen[wire.as_str()], json!([calls, calls]), "{wire}");
     }
 }

@@ -1,78 +1,83 @@
-//! Which keywords a provider takes, found out by asking.
+//! Which keywords a provider accepts.
 
 use serde_json::{Value, json};
-use toolwarden_model::reply::Wire;
-use toolwarden_probe::{DialectReport, FamilyOutcome, dialect, families};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, Seen, tool_call, whole};
+use toolwarden_model::reply::WireApi;
+use toolwarden_probe::{DialectReport, KeywordFamilyOutcome, families, probe_dialect};
+use toolwarden_testkit::provider::{
+    FakeProvider, ProviderResponse, RecordedRequest, Script, chat_completion, tool_call,
+};
 
 use crate::support::{settings, target, target_on};
 
-/// A provider that refuses some schemas, and otherwise calls with whatever the user names.
-fn obedient(seen: &Seen, _before: usize) -> Answer {
+/// A provider that refuses some schemas, and otherwise makes the call that the user names.
+fn obedient(seen: &RecordedRequest, _before: usize) -> ProviderResponse {
     let tool = &seen.body["tools"][0]["function"];
     if seen.body["tool_choice"] == "required" {
-        return Answer::refusal(400, "tool_choice `required` is not supported");
+        return ProviderResponse::refusal(400, "tool_choice `required` is not supported");
     }
     if tool["parameters"].to_string().contains("oneOf") {
-        return Answer::refusal(400, "Invalid schema: oneOf is not permitted");
+        return ProviderResponse::refusal(400, "Invalid schema: oneOf is not permitted");
     }
     if tool["name"].as_str().unwrap().contains('.') {
-        return Answer::refusal(422, "tools[0].function.name is invalid");
+        return ProviderResponse::refusal(422, "tools[0].function.name is invalid");
     }
     if tool["parameters"].to_string().contains("multipleOf") {
-        return Answer::refusal(401, "who are you?");
+        return ProviderResponse::refusal(401, "who are you?");
     }
     let asked = seen.body["messages"][0]["content"].as_str().unwrap();
     let wanted = asked.split_once(": ").unwrap().1;
     let call = tool_call("call_0a1b2c3d4e", tool["name"].as_str().unwrap(), wanted);
-    Answer::json(&whole(&json!({"tool_calls": [call]}), &json!("tool_calls")))
+    ProviderResponse::json(&chat_completion(
+        &json!({"tool_calls": [call]}),
+        &json!("tool_calls"),
+    ))
 }
 
 #[tokio::test]
-async fn a_provider_tells_what_it_takes_by_what_it_does() {
+async fn dialect_is_inferred_from_provider_behaviour() {
     let provider = FakeProvider::start(Script::by(obedient));
-    let report = dialect(target(&provider), &settings(), |_| {}).await;
+    let report = probe_dialect(target(&provider), &settings(), |_| {}).await;
     assert_eq!(report.tool_choice, "auto");
-    assert_eq!(report.plain.outcome, FamilyOutcome::Accepted);
+    assert_eq!(report.plain.outcome, KeywordFamilyOutcome::Accepted);
     assert_eq!(report.families.len(), families().len());
     let of = |id: &str| report.families.iter().find(|it| it.id == id).unwrap();
     let found = |id: &str| (of(id).outcome, of(id).status, of(id).message.clone());
     for (id, outcome, status, message) in [
-        ("$ref", FamilyOutcome::Accepted, 200, None),
+        ("$ref", KeywordFamilyOutcome::Accepted, 200, None),
         (
             "oneOf",
-            FamilyOutcome::Rejected,
+            KeywordFamilyOutcome::Rejected,
             400,
             Some("HTTP 400: Invalid schema: oneOf is not permitted"),
         ),
         (
             "tool-dot",
-            FamilyOutcome::Rejected,
+            KeywordFamilyOutcome::Rejected,
             422,
             Some("HTTP 422: tools[0].function.name is invalid"),
         ),
         (
             "multipleOf",
-            FamilyOutcome::NotMeasured,
+            KeywordFamilyOutcome::NotMeasured,
             401,
             Some("HTTP 401: who are you?"),
         ),
         (
             "enum",
-            FamilyOutcome::Ignored,
+            KeywordFamilyOutcome::Ignored,
             200,
             Some("/value: \"c\" is not one of \"a\" or \"b\""),
         ),
         (
             "format",
-            FamilyOutcome::Ignored,
+            KeywordFamilyOutcome::Ignored,
             200,
             Some("/value: \"yesterday\" is not a \"date-time\""),
         ),
-        ("tool-hyphen", FamilyOutcome::Accepted, 200, None),
+        ("tool-hyphen", KeywordFamilyOutcome::Accepted, 200, None),
         (
             "nullable",
-            FamilyOutcome::Ignored,
+            KeywordFamilyOutcome::Ignored,
             200,
             Some("/value: 7 is not of type \"string\""),
         ),
@@ -83,9 +88,9 @@ async fn a_provider_tells_what_it_takes_by_what_it_does() {
     let accepted = report
         .families
         .iter()
-        .filter(|it| it.outcome == FamilyOutcome::Accepted);
+        .filter(|it| it.outcome == KeywordFamilyOutcome::Accepted);
     let accepted: Vec<&str> = accepted.map(|it| it.id.as_str()).collect();
-    // The others ask for what their schema forbids.
+    // The other families ask for what their schema forbids.
     let harmless = [
         "$ref",
         "definitions",
@@ -114,9 +119,9 @@ async fn a_provider_tells_what_it_takes_by_what_it_does() {
     ];
     assert_eq!(accepted, harmless);
     let text = report.to_json().unwrap();
-    assert_eq!(DialectReport::of_json(&text).unwrap(), report);
+    assert_eq!(DialectReport::from_json(&text).unwrap(), report);
     let other = text.replace("dialect/v1", "dialect/v2");
-    let error = DialectReport::of_json(&other).unwrap_err().to_string();
+    let error = DialectReport::from_json(&other).unwrap_err().to_string();
     assert_eq!(
         error,
         "the document is `toolwarden/probe/dialect/v2`, expected `toolwarden/probe/dialect/v1`"
@@ -124,28 +129,28 @@ async fn a_provider_tells_what_it_takes_by_what_it_does() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_of_families_when_even_a_plain_schema_fails() {
-    let provider = FakeProvider::start(Script::always(Answer::refusal(401, "no")));
-    let report = dialect(target(&provider), &settings(), |_| {}).await;
+async fn families_are_not_measured_when_a_plain_schema_fails() {
+    let provider = FakeProvider::start(Script::always(ProviderResponse::refusal(401, "no")));
+    let report = probe_dialect(target(&provider), &settings(), |_| {}).await;
     assert_eq!(provider.requests().len(), 1);
     let known = report
         .families
         .iter()
-        .filter(|it| it.outcome != FamilyOutcome::NotMeasured);
+        .filter(|it| it.outcome != KeywordFamilyOutcome::NotMeasured);
     assert_eq!(known.count(), 0);
     assert_eq!(report.families[0].message.as_deref(), Some("HTTP 401: no"));
 }
 
-/// Where the model does not even honour a plain schema, its calls say nothing about others.
+/// If the model does not honour even a plain schema, its calls say nothing about others.
 #[tokio::test]
 async fn calls_are_no_evidence_of_a_model_that_does_not_call_well() {
-    let refused = |seen: &Seen| {
+    let refused = |seen: &RecordedRequest| {
         let tools = seen.body["tools"].to_string();
         tools
             .contains("oneOf")
-            .then(|| Answer::refusal(400, "no oneOf"))
+            .then(|| ProviderResponse::refusal(400, "no oneOf"))
     };
-    let reply = |message: Value| Answer::json(&whole(&message, &json!("stop")));
+    let reply = |message: Value| ProviderResponse::json(&chat_completion(&message, &json!("stop")));
     let silent = reply(json!({"content": "no"}));
     let wrong = reply(json!({"tool_calls": [tool_call("call_0a1b2c3d4e", "probe", "{}")]}));
     let other = reply(json!({"tool_calls": [tool_call("call_0a1b2c3d4e", "else", "{}")]}));
@@ -161,19 +166,19 @@ async fn calls_are_no_evidence_of_a_model_that_does_not_call_well() {
     ] {
         let script = Script::by(move |seen, _| refused(seen).unwrap_or_else(|| answer.clone()));
         let provider = FakeProvider::start(script);
-        let report = dialect(target(&provider), &settings(), |_| {}).await;
+        let report = probe_dialect(target(&provider), &settings(), |_| {}).await;
         for family in &report.families {
             let found = (family.outcome, family.message.as_deref());
             let expected = match family.schema.to_string().contains("oneOf") {
-                true => (FamilyOutcome::Rejected, Some("HTTP 400: no oneOf")),
-                false => (FamilyOutcome::NotMeasured, Some(reason)),
+                true => (KeywordFamilyOutcome::Rejected, Some("HTTP 400: no oneOf")),
+                false => (KeywordFamilyOutcome::NotMeasured, Some(reason)),
             };
             assert_eq!(found, expected, "{name}: {}", family.id);
         }
     }
 }
 
-/// Whether a value stands somewhere in another.
+/// Whether a value occurs somewhere in another.
 fn holds(whole: &Value, part: &Value) -> bool {
     whole == part
         || match whole {
@@ -183,21 +188,23 @@ fn holds(whole: &Value, part: &Value) -> bool {
         }
 }
 
-/// What is sent is what the family has, untouched, on every wire.
+/// Every wire sends the schema of the family unchanged.
 #[tokio::test]
 async fn schemas_and_names_go_out_as_they_are() {
-    for wire in Wire::ALL {
-        let provider = FakeProvider::start(Script::always(Answer::json(&json!({"odd": true}))));
-        // A reply that is none still answers what was asked.
-        let report = dialect(target_on(wire, &provider), &settings(), |_| {}).await;
-        assert_eq!(report.plain.outcome, FamilyOutcome::NotMeasured);
-        let talking = toolwarden_testkit::provider::basic();
+    for wire in WireApi::ALL {
+        let provider = FakeProvider::start(Script::always(ProviderResponse::json(
+            &json!({"odd": true}),
+        )));
+        // A reply without content still completes the request.
+        let report = probe_dialect(target_on(wire, &provider), &settings(), |_| {}).await;
+        assert_eq!(report.plain.outcome, KeywordFamilyOutcome::NotMeasured);
+        let talking = toolwarden_testkit::provider::wire_replies();
         let talking = talking
             .into_iter()
             .find(|it| it.wire == wire.as_str())
             .unwrap();
         let provider = FakeProvider::start(Script::always(talking.nonstream));
-        dialect(target_on(wire, &provider), &settings(), |_| {}).await;
+        probe_dialect(target_on(wire, &provider), &settings(), |_| {}).await;
         let seen = provider.requests();
         for family in families() {
             let sent = seen

@@ -1,11 +1,11 @@
-//! What goes over the wire, and what is kept of it.
+//! Requests and responses on the wire, and what is kept of them.
 
 use serde_json::json;
-use toolwarden_model::reply::{Mode, Wire};
+use toolwarden_model::reply::{StreamMode, WireApi};
 use toolwarden_probe::SentRequest;
-use toolwarden_testkit::provider::{FakeProvider, Script, basic};
+use toolwarden_testkit::provider::{FakeProvider, Script, wire_replies};
 
-use crate::support::{KEY, ask, repeated, target_on};
+use crate::support::{KEY, repeated, run_target, target_on};
 
 #[tokio::test]
 async fn each_wire_is_asked_in_its_own_way() {
@@ -13,35 +13,35 @@ async fn each_wire_is_asked_in_its_own_way() {
     let gemini = "/base/models/synthetic-1";
     for (wire, header, value, path, stream_path) in [
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
             "authorization",
             bearer.as_str(),
             "/base/chat/completions".to_owned(),
             "/base/chat/completions".to_owned(),
         ),
         (
-            Wire::OpenaiResponses,
+            WireApi::OpenaiResponses,
             "authorization",
             bearer.as_str(),
             "/base/responses".to_owned(),
             "/base/responses".to_owned(),
         ),
         (
-            Wire::Anthropic,
+            WireApi::Anthropic,
             "x-api-key",
             KEY,
             "/base/messages".to_owned(),
             "/base/messages".to_owned(),
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             "x-goog-api-key",
             KEY,
             format!("{gemini}:generateContent"),
             format!("{gemini}:streamGenerateContent?alt=sse"),
         ),
     ] {
-        let row = basic()
+        let row = wire_replies()
             .into_iter()
             .find(|it| it.wire == wire.as_str())
             .unwrap();
@@ -53,7 +53,7 @@ async fn each_wire_is_asked_in_its_own_way() {
             .provider
             .extra_body
             .insert("extra".to_owned(), json!({"a": 1}));
-        let run = ask(target, &repeated(1, &Mode::ALL)).await;
+        let run = run_target(target, &repeated(1, &StreamMode::ALL)).await;
         assert!(
             run.trials.iter().all(|it| it.outcome.is_ok()),
             "{:?}",
@@ -74,7 +74,7 @@ async fn each_wire_is_asked_in_its_own_way() {
             assert_eq!(seen.header("accept"), Some(accept));
             assert_eq!(
                 seen.header("anthropic-version").is_some(),
-                wire == Wire::Anthropic
+                wire == WireApi::Anthropic
             );
             assert_eq!(seen.body["extra"], json!({"a": 1}));
         }
@@ -98,7 +98,7 @@ async fn each_wire_is_asked_in_its_own_way() {
             assert_eq!(exchange.body, answer.body(), "{wire} {:?}", key.mode);
             assert_eq!(
                 exchange.header("content-type").unwrap().contains("event"),
-                key.mode == Mode::Stream
+                key.mode == StreamMode::Stream
             );
             let (headers, first) = (
                 exchange.headers_ms.unwrap(),
@@ -109,12 +109,12 @@ async fn each_wire_is_asked_in_its_own_way() {
     }
 }
 
-/// Both ways of asking give the same calls on every wire.
+/// Both modes give the same calls on every wire.
 #[tokio::test]
 async fn streams_and_whole_replies_agree() {
-    for (wire, row) in Wire::ALL.into_iter().zip(basic()) {
+    for (wire, row) in WireApi::ALL.into_iter().zip(wire_replies()) {
         let provider = FakeProvider::start(Script::by_mode(row.nonstream, row.stream));
-        let run = ask(target_on(wire, &provider), &repeated(1, &Mode::ALL)).await;
+        let run = run_target(target_on(wire, &provider), &repeated(1, &StreamMode::ALL)).await;
         let calls = |at: usize| -> Vec<_> {
             let measured = run.trials[at].outcome.as_ref().unwrap();
             let calls = measured.calls.iter();

@@ -1,8 +1,8 @@
-//! The crate against files people write and a provider on real sockets.
+//! The crate against files that users write and a provider on real sockets.
 
 // `cfg(test)` is always true here; it tells clippy that helpers are test code as well.
 #[cfg(test)]
-mod bad;
+mod bad_replies;
 #[cfg(test)]
 mod clients;
 #[cfg(test)]
@@ -14,11 +14,11 @@ mod exchanges;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
-mod pace;
-#[cfg(test)]
 mod quirks;
 #[cfg(test)]
 mod replays;
+#[cfg(test)]
+mod retries;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]

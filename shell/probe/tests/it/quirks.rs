@@ -1,39 +1,42 @@
-//! Every quirk of the catalogue is found by a real run, and named; none passes for the real thing.
+//! A real run finds and names every quirk of the catalogue; none passes as correct.
 
 use std::collections::BTreeSet;
 
 use serde_json::json;
 use toolwarden_drift::contract::{Options, Snapshot, compare};
-use toolwarden_model::reply::Mode;
+use toolwarden_model::reply::StreamMode;
 use toolwarden_testkit::provider::{
-    Answer, FakeProvider, Script, quirks, streamed, tool_call, whole,
+    FakeProvider, ProviderResponse, Script, chat_completion, quirks, streamed_completion, tool_call,
 };
 
-use crate::support::{ask, repeated, signs, target, timeless};
+use crate::support::{note_words, repeated, run_target, snapshot_without_times, target};
 
-/// Ten trials of a provider that always answers the same: what is odd about them, and the snapshot.
-async fn asked(answer: Answer, mode: Mode) -> (Vec<String>, Snapshot) {
+/// Ten trials of a provider that always sends the same reply: the oddities found, and the snapshot.
+async fn asked(answer: ProviderResponse, mode: StreamMode) -> (Vec<String>, Snapshot) {
     let provider = FakeProvider::start(Script::always(answer));
-    let run = ask(target(&provider), &repeated(10, &[mode])).await;
-    let first = signs(&run.trials[0]);
-    assert!(run.trials.iter().all(|it| signs(it) == first));
-    (first, timeless(run))
+    let run = run_target(target(&provider), &repeated(10, &[mode])).await;
+    let first = note_words(&run.trials[0]);
+    assert!(run.trials.iter().all(|it| note_words(it) == first));
+    (first, snapshot_without_times(run))
 }
 
 #[tokio::test]
 async fn every_quirk_is_found_and_named() {
     let call = tool_call("call_0a1b2c3d4e", "get_weather", r#"{"location":"Paris"}"#);
     let right = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-    let whole = Answer::json(&whole(&right, &json!("tool_calls")));
-    let streamed = streamed(&right, &json!("tool_calls"));
+    let whole = ProviderResponse::json(&chat_completion(&right, &json!("tool_calls")));
+    let streamed = streamed_completion(&right, &json!("tool_calls"));
     let mut found = String::new();
-    for (mode, right) in [(Mode::Nonstream, whole), (Mode::Stream, streamed)] {
+    for (mode, right) in [
+        (StreamMode::Nonstream, whole),
+        (StreamMode::Stream, streamed),
+    ] {
         let (signs, right) = asked(right, mode).await;
         assert_eq!(signs, Vec::<String>::new());
         for quirk in quirks() {
             let answer = match mode {
-                Mode::Nonstream => quirk.nonstream,
-                Mode::Stream => quirk.stream,
+                StreamMode::Nonstream => quirk.nonstream,
+                StreamMode::Stream => quirk.stream,
             };
             let Some(answer) = answer else { continue };
             let (signs, snapshot) = asked(answer, mode).await;

@@ -1,29 +1,33 @@
-//! A run that is repeated from its capture gives the same snapshot.
+//! A run repeated from its capture gives the same snapshot.
 
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use toolwarden_model::reply::{Failure, Mode, Wire};
-use toolwarden_probe::replay::{Recording, serve};
-use toolwarden_probe::{Exchange, Run, Settings, capture, fixture};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script, basic};
+use toolwarden_model::reply::{StreamMode, TrialFailure, WireApi};
+use toolwarden_probe::replay::{RecordedExchange, serve};
+use toolwarden_probe::{Exchange, RunSettings, SuiteRun, capture, fixture};
+use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script, wire_replies};
 
-use crate::support::{ask, repeated, snapshot_of, suite, target_on};
+use crate::support::{repeated, run_target, snapshot_of, suite, target_on};
 
 /// Runs against a replay of recordings.
-async fn replayed(recordings: Vec<Recording>, wire: Wire, settings: &Settings) -> Run {
+async fn replayed(
+    recordings: Vec<RecordedExchange>,
+    wire: WireApi,
+    settings: &RunSettings,
+) -> SuiteRun {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(serve(recordings, listener, async {
         let _dropped = stopped.await;
     }));
-    let nobody = FakeProvider::start(Script::always(Answer::refusal(500, "unused")));
+    let nobody = FakeProvider::start(Script::always(ProviderResponse::refusal(500, "unused")));
     let mut target = target_on(wire, &nobody);
     target.provider.base_url = format!("http://{address}/v1");
-    let run = ask(target, settings).await;
+    let run = run_target(target, settings).await;
     stop.send(()).unwrap();
     server.await.unwrap().unwrap();
     run
@@ -39,35 +43,42 @@ fn without_connection(mut exchange: Exchange) -> Exchange {
 
 #[tokio::test]
 async fn a_repeated_run_gives_the_same_snapshot() {
-    for (wire, row) in Wire::ALL.into_iter().zip(basic()) {
+    for (wire, row) in WireApi::ALL.into_iter().zip(wire_replies()) {
         let script = Script::by(move |seen, before| match before {
-            3 => Answer::refusal(429, "slow – down").header("retry-after", "0"),
-            5 => Answer::new(302, "text/plain", "").header("location", "/elsewhere"),
-            7 => Answer::new(200, "application/json", "{\"a")
+            3 => ProviderResponse::refusal(429, "slow – down").header("retry-after", "0"),
+            5 => ProviderResponse::new(302, "text/plain", "").header("location", "/elsewhere"),
+            7 => ProviderResponse::new(200, "application/json", "{\"a")
                 .split_at([2])
                 .hanging(),
-            9 => Answer::new(200, "application/octet-stream", [0xff, 0xfe, 0x00]),
-            10 | 11 => Answer::new(200, "application/json", "{\"a\":")
+            9 => ProviderResponse::new(200, "application/octet-stream", [0xff, 0xfe, 0x00]),
+            10 | 11 => ProviderResponse::new(200, "application/json", "{\"a\":")
                 .split_at([2])
                 .broken(),
-            _ if seen.wants_stream() => row.stream.clone().slowly(Duration::from_millis(1)),
+            _ if seen.wants_stream() => row
+                .stream
+                .clone()
+                .with_chunk_delay(Duration::from_millis(1)),
             _ => row.nonstream.clone(),
         });
         let provider = FakeProvider::start(script);
-        let settings = Settings {
+        let settings = RunSettings {
             timeout: Duration::from_millis(800),
-            ..repeated(8, &Mode::ALL)
+            ..repeated(8, &StreamMode::ALL)
         };
-        let first = ask(target_on(wire, &provider), &settings).await;
+        let first = run_target(target_on(wire, &provider), &settings).await;
         let failures = first
             .trials
             .iter()
             .filter_map(|it| it.outcome.as_ref().err());
-        let mut failures: Vec<Failure> = failures.map(|it| it.failure).collect();
+        let mut failures: Vec<TrialFailure> = failures.map(|it| it.failure).collect();
         failures.sort();
         assert_eq!(
             failures,
-            [Failure::Timeout, Failure::Redirect, Failure::NotJson],
+            [
+                TrialFailure::Timeout,
+                TrialFailure::Redirect,
+                TrialFailure::NotJson
+            ],
             "{wire}"
         );
 
@@ -75,7 +86,10 @@ async fn a_repeated_run_gives_the_same_snapshot() {
         capture::write(folder.path(), &suite().name, std::slice::from_ref(&first)).unwrap();
         let captures = capture::read(folder.path()).unwrap();
         assert_eq!(captures[0].exchanges, first.exchanges);
-        let recordings = captures.iter().flat_map(Recording::of_capture).collect();
+        let recordings = captures
+            .iter()
+            .flat_map(RecordedExchange::from_capture)
+            .collect();
         let second = replayed(recordings, wire, &settings).await;
         assert_eq!(second.trials, first.trials, "{wire}");
         assert_eq!(
@@ -83,7 +97,7 @@ async fn a_repeated_run_gives_the_same_snapshot() {
             snapshot_of(&first).to_text(),
             "{wire}"
         );
-        let plain = |run: Run| -> Vec<Exchange> {
+        let plain = |run: SuiteRun| -> Vec<Exchange> {
             run.exchanges
                 .into_iter()
                 .map(|(_, it)| without_connection(it))
@@ -94,28 +108,28 @@ async fn a_repeated_run_gives_the_same_snapshot() {
 }
 
 #[tokio::test]
-async fn a_fixture_answers_whoever_asks() {
+async fn fixture_answers_every_request() {
     let body = fixture("deepseek").unwrap();
-    let recording = Recording::fixture(
+    let recording = RecordedExchange::from_fixture(
         "deepseek",
-        Wire::OpenaiChat,
-        Mode::Nonstream,
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
         "synthetic-1",
         body,
     );
     let run = replayed(
         vec![recording],
-        Wire::OpenaiChat,
-        &repeated(3, &[Mode::Nonstream]),
+        WireApi::OpenaiChat,
+        &repeated(3, &[StreamMode::Nonstream]),
     )
     .await;
     assert!(run.trials.iter().all(|it| it.outcome.is_ok()));
-    let offline = toolwarden_probe::offline(run.provider.clone(), &suite(), body);
+    let offline = toolwarden_probe::run_fixture(run.provider.clone(), &suite(), body);
     assert_eq!(run.trials[2].outcome, offline.trials[0].outcome);
     let run = replayed(
         Vec::new(),
-        Wire::OpenaiChat,
-        &repeated(1, &[Mode::Nonstream]),
+        WireApi::OpenaiChat,
+        &repeated(1, &[StreamMode::Nonstream]),
     )
     .await;
     let failure = run.trials[0].outcome.as_ref().unwrap_err();
@@ -136,11 +150,11 @@ fn a_capture_says_what_is_wrong_with_it() {
     for (text, told) in [
         (
             String::new(),
-            "a.jsonl is no capture: its first line does not name `toolwarden/probe/capture/v1`",
+            "a.jsonl is not a capture: its first line does not name `toolwarden/probe/capture/v1`",
         ),
         (
             head.replace("/v1", "/v9"),
-            "a.jsonl is no capture: its first line does not name `toolwarden/probe/capture/v1`",
+            "a.jsonl is not a capture: its first line does not name `toolwarden/probe/capture/v1`",
         ),
         (
             head.replace("openai-chat", "openai-chatt"),

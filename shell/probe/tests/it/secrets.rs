@@ -1,16 +1,19 @@
-//! A key that a provider echoes is in nothing that is kept or told.
+//! A key that a provider echoes appears in no stored or displayed text.
 
 use serde_json::json;
-use toolwarden_model::reply::{Mode, Wire};
-use toolwarden_probe::{Headers, Key, MissingSecret, Provider, Settings, Target, capture};
+use toolwarden_model::reply::{StreamMode, WireApi};
+use toolwarden_probe::{
+    ApiKey, MissingSecret, ProbeTarget, Provider, ProviderHeaders, RunSettings, capture,
+};
 use toolwarden_testkit::provider::{
-    Answer, FakeProvider, Script, Seen, streamed, tool_call, whole,
+    FakeProvider, ProviderResponse, RecordedRequest, Script, chat_completion, streamed_completion,
+    tool_call,
 };
 
-use crate::support::{KEY, ask, repeated, snapshot_of, suite, target_on};
+use crate::support::{KEY, repeated, run_target, snapshot_of, suite, target_on};
 
-/// The key in every place a provider can put it.
-fn echo(seen: &Seen, before: usize) -> Answer {
+/// The key in every place where a provider can put it.
+fn echo(seen: &RecordedRequest, before: usize) -> ProviderResponse {
     let authorization = seen.header("authorization").unwrap_or(KEY).to_owned();
     let echoed = json!({
         "role": "assistant",
@@ -22,16 +25,17 @@ fn echo(seen: &Seen, before: usize) -> Answer {
         ]
     });
     let answer = match before % 5 {
-        0 => Answer::refusal(401, &format!("wrong key: {authorization}")),
-        1 => Answer::new(200, "text/html", format!("<p>{authorization}</p>")),
-        2 => Answer::new(302, "text/plain", "").header("location", &format!("/login/{KEY}")),
+        0 => ProviderResponse::refusal(401, &format!("wrong key: {authorization}")),
+        1 => ProviderResponse::new(200, "text/html", format!("<p>{authorization}</p>")),
+        2 => ProviderResponse::new(302, "text/plain", "")
+            .header("location", &format!("/login/{KEY}")),
         _ => {
-            let mut body = whole(&echoed, &json!(KEY));
+            let mut body = chat_completion(&echoed, &json!(KEY));
             body["model"] = json!(KEY);
             if seen.wants_stream() {
-                streamed(&echoed, &json!(KEY))
+                streamed_completion(&echoed, &json!(KEY))
             } else {
-                Answer::json(&body)
+                ProviderResponse::json(&body)
             }
         }
     };
@@ -42,7 +46,7 @@ fn echo(seen: &Seen, before: usize) -> Answer {
 
 #[tokio::test]
 async fn an_echoed_key_is_kept_nowhere() {
-    for wire in Wire::ALL {
+    for wire in WireApi::ALL {
         let provider = FakeProvider::start(Script::by(echo));
         let mut target = target_on(wire, &provider);
         target
@@ -50,12 +54,12 @@ async fn an_echoed_key_is_kept_nowhere() {
             .headers
             .insert("x-team".to_owned(), "${TEAM_TOKEN}".to_owned());
         let env = |_: &str| Some("team-secret-42".to_owned());
-        target.headers = target.provider.resolved_headers(&env).unwrap();
-        let settings = Settings {
+        target.headers = target.provider.resolve_headers(&env).unwrap();
+        let settings = RunSettings {
             retries: 0,
-            ..repeated(10, &Mode::ALL)
+            ..repeated(10, &StreamMode::ALL)
         };
-        let run = ask(target, &settings).await;
+        let run = run_target(target, &settings).await;
         assert_eq!(run.trials.len(), 20);
         let seen = provider.requests();
         let keys = ["authorization", "x-api-key", "x-goog-api-key"];
@@ -92,17 +96,20 @@ async fn an_echoed_key_is_kept_nowhere() {
     }
 }
 
-/// A key that comes in pieces is whole only in the reply, and masked there.
+/// A key that arrives in pieces is whole only in the reply, and is masked there.
 #[tokio::test]
 async fn a_key_in_pieces_is_masked_where_it_becomes_whole() {
     let message = json!({
         "role": "assistant", "content": null,
         "tool_calls": [tool_call("call_0a1b2c3d4e", "get_weather", &format!(r#"{{"location":"{KEY}"}}"#))]
     });
-    let provider = FakeProvider::start(Script::always(streamed(&message, &json!("tool_calls"))));
-    let target = target_on(Wire::OpenaiChat, &provider);
+    let provider = FakeProvider::start(Script::always(streamed_completion(
+        &message,
+        &json!("tool_calls"),
+    )));
+    let target = target_on(WireApi::OpenaiChat, &provider);
     assert!(!format!("{target:?}").contains(KEY));
-    let run = ask(target, &repeated(1, &[Mode::Stream])).await;
+    let run = run_target(target, &repeated(1, &[StreamMode::Stream])).await;
     let measured = run.trials[0].outcome.as_ref().unwrap();
     assert_eq!(measured.calls[0].sent, Some(json!(r#"{"location":"***"}"#)));
     let kept = String::from_utf8(run.exchanges[0].1.body.clone()).unwrap();
@@ -111,7 +118,7 @@ async fn a_key_in_pieces_is_masked_where_it_becomes_whole() {
     let arguments = "/choices/0/delta/tool_calls/0/function/arguments";
     let pieces = events.filter_map(|it| Some(it.pointer(arguments)?.as_str()?.to_owned()));
     assert_eq!(pieces.collect::<String>(), r#"{"location":"***"}"#);
-    assert_eq!(Headers::default().secrets, Vec::<Key>::new());
+    assert_eq!(ProviderHeaders::default().secrets, Vec::<ApiKey>::new());
     assert_eq!(suite().name, "weather");
 }
 
@@ -131,7 +138,7 @@ fn a_secret_that_no_header_can_hold_is_a_mistake() {
             let value = if name == "MY_API_KEY" { key } else { team };
             Some(value.to_owned())
         };
-        let found = Target::new(provider.clone(), &env).err();
+        let found = ProbeTarget::new(provider.clone(), &env).err();
         let expected = variable.map(|it| MissingSecret::Unusable {
             provider: "my".to_owned(),
             variable: it.to_owned(),

@@ -1,16 +1,16 @@
-//! Where a stream is cut into packets changes nothing.
+//! Splitting a stream into packets at any position changes nothing.
 
 use serde_json::{Value, json};
 use toolwarden_model::event_stream::EventReader;
-use toolwarden_model::reply::{Mode, Wire};
-use toolwarden_testkit::provider::{FakeProvider, Script, basic, event_stream, quirks};
+use toolwarden_model::reply::{StreamMode, WireApi};
+use toolwarden_testkit::provider::{FakeProvider, Script, event_stream, quirks, wire_replies};
 
-use crate::support::{ask, repeated, signs, target, target_on, timeless};
+use crate::support::{note_words, repeated, run_target, snapshot_without_times, target, target_on};
 
-/// Every body cut in two at every offset gives the same events.
+/// Every body split in two at every offset gives the same events.
 #[test]
 fn events_do_not_depend_on_packets() {
-    let bodies = basic().into_iter().map(|it| it.stream);
+    let bodies = wire_replies().into_iter().map(|it| it.stream);
     let bodies = bodies.chain(quirks().into_iter().filter_map(|it| it.stream));
     for answer in bodies {
         let body = answer.body();
@@ -26,17 +26,17 @@ fn events_do_not_depend_on_packets() {
     }
 }
 
-/// Over sockets: on every wire, each trial has its cut elsewhere, inside characters too.
+/// Over sockets: on every wire, each trial splits at another position, also inside characters.
 #[tokio::test]
 async fn packets_do_not_change_a_snapshot() {
-    for (wire, row) in Wire::ALL.into_iter().zip(basic()) {
+    for (wire, row) in WireApi::ALL.into_iter().zip(wire_replies()) {
         assert_eq!(row.wire, wire.as_str());
         let trials = 60;
-        let settings = repeated(trials, &[Mode::Stream]);
+        let settings = repeated(trials, &[StreamMode::Stream]);
         let whole = FakeProvider::start(Script::always(row.stream.clone()));
-        let whole = ask(target_on(wire, &whole), &settings).await;
+        let whole = run_target(target_on(wire, &whole), &settings).await;
         assert_eq!(
-            signs(&whole.trials[0])
+            note_words(&whole.trials[0])
                 .iter()
                 .filter(|it| it.contains("fault"))
                 .count(),
@@ -52,13 +52,17 @@ async fn packets_do_not_change_a_snapshot() {
             let at = inside.get(before).copied().unwrap_or(before * step);
             row.stream.clone().split_at([at])
         }));
-        let cut = ask(target_on(wire, &cut), &settings).await;
+        let cut = run_target(target_on(wire, &cut), &settings).await;
         assert!(whole.trials.iter().all(|it| it.outcome.is_ok()));
-        assert_eq!(timeless(cut), timeless(whole), "{wire}");
+        assert_eq!(
+            snapshot_without_times(cut),
+            snapshot_without_times(whole),
+            "{wire}"
+        );
     }
 }
 
-/// Byte by byte: a leak whose marker never comes in one piece.
+/// Byte by byte: a leak whose marker never arrives in one piece.
 #[tokio::test]
 async fn a_marker_is_found_byte_by_byte() {
     let chunk = |content: &str| json!({"choices": [{"index": 0, "delta": {"content": content}}]});
@@ -67,12 +71,15 @@ async fn a_marker_is_found_byte_by_byte() {
     let markup = ["<‖DS", "ML‖inv", "oke name=\"get_weather\">"];
     let chunks: Vec<Value> = markup.map(chunk).into_iter().chain([last]).collect();
     let answer = event_stream(&chunks);
-    let settings = repeated(1, &[Mode::Stream]);
+    let settings = repeated(1, &[StreamMode::Stream]);
     let whole = FakeProvider::start(Script::always(answer.clone()));
-    let whole = ask(target(&whole), &settings).await;
+    let whole = run_target(target(&whole), &settings).await;
     let bytes = answer.body().len();
     let single = FakeProvider::start(Script::always(answer.split_at(1..bytes)));
-    let single = ask(target(&single), &settings).await;
-    assert!(signs(&whole.trials[0]).contains(&"note leaked-call".to_owned()));
-    assert_eq!(timeless(single), timeless(whole));
+    let single = run_target(target(&single), &settings).await;
+    assert!(note_words(&whole.trials[0]).contains(&"note leaked-call".to_owned()));
+    assert_eq!(
+        snapshot_without_times(single),
+        snapshot_without_times(whole)
+    );
 }

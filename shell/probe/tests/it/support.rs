@@ -1,79 +1,81 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use toolwarden_drift::contract::{Origin, Snapshot, Trial, snapshot};
-use toolwarden_model::reply::{ArgumentsClass, IdClass, Mode, Wire};
-use toolwarden_probe::{Key, Provider, Run, Settings, Suite, Target, run};
-use toolwarden_testkit::provider::{Answer, FakeProvider, Script};
+use toolwarden_drift::contract::{Snapshot, Trial, TrialOrigin, build_snapshot};
+use toolwarden_model::reply::{ArgumentsClass, CallIdClass, StreamMode, WireApi};
+use toolwarden_probe::{
+    ApiKey, ProbeSuite, ProbeTarget, Provider, RunSettings, SuiteRun, run_suite,
+};
+use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script};
 
-/// The key that must turn up nowhere.
+/// The key that must appear nowhere.
 pub(crate) const KEY: &str = "sk-test-key-1234567890abcdef";
 
-pub(crate) fn suite() -> Suite {
-    Suite::bundled().unwrap()
+pub(crate) fn suite() -> ProbeSuite {
+    ProbeSuite::bundled().unwrap()
 }
 
-/// Settings that do not wait long for anything.
-pub(crate) fn settings() -> Settings {
-    Settings {
+/// Settings with short waits.
+pub(crate) fn settings() -> RunSettings {
+    RunSettings {
         timeout: Duration::from_secs(20),
         backoff: Duration::from_millis(5),
-        ..Settings::default()
+        ..RunSettings::default()
     }
 }
 
-pub(crate) fn repeated(repeat: u32, modes: &[Mode]) -> Settings {
-    Settings {
+pub(crate) fn repeated(repeat: u32, modes: &[StreamMode]) -> RunSettings {
+    RunSettings {
         repeat: NonZeroU32::new(repeat),
         modes: Some(modes.to_vec()),
         ..settings()
     }
 }
 
-pub(crate) fn target_on(wire: Wire, provider: &FakeProvider) -> Target {
+pub(crate) fn target_on(wire: WireApi, provider: &FakeProvider) -> ProbeTarget {
     let described = Provider::custom("fake", &provider.url(), "synthetic-1");
-    Target {
+    ProbeTarget {
         provider: Provider { wire, ..described },
-        key: Key::new(KEY),
-        headers: toolwarden_probe::Headers::default(),
+        key: ApiKey::new(KEY),
+        headers: toolwarden_probe::ProviderHeaders::default(),
     }
 }
 
-pub(crate) fn target(provider: &FakeProvider) -> Target {
-    target_on(Wire::OpenaiChat, provider)
+pub(crate) fn target(provider: &FakeProvider) -> ProbeTarget {
+    target_on(WireApi::OpenaiChat, provider)
 }
 
-/// One provider, asked the bundled suite.
-pub(crate) async fn ask(target: Target, settings: &Settings) -> Run {
-    let mut runs = run(vec![target], &suite(), settings, |_| {}).await;
+/// Runs the bundled suite against one provider.
+pub(crate) async fn run_target(target: ProbeTarget, settings: &RunSettings) -> SuiteRun {
+    let mut runs = run_suite(vec![target], &suite(), settings, |_| {}).await;
     assert_eq!(runs.len(), 1);
     runs.remove(0)
 }
 
-/// The only trial of a provider that always answers the same.
-pub(crate) async fn trial(answer: Answer, mode: Mode) -> Trial {
+/// The only trial of a provider that always sends the same reply.
+pub(crate) async fn trial(answer: ProviderResponse, mode: StreamMode) -> Trial {
     let provider = FakeProvider::start(Script::always(answer));
-    let settings = Settings {
+    let settings = RunSettings {
         retries: 0,
         ..repeated(1, &[mode])
     };
-    let mut run = ask(target(&provider), &settings).await;
+    let mut run = run_target(target(&provider), &settings).await;
     assert_eq!(run.trials.len(), 1);
     run.trials.remove(0)
 }
 
-pub(crate) fn snapshot_of(run: &Run) -> Snapshot {
-    let origin = Origin {
+pub(crate) fn snapshot_of(run: &SuiteRun) -> Snapshot {
+    let origin = TrialOrigin {
         provider: run.provider.name.clone(),
         model_id: run.provider.model_id.clone(),
         wire: run.provider.wire,
         at: None,
     };
-    snapshot(origin, &suite().facts(), &run.trials)
+    build_snapshot(origin, &suite().facts(), &run.trials)
 }
 
-/// The snapshot of trials without what a clock measured.
-pub(crate) fn timeless(mut run: Run) -> Snapshot {
+/// The snapshot of trials without measured times.
+pub(crate) fn snapshot_without_times(mut run: SuiteRun) -> Snapshot {
     for trial in &mut run.trials {
         trial.latency_ms = None;
         trial.first_event_ms = None;
@@ -81,8 +83,8 @@ pub(crate) fn timeless(mut run: Run) -> Snapshot {
     snapshot_of(&run)
 }
 
-/// What is odd about a trial, in words.
-pub(crate) fn signs(trial: &Trial) -> Vec<String> {
+/// The oddities of a trial, as text.
+pub(crate) fn note_words(trial: &Trial) -> Vec<String> {
     let measured = match &trial.outcome {
         Ok(measured) => measured,
         Err(failure) => return vec![format!("failure {}", failure.failure.as_str())],
@@ -92,8 +94,8 @@ pub(crate) fn signs(trial: &Trial) -> Vec<String> {
         if call.class != ArgumentsClass::JsonObjectString {
             signs.push(format!("class {}", call.class.as_str()));
         }
-        let id = IdClass::of(call.id.as_ref());
-        if id != IdClass::OpenaiCall {
+        let id = CallIdClass::of(call.id.as_ref());
+        if id != CallIdClass::OpenaiCall {
             signs.push(format!("id {}", id.as_str()));
         }
         let faults = call.faults.iter();

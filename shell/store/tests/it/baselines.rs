@@ -1,32 +1,33 @@
 use toolwarden_store::{
-    AlertFilter, AlertStatus, NewAlert, NewSighting, OldHashes, Origin, Raised, ServerKey, Store,
+    AlertFilter, AlertNovelty, AlertStatus, BaselineOrigin, NewAlert, NewSighting, ServerKey,
+    Store, ToolwatchHashes,
 };
 
-use super::{approval, at, fresh, kept, key, new};
+use super::{approval, at, fresh, key, new, stored_definition};
 
 #[test]
 fn the_last_baseline_counts_and_all_are_remembered() {
     let (_folder, store) = fresh();
-    let server = store.keep_server(&key(), false, approval().at).unwrap();
+    let server = store.ensure_server(&key(), false, approval().at).unwrap();
     let approval = approval();
     for (tool, text, origin) in [
-        ("click", r#"{"v":1}"#, Origin::Pinned),
-        ("wait", r#"{"v":1}"#, Origin::Registered),
-        ("click", r#"{"v":2}"#, Origin::Approved),
-        ("wait", r#"{"v":1}"#, Origin::Retired),
+        ("click", r#"{"v":1}"#, BaselineOrigin::Pinned),
+        ("wait", r#"{"v":1}"#, BaselineOrigin::Registered),
+        ("click", r#"{"v":2}"#, BaselineOrigin::Approved),
+        ("wait", r#"{"v":1}"#, BaselineOrigin::Retired),
     ] {
         store
             .add_baseline(server.id, &new(tool, text, origin, &approval))
             .unwrap();
     }
     let now = store.baselines(server.id).unwrap();
-    assert_eq!(now.len(), 1, "a tool that was let go is none any more");
+    assert_eq!(now.len(), 1, "a retired tool has no baseline");
     assert_eq!(now[0].tool, "click");
-    assert_eq!(now[0].definition, Some(kept(r#"{"v":2}"#)));
+    assert_eq!(now[0].definition, Some(stored_definition(r#"{"v":2}"#)));
     assert_eq!(now[0].approval, approval);
     let history = store.history(server.id, "click").unwrap();
-    let origins: Vec<Origin> = history.iter().map(|it| it.origin).collect();
-    assert_eq!(origins, [Origin::Pinned, Origin::Approved]);
+    let origins: Vec<BaselineOrigin> = history.iter().map(|it| it.origin).collect();
+    assert_eq!(origins, [BaselineOrigin::Pinned, BaselineOrigin::Approved]);
     let first = history[0].definition.unwrap().fingerprint;
     assert_eq!(store.definition(first).unwrap(), r#"{"v":1}"#);
 }
@@ -39,14 +40,17 @@ fn servers_and_scopes_are_kept_apart_and_seals_hold() {
         ..key()
     };
     let approval = approval();
-    let first = store.keep_server(&key(), true, approval.at).unwrap();
-    let second = store.keep_server(&other, false, approval.at).unwrap();
+    let first = store.ensure_server(&key(), true, approval.at).unwrap();
+    let second = store.ensure_server(&other, false, approval.at).unwrap();
     assert_ne!(first.id, second.id);
-    let again = store.keep_server(&key(), false, approval.at).unwrap();
+    let again = store.ensure_server(&key(), false, approval.at).unwrap();
     assert_eq!((again.id, again.sealed), (first.id, true));
     let text = r#"{"name":"click"}"#;
     store
-        .add_baseline(first.id, &new("click", text, Origin::Pinned, &approval))
+        .add_baseline(
+            first.id,
+            &new("click", text, BaselineOrigin::Pinned, &approval),
+        )
         .unwrap();
     assert_eq!(store.baselines(second.id).unwrap(), []);
     assert_eq!(store.servers().unwrap(), [second, again]);
@@ -56,9 +60,12 @@ fn servers_and_scopes_are_kept_apart_and_seals_hold() {
 fn what_fails_half_way_never_happened() {
     let (_folder, store) = fresh();
     let approval = approval();
-    let server = store.keep_server(&key(), false, approval.at).unwrap();
-    let failed: Result<(), toolwarden_store::StoreError> = store.write(|store| {
-        store.add_baseline(server.id, &new("click", "{}", Origin::Pinned, &approval))?;
+    let server = store.ensure_server(&key(), false, approval.at).unwrap();
+    let failed: Result<(), toolwarden_store::StoreError> = store.write_transaction(|store| {
+        store.add_baseline(
+            server.id,
+            &new("click", "{}", BaselineOrigin::Pinned, &approval),
+        )?;
         Err(toolwarden_store::StoreError::Busy {
             path: store.path().to_owned(),
         })
@@ -70,7 +77,7 @@ fn what_fails_half_way_never_happened() {
 #[test]
 fn the_same_drift_is_one_alert() {
     let (_folder, store) = fresh();
-    let server = store.keep_server(&key(), false, approval().at).unwrap();
+    let server = store.ensure_server(&key(), false, approval().at).unwrap();
     let alert = |id: &'static str, hour: &str| NewAlert {
         id,
         tool: "click",
@@ -79,14 +86,14 @@ fn the_same_drift_is_one_alert() {
         class: "breaking",
         at: at(&format!("2026-11-16T{hour}:00:00Z")),
         document: "{}",
-        old_form: "{}",
+        toolwatch_document: "{}",
     };
-    let raise = |id, hour| store.raise(server.id, &alert(id, hour)).unwrap();
-    assert_eq!(raise("a", "10"), Raised::First);
-    assert_eq!(raise("a", "11"), Raised::Again);
-    assert_eq!(raise("b", "12"), Raised::First);
+    let raise = |id, hour| store.raise_alert(server.id, &alert(id, hour)).unwrap();
+    assert_eq!(raise("a", "10"), AlertNovelty::New);
+    assert_eq!(raise("a", "11"), AlertNovelty::Known);
+    assert_eq!(raise("b", "12"), AlertNovelty::New);
     assert_eq!(store.alerted_tools(server.id).unwrap(), ["click"]);
-    let closed = store.settle(
+    let closed = store.settle_alerts(
         server.id,
         "click",
         "schema_change",
@@ -105,8 +112,8 @@ fn the_same_drift_is_one_alert() {
     );
     assert_eq!(
         raise("a", "13"),
-        Raised::Again,
-        "it is known, and open again"
+        AlertNovelty::Known,
+        "the alert is known and reopened"
     );
     let open = AlertFilter {
         status: Some(AlertStatus::Open),
@@ -125,17 +132,20 @@ fn the_same_drift_is_one_alert() {
 #[test]
 fn sightings_and_hourly_shapes_come_and_go() {
     let (_folder, store) = fresh();
-    let server = store.keep_server(&key(), false, approval().at).unwrap().id;
+    let server = store
+        .ensure_server(&key(), false, approval().at)
+        .unwrap()
+        .id;
     let seen = |version: &'static str| NewSighting {
         tool: "click",
-        definition: Some((kept("{}"), "{}")),
+        definition: Some((stored_definition("{}"), "{}")),
         shape: None,
         response_hash: None,
         version,
         at: at("2026-11-16T10:00:00Z"),
     };
-    store.keep_sighting(server, &seen("2")).unwrap();
-    store.keep_sighting(server, &seen("3")).unwrap();
+    store.save_sighting(server, &seen("2")).unwrap();
+    store.save_sighting(server, &seen("3")).unwrap();
     let kept = store.sightings(server).unwrap();
     assert_eq!(
         kept.iter()
@@ -143,7 +153,7 @@ fn sightings_and_hourly_shapes_come_and_go() {
             .collect::<Vec<_>>(),
         ["3"]
     );
-    store.drop_sighting(server, "click").unwrap();
+    store.delete_sighting(server, "click").unwrap();
     assert_eq!(store.sightings(server).unwrap(), []);
 
     let keep = |hour: &str, shape: &str, oldest: &str| {
@@ -152,7 +162,7 @@ fn sightings_and_hourly_shapes_come_and_go() {
             at(&format!("2026-11-{oldest}:00:00Z")),
         );
         store
-            .keep_observed_shape(server, "click", hour, shape, oldest)
+            .save_observed_shape(server, "click", hour, shape, oldest)
             .unwrap();
     };
     keep("16T08", "a", "15T08");
@@ -173,17 +183,17 @@ fn sightings_and_hourly_shapes_come_and_go() {
 fn looks_are_counted_by_baseline() {
     let (_folder, store) = fresh();
     let approval = approval();
-    let server = store.keep_server(&key(), false, approval.at).unwrap().id;
-    let mut row = new("click", "{}", Origin::Pinned, &approval);
-    row.old = OldHashes {
+    let server = store.ensure_server(&key(), false, approval.at).unwrap().id;
+    let mut row = new("click", "{}", BaselineOrigin::Pinned, &approval);
+    row.old = ToolwatchHashes {
         schema: Some("abc".to_owned()),
         response: None,
     };
     let id = store.add_baseline(server, &row).unwrap();
-    assert_eq!(store.count_look(id).unwrap(), 1);
-    assert_eq!(store.count_look(id).unwrap(), 2);
+    assert_eq!(store.count_comparison(id).unwrap(), 1);
+    assert_eq!(store.count_comparison(id).unwrap(), 2);
     store
-        .approve_change(id, "c0ffee", kept("{}"), &approval)
+        .approve_change(id, "c0ffee", stored_definition("{}"), &approval)
         .unwrap();
     let approved = store.approved_changes(id).unwrap();
     assert_eq!(
@@ -197,9 +207,12 @@ fn looks_are_counted_by_baseline() {
 fn an_opened_store_is_the_same_store() {
     let (_folder, store) = fresh();
     let approval = approval();
-    let server = store.keep_server(&key(), true, approval.at).unwrap();
+    let server = store.ensure_server(&key(), true, approval.at).unwrap();
     store
-        .add_baseline(server.id, &new("click", "{}", Origin::Pinned, &approval))
+        .add_baseline(
+            server.id,
+            &new("click", "{}", BaselineOrigin::Pinned, &approval),
+        )
         .unwrap();
     let (path, secret) = (store.path().to_owned(), store.value_key().unwrap());
     let before = store.baselines(server.id).unwrap();
@@ -213,11 +226,11 @@ fn an_opened_store_is_the_same_store() {
 fn a_server_is_open_until_it_is_sealed_again() {
     let (_folder, store) = fresh();
     let at = approval().at;
-    let sealed = store.keep_server(&key(), true, at).unwrap();
+    let sealed = store.ensure_server(&key(), true, at).unwrap();
     assert!(sealed.sealed && !sealed.open);
-    store.leave_open(&key(), at).unwrap();
-    let open = store.keep_server(&key(), false, at).unwrap();
-    assert!(open.open && !open.sealed, "to keep it does not close it");
-    let again = store.keep_server(&key(), true, at).unwrap();
+    store.mark_unsealed(&key(), at).unwrap();
+    let open = store.ensure_server(&key(), false, at).unwrap();
+    assert!(open.open && !open.sealed, "keep_server does not seal it");
+    let again = store.ensure_server(&key(), true, at).unwrap();
     assert!(again.sealed && !again.open);
 }

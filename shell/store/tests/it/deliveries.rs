@@ -1,5 +1,5 @@
 use toolwarden_store::{
-    Delivery, DeliveryFilter, DeliveryStatus, LastDelivery, PendingDelivery, Store, Try,
+    Delivery, DeliveryFilter, DeliveryStatus, LastDelivery, PendingDelivery, Store, StoredAttempt,
 };
 
 use super::{at, fresh};
@@ -7,14 +7,14 @@ use super::{at, fresh};
 const FIRST: &str = "2026-11-16T10:00:00.000Z";
 const LATER: &str = "2026-11-16T10:00:05.000Z";
 
-fn tried<'t>(
+fn attempt<'t>(
     target: &'t str,
     notice: &'t str,
     status: DeliveryStatus,
     tries: u32,
     error: Option<&'t str>,
-) -> Try<'t> {
-    Try {
+) -> StoredAttempt<'t> {
+    StoredAttempt {
         target,
         notice,
         status,
@@ -47,10 +47,10 @@ fn a_notice_is_queued_once_for_each_target_until_it_is_given_up() {
     assert!(queue(&store, "ops", "a"));
     assert!(!queue(&store, "ops", "a"), "pending");
     assert!(queue(&store, "mail", "a"));
-    let delivered = tried("ops", "a", DeliveryStatus::Delivered, 1, None);
-    store.note_try(&delivered).unwrap();
-    let failed = tried("mail", "a", DeliveryStatus::Failed, 6, Some("refused"));
-    store.note_try(&failed).unwrap();
+    let delivered = attempt("ops", "a", DeliveryStatus::Delivered, 1, None);
+    store.record_attempt(&delivered).unwrap();
+    let failed = attempt("mail", "a", DeliveryStatus::Failed, 6, Some("refused"));
+    store.record_attempt(&failed).unwrap();
 
     // Another process sees the same.
     let again = Store::open(store.path()).unwrap();
@@ -67,17 +67,17 @@ fn a_notice_is_queued_once_for_each_target_until_it_is_given_up() {
 }
 
 #[test]
-fn outcomes_are_told_by_target_notice_and_status() {
+fn outcomes_are_listed_by_target_notice_and_status() {
     let (_folder, store) = fresh();
     for (target, notice) in [("ops", "a"), ("mail", "a"), ("ops", "b")] {
         queue(&store, target, notice);
     }
-    let failing = tried("ops", "a", DeliveryStatus::Pending, 2, Some("status 503"));
-    store.note_try(&failing).unwrap();
-    let delivered = tried("mail", "a", DeliveryStatus::Delivered, 1, None);
-    store.note_try(&delivered).unwrap();
-    let unknown = tried("nobody", "a", DeliveryStatus::Delivered, 1, None);
-    store.note_try(&unknown).unwrap();
+    let failing = attempt("ops", "a", DeliveryStatus::Pending, 2, Some("status 503"));
+    store.record_attempt(&failing).unwrap();
+    let delivered = attempt("mail", "a", DeliveryStatus::Delivered, 1, None);
+    store.record_attempt(&delivered).unwrap();
+    let unknown = attempt("missing", "a", DeliveryStatus::Delivered, 1, None);
+    store.record_attempt(&unknown).unwrap();
 
     let mut first = row("ops", "a", DeliveryStatus::Pending, 2, LATER);
     first.error = Some("status 503".to_owned());
@@ -117,8 +117,8 @@ fn only_what_is_settled_is_pruned() {
     let (_folder, store) = fresh();
     queue(&store, "ops", "a");
     queue(&store, "ops", "b");
-    let delivered = tried("ops", "a", DeliveryStatus::Delivered, 1, None);
-    store.note_try(&delivered).unwrap();
+    let delivered = attempt("ops", "a", DeliveryStatus::Delivered, 1, None);
+    store.record_attempt(&delivered).unwrap();
     assert_eq!(store.prune_deliveries(at(LATER)).unwrap(), 0);
     let after = at("2026-11-17T00:00:00Z");
     assert_eq!(store.prune_deliveries(after).unwrap(), 1);

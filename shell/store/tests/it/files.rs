@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use toolwarden_store::{Origin, ServerKey, Store, StoreError, companions};
+use toolwarden_store::{BaselineOrigin, ServerKey, Store, StoreError, sidecar_files};
 
 use super::{approval, fresh, key, new};
 
-/// Opening must fail and leave every byte as it was.
+/// Opening must fail and leave every byte unchanged.
 fn refused(path: &Path) -> StoreError {
     let before = std::fs::read(path).unwrap();
     let error = Store::open(path).unwrap_err();
@@ -44,12 +44,12 @@ fn a_newer_store_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_damaged_store_is_told() {
+fn damaged_store_is_reported() {
     let (_folder, store) = fresh();
     let approval = approval();
-    let server = store.keep_server(&key(), true, approval.at).unwrap();
+    let server = store.ensure_server(&key(), true, approval.at).unwrap();
     let text = format!(r#"{{"description":"{}"}}"#, "long ".repeat(20_000));
-    let row = new("click", &text, Origin::Pinned, &approval);
+    let row = new("click", &text, BaselineOrigin::Pinned, &approval);
     store.add_baseline(server.id, &row).unwrap();
     let fingerprint = store.baselines(server.id).unwrap()[0]
         .definition
@@ -83,9 +83,12 @@ fn a_damaged_store_is_told() {
 fn baselines_cannot_be_rewritten_even_by_hand() {
     let (_folder, store) = fresh();
     let approval = approval();
-    let server = store.keep_server(&key(), true, approval.at).unwrap();
+    let server = store.ensure_server(&key(), true, approval.at).unwrap();
     store
-        .add_baseline(server.id, &new("click", "{}", Origin::Pinned, &approval))
+        .add_baseline(
+            server.id,
+            &new("click", "{}", BaselineOrigin::Pinned, &approval),
+        )
         .unwrap();
     let by_hand = Connection::open(store.path()).unwrap();
     for statement in ["UPDATE baseline SET why = 'x'", "DELETE FROM baseline"] {
@@ -105,11 +108,12 @@ fn many_open_a_new_store_at_once() {
     });
     assert!(
         keys.iter().all(|key| *key == keys[0]),
-        "one of them made it"
+        "exactly one thread created the key"
     );
 }
 
-/// Closing the last connection removes the journal; others that open the store just then are not refused.
+/// Closing the last connection removes the journal; other threads can still open the store at that
+/// moment.
 #[test]
 fn a_store_is_opened_while_another_thread_closes_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,9 +139,9 @@ fn only_the_user_may_read_it() {
     };
     let (_folder, store) = fresh();
     let approval = approval();
-    store.keep_server(&key(), true, approval.at).unwrap();
+    store.ensure_server(&key(), true, approval.at).unwrap();
     private(store.path());
-    let [journal, index, _] = companions(store.path());
+    let [journal, index, _] = sidecar_files(store.path());
     private(&journal);
     private(&index);
 
@@ -170,27 +174,27 @@ connection.close()
 fn a_second_connection_of_the_process_does_not_release_the_locks_of_the_first() {
     let (_folder, store) = fresh();
     let approval = approval();
-    store.keep_server(&key(), true, approval.at).unwrap();
-    let [journal, ..] = companions(store.path());
+    store.ensure_server(&key(), true, approval.at).unwrap();
+    let [journal, ..] = sidecar_files(store.path());
     let second = Store::open(store.path()).unwrap();
     read_from_outside(store.path());
     assert!(
         journal.exists(),
-        "another process took the store for unused"
+        "another process considered the store unused"
     );
     drop(second);
     drop(Store::open_existing(store.path()).unwrap().unwrap());
     read_from_outside(store.path());
     assert!(
         journal.exists(),
-        "another process took the store for unused"
+        "another process considered the store unused"
     );
 
     let later = ServerKey {
         name: "later".to_owned(),
         ..key()
     };
-    store.keep_server(&later, true, approval.at).unwrap();
+    store.ensure_server(&later, true, approval.at).unwrap();
     let other = Connection::open(store.path()).unwrap();
     let count: i64 = other
         .query_row("SELECT count(*) FROM server", [], |row| row.get(0))
@@ -204,12 +208,12 @@ fn a_journal_that_is_removed_is_rescued_and_not_mixed_with_another() {
     let (_folder, store) = fresh();
     let approval = approval();
     let second = Store::open(store.path()).unwrap();
-    store.keep_server(&key(), true, approval.at).unwrap();
-    let [journal, index, _] = companions(store.path());
+    store.ensure_server(&key(), true, approval.at).unwrap();
+    let [journal, index, _] = sidecar_files(store.path());
     std::fs::remove_file(&journal).unwrap();
     std::fs::remove_file(&index).unwrap();
     for open in [&store, &second] {
-        let error = open.require_place().unwrap_err();
+        let error = open.require_same_file().unwrap_err();
         assert!(matches!(error, StoreError::Gone { .. }), "{error}");
     }
     let error = Store::open(store.path()).unwrap_err();
@@ -217,7 +221,7 @@ fn a_journal_that_is_removed_is_rescued_and_not_mixed_with_another() {
     assert!(!journal.exists());
     second.rescue_journal().unwrap();
     let path = store.path().to_owned();
-    // As after a crash: nothing is written when connections are closed.
+    // Simulates a crash: closing the connections writes nothing.
     let copy = path.with_extension("copy");
     let mut copying = std::process::Command::new("cp");
     assert!(copying.args([&path, &copy]).status().unwrap().success());
@@ -232,7 +236,7 @@ fn a_journal_that_is_removed_is_rescued_and_not_mixed_with_another() {
 fn a_copy_holds_what_was_there_and_replaces_nothing() {
     let (folder, store) = fresh();
     let approval = approval();
-    store.keep_server(&key(), true, approval.at).unwrap();
+    store.ensure_server(&key(), true, approval.at).unwrap();
     let copy = folder.path().join("copy.db");
     let mut last = None;
     store
@@ -240,7 +244,7 @@ fn a_copy_holds_what_was_there_and_replaces_nothing() {
         .unwrap();
     let last = last.unwrap();
     assert_eq!(last.done, last.total);
-    assert!(companions(&copy).iter().all(|it| !it.exists()));
+    assert!(sidecar_files(&copy).iter().all(|it| !it.exists()));
     let copied = Store::open(&copy).unwrap();
     assert_eq!(copied.servers().unwrap(), store.servers().unwrap());
     assert_eq!(copied.value_key().unwrap(), store.value_key().unwrap());
@@ -248,7 +252,7 @@ fn a_copy_holds_what_was_there_and_replaces_nothing() {
     assert!(matches!(error, StoreError::Open { .. }), "{error}");
 }
 
-/// A store that was made before, for everybody to write to.
+/// A store that another program created writable for everyone.
 #[cfg(unix)]
 #[test]
 fn a_store_that_others_may_write_to_is_closed_to_them() {
@@ -264,14 +268,14 @@ fn a_store_that_others_may_write_to_is_closed_to_them() {
     open_to_all(&path);
     let store = Store::open(&path).unwrap();
     assert_eq!(mode(&path), 0o600);
-    let [journal, ..] = companions(&path);
+    let [journal, ..] = sidecar_files(&path);
     assert_eq!(mode(&journal), 0o600);
     open_to_all(&path);
     open_to_all(&journal);
     let again = Store::open_existing(&path).unwrap().unwrap();
     assert_eq!((mode(&path), mode(&journal)), (0o600, 0o600));
     drop((store, again));
-    // What is no store keeps its mode.
+    // A file that is not a store keeps its mode.
     let notes = folder.path().join("notes.txt");
     std::fs::write(&notes, "not a database, but my only copy of something").unwrap();
     open_to_all(&notes);
@@ -290,7 +294,7 @@ fn servers_of_an_older_store_stay_open_if_they_were_left_open() {
     let store = Store::open(&path).unwrap();
     for (name, sealed) in [("browser", false), ("local", false), ("search", true)] {
         store
-            .keep_server(&named(name), sealed, approval().at)
+            .ensure_server(&named(name), sealed, approval().at)
             .unwrap();
     }
     drop(store);

@@ -1,7 +1,7 @@
-//! What the store promises, on real files.
+//! The guarantees of the store, tested on real files.
 #![expect(
     clippy::unwrap_used,
-    reason = "clippy's leave for tests does not reach helpers outside test functions"
+    reason = "clippy's exemption for tests does not cover helpers outside test functions"
 )]
 
 mod baselines;
@@ -11,7 +11,9 @@ mod files;
 use jiff::Timestamp;
 use tempfile::TempDir;
 use toolwarden_model::{Fingerprint, Format};
-use toolwarden_store::{Approval, Kept, NewBaseline, OldHashes, Origin, ServerKey, Store};
+use toolwarden_store::{
+    Approval, BaselineOrigin, NewBaseline, ServerKey, Store, StoredDefinition, ToolwatchHashes,
+};
 
 fn fresh() -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
@@ -38,8 +40,8 @@ fn approval() -> Approval {
     }
 }
 
-fn kept(text: &str) -> Kept {
-    Kept {
+fn stored_definition(text: &str) -> StoredDefinition {
+    StoredDefinition {
         fingerprint: Fingerprint::of_wire(text),
         format: Format::Mcp,
     }
@@ -48,15 +50,15 @@ fn kept(text: &str) -> Kept {
 fn new<'b>(
     tool: &'b str,
     text: &'b str,
-    origin: Origin,
+    origin: BaselineOrigin,
     approval: &'b Approval,
 ) -> NewBaseline<'b> {
     NewBaseline {
         tool,
         origin,
-        definition: Some((kept(text), text)),
+        definition: Some((stored_definition(text), text)),
         shape: None,
-        old: OldHashes::default(),
+        old: ToolwatchHashes::default(),
         version: "1.0",
         approval,
     }

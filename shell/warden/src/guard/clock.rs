@@ -4,23 +4,23 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-/// Where the time comes from.
+/// The source of time.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// The machine's clocks.
     System {
-        /// What the monotonic time is counted from.
+        /// The start of the monotonic time.
         since: Instant,
     },
-    /// A time that is set, for recorded calls and tests.
-    Set(Arc<SetClock>),
+    /// A time that is set explicitly, for recorded calls and tests.
+    Manual(Arc<ManualClock>),
 }
 
-/// A time that moves only when it is told to.
+/// A time that changes only when it is set.
 #[derive(Debug)]
-pub struct SetClock {
+pub struct ManualClock {
     start: Timestamp,
-    passed: AtomicU64,
+    elapsed: AtomicU64,
 }
 
 impl Default for Clock {
@@ -32,12 +32,12 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// Nanoseconds that never go back.
+    /// Monotonic nanoseconds.
     #[must_use]
     pub fn monotonic(&self) -> u64 {
         match self {
             Self::System { since } => u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            Self::Set(clock) => clock.passed.load(Ordering::Acquire),
+            Self::Manual(clock) => clock.elapsed.load(Ordering::Acquire),
         }
     }
 
@@ -46,36 +46,36 @@ impl Clock {
     pub fn wall(&self) -> Timestamp {
         match self {
             Self::System { .. } => Timestamp::now(),
-            Self::Set(clock) => clock.wall(),
+            Self::Manual(clock) => clock.wall(),
         }
     }
 }
 
-impl SetClock {
-    /// A clock that stands at a time.
+impl ManualClock {
+    /// A clock that is set to a time.
     #[must_use]
     pub fn at(start: Timestamp) -> Arc<Self> {
         Arc::new(Self {
             start,
-            passed: AtomicU64::new(0),
+            elapsed: AtomicU64::new(0),
         })
     }
 
-    /// Sets the time that has passed since the start; it never goes back.
-    pub fn set(&self, passed: Duration) {
+    /// Sets the time since the start; it never goes back.
+    pub fn set_elapsed(&self, passed: Duration) {
         let passed = u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX);
-        self.passed.fetch_max(passed, Ordering::AcqRel);
+        self.elapsed.fetch_max(passed, Ordering::AcqRel);
     }
 
-    /// Moves the time forward to a time of day; one that is past changes nothing.
-    pub fn reach(&self, time: Timestamp) {
+    /// Advances the clock to a time of day; an earlier one changes nothing.
+    pub fn advance_to(&self, time: Timestamp) {
         if let Ok(passed) = Duration::try_from(time.duration_since(self.start)) {
-            self.set(passed);
+            self.set_elapsed(passed);
         }
     }
 
     fn wall(&self) -> Timestamp {
-        let passed = Duration::from_nanos(self.passed.load(Ordering::Acquire));
+        let passed = Duration::from_nanos(self.elapsed.load(Ordering::Acquire));
         self.start.checked_add(passed).unwrap_or(Timestamp::MAX)
     }
 }

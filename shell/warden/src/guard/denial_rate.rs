@@ -1,7 +1,7 @@
-//! Denials have a rate of their own: a principal that is refused again and again must not fill the log.
+//! Denials have their own rate limit: a principal that is denied again and again must not fill the log.
 //!
-//! Denials over the rate are summed up. The first of them is recorded at once, the rest in one record for each
-//! window, so that none goes unrecorded.
+//! Denials over the rate are summarized. The first of them is recorded at once, the rest in one record for
+//! each window, so that none goes unrecorded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::json;
 use toolwarden_guard::Limit;
 
-use super::entry::{Event, object};
-use super::limiter::{Exceeded, Key};
-use super::live::{Call, Current, LiveGuard, Shared};
+use super::limiter::{RateKey, RateLimitExceeded};
+use super::live_guard::{ActivePolicy, Call, GuardState, LiveGuard};
+use super::log_entry::{AuditEvent, object};
 
-/// The code of a record that sums up denials.
-pub(super) const SUMMED_UP: &str = "denials_summarized";
+/// The code of a record that summarizes denials.
+pub(super) const DENIALS_SUMMARIZED: &str = "denials_summarized";
 
-/// What stands for all tools where denials are counted; a tool cannot have this name.
-const DENIALS: &str = "\u{0}denials";
+/// The name under which denials of all tools are counted; a tool cannot have this name.
+const DENIALS_KEY: &str = "\u{0}denials";
 
-/// Denials that have no record of their own.
+/// Denials without their own record.
 #[derive(Debug, Default)]
 pub(super) struct DenialSums(Mutex<BTreeMap<Arc<str>, DenialSum>>);
 
@@ -28,17 +28,17 @@ pub(super) struct DenialSums(Mutex<BTreeMap<Arc<str>, DenialSum>>);
 struct DenialSum {
     /// By code.
     counts: BTreeMap<&'static str, u64>,
-    /// When the last record was made, by the monotonic clock.
+    /// The time of the last record, on the monotonic clock.
     recorded: u64,
 }
 
 impl DenialSums {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, DenialSum>> {
-        // Every change is made in one step, so what a panic leaves behind is whole.
+        // Every change is atomic, so a panic leaves consistent data behind.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a denial; gives the sum where it is due.
+    /// Adds a denial; returns the sum if it is due.
     fn add(
         &self,
         principal: &str,
@@ -58,8 +58,8 @@ impl DenialSums {
         })
     }
 
-    /// Takes the sums that are due; forgets principals that were not denied anything since.
-    fn due(&self, limit: Limit, now: u64) -> Vec<(Arc<str>, BTreeMap<&'static str, u64>)> {
+    /// Takes the sums that are due, and drops principals without a denial since.
+    fn take_due(&self, limit: Limit, now: u64) -> Vec<(Arc<str>, BTreeMap<&'static str, u64>)> {
         let window = u64::try_from(limit.window.as_nanos()).unwrap_or(u64::MAX);
         let mut due = Vec::new();
         self.lock().retain(|principal, sum| {
@@ -78,49 +78,54 @@ impl DenialSums {
     }
 }
 
-impl Shared {
-    /// Counts a denial, or an attempt to get more than is granted. Says whether it has a record of its own.
-    pub(super) fn is_recorded(
+impl GuardState {
+    /// Counts a denial, or an attempt to exceed the grants. Returns whether it gets its own record.
+    pub(super) fn should_record_denial(
         &self,
-        current: &Current,
+        current: &ActivePolicy,
         principal: &str,
         code: &'static str,
     ) -> bool {
         let limit = current.guard.audit().denials;
         let now = self.clock.monotonic();
-        let key = Key::of_agent(DENIALS, principal);
+        let key = RateKey::of_agent(DENIALS_KEY, principal);
         match self.limiter.check(now, key, limit) {
             Ok(_) => true,
-            Err(Exceeded::Limit { .. } | Exceeded::Full { .. }) => {
+            Err(RateLimitExceeded::Limit { .. } | RateLimitExceeded::Full { .. }) => {
                 if let Some(counts) = self.denial_sums.add(principal, code, limit, now) {
-                    self.record_sum(current, principal, &counts);
+                    self.record_denial_sum(current, principal, &counts);
                 }
                 false
             }
         }
     }
 
-    fn record_sum(&self, current: &Current, principal: &str, counts: &BTreeMap<&'static str, u64>) {
+    fn record_denial_sum(
+        &self,
+        current: &ActivePolicy,
+        principal: &str,
+        counts: &BTreeMap<&'static str, u64>,
+    ) {
         let total: u64 = counts.values().sum();
         let detail = object(json!({"denials": total, "codes": counts}));
         let call = Call {
             principal,
             ..Call::default()
         };
-        let code = SUMMED_UP;
-        self.note(current, &call, Event::Escalation { code, detail });
+        let code = DENIALS_SUMMARIZED;
+        self.record_event(current, &call, AuditEvent::Escalation { code, detail });
     }
 }
 
 impl LiveGuard {
-    /// Records the sums of denials that are due, for those who are no longer refused anything. Called from time
-    /// to time.
+    /// Records the sums of denials that are due, for principals that are no longer denied. The host calls
+    /// it periodically.
     pub fn record_denials(&self) {
         let shared = &self.shared;
         let current = shared.current();
         let limit = current.guard.audit().denials;
-        for (principal, counts) in shared.denial_sums.due(limit, shared.clock.monotonic()) {
-            shared.record_sum(&current, &principal, &counts);
+        for (principal, counts) in shared.denial_sums.take_due(limit, shared.clock.monotonic()) {
+            shared.record_denial_sum(&current, &principal, &counts);
         }
     }
 }
@@ -142,10 +147,10 @@ mod tests {
         assert!(sums.add("eve", "a", limit, 1_000).is_some());
         assert!(sums.add("eve", "a", limit, 1_001).is_none());
         assert!(sums.add("eve", "b", limit, 1_002).is_none());
-        assert!(sums.due(limit, 1_050).is_empty());
+        assert!(sums.take_due(limit, 1_050).is_empty());
         let counts = BTreeMap::from([("a", 1), ("b", 1)]);
-        assert_eq!(sums.due(limit, 1_100), [("eve".into(), counts)]);
-        assert!(sums.due(limit, 1_200).is_empty());
+        assert_eq!(sums.take_due(limit, 1_100), [("eve".into(), counts)]);
+        assert!(sums.take_due(limit, 1_200).is_empty());
         assert!(sums.lock().is_empty());
     }
 }

@@ -1,20 +1,20 @@
-//! Resources, prompts, skills and methods of extensions, which pass the gates that tools pass.
+//! Resources, prompts, skills and extension methods, which pass the same gates as tools.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolwarden_guard::{Denial, Feature, FeatureKind, ToolPolicy};
 
-use super::live::{Call, LiveGuard};
+use super::live_guard::{Call, LiveGuard};
 
-/// What was used, for a record.
+/// The feature used, for a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsedFeature {
-    /// What it is.
+    /// Its kind.
     pub kind: FeatureKind,
-    /// The server that offers it; none where no server does.
+    /// The server that offers it; `None` if no server does.
     pub server: Option<Box<str>>,
-    /// The method by which it is used.
+    /// The method that uses it.
     pub method: Box<str>,
 }
 
@@ -29,57 +29,62 @@ impl UsedFeature {
 }
 
 impl LiveGuard {
-    /// Takes the servers there are, in the place of those before, each with the rules for what it offers
-    /// besides tools and the policy does not name. They outlive a change of the policy.
+    /// Replaces the list of servers. Each has the rules for its features besides tools that the policy does
+    /// not name. They survive a change of the policy.
     pub fn set_servers(&self, servers: BTreeMap<Arc<str>, Arc<ToolPolicy>>) {
         let mut parts = self.shared.parts();
         if parts.servers == servers {
             return;
         }
         parts.servers = servers;
-        self.shared.use_parts(parts);
+        self.shared.activate(parts);
     }
 
-    /// Which of some features a principal sees in a session, in the order given. What the call itself
-    /// is about does not matter.
+    /// Which of the given features a principal sees in a session, in the given order. The feature of the
+    /// call itself is ignored.
     ///
     /// # Errors
-    /// Groups are asked for that are not granted.
-    pub fn visible<'f>(
+    /// The request names groups that are not granted.
+    pub fn visible_features<'f>(
         &self,
         call: &Call<'_>,
         features: impl IntoIterator<Item = Feature<'f>>,
     ) -> Result<Vec<bool>, Denial> {
         let shared = &self.shared;
-        let current = shared.current_for(call);
+        let current = shared.policy_for_call(call);
         let guard = &current.guard;
-        let standing = shared.standing(guard, call, shared.clock.monotonic());
-        shared.note_claim(&current, call, &standing);
-        shared.asking(guard, call, &standing, |request| {
+        let standing = shared.session_context(guard, call, shared.clock.monotonic());
+        shared.record_refused_claim(&current, call, &standing);
+        shared.with_request(guard, call, &standing, |request| {
             let reachable = guard.reachable(request, features);
             match &reachable {
                 Ok(found) => {
-                    shared.note_groups(&current, call, &found.unknown_groups, &found.narrowed);
+                    shared.record_refused_groups(
+                        &current,
+                        call,
+                        &found.unknown_groups,
+                        &found.dropped_groups,
+                    );
                 }
-                Err(denial) => shared.note_refused_listing(&current, call, request, denial),
+                Err(denial) => shared.record_refused_listing(&current, call, request, denial),
             }
             reachable.map(|found| found.admitted)
         })
     }
 
-    /// Whether a principal would see what a call is about. Nothing is counted or recorded.
+    /// Whether a principal would see the feature of a call. Nothing is counted or recorded.
     #[must_use]
     pub fn may_see(&self, call: &Call<'_>) -> bool {
         let shared = &self.shared;
-        let current = shared.current_for(call);
+        let current = shared.policy_for_call(call);
         let guard = &current.guard;
-        let standing = shared.standing(guard, call, shared.clock.monotonic());
-        shared.asking(guard, call, &standing, |request| {
-            guard.admit(request, call.wanted()).is_ok()
+        let standing = shared.session_context(guard, call, shared.clock.monotonic());
+        shared.with_request(guard, call, &standing, |request| {
+            guard.admit(request, call.requested_feature()).is_ok()
         })
     }
 
-    /// Whether the state of a session decides what it sees of other things than tools.
+    /// Whether the state of a session affects which features besides tools it sees.
     #[must_use]
     pub fn lists_features_by_state(&self) -> bool {
         self.shared.current().guard.has_features_by_state()

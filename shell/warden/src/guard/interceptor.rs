@@ -1,4 +1,4 @@
-//! Puts the guard in front of any callable.
+//! Wraps any callable with the guard.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{Decision, Denial, Fault, RequestedGroups, Unbindable, bind};
+use toolwarden_guard::{BindError, Decision, Denial, RequestedGroups, ValueFault, bind_arguments};
 use toolwarden_model::json::Object;
 
-use super::live::{Call, LiveGuard};
-use super::log::Log;
+use super::audit_log::AuditLog;
+use super::live_guard::{Call, LiveGuard};
 use super::open_call::{OpenCall, OutputRejected};
 
-/// Makes callables that ask the guard before they do anything.
+/// Wraps callables so that they ask the guard before they run.
 #[derive(Clone, Debug)]
 pub struct Interceptor {
     guard: LiveGuard,
@@ -22,7 +22,7 @@ pub struct Interceptor {
 
 /// A callable behind the guard.
 #[derive(Clone, Debug)]
-pub struct Wrapped<F> {
+pub struct GuardedCallable<F> {
     guard: LiveGuard,
     tool: String,
     principal: String,
@@ -33,10 +33,10 @@ pub struct Wrapped<F> {
     callable: F,
 }
 
-/// Why a wrapped callable gave no result.
+/// Why a wrapped callable returned no result.
 #[derive(Debug, Error)]
-pub enum Intercepted<E> {
-    /// The guard refused the call; nothing was done.
+pub enum InterceptError<E> {
+    /// The guard denied the call; the callable did not run.
     #[error("connection to '{tool}' denied: {denial}")]
     Denied {
         /// The tool.
@@ -47,37 +47,37 @@ pub enum Intercepted<E> {
     /// The call was made, and failed.
     #[error("the tool failed")]
     Failed(E),
-    /// The call was made, and its result is not what the tool promises.
+    /// The call was made, and its result does not satisfy the output schema.
     #[error(transparent)]
     Output(OutputRejected),
 }
 
-/// What is wrong with arguments before they can be looked at.
+/// Why arguments cannot be validated.
 #[derive(Debug, Error)]
-enum ArgumentsProblem {
-    /// They cannot be written as JSON.
-    #[error("the arguments are no JSON: {0}")]
-    NoJson(#[from] serde_json::Error),
-    /// They have no names.
+enum ArgumentsError {
+    /// They cannot be serialized as JSON.
+    #[error("the arguments are not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// They cannot be bound to names.
     #[error("{0}")]
-    Unbindable(#[from] Unbindable),
+    Unbindable(#[from] BindError),
 }
 
-/// Something that takes arguments, all at once in a tuple.
+/// A function that takes its arguments in a tuple.
 pub trait Callable<A> {
-    /// What it returns.
+    /// Its return type.
     type Output;
 
     /// Calls it.
     fn call(&self, arguments: A) -> Self::Output;
 }
 
-/// Arguments given by position, in a tuple.
-pub trait Positional {
-    /// Each as JSON.
+/// Positional arguments, in a tuple.
+pub trait PositionalArguments {
+    /// Each argument as JSON.
     ///
     /// # Errors
-    /// One cannot be written as JSON.
+    /// An argument cannot be serialized as JSON.
     fn values(&self) -> Result<Vec<Value>, serde_json::Error>;
 }
 
@@ -94,7 +94,7 @@ macro_rules! callables {
             }
         }
 
-        impl<$($kind: Serialize),*> Positional for ($($kind,)*) {
+        impl<$($kind: Serialize),*> PositionalArguments for ($($kind,)*) {
             fn values(&self) -> Result<Vec<Value>, serde_json::Error> {
                 let ($($argument,)*) = self;
                 Ok(vec![$(serde_json::to_value($argument)?),*])
@@ -115,7 +115,7 @@ callables! {
 }
 
 impl Interceptor {
-    /// An interceptor in front of which a guard stands.
+    /// An interceptor with a guard.
     #[must_use]
     pub const fn new(guard: LiveGuard) -> Self {
         Self { guard }
@@ -123,14 +123,14 @@ impl Interceptor {
 
     /// The log of the guard.
     #[must_use]
-    pub fn audit_log(&self) -> &Log {
+    pub fn audit_log(&self) -> &AuditLog {
         self.guard.log()
     }
 
-    /// Puts a callable behind the guard, as a tool called by a principal.
+    /// Wraps a callable as a tool that a principal calls.
     #[must_use]
-    pub fn wrap<F>(&self, tool: &str, principal: &str, callable: F) -> Wrapped<F> {
-        Wrapped {
+    pub fn wrap<F>(&self, tool: &str, principal: &str, callable: F) -> GuardedCallable<F> {
+        GuardedCallable {
             guard: self.guard.clone(),
             tool: tool.to_owned(),
             principal: principal.to_owned(),
@@ -142,43 +142,43 @@ impl Interceptor {
         }
     }
 
-    /// Decides a call and puts the decision down, without making it.
+    /// Decides a call and records the decision, without making the call.
     #[must_use]
     pub fn intercept(&self, call: &Call<'_>) -> Decision {
         self.guard.intercept(call)
     }
 }
 
-impl<F> Wrapped<F> {
-    /// Names the parameters, so that arguments given by position are known by name.
+impl<F> GuardedCallable<F> {
+    /// Sets the names of the parameters, so that positional arguments get names.
     #[must_use]
     pub fn parameters<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.parameters = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The same callable, called by another principal.
+    /// Sets another principal for the calls.
     #[must_use]
     pub fn principal(mut self, principal: &str) -> Self {
         principal.clone_into(&mut self.principal);
         self
     }
 
-    /// The same callable, called in a session.
+    /// Sets the session of the calls.
     #[must_use]
     pub fn session(mut self, session: &str) -> Self {
         self.session = Some(session.to_owned());
         self
     }
 
-    /// The same callable, asking for groups.
+    /// Sets the groups that the calls request.
     #[must_use]
     pub fn groups<'g>(mut self, groups: impl IntoIterator<Item = &'g str>) -> Self {
         self.groups = Some(groups.into_iter().collect());
         self
     }
 
-    /// The same callable, saying this of its request: what conditions may ask about.
+    /// Sets a request attribute, which conditions can read.
     #[must_use]
     pub fn attribute(mut self, name: &str, value: Value) -> Self {
         self.attributes.insert(name.to_owned(), value);
@@ -191,29 +191,29 @@ impl<F> Wrapped<F> {
         &self.callable
     }
 
-    /// Makes the call if the guard permits it, and tells the guard how it ended.
+    /// Makes the call if the guard permits it, and reports the outcome to the guard.
     ///
     /// # Errors
-    /// The call is refused, fails, or returns what it should not.
-    pub fn call<A, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    /// The call is denied, fails, or returns an invalid result.
+    pub fn call<A, T, E>(&self, arguments: A) -> Result<T, InterceptError<E>>
     where
-        A: Positional,
+        A: PositionalArguments,
         F: Callable<A, Output = Result<T, E>>,
         T: Serialize,
         E: std::fmt::Display,
     {
         let open = self.decide(&arguments)?;
         let result = self.callable.call(arguments);
-        settle(open, result)
+        report_outcome(open, result)
     }
 
-    /// As [`Self::call`], for a callable that returns a future.
+    /// Like [`Self::call`], for a callable that returns a future.
     ///
     /// # Errors
-    /// The call is refused, fails, or returns what it should not.
-    pub async fn call_async<A, U, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    /// The call is denied, fails, or returns an invalid result.
+    pub async fn call_async<A, U, T, E>(&self, arguments: A) -> Result<T, InterceptError<E>>
     where
-        A: Positional,
+        A: PositionalArguments,
         F: Callable<A, Output = U>,
         U: Future<Output = Result<T, E>>,
         T: Serialize,
@@ -221,30 +221,30 @@ impl<F> Wrapped<F> {
     {
         let open = self.decide(&arguments)?;
         let result = self.callable.call(arguments).await;
-        settle(open, result)
+        report_outcome(open, result)
     }
 
-    /// As [`Self::call`], for a callable that takes one value whose members are the arguments.
+    /// Like [`Self::call`], for a callable that takes one value whose members are the arguments.
     ///
     /// # Errors
-    /// The call is refused, fails, or returns what it should not.
-    pub fn call_with<A, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    /// The call is denied, fails, or returns an invalid result.
+    pub fn call_with<A, T, E>(&self, arguments: A) -> Result<T, InterceptError<E>>
     where
         A: Serialize,
         F: Callable<(A,), Output = Result<T, E>>,
         T: Serialize,
         E: std::fmt::Display,
     {
-        let open = self.decide_whole(&arguments)?;
+        let open = self.decide_value(&arguments)?;
         let result = self.callable.call((arguments,));
-        settle(open, result)
+        report_outcome(open, result)
     }
 
-    /// As [`Self::call_with`], for a callable that returns a future.
+    /// Like [`Self::call_with`], for a callable that returns a future.
     ///
     /// # Errors
-    /// The call is refused, fails, or returns what it should not.
-    pub async fn call_async_with<A, U, T, E>(&self, arguments: A) -> Result<T, Intercepted<E>>
+    /// The call is denied, fails, or returns an invalid result.
+    pub async fn call_async_with<A, U, T, E>(&self, arguments: A) -> Result<T, InterceptError<E>>
     where
         A: Serialize,
         F: Callable<(A,), Output = U>,
@@ -252,29 +252,32 @@ impl<F> Wrapped<F> {
         T: Serialize,
         E: std::fmt::Display,
     {
-        let open = self.decide_whole(&arguments)?;
+        let open = self.decide_value(&arguments)?;
         let result = self.callable.call((arguments,)).await;
-        settle(open, result)
+        report_outcome(open, result)
     }
 
-    fn decide_whole<E>(&self, arguments: &impl Serialize) -> Result<OpenCall, Intercepted<E>> {
+    fn decide_value<E>(&self, arguments: &impl Serialize) -> Result<OpenCall, InterceptError<E>> {
         let value = serde_json::to_value(arguments);
-        self.ask(value.map_err(ArgumentsProblem::NoJson))
+        self.decide_call(value.map_err(ArgumentsError::NotJson))
     }
 
-    fn decide<E>(&self, arguments: &impl Positional) -> Result<OpenCall, Intercepted<E>> {
-        let bound = arguments.values().map_err(ArgumentsProblem::NoJson);
+    fn decide<E>(
+        &self,
+        arguments: &impl PositionalArguments,
+    ) -> Result<OpenCall, InterceptError<E>> {
+        let bound = arguments.values().map_err(ArgumentsError::NotJson);
         let bound = bound.and_then(|values| {
-            let bound = bind(self.parameters.as_deref(), values, Object::new())?;
+            let bound = bind_arguments(self.parameters.as_deref(), values, Object::new())?;
             Ok(Value::Object(bound))
         });
-        self.ask(bound)
+        self.decide_call(bound)
     }
 
-    fn ask<E>(
+    fn decide_call<E>(
         &self,
-        arguments: Result<Value, ArgumentsProblem>,
-    ) -> Result<OpenCall, Intercepted<E>> {
+        arguments: Result<Value, ArgumentsError>,
+    ) -> Result<OpenCall, InterceptError<E>> {
         let mut call = Call {
             tool: &self.tool,
             principal: &self.principal,
@@ -290,37 +293,37 @@ impl<F> Wrapped<F> {
             }
             Err(problem) => Err(self
                 .guard
-                .refuse(&call, Denial::of_input(problem.to_string()))),
+                .record_refusal(&call, Denial::invalid_input(problem.to_string()))),
         };
-        decided.map_err(|denial| Intercepted::Denied {
+        decided.map_err(|denial| InterceptError::Denied {
             tool: self.tool.clone(),
             denial,
         })
     }
 }
 
-fn settle<T: Serialize, E: std::fmt::Display>(
+fn report_outcome<T: Serialize, E: std::fmt::Display>(
     open: OpenCall,
     result: Result<T, E>,
-) -> Result<T, Intercepted<E>> {
+) -> Result<T, InterceptError<E>> {
     match result {
         Err(error) => {
-            open.failed(&error);
-            Err(Intercepted::Failed(error))
+            open.report_failure(&error);
+            Err(InterceptError::Failed(error))
         }
         Ok(result) => {
             if !open.checks_output() {
-                open.succeeded_unseen();
+                open.report_success_unchecked();
                 return Ok(result);
             }
             let settled = match serde_json::to_value(&result) {
-                Ok(value) => open.succeeded(&value),
+                Ok(value) => open.report_success(&value),
                 Err(error) => {
-                    let message = format!("the result is no JSON: {error}");
-                    open.succeeded_with(vec![Fault::of_whole(message)])
+                    let message = format!("the result is not JSON: {error}");
+                    open.finish_with_faults(vec![ValueFault::for_whole_value(message)])
                 }
             };
-            settled.map(|()| result).map_err(Intercepted::Output)
+            settled.map(|()| result).map_err(InterceptError::Output)
         }
     }
 }

@@ -9,19 +9,19 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use toolwarden_guard::{Availability, Code, Guard, Request};
+use toolwarden_guard::{Availability, Guard, ReasonCode, Request};
 
-use super::decisions::Decisions;
+use super::decision_counters::DecisionCounters;
 
-/// What a guard has counted: under the names of the tool-group document, and decisions by code.
-pub struct Metrics {
-    decisions: Decisions,
+/// The metrics of a guard: those that the tool-group document names, and decisions by code.
+pub struct GuardMetrics {
+    decisions: DecisionCounters,
     group_requests: Family<GroupLabel, Counter>,
     group_availability: Family<GroupLabel, Gauge>,
     filtered_tools: Histogram,
     transitions: Family<TransitionLabels, Counter>,
-    /// How many transitions are told apart.
-    told_apart: AtomicUsize,
+    /// The number of transitions with their own labels.
+    distinct_transitions: AtomicUsize,
     workflow_duration: Family<StateLabel, Histogram>,
     state_availability: Family<StateLabel, Gauge>,
     access_denied: Family<GroupLabel, Counter>,
@@ -54,16 +54,16 @@ struct TransitionLabels {
     to: String,
 }
 
-impl Metrics {
+impl GuardMetrics {
     pub(crate) fn new() -> Self {
         Self {
-            decisions: Decisions::default(),
+            decisions: DecisionCounters::default(),
             group_requests: Family::default(),
             group_availability: Family::default(),
-            filtered_tools: Histogram::new(COUNTS),
+            filtered_tools: Histogram::new(COUNT_BUCKETS),
             transitions: Family::default(),
-            told_apart: AtomicUsize::new(0),
-            workflow_duration: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            distinct_transitions: AtomicUsize::new(0),
+            workflow_duration: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             state_availability: Family::default(),
             access_denied: Family::default(),
             invalid_transitions: Family::default(),
@@ -75,20 +75,20 @@ impl Metrics {
     }
 }
 
-/// The label of every group and state the policy does not know, so that callers cannot make up labels.
-const UNKNOWN: &str = "(unknown)";
+/// The label of every group and state that the policy does not know, so that callers cannot invent labels.
+const UNKNOWN_LABEL: &str = "(unknown)";
 
-/// The label of tools the policy does not name, and of those beyond the most that are told apart.
-const OTHER: &str = "(other)";
+/// The label of tools that the policy does not name, and of tools beyond the maximum number of labels.
+const OTHER_LABEL: &str = "(other)";
 
-/// The most transitions that are told apart by tool and states.
+/// The maximum number of transitions that get their own labels for tool and states.
 const MAX_TRANSITIONS: usize = 1_000;
 
-const COUNTS: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
-const SECONDS: [f64; 9] = [0.01, 0.1, 1.0, 5.0, 30.0, 60.0, 600.0, 3600.0, 86_400.0];
+const COUNT_BUCKETS: [f64; 9] = [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0];
+const DURATION_BUCKETS: [f64; 9] = [0.01, 0.1, 1.0, 5.0, 30.0, 60.0, 600.0, 3600.0, 86_400.0];
 
-impl Metrics {
-    /// Adds everything to a registry, so that it is told together with what others count.
+impl GuardMetrics {
+    /// Adds all metrics to a registry, so that they are exported together with others.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "toolwarden_decisions",
@@ -158,7 +158,7 @@ impl Metrics {
         );
     }
 
-    /// Everything in the text format of OpenMetrics.
+    /// All metrics in the OpenMetrics text format.
     #[must_use]
     pub fn text(&self) -> String {
         let mut registry = Registry::default();
@@ -171,19 +171,19 @@ impl Metrics {
         }
     }
 
-    /// A call was decided with this code.
-    pub(crate) fn decided(&self, code: Code) {
+    /// Counts a decision with this code.
+    pub(crate) fn count_decision(&self, code: ReasonCode) {
         self.decisions.count(code);
     }
 
-    /// How many calls were decided with a code.
+    /// The number of decisions with a code.
     #[must_use]
-    pub fn decisions(&self, code: Code) -> u64 {
-        self.decisions.of(code)
+    pub fn decisions(&self, code: ReasonCode) -> u64 {
+        self.decisions.get(code)
     }
 
-    /// A request saw this many tools.
-    pub(crate) fn listed(&self, guard: &Guard, request: &Request<'_>, found: &Availability) {
+    /// Counts a listing that returned these tools.
+    pub(crate) fn count_listing(&self, guard: &Guard, request: &Request<'_>, found: &Availability) {
         let count = found.available.len();
         self.filtered_tools.observe(as_float(count));
         let gauge = i64::try_from(count).unwrap_or(i64::MAX);
@@ -202,26 +202,35 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn unknown_groups(&self, count: usize) {
+    pub(crate) fn count_unknown_groups(&self, count: usize) {
         self.unknown_groups.inc_by(count as u64);
     }
 
-    pub(crate) fn group_denied(&self, guard: &Guard, group: &str) {
+    pub(crate) fn count_group_denial(&self, guard: &Guard, group: &str) {
         self.access_denied
             .get_or_create(&group_label(guard, group))
             .inc();
     }
 
-    pub(crate) fn transition(&self, guard: &Guard, step: (&str, &str, &str), after: Duration) {
+    pub(crate) fn count_transition(
+        &self,
+        guard: &Guard,
+        step: (&str, &str, &str),
+        after: Duration,
+    ) {
         let (tool, from, to) = step;
         let known = |state: &str| {
             let known = state == toolwarden_guard::INITIAL_STATE || guard.knows_state(state);
-            if known { state } else { UNKNOWN }.to_owned()
+            if known { state } else { UNKNOWN_LABEL }.to_owned()
         };
-        // Servers make up names; a policy does not.
-        let tool = if guard.lists_tool(tool) { tool } else { OTHER };
+        // Servers can invent names; a policy cannot.
+        let tool = if guard.lists_tool(tool) {
+            tool
+        } else {
+            OTHER_LABEL
+        };
         let state = known(from);
-        let labels = self.told_apart(TransitionLabels {
+        let labels = self.bounded_labels(TransitionLabels {
             tool: tool.to_owned(),
             from: state.clone(),
             to: known(to),
@@ -231,49 +240,49 @@ impl Metrics {
         spent.observe(after.as_secs_f64());
     }
 
-    /// The labels of a transition, as long as there are not too many of them.
-    fn told_apart(&self, labels: TransitionLabels) -> TransitionLabels {
+    /// The labels of a transition, until there are too many of them.
+    fn bounded_labels(&self, labels: TransitionLabels) -> TransitionLabels {
         let new = self.transitions.get(&labels).is_none();
-        if new && self.told_apart.fetch_add(1, Ordering::Relaxed) >= MAX_TRANSITIONS {
+        if new && self.distinct_transitions.fetch_add(1, Ordering::Relaxed) >= MAX_TRANSITIONS {
             return TransitionLabels {
-                tool: OTHER.to_owned(),
-                from: OTHER.to_owned(),
-                to: OTHER.to_owned(),
+                tool: OTHER_LABEL.to_owned(),
+                from: OTHER_LABEL.to_owned(),
+                to: OTHER_LABEL.to_owned(),
             };
         }
         labels
     }
 
-    pub(crate) fn invalid_transition(&self, reason: &str) {
+    pub(crate) fn count_invalid_transition(&self, reason: &str) {
         let reason = reason.to_owned();
         self.invalid_transitions
             .get_or_create(&ReasonLabel { reason })
             .inc();
     }
 
-    pub(crate) fn escalation(&self, reason: &str) {
+    pub(crate) fn count_escalation(&self, reason: &str) {
         let reason = reason.to_owned();
         self.escalations
             .get_or_create(&ReasonLabel { reason })
             .inc();
     }
 
-    /// How many entries the log did not take.
+    /// The number of entries that the log did not accept.
     #[must_use]
     pub fn unrecorded_entries(&self) -> u64 {
         self.unrecorded.get()
     }
 
-    pub(crate) fn unrecorded(&self) {
+    pub(crate) fn count_unrecorded(&self) {
         self.unrecorded.inc();
     }
 
-    pub(crate) fn reload_failed(&self) {
+    pub(crate) fn count_failed_reload(&self) {
         self.reloads_failed.inc();
     }
 }
 
-impl fmt::Debug for Metrics {
+impl fmt::Debug for GuardMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Metrics")
     }
@@ -281,7 +290,7 @@ impl fmt::Debug for Metrics {
 
 fn group_label(guard: &Guard, group: &str) -> GroupLabel {
     let known = group == toolwarden_guard::EVERY || guard.knows_group(group);
-    let group = if known { group } else { UNKNOWN };
+    let group = if known { group } else { UNKNOWN_LABEL };
     GroupLabel {
         group: group.to_owned(),
     }

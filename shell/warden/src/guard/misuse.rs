@@ -1,4 +1,4 @@
-//! Alerts on misuse: what single records show only together.
+//! Misuse alerts: patterns that only several records together show.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use super::denial_rate::SUMMED_UP;
-use super::entry::{Entry, Event};
+use super::denial_rate::DENIALS_SUMMARIZED;
+use super::log_entry::{AuditEvent, LogEntry};
 
-/// The most principals that are remembered.
-const MOST_PRINCIPALS: usize = 10_000;
-/// The most groups that are remembered of a principal.
-const MOST_GROUPS: usize = 256;
-/// The longest name of a group that is remembered, in bytes.
-const MAX_GROUP: usize = 256;
-/// The highest threshold: so many times are remembered per principal and rule.
-const MOST_TIMES: usize = 10_000;
-/// How many alerts a listener may be behind.
+/// The maximum number of principals kept in memory.
+const MAX_PRINCIPALS: usize = 10_000;
+/// The maximum number of groups kept for a principal.
+const MAX_GROUPS: usize = 256;
+/// The maximum length of a group name that is kept, in bytes.
+const MAX_GROUP_LEN: usize = 256;
+/// The highest threshold: so many times are kept per principal and rule.
+const MAX_TIMES: usize = 10_000;
+/// How many alerts a subscriber may lag behind.
 const BACKLOG: usize = 1024;
 
-/// When the behaviour of a principal is an alert. A threshold of zero turns its rule off.
+/// When the behaviour of a principal raises an alert. A threshold of zero turns its rule off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MisuseRules {
     /// Escalations within the window.
@@ -30,12 +30,13 @@ pub struct MisuseRules {
     pub foreign_sessions: usize,
     /// Denied calls within the window.
     pub denials: usize,
-    /// After so many requests that named groups, a group the principal never named before.
+    /// The number of requests with groups after which a group that the principal never named before raises
+    /// an alert.
     pub new_groups_after: usize,
     /// How far back records count.
     pub window: Duration,
-    /// How often the same rule raises an alert for the same principal at most.
-    pub every: Duration,
+    /// The minimum time between two alerts of the same rule for the same principal.
+    pub alert_interval: Duration,
 }
 
 impl Default for MisuseRules {
@@ -46,7 +47,7 @@ impl Default for MisuseRules {
             denials: 30,
             new_groups_after: 20,
             window: Duration::from_secs(600),
-            every: Duration::from_secs(3600),
+            alert_interval: Duration::from_secs(3600),
         }
     }
 }
@@ -54,13 +55,13 @@ impl Default for MisuseRules {
 /// A rule for misuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MisuseRule {
-    /// The principal asked again and again for more than it is granted.
+    /// The principal repeatedly requested more than it is granted.
     Escalations,
-    /// The principal came with sessions of others.
+    /// The principal used sessions of other principals.
     ForeignSessions,
     /// Many calls of the principal were denied.
     Denials,
-    /// The principal asked for a group it never asked for before.
+    /// The principal requested a group that it never requested before.
     NewGroups,
 }
 
@@ -85,44 +86,44 @@ impl MisuseRule {
     }
 }
 
-/// A principal that behaves as a rule describes.
+/// A principal whose behaviour matches a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MisuseAlert {
     /// The principal.
     pub principal: String,
     /// The rule.
     pub rule: MisuseRule,
-    /// What it did, in one sentence.
+    /// What the principal did, in one sentence.
     pub summary: String,
-    /// The record that made it an alert.
+    /// The record that triggered the alert.
     pub record: String,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub at_ms: i64,
 }
 
-/// Counts what principals do, in bounded memory.
+/// Counts the actions of principals, in bounded memory.
 #[derive(Debug)]
 pub(super) struct MisuseMonitor {
-    state: Mutex<State>,
+    state: Mutex<MonitorState>,
     alerts: broadcast::Sender<Arc<MisuseAlert>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MonitorState {
     rules: MisuseRules,
-    principals: BTreeMap<Box<str>, Behaviour>,
+    principals: BTreeMap<Box<str>, PrincipalActivity>,
 }
 
-/// What is remembered of a principal.
+/// The history of one principal.
 #[derive(Debug, Default)]
-struct Behaviour {
+struct PrincipalActivity {
     last_ms: i64,
-    /// The latest times of each rule.
+    /// The latest times for each rule.
     times: BTreeMap<MisuseRule, VecDeque<i64>>,
     /// When each rule raised its last alert.
     alerted: BTreeMap<MisuseRule, i64>,
     groups: BTreeSet<Box<str>>,
-    /// How many requests named groups.
+    /// The number of requests that named groups.
     requests: usize,
 }
 
@@ -144,9 +145,9 @@ impl MisuseMonitor {
         self.alerts.subscribe()
     }
 
-    /// Takes an entry of the log into account. Calls that were allowed and named no groups cost nothing.
-    pub(super) fn observe(&self, entry: &Entry) {
-        let Some((counted, groups)) = signs(&entry.event) else {
+    /// Counts an entry of the log. Allowed calls without groups cost nothing.
+    pub(super) fn observe(&self, entry: &LogEntry) {
+        let Some((counted, groups)) = matching_rules(&entry.event) else {
             return;
         };
         if entry.principal().is_empty() {
@@ -161,66 +162,67 @@ impl MisuseMonitor {
                 record: entry.id.to_string(),
                 at_ms: entry.at_ms,
             };
-            // Nobody has to listen.
+            // An alert without subscribers is dropped.
             let _unheard = self.alerts.send(Arc::new(alert));
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        // What a panic leaves behind is counted too little at most.
+    fn state(&self) -> MutexGuard<'_, MonitorState> {
+        // After a panic, the counts are at most too low.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The rules an event counts for, and the groups it names; nothing for one that says nothing.
-fn signs(event: &Event) -> Option<(&'static [MisuseRule], Vec<&str>)> {
+/// The rules that an event counts for, and the groups it names; `None` if it counts for none.
+fn matching_rules(event: &AuditEvent) -> Option<(&'static [MisuseRule], Vec<&str>)> {
     match event {
-        Event::Escalation {
+        AuditEvent::Escalation {
             code: "foreign_session",
             ..
         } => Some((
             &[MisuseRule::ForeignSessions, MisuseRule::Escalations],
             Vec::new(),
         )),
-        // The denials it sums up were counted when they happened.
-        Event::Escalation {
-            code: SUMMED_UP, ..
+        // The denials that it summarizes were counted when they happened.
+        AuditEvent::Escalation {
+            code: DENIALS_SUMMARIZED,
+            ..
         } => None,
-        Event::Escalation { .. } => Some((&[MisuseRule::Escalations], Vec::new())),
-        Event::Decision {
+        AuditEvent::Escalation { .. } => Some((&[MisuseRule::Escalations], Vec::new())),
+        AuditEvent::Decision {
             denial: Some(_), ..
         } => Some((&[MisuseRule::Denials], Vec::new())),
-        Event::Decision {
+        AuditEvent::Decision {
             denial: None,
             groups: Some(groups),
             ..
         } => Some((&[], groups.iter().map(|it| &**it).collect())),
-        Event::Session {
+        AuditEvent::Session {
             code: "opened",
             detail,
         } => {
             let groups = detail.get("granted_groups").and_then(Value::as_array)?;
             Some((&[], groups.iter().filter_map(Value::as_str).collect()))
         }
-        Event::Decision { .. }
-        | Event::Outcome { .. }
-        | Event::Transition { .. }
-        | Event::Session { .. }
-        | Event::Policy { .. }
-        | Event::Administration { .. } => None,
+        AuditEvent::Decision { .. }
+        | AuditEvent::Outcome { .. }
+        | AuditEvent::Transition { .. }
+        | AuditEvent::Session { .. }
+        | AuditEvent::Policy { .. }
+        | AuditEvent::Administration { .. } => None,
     }
 }
 
-impl State {
+impl MonitorState {
     fn observe(
         &mut self,
-        entry: &Entry,
+        entry: &LogEntry,
         counted: &[MisuseRule],
         groups: &[&str],
     ) -> Vec<(MisuseRule, String)> {
         let (rules, now) = (self.rules, entry.at_ms);
         let principal = entry.principal();
-        self.make_room(principal, now);
+        self.evict_quiet(principal, now);
         let behaviour = self.principals.entry(principal.into()).or_default();
         behaviour.last_ms = now;
         let mut raised = Vec::new();
@@ -241,23 +243,23 @@ impl State {
         raised
     }
 
-    /// Forgets principals that were quiet for a window where there is no room for another; where none was,
-    /// all of them.
-    fn make_room(&mut self, principal: &str, now: i64) {
-        if self.principals.len() < MOST_PRINCIPALS || self.principals.contains_key(principal) {
+    /// If there is no room for another principal, drops those that were idle for a window; if there are
+    /// none, drops all.
+    fn evict_quiet(&mut self, principal: &str, now: i64) {
+        if self.principals.len() < MAX_PRINCIPALS || self.principals.contains_key(principal) {
             return;
         }
-        let window = milliseconds(self.rules.window.max(self.rules.every));
+        let window = milliseconds(self.rules.window.max(self.rules.alert_interval));
         self.principals
             .retain(|_, it| now.saturating_sub(it.last_ms) < window);
-        if self.principals.len() >= MOST_PRINCIPALS {
+        if self.principals.len() >= MAX_PRINCIPALS {
             self.principals.clear();
         }
     }
 }
 
-impl Behaviour {
-    /// Counts a record; how many there are within the window once they reach the threshold.
+impl PrincipalActivity {
+    /// Counts a record; returns the number within the window once it reaches the threshold.
     fn count(&mut self, rule: MisuseRule, rules: &MisuseRules, now: i64) -> Option<usize> {
         let threshold = match rule {
             MisuseRule::Escalations => rules.escalations,
@@ -265,7 +267,7 @@ impl Behaviour {
             MisuseRule::Denials => rules.denials,
             MisuseRule::NewGroups => 0,
         };
-        let threshold = threshold.min(MOST_TIMES);
+        let threshold = threshold.min(MAX_TIMES);
         if threshold == 0 {
             return None;
         }
@@ -282,7 +284,7 @@ impl Behaviour {
         (times.len() >= threshold).then_some(threshold)
     }
 
-    /// The groups the principal never named before, once it is known which ones it names.
+    /// The groups that the principal never named before, once its usual groups are known.
     fn new_groups(&mut self, groups: &[&str], rules: &MisuseRules) -> Option<Vec<String>> {
         if groups.is_empty() || rules.new_groups_after == 0 {
             return None;
@@ -290,9 +292,9 @@ impl Behaviour {
         let is_familiar = self.requests >= rules.new_groups_after;
         self.requests = self.requests.saturating_add(1);
         let mut new = Vec::new();
-        let short = groups.iter().filter(|group| group.len() <= MAX_GROUP);
+        let short = groups.iter().filter(|group| group.len() <= MAX_GROUP_LEN);
         for group in short {
-            if self.groups.len() < MOST_GROUPS && self.groups.insert((*group).into()) {
+            if self.groups.len() < MAX_GROUPS && self.groups.insert((*group).into()) {
                 new.push(group.escape_debug().to_string());
             }
         }
@@ -301,7 +303,7 @@ impl Behaviour {
 
     /// Whether a rule may raise an alert again.
     fn is_due(&mut self, rule: MisuseRule, rules: &MisuseRules, now: i64) -> bool {
-        let pause = milliseconds(rules.every);
+        let pause = milliseconds(rules.alert_interval);
         let last = self.alerted.get(&rule);
         let is_due = last.is_none_or(|last| now.saturating_sub(*last) >= pause);
         if is_due {
@@ -314,7 +316,7 @@ impl Behaviour {
 fn summary(rule: MisuseRule, count: usize, rules: &MisuseRules) -> String {
     let what = match rule {
         MisuseRule::Escalations => "asked for more than it is granted",
-        MisuseRule::ForeignSessions => "came with the session of another principal",
+        MisuseRule::ForeignSessions => "used the session of another principal",
         MisuseRule::Denials => "was denied",
         MisuseRule::NewGroups => "asked for another group",
     };

@@ -1,25 +1,25 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{BoundValues, Fault, INITIAL_STATE, OutputMode, Permit};
+use toolwarden_guard::{BoundValues, INITIAL_STATE, OutputMode, Permit, ValueFault};
 
 use super::audit::Ticket;
-use super::deciding::Trail;
-use super::deciding::between;
-use super::entry::{Ending, EntryId, Event};
-use super::live::{Call, LiveGuard};
-use super::roles::CallerClaims;
-use super::sessions::{Moved, StateClaim, Transition, Whose};
+use super::caller_roles::CallerClaims;
+use super::decide::DecisionTrace;
+use super::decide::elapsed;
+use super::live_guard::{Call, LiveGuard};
+use super::log_entry::{AuditEvent, CallOutcome, EntryId};
+use super::session_table::{SessionKey, StateClaim, Transition, TransitionOutcome};
 
-/// A permitted call whose outcome is still to be told. One that is dropped without is put down as
-/// abandoned, and moves no session.
+/// A permitted call whose outcome is not reported yet. Dropping it records the call as abandoned and moves no
+/// session.
 #[must_use = "tell the guard how the call ended"]
 pub struct OpenCall {
     guard: LiveGuard,
-    /// None once the outcome is told.
+    /// None once the outcome is reported.
     permit: Option<Permit>,
     id: EntryId,
     principal: Box<str>,
@@ -28,39 +28,48 @@ pub struct OpenCall {
     /// The state in which the call was permitted.
     state: Arc<str>,
     /// The single-use state that it has to itself.
-    claim: Option<StateClaim>,
+    state_claim: Option<StateClaim>,
     /// What calls in the state it leads to have to repeat.
     bound: BoundValues,
-    began: u64,
+    started_at: u64,
     latency: Duration,
     /// Whether the call may have been made.
     is_decided: bool,
+    /// The arguments that were decided on: only their identity, so that an open call does not keep them in memory.
+    arguments: Weak<Value>,
+    /// Whether the permission to send it was given out.
+    was_permitted: bool,
 }
 
 /// A result that does not satisfy the tool's output schema.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("output validation failed: {}", first(faults))]
+#[error("output validation failed: {}", first_fault(faults))]
 pub struct OutputRejected {
     /// What is wrong with it.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ValueFault>,
 }
 
-/// What tells when the records of an ending are safe.
+/// The tickets of the outcome and transition records.
 #[derive(Debug, Default)]
-pub(super) struct Tickets {
+pub(super) struct OutcomeTickets {
     pub(super) outcome: Option<Ticket>,
     pub(super) transition: Option<Ticket>,
 }
 
 /// The most of a tool's error text that is kept.
-const MAX_ERROR: usize = 500;
+const MAX_ERROR_LEN: usize = 500;
 
 impl OpenCall {
-    pub(super) fn new(guard: &LiveGuard, permit: Permit, call: &Call<'_>, trail: Trail) -> Self {
-        let bound = permit.binds(&call.arguments);
+    pub(super) fn new(
+        guard: &LiveGuard,
+        permit: Permit,
+        call: &Call<'_>,
+        trail: DecisionTrace,
+    ) -> Self {
+        let bound = permit.bound_values(&call.arguments);
         Self {
             guard: guard.clone(),
-            claim: trail.claim,
+            state_claim: trail.claim,
             bound,
             permit: Some(permit),
             id: trail.id,
@@ -68,14 +77,26 @@ impl OpenCall {
             session: call.session.map(Box::from),
             claims: call.claims.cloned(),
             state: trail.state.unwrap_or_else(|| INITIAL_STATE.into()),
-            began: trail.ended,
+            started_at: trail.decided_at,
             latency: trail.latency,
             is_decided: true,
+            arguments: Arc::downgrade(&call.arguments),
+            was_permitted: false,
         }
     }
 
-    /// The same call, which may not be made before [`Self::restart`].
-    pub(super) fn undecided(self) -> Self {
+    /// The arguments that were decided on.
+    pub(super) const fn decided_arguments(&self) -> &Weak<Value> {
+        &self.arguments
+    }
+
+    /// Uses up the permission to send the call. False if it was used before.
+    pub(super) const fn use_permit(&mut self) -> bool {
+        !std::mem::replace(&mut self.was_permitted, true)
+    }
+
+    /// The same call, which may not be made before [`Self::mark_started`].
+    pub(super) fn awaiting_record(self) -> Self {
         let mut open = self;
         open.is_decided = false;
         open
@@ -90,7 +111,7 @@ impl OpenCall {
     /// Whether it has a single-use state to itself.
     #[must_use]
     pub const fn uses_up_state(&self) -> bool {
-        self.claim.is_some()
+        self.state_claim.is_some()
     }
 
     /// How long the decision took.
@@ -107,12 +128,12 @@ impl OpenCall {
 
     /// The state a successful call leads to.
     #[must_use]
-    pub fn leads_to(&self) -> Option<&str> {
+    pub fn next_state(&self) -> Option<&str> {
         let next = self.permit.as_ref()?.next_state()?;
         Some(&**next)
     }
 
-    /// Whether a result is held to a schema.
+    /// Whether a result is checked against a schema.
     #[must_use]
     pub fn checks_output(&self) -> bool {
         self.permit.as_ref().is_some_and(Permit::checks_output)
@@ -122,13 +143,13 @@ impl OpenCall {
     ///
     /// # Errors
     /// The result does not satisfy the output schema, and the policy enforces it.
-    pub fn succeeded(self, result: &Value) -> Result<(), OutputRejected> {
+    pub fn report_success(self, result: &Value) -> Result<(), OutputRejected> {
         let faults = self.output_faults(result);
-        self.succeeded_with(faults)
+        self.finish_with_faults(faults)
     }
 
     /// What is wrong with a result.
-    pub(super) fn output_faults(&self, result: &Value) -> Vec<Fault> {
+    pub(super) fn output_faults(&self, result: &Value) -> Vec<ValueFault> {
         self.permit
             .as_ref()
             .map_or_else(Vec::new, |it| it.output_faults(result))
@@ -136,73 +157,81 @@ impl OpenCall {
 
     /// The call did what it should, and its result was looked at elsewhere or cannot be. The session
     /// moves on.
-    pub fn succeeded_unseen(self) {
-        // Nobody waits for the records.
-        drop(self.end(Ending::Succeeded, Vec::new()));
+    pub fn report_success_unchecked(self) {
+        // The caller does not wait for the records.
+        drop(self.finish(CallOutcome::Succeeded, Vec::new()));
     }
 
     /// The call returned a result in which this is wrong.
-    pub(super) fn succeeded_with(self, faults: Vec<Fault>) -> Result<(), OutputRejected> {
-        self.returned(faults).1
+    pub(super) fn finish_with_faults(self, faults: Vec<ValueFault>) -> Result<(), OutputRejected> {
+        self.finish_with_result(faults).1
     }
 
-    /// As [`Self::succeeded_with`], with the tickets of the records.
-    pub(super) fn returned(self, faults: Vec<Fault>) -> (Tickets, Result<(), OutputRejected>) {
+    /// As [`Self::finish_with_faults`], with the tickets of the records.
+    pub(super) fn finish_with_result(
+        self,
+        faults: Vec<ValueFault>,
+    ) -> (OutcomeTickets, Result<(), OutputRejected>) {
         let mode = self.permit.as_ref().map(Permit::output_mode);
         if faults.is_empty() || mode != Some(OutputMode::Enforce) {
-            return (self.end(Ending::Succeeded, faults), Ok(()));
+            return (self.finish(CallOutcome::Succeeded, faults), Ok(()));
         }
         let masked = faults.first().map_or("", |fault| &fault.masked);
         let error = format!("output validation failed: {masked}");
-        let tickets = self.end(Ending::Failed { error }, faults.clone());
+        let tickets = self.finish(CallOutcome::Failed { error }, faults.clone());
         (tickets, Err(OutputRejected { faults }))
     }
 
     /// The call did not do what it should. The session stays where it is.
-    pub fn failed(self, error: &dyn fmt::Display) {
-        // Nobody waits for the record.
-        drop(self.end(Ending::failed(error), Vec::new()));
+    pub fn report_failure(self, error: &dyn fmt::Display) {
+        // The caller does not wait for the record.
+        drop(self.finish(CallOutcome::from_error(error), Vec::new()));
     }
 
-    /// Puts down how the call ended, and moves the session on where it succeeded.
-    pub(super) fn end(mut self, ending: Ending, faults: Vec<Fault>) -> Tickets {
+    /// Records how the call ended, and moves the session to its next state if it succeeded.
+    pub(super) fn finish(mut self, ending: CallOutcome, faults: Vec<ValueFault>) -> OutcomeTickets {
         let Some(permit) = self.permit.take() else {
-            return Tickets::default();
+            return OutcomeTickets::default();
         };
-        let moves = ending == Ending::Succeeded;
-        let outcome = Some(self.put_down(&permit, ending, faults));
-        let transition = if moves { self.move_on(&permit) } else { None };
-        Tickets {
+        let moves = ending == CallOutcome::Succeeded;
+        let outcome = Some(self.record_outcome(&permit, ending, faults));
+        let transition = if moves {
+            self.advance_session(&permit)
+        } else {
+            None
+        };
+        OutcomeTickets {
             outcome,
             transition,
         }
     }
 
     /// Lets go of a call that was not permitted after all.
-    pub(super) fn withdraw(mut self) {
+    pub(super) fn cancel(mut self) {
         self.permit = None;
-        self.give_back();
+        self.release_state();
     }
 
-    /// The call was not made: nothing was sent to whoever would carry it out. A single-use state that it
-    /// had to itself is free again.
-    pub fn not_sent(mut self, error: &dyn fmt::Display) {
-        self.give_back();
-        self.failed(error);
+    /// The call was not sent. A single-use state that it claimed is free again.
+    pub fn report_not_sent(mut self, error: &dyn fmt::Display) {
+        self.release_state();
+        self.report_failure(error);
     }
 
     /// Frees the single-use state that the call had to itself.
-    pub(super) fn give_back(&mut self) {
-        let whose = Whose {
+    pub(super) fn release_state(&mut self) {
+        let whose = SessionKey {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
-        self.guard.shared.release_state(whose, self.claim.take());
+        self.guard
+            .shared
+            .release_state(whose, self.state_claim.take());
     }
 
     /// The call begins now.
-    pub(super) fn restart(&mut self) {
-        self.began = self.guard.shared.clock.monotonic();
+    pub(super) fn mark_started(&mut self) {
+        self.started_at = self.guard.shared.clock.monotonic();
         self.is_decided = true;
     }
 
@@ -210,12 +239,17 @@ impl OpenCall {
         &self.guard
     }
 
-    fn put_down(&self, permit: &Permit, ending: Ending, faults: Vec<Fault>) -> Ticket {
+    fn record_outcome(
+        &self,
+        permit: &Permit,
+        ending: CallOutcome,
+        faults: Vec<ValueFault>,
+    ) -> Ticket {
         let shared = &self.guard.shared;
-        let latency = between(self.began, shared.clock.monotonic());
-        self.note(
+        let latency = elapsed(self.started_at, shared.clock.monotonic());
+        self.queue_event(
             permit,
-            Event::Outcome {
+            AuditEvent::Outcome {
                 call: self.id,
                 ending,
                 latency,
@@ -224,55 +258,55 @@ impl OpenCall {
         )
     }
 
-    fn move_on(&self, permit: &Permit) -> Option<Ticket> {
+    fn advance_session(&self, permit: &Permit) -> Option<Ticket> {
         let next = permit.next_state()?;
         let shared = &self.guard.shared;
-        let current = shared.current_with(self.claims.as_ref());
+        let current = shared.policy_for_claims(self.claims.as_ref());
         let step = Transition {
             tool: Arc::clone(permit.tool()),
             from: Arc::clone(&self.state),
             to: Arc::clone(next),
             at: shared.clock.wall(),
         };
-        let whose = Whose {
+        let whose = SessionKey {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
         let (from, to) = (Arc::clone(&step.from), Arc::clone(next));
-        let at = shared.moment(&current.guard, shared.clock.monotonic());
+        let at = shared.session_time(&current.guard, shared.clock.monotonic());
         let initial = current.guard.initial_state(&self.principal).cloned();
         let initial = initial.unwrap_or_else(|| INITIAL_STATE.into());
         let step = (step, self.bound.clone());
         let moved = shared
             .sessions
-            .advance(whose, &initial, step, self.claim, at);
+            .advance(whose, &initial, step, self.state_claim, at);
         let code = match moved {
-            Moved::Already => return None,
-            Moved::Renewed => return Some(self.renewed(permit, from, to)),
-            Moved::Taken { after } => {
+            TransitionOutcome::Unchanged => return None,
+            TransitionOutcome::Reentered => return Some(self.record_reentry(permit, from, to)),
+            TransitionOutcome::Taken { after } => {
                 let step = (&**permit.tool(), &*from, &*to);
-                shared.metrics.transition(&current.guard, step, after);
+                shared.metrics.count_transition(&current.guard, step, after);
                 if current.guard.has_tools_in(next) {
                     "taken"
                 } else {
                     "dead_end"
                 }
             }
-            Moved::Elsewhere => "elsewhere",
-            Moved::Full => "too_many_sessions",
+            TransitionOutcome::StateChanged => "elsewhere",
+            TransitionOutcome::Full => "too_many_sessions",
         };
         if code != "taken" {
-            shared.metrics.invalid_transition(code);
+            shared.metrics.count_invalid_transition(code);
         }
-        Some(self.note(permit, Event::Transition { from, to, code }))
+        Some(self.queue_event(permit, AuditEvent::Transition { from, to, code }))
     }
 
-    fn renewed(&self, permit: &Permit, from: Arc<str>, to: Arc<str>) -> Ticket {
+    fn record_reentry(&self, permit: &Permit, from: Arc<str>, to: Arc<str>) -> Ticket {
         let code = "renewed";
-        self.note(permit, Event::Transition { from, to, code })
+        self.queue_event(permit, AuditEvent::Transition { from, to, code })
     }
 
-    fn note(&self, permit: &Permit, event: Event) -> Ticket {
+    fn queue_event(&self, permit: &Permit, event: AuditEvent) -> Ticket {
         let shared = &self.guard.shared;
         let call = Call {
             tool: permit.tool(),
@@ -280,17 +314,17 @@ impl OpenCall {
             session: self.session.as_deref(),
             ..Call::default()
         };
-        shared.begin(&shared.current(), &call, event)
+        shared.queue_event(&shared.current(), &call, event)
     }
 }
 
-impl Ending {
+impl CallOutcome {
     /// A failure, in the tool's words.
-    pub(super) fn failed(error: &dyn fmt::Display) -> Self {
+    pub(super) fn from_error(error: &dyn fmt::Display) -> Self {
         let error = error.to_string();
-        let error = toolwarden_mcp::masked(&error)
+        let error = toolwarden_mcp::mask_secrets(&error)
             .chars()
-            .take(MAX_ERROR)
+            .take(MAX_ERROR_LEN)
             .collect();
         Self::Failed { error }
     }
@@ -300,9 +334,9 @@ impl Drop for OpenCall {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             if !self.is_decided {
-                self.give_back();
+                self.release_state();
             }
-            drop(self.put_down(&permit, Ending::Abandoned, Vec::new()));
+            drop(self.record_outcome(&permit, CallOutcome::Abandoned, Vec::new()));
         }
     }
 }
@@ -313,6 +347,6 @@ impl fmt::Debug for OpenCall {
     }
 }
 
-fn first(faults: &[Fault]) -> &str {
+fn first_fault(faults: &[ValueFault]) -> &str {
     faults.first().map_or("", |fault| &fault.message)
 }

@@ -1,43 +1,43 @@
-//! Keeps records short: who is refused chooses the size of what is recorded.
+//! Limits the size of records: a denied caller could otherwise choose it.
 
 use serde_json::{Value, json};
 use toolwarden_model::Fingerprint;
 use toolwarden_model::json::{Object, to_canonical_string};
 
-/// The longest name that is kept whole, in bytes.
-const LONGEST_NAME: usize = 1_024;
+/// The maximum length of a name that is stored whole, in bytes.
+const MAX_NAME_LEN: usize = 1_024;
 
-/// How much of a longer one is kept.
-const BEGINNING: usize = 256;
+/// How much of a longer name is stored.
+const KEPT_PREFIX_LEN: usize = 256;
 
-/// The smallest limit: below it, nothing but digests would be recorded.
-const LEAST: usize = 1_024;
+/// The smallest limit: below it, the log would record only digests.
+const MIN_LIMIT: usize = 1_024;
 
 /// How much of a record its parts may take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordSize {
-    most: usize,
+    max_bytes: usize,
 }
 
 impl RecordSize {
     pub(super) fn new(most: usize) -> Self {
         Self {
-            most: most.max(LEAST),
+            max_bytes: most.max(MIN_LIMIT),
         }
     }
 
-    /// The size of the arguments.
+    /// The maximum size of the arguments.
     pub(super) const fn arguments(self) -> usize {
-        self.most / 2
+        self.max_bytes / 2
     }
 
-    /// The size of any other part.
+    /// The maximum size of any other part.
     pub(super) const fn part(self) -> usize {
-        self.most / 16
+        self.max_bytes / 16
     }
 
-    /// The members of an object, long ones as digests; or the digest of all of them where that is not enough.
-    pub(super) fn bounded(self, object: Object) -> Object {
+    /// The members of an object, long ones as digests; or one digest of all of them if that is not enough.
+    pub(super) fn bound_members(self, object: Object) -> Object {
         let text = |value: &Value| to_canonical_string(value);
         let parts = object.into_iter().map(|(key, value)| {
             let written = text(&value);
@@ -50,25 +50,25 @@ impl RecordSize {
         });
         let parts = Value::Object(parts.collect());
         let written = text(&parts);
-        if written.len() <= self.most {
+        if written.len() <= self.max_bytes {
             return object_of(parts);
         }
         object_of(digest(&written))
     }
 }
 
-/// What stands for a text that is too long to keep.
+/// The digest that replaces a text which is too long to store.
 pub(super) fn digest(text: &str) -> Value {
     let fingerprint = Fingerprint::of_bytes(text.as_bytes());
     json!({"bytes": text.len(), "digest": format!("sha256:{fingerprint}")})
 }
 
-/// A name, the beginning of it where it is long, and what the whole can be recognised by.
+/// A name; if it is long, its beginning and the digest of the whole.
 pub(super) fn short_name(name: &str) -> std::borrow::Cow<'_, str> {
-    if name.len() <= LONGEST_NAME {
+    if name.len() <= MAX_NAME_LEN {
         return name.into();
     }
-    let end = name.floor_char_boundary(BEGINNING);
+    let end = name.floor_char_boundary(KEPT_PREFIX_LEN);
     let beginning = name.get(..end).unwrap_or_default();
     let fingerprint = Fingerprint::of_bytes(name.as_bytes());
     format!("{beginning}… [{} bytes, sha256:{fingerprint}]", name.len()).into()
@@ -97,12 +97,12 @@ mod tests {
     fn long_members_become_digests() {
         let size = RecordSize::new(4_096);
         let short = object_of(json!({"a": 1, "b": "x".repeat(300)}));
-        let bounded = size.bounded(short);
+        let bounded = size.bound_members(short);
         assert_eq!(bounded.get("a"), Some(&json!(1)));
         let written = json!("x".repeat(300)).to_string();
         assert_eq!(bounded.get("b"), Some(&digest(&written)));
         let many = (0..1_000).map(|at| (at.to_string(), Value::from("y")));
-        let bounded = size.bounded(many.collect());
+        let bounded = size.bound_members(many.collect());
         let keys: Vec<_> = bounded.keys().map(String::as_str).collect();
         assert_eq!(keys, ["bytes", "digest"]);
     }

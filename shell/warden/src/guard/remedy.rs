@@ -1,29 +1,29 @@
-//! What an operator or a client can change so that a tool becomes visible, named exactly: following a
-//! remedy has to work.
+//! What an operator or a client can change so that a tool becomes visible, in exact terms: following a
+//! remedy must work.
 
-use toolwarden_guard::{Code, DEFAULT_GROUP, Denial, EVERY, Guard, Request, ToolFacts};
+use toolwarden_guard::{DEFAULT_GROUP, Denial, EVERY, Guard, ReasonCode, Request, ToolFacts};
 
-/// What a remedy has to know of the client.
+/// What a remedy must know about the client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Client {
+pub(super) struct RemedyClient {
     /// Whether its session has left the state it started in.
-    pub(super) started: bool,
-    /// Whether it names the groups it asks for.
+    pub(super) has_left_initial_state: bool,
+    /// Whether it names the groups it requests.
     pub(super) names_groups: bool,
 }
 
-/// The remedy for the refusal of one tool to one principal.
+/// The remedy for the denial of one tool to one principal.
 pub(super) fn remedy(
     guard: &Guard,
     request: &Request<'_>,
     tool: &str,
     denial: &Denial,
-    client: Client,
+    client: RemedyClient,
 ) -> String {
     let Some(facts) = guard.facts(request.principal, tool) else {
         return denial.remedy().to_owned();
     };
-    let case = Case {
+    let case = RemedyContext {
         guard,
         request,
         tool,
@@ -31,75 +31,78 @@ pub(super) fn remedy(
         client,
     };
     match denial.code {
-        Code::FilteredByGroup | Code::GroupsNotGranted => case.about_groups(),
-        Code::FilteredByState => case.about_state(),
-        Code::MissingPermissions => case.about_permissions(),
-        Code::Allowed
-        | Code::UnknownTool
-        | Code::NotOffered
-        | Code::MalformedName
-        | Code::Quarantined
-        | Code::GroupsBeyondSession
-        | Code::UnknownGroup
-        | Code::GroupOff
-        | Code::DeniedByRule
-        | Code::StateUsed
-        | Code::RateLimited
-        | Code::RateCapacity
-        | Code::InvalidInput
-        | Code::NumberOutOfRange
-        | Code::KeyCase
-        | Code::ApprovalMismatch
-        | Code::BrokenSchema
-        | Code::TooManySessions
-        | Code::AuditUnavailable => denial.remedy().to_owned(),
+        ReasonCode::FilteredByGroup | ReasonCode::GroupsNotGranted => case.group_remedy(),
+        ReasonCode::FilteredByState => case.state_remedy(),
+        ReasonCode::MissingPermissions => case.permission_remedy(),
+        ReasonCode::Allowed
+        | ReasonCode::UnknownTool
+        | ReasonCode::NotOffered
+        | ReasonCode::MalformedName
+        | ReasonCode::Quarantined
+        | ReasonCode::GroupsBeyondSession
+        | ReasonCode::UnknownGroup
+        | ReasonCode::GroupOff
+        | ReasonCode::DeniedByRule
+        | ReasonCode::StateUsed
+        | ReasonCode::RateLimited
+        | ReasonCode::RateCapacity
+        | ReasonCode::InvalidInput
+        | ReasonCode::NumberOutOfRange
+        | ReasonCode::KeyCase
+        | ReasonCode::ApprovalMismatch
+        | ReasonCode::BrokenSchema
+        | ReasonCode::TooManySessions
+        | ReasonCode::AuditUnavailable => denial.remedy().to_owned(),
     }
 }
 
-struct Case<'c> {
+struct RemedyContext<'c> {
     guard: &'c Guard,
     request: &'c Request<'c>,
     tool: &'c str,
     facts: ToolFacts,
-    client: Client,
+    client: RemedyClient,
 }
 
-impl Case<'_> {
-    fn about_groups(&self) -> String {
+impl RemedyContext<'_> {
+    fn group_remedy(&self) -> String {
         let (guard, principal) = (self.guard, self.request.principal);
         let kept = self.request.groups.names();
-        // Groups without tools are left out: under `strict_groups` they would be refused.
+        // Groups without tools are left out: under `strict_groups` the request would be denied.
         let kept = kept.filter(|it| *it == EVERY || guard.has_tools_in_group(it));
         let kept: Vec<&str> = kept.filter(|it| guard.may_request(principal, it)).collect();
         let Some(own) = self.facts.groups.first() else {
-            return self.about_no_group();
+            return self.ungrouped_remedy();
         };
         if let Some(granted) = &self.facts.granted_group {
-            return self.ask_for(&with(&kept, granted));
+            return self.group_request_hint(&with_group(&kept, granted));
         }
         let entry = format!("principals.{principal}");
-        let grants = with(&guard.granted_groups(principal), own);
+        let grants = with_group(&guard.granted_groups(principal), own);
         let mut text = format!(
             "Grant group '{own}': set `{entry}.groups: [{}]` in the policy.",
             grants.join(", ")
         );
-        if !guard.names_principal(principal) {
+        if !guard.lists_principal(principal) {
             text.push_str(
                 " The policy does not name this principal yet: its own entry replaces the grants of \
                  `*`, so repeat those it needs.",
             );
         }
         let asks_for_all = !self.client.names_groups
-            && !guard.says_default_groups(principal)
+            && !guard.has_default_groups(principal)
             && !grants.contains(&DEFAULT_GROUP);
         if !asks_for_all {
-            text = format!("{text} {}", self.ask_for(&with(&kept, own)));
+            text = format!(
+                "{text} {}",
+                self.group_request_hint(&with_group(&kept, own))
+            );
         }
         text
     }
 
-    /// How a client asks for these groups.
-    fn ask_for(&self, groups: &[&str]) -> String {
+    /// How a client requests these groups.
+    fn group_request_hint(&self, groups: &[&str]) -> String {
         let quoted: Vec<String> = groups.iter().map(|it| format!("\"{it}\"")).collect();
         let means = format!(
             "Let the client ask for it: by the header `Toolwarden-Groups: {}`, by \
@@ -124,11 +127,11 @@ impl Case<'_> {
         format!("{means}{path}{policy}.")
     }
 
-    /// Of a tool that only a request for every group reaches.
-    fn about_no_group(&self) -> String {
+    /// The remedy for a tool that only a request for every group reaches.
+    fn ungrouped_remedy(&self) -> String {
         let (guard, principal) = (self.guard, self.request.principal);
         if guard.grants_every_group(principal) {
-            return self.ask_for(&[EVERY]);
+            return self.group_request_hint(&[EVERY]);
         }
         let mut asked = self.request.groups.names();
         let group = asked.find(|it| guard.may_request(principal, it));
@@ -139,7 +142,7 @@ impl Case<'_> {
         )
     }
 
-    fn about_state(&self) -> String {
+    fn state_remedy(&self) -> String {
         let (guard, request) = (self.guard, self.request);
         let states = self.facts.states.as_deref().unwrap_or_default();
         let Some(first) = states.first() else {
@@ -149,7 +152,10 @@ impl Case<'_> {
                 self.tool
             );
         };
-        let leads = guard.admit(request, self.tool).err().map(|it| it.leads);
+        let leads = guard
+            .admit(request, self.tool)
+            .err()
+            .map(|it| it.next_tools);
         let leads: Vec<String> = leads.iter().flatten().map(|it| format!("`{it}`")).collect();
         let mut ways = Vec::new();
         if !leads.is_empty() {
@@ -159,12 +165,12 @@ impl Case<'_> {
             ));
         }
         let allowed = &guard.sessions().initial_states;
-        let session = if self.client.started {
+        let session = if self.client.has_left_initial_state {
             "a new session"
         } else {
             "the session"
         };
-        match states.iter().find(|it| allowed.contain(it)) {
+        match states.iter().find(|it| allowed.contains(it)) {
             Some(state) => ways.push(format!(
                 "start {session} in state '{state}' by `_meta[\"toolwarden/state\"]: \"{state}\"` in \
                  its requests up to the first call"
@@ -182,7 +188,7 @@ impl Case<'_> {
         capitalized(&format!("{}.", ways.join("; or ")))
     }
 
-    fn about_permissions(&self) -> String {
+    fn permission_remedy(&self) -> String {
         let names = self.facts.lacking.join(", ");
         let principal = self.request.principal;
         if self.facts.lacking_is_denied {
@@ -195,7 +201,7 @@ impl Case<'_> {
     }
 }
 
-fn with<'g>(groups: &[&'g str], more: &'g str) -> Vec<&'g str> {
+fn with_group<'g>(groups: &[&'g str], more: &'g str) -> Vec<&'g str> {
     let mut groups = groups.to_vec();
     if !groups.contains(&more) {
         groups.push(more);

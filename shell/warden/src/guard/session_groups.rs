@@ -1,21 +1,23 @@
 //! Requests for groups that a session was not opened with.
 
 use serde_json::json;
-use toolwarden_guard::{Code, Denial, EVERY, Gate, RequestedGroups, Step, group_and_parents};
+use toolwarden_guard::{
+    Denial, EVERY, Gate, GateResult, ReasonCode, RequestedGroups, group_and_parents,
+};
 
-use super::deciding::Standing;
-use super::entry::{Event, object};
-use super::live::{Call, LiveGuard};
+use super::decide::SessionContext;
+use super::live_guard::{Call, LiveGuard};
+use super::log_entry::{AuditEvent, object};
 
 impl LiveGuard {
-    /// Refuses a request for groups beyond those its session was opened with: it may ask for less, not for
-    /// more. `opened` are the groups of the connection that the request came over, where it has some of its
-    /// own; else those count that the workflow session was opened with.
+    /// Denies a request for groups beyond those its session was opened with: it may ask for fewer, not for
+    /// more. `opened` are the groups of the connection that the request arrived on, if it has its own;
+    /// otherwise the groups apply that the workflow session was opened with.
     ///
     /// # Errors
-    /// It asks for more. That is counted and recorded as an escalation, and where something is to be used
-    /// also as a decision.
-    pub fn within_session(
+    /// The request asks for more. The guard counts and records that as an escalation, and for a use also as
+    /// a decision.
+    pub fn check_session_groups(
         &self,
         call: &Call<'_>,
         opened: Option<&RequestedGroups>,
@@ -23,16 +25,18 @@ impl LiveGuard {
         let Some(wanted) = &call.groups else {
             return Ok(());
         };
-        let current = self.shared.current_for(call);
+        let current = self.shared.policy_for_call(call);
         let guard = &current.guard;
         let beyond = match opened {
-            Some(opened) => beyond(opened, wanted),
+            Some(opened) => excess_groups(opened, wanted),
             None => {
                 let now = self.shared.clock.monotonic();
-                self.shared.standing(guard, call, now).beyond(wanted)
+                self.shared
+                    .session_context(guard, call, now)
+                    .excess_groups(wanted)
             }
         };
-        // Groups that are not granted are refused for that, in the session or out of it.
+        // Groups that are not granted are denied for that reason, inside and outside the session.
         let is_refused_anyway = || {
             let mut groups = beyond.iter();
             guard.refuses_excess() && groups.any(|it| !guard.may_request(call.principal, it))
@@ -45,31 +49,38 @@ impl LiveGuard {
 
     fn refuse_groups(&self, call: &Call<'_>, beyond: &[&str]) -> Denial {
         let shared = &self.shared;
-        let denial = Denial::beyond_session(beyond);
+        let denial = Denial::groups_beyond_session(beyond);
         let code = denial.code.as_str();
-        shared.metrics.escalation(code);
+        shared.metrics.count_escalation(code);
         let detail = object(json!({"groups": beyond, "reason": denial.reason}));
-        shared.note(&shared.current(), call, Event::Escalation { code, detail });
+        shared.record_event(
+            &shared.current(),
+            call,
+            AuditEvent::Escalation { code, detail },
+        );
         if call.tool.is_empty() && call.feature.is_none() {
             return denial;
         }
-        self.refuse_soon(call, denial)
+        self.queue_refusal(call, denial)
     }
 }
 
-impl Standing {
+impl SessionContext {
     /// The groups that are not within those its session was opened with.
-    fn beyond<'g>(&self, wanted: &'g RequestedGroups) -> Vec<&'g str> {
+    fn excess_groups<'g>(&self, wanted: &'g RequestedGroups) -> Vec<&'g str> {
         if self.bounds_groups {
-            beyond(&self.groups, wanted)
+            excess_groups(&self.groups, wanted)
         } else {
             Vec::new()
         }
     }
 
-    /// Has an explanation say where a request asks for more than its session was opened with.
-    pub(super) fn explain_groups(&self, call: &Call<'_>, steps: &mut [Step]) {
-        let beyond = call.groups.as_ref().map(|wanted| self.beyond(wanted));
+    /// Adds to an explanation whether a request asks for more than its session was opened with.
+    pub(super) fn explain_groups(&self, call: &Call<'_>, steps: &mut [GateResult]) {
+        let beyond = call
+            .groups
+            .as_ref()
+            .map(|wanted| self.excess_groups(wanted));
         let Some(beyond) = beyond.filter(|it| !it.is_empty()) else {
             return;
         };
@@ -79,15 +90,15 @@ impl Standing {
         };
         let not_granted = matches!(
             &group.outcome,
-            Some(Err(denial)) if denial.code == Code::GroupsNotGranted
+            Some(Err(denial)) if denial.code == ReasonCode::GroupsNotGranted
         );
         if group.outcome.is_some() && !not_granted {
-            group.outcome = Some(Err(Denial::beyond_session(&beyond)));
+            group.outcome = Some(Err(Denial::groups_beyond_session(&beyond)));
         }
     }
 }
 
-fn beyond<'g>(opened: &RequestedGroups, wanted: &'g RequestedGroups) -> Vec<&'g str> {
+fn excess_groups<'g>(opened: &RequestedGroups, wanted: &'g RequestedGroups) -> Vec<&'g str> {
     let within = |name: &str| {
         let mut around = group_and_parents(name);
         opened.names().any(|it| it == EVERY) || around.any(|it| opened.names().any(|own| own == it))
@@ -111,7 +122,11 @@ mod tests {
             (&["*"], &["write", "*"], &[]),
             (&[], &["read"], &["read"]),
         ] {
-            assert_eq!(beyond(&groups(opened), &groups(wanted)), over, "{opened:?}");
+            assert_eq!(
+                excess_groups(&groups(opened), &groups(wanted)),
+                over,
+                "{opened:?}"
+            );
         }
     }
 }

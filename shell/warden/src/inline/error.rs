@@ -6,7 +6,7 @@ use toolwarden_store::StoreError;
 use crate::approve::ApproveError;
 use crate::pins::PinsError;
 
-/// Why the watch cannot answer. What is not known to be as pinned must not be served.
+/// Why the watch cannot answer. The gateway must not serve a tool that is not known to match its pin.
 #[derive(Debug, Error)]
 pub enum WatchError {
     /// The pins cannot be read or written.
@@ -18,10 +18,10 @@ pub enum WatchError {
     /// A thread cannot be started.
     #[error("cannot start watching")]
     Start(#[source] io::Error),
-    /// The watch gave no answer: it was closed, or failed on this question.
-    #[error("the watch gave no answer")]
-    Unanswered,
-    /// Too many lists of a server wait to be compared.
+    /// The watch gave no answer: it was closed, or failed on this request.
+    #[error("the watch did not answer")]
+    NoReply,
+    /// Too many lists of a server are queued for comparison.
     #[error(
         "too many lists of server `{server}` wait to be compared with its pins; ask again in a few seconds"
     )]
@@ -31,15 +31,15 @@ pub enum WatchError {
     },
     /// No server of this name is known.
     #[error("no server is called `{name}`{suggestion}")]
-    NoSuchServer {
+    UnknownServer {
         /// The name.
         name: String,
-        /// What may have been meant.
+        /// The text that suggests the closest name.
         suggestion: String,
     },
-    /// A server was seen by clients with too many different capabilities.
+    /// Clients with too many different capabilities used a server.
     #[error(
-        "server `{server}` is pinned for {most} variants of clients already; a client with yet other capabilities is not served"
+        "server `{server}` is already pinned for {most} variants of clients; clients with other capabilities are not served"
     )]
     TooManyVariants {
         /// The server.
@@ -47,12 +47,12 @@ pub enum WatchError {
         /// The limit.
         most: usize,
     },
-    /// Nothing of a tool was ever pinned.
-    #[error("nothing of a tool `{tool}` was ever pinned{suggestion}")]
-    NoSuchTool {
+    /// No version of a tool was ever pinned.
+    #[error("tool `{tool}` was never pinned{suggestion}")]
+    UnknownTool {
         /// The name.
         tool: String,
-        /// What may have been meant.
+        /// The text that suggests the closest name.
         suggestion: String,
     },
 }

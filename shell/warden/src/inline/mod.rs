@@ -1,29 +1,31 @@
-//! Watching inside the gateway: lists are held to their pins before anybody sees them, results feed the
-//! shape of their tool, and nothing of it happens on the task of a call.
+//! Watching inside the gateway: it compares lists with their pins before agents see them, and results feed
+//! the shape of their tool. None of this runs on the task of a call.
 //!
-//! One thread owns the store, another reads results, a few compare definitions; callers wait for an answer
-//! over a channel.
+//! One thread owns the store, another reads results, and a few compare definitions; callers wait for an
+//! answer over a channel.
 
-mod check;
-mod comparisons;
-mod desk;
+mod alert;
+mod apply_policy;
+mod comparison_pool;
+mod cross_server;
 mod error;
-mod findings;
-mod flush;
-mod hidden;
-mod list;
-mod neighbours;
-mod notice;
+mod inline_watch;
+mod list_check;
+mod observed;
 mod options;
-mod seen;
-mod treat;
-mod watch;
-mod worker;
+mod parsed_list;
+mod result_check;
+mod result_findings;
+mod result_worker;
+mod store_thread;
+mod strip_hidden;
 
+pub use alert::{ResultFinding, WatchAlert, WatchCounters};
+pub use apply_policy::is_withheld_on_first_use;
 pub use error::WatchError;
-pub use hidden::strip_hidden;
-pub use notice::{Figures, RaisedNotice, ResultFinding};
+pub use inline_watch::{
+    ApprovalRequest, InlineWatch, PinnedDefinition, ServerSummary, ToolHistory,
+};
+pub use observed::{ChangeSummary, ListCheck, SeenList, ToolFinding, Treatment};
 pub use options::InlineOptions;
-pub use seen::{ChangeSummary, Checked, SeenList, ToolFinding, Treatment};
-pub use treat::is_suspicious_at_first_sight;
-pub use watch::{Approving, History, InlineWatch, PinnedDefinition, ServerSummary};
+pub use strip_hidden::strip_hidden;

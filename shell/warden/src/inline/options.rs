@@ -1,58 +1,60 @@
 use std::time::Duration;
 
 use crate::guard::Clock;
-use crate::pool::Gathering;
+use crate::result_pooling::ResultPooling;
 
-/// How watching inside the gateway works.
+/// The options for watching inside the gateway.
 #[derive(Clone, Debug)]
 pub struct InlineOptions {
-    /// Where the time comes from.
+    /// The source of time.
     pub clock: Clock,
-    /// In whose name tools are pinned that were never seen.
-    pub by: String,
-    /// How long to wait for other processes that hold the store.
-    pub patience: Duration,
-    /// How often the store is asked whether others changed pins.
-    pub poll: Duration,
-    /// How long the answer to a list holds for the same list.
-    pub fresh_for: Duration,
-    /// How many results may wait to be read.
-    pub queue: usize,
-    /// How many bytes of results may wait to be read.
-    pub queue_bytes: usize,
-    /// How long results of a few tools are gathered before they are kept.
-    pub flush_every: Duration,
-    /// For each so many tools more they are gathered as long again: to keep them costs by the tool.
-    pub flush_tools: usize,
-    /// The results of how many tools are gathered at most.
-    pub most_tools: usize,
-    /// How often the results of one tool are held to their shape at most: each look costs certainty.
-    pub judge_every: Duration,
-    /// How results are gathered before they are held to anything.
-    pub gathering: Gathering,
-    /// How many threads compare definitions.
+    /// The name under which new tools are pinned.
+    pub pinned_by: String,
+    /// How long to wait for other processes that lock the store.
+    pub busy_timeout: Duration,
+    /// How often to check the store for pins that other processes changed.
+    pub poll_interval: Duration,
+    /// How long the answer to a list is cached.
+    pub cache_ttl: Duration,
+    /// The maximum number of queued results.
+    pub max_queued: usize,
+    /// The maximum size of queued results in bytes.
+    pub max_queued_bytes: usize,
+    /// How long results of a few tools are collected before they are stored.
+    pub flush_interval: Duration,
+    /// For each further group of this many tools, the collection time grows by the same amount: the cost of
+    /// storing depends on the number of tools.
+    pub tools_per_flush_interval: usize,
+    /// The maximum number of tools whose results are collected.
+    pub max_tools: usize,
+    /// The minimum time between two comparisons of a tool's results with their shape: each comparison costs
+    /// certainty.
+    pub result_check_interval: Duration,
+    /// How results are collected before they are compared.
+    pub pooling: ResultPooling,
+    /// The number of threads that compare definitions.
     pub compare_threads: usize,
-    /// How often the same finding in the results of a tool raises an alert at most.
-    pub finding_every: Duration,
+    /// The minimum time between two alerts for the same finding in the results of a tool.
+    pub finding_interval: Duration,
 }
 
 impl Default for InlineOptions {
     fn default() -> Self {
         Self {
             clock: Clock::default(),
-            by: "gateway".to_owned(),
-            patience: Duration::from_secs(10),
-            poll: Duration::from_secs(1),
-            fresh_for: Duration::from_secs(60),
-            queue: 1024,
-            queue_bytes: 32 * 1024 * 1024,
-            flush_every: Duration::from_secs(5),
-            flush_tools: 1024,
-            most_tools: 16 * 1024,
-            judge_every: Duration::from_secs(60),
-            gathering: Gathering::default(),
+            pinned_by: "gateway".to_owned(),
+            busy_timeout: Duration::from_secs(10),
+            poll_interval: Duration::from_secs(1),
+            cache_ttl: Duration::from_secs(60),
+            max_queued: 1024,
+            max_queued_bytes: 32 * 1024 * 1024,
+            flush_interval: Duration::from_secs(5),
+            tools_per_flush_interval: 1024,
+            max_tools: 16 * 1024,
+            result_check_interval: Duration::from_secs(60),
+            pooling: ResultPooling::default(),
             compare_threads: compare_threads(),
-            finding_every: Duration::from_secs(3600),
+            finding_interval: Duration::from_secs(3600),
         }
     }
 }

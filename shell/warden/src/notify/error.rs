@@ -3,28 +3,29 @@ use std::time::Duration;
 use thiserror::Error;
 use toolwarden_store::StoreError;
 
-/// Why a notice was not delivered. Addresses are told by their host, for the rest is often a secret.
+/// Why a notice was not delivered. Errors name only the host of an address, because the rest is often a
+/// secret.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DeliveryError {
-    /// Nothing can be sent there.
+    /// The address is invalid.
     #[error("the address is not an http or https URL")]
     Address,
-    /// Nothing can be mailed there.
+    /// The mail server is invalid.
     #[error("`{server}` is not a mail server: a host and a port are needed")]
     MailServer {
-        /// As it was given.
+        /// The configured text.
         server: String,
     },
-    /// Nobody can be mailed there.
+    /// The e-mail address is invalid.
     #[error("`{address}` is not an e-mail address")]
     Mailbox {
-        /// As it was given.
+        /// The configured text.
         address: String,
     },
-    /// There is nobody to mail to.
+    /// No recipients are configured.
     #[error("no recipients are given")]
     NoRecipients,
-    /// Mail is sent in the clear on this machine only.
+    /// Unencrypted mail is only sent to this machine.
     #[error("{host} is not this machine, and mail to it would not be encrypted")]
     Unencrypted {
         /// The mail server.
@@ -32,31 +33,31 @@ pub enum DeliveryError {
     },
     /// The notice cannot be written as mail.
     #[error("the notice cannot be written as mail")]
-    Unwritable,
-    /// TLS is needed, and nobody is trusted here.
+    InvalidMail,
+    /// TLS is required, and the system's trusted certificates cannot be used.
     #[error("the certificates of this system cannot be used")]
-    Certificates,
-    /// The name leads nowhere.
+    NoTrustedCertificates,
+    /// The name cannot be resolved.
     #[error("the name {host} cannot be resolved")]
     Dns {
         /// The host.
         host: String,
     },
-    /// Nobody listens there.
+    /// No process listens at the address.
     #[error("{host} refused the connection")]
     Refused {
         /// The host.
         host: String,
     },
-    /// No TLS came about.
+    /// The TLS handshake failed.
     #[error("no secure connection to {host}: {detail}")]
     Tls {
         /// The host.
         host: String,
-        /// What TLS says.
+        /// The message of the TLS library.
         detail: String,
     },
-    /// The answer did not come in time.
+    /// The response did not arrive in time.
     #[error("no answer from {host} in time")]
     Timeout {
         /// The host.
@@ -67,10 +68,10 @@ pub enum DeliveryError {
     Connection {
         /// The host.
         host: String,
-        /// What went wrong.
+        /// The cause.
         detail: String,
     },
-    /// The answer has a status that means failure.
+    /// The response has an error status.
     #[error("{host} answered with HTTP status {status}{}", after_colon(.excerpt))]
     Status {
         /// The host.
@@ -79,56 +80,56 @@ pub enum DeliveryError {
         status: u16,
         /// The beginning of the body.
         excerpt: String,
-        /// When to come back, as it says.
+        /// The delay that the response asks for.
         after: Option<Duration>,
-        /// The body says that it was too often.
+        /// Whether the body reports a rate limit.
         throttled: bool,
     },
-    /// The answer has a code that means failure.
+    /// The response has an error code.
     #[error("{host} answered with error code {code}{}", after_colon(.message))]
     Code {
         /// The host.
         host: String,
         /// The code.
         code: i64,
-        /// What it says about it.
+        /// The error text.
         message: String,
-        /// The code says that it was too often, or that the service is busy.
+        /// Whether the code reports a rate limit or a busy service.
         throttled: bool,
     },
-    /// The answer is not one that such a service gives.
-    #[error("{host} did not answer like such a service does{}", after_colon(.excerpt))]
+    /// The response is not one that such a service gives.
+    #[error("unexpected response from {host}{}", after_colon(.excerpt))]
     Unexpected {
         /// The host.
         host: String,
         /// The beginning of the body.
         excerpt: String,
     },
-    /// The mail server refused.
+    /// The mail server rejected the mail.
     #[error("{host} refused the mail with code {code}{}", after_colon(.message))]
     Mail {
         /// The mail server.
         host: String,
         /// Its code.
         code: u16,
-        /// What it says about it.
+        /// The error text.
         message: String,
     },
     /// The queue of the target was full.
-    #[error("{capacity} notices were waiting already")]
-    Overflow {
-        /// How many can wait.
+    #[error("{capacity} notices were already pending")]
+    QueueFull {
+        /// The maximum number of pending notices.
         capacity: usize,
     },
-    /// The target was taken out of the settings before it was told.
+    /// The target was removed from the settings before the delivery.
     #[error("the target is no longer configured")]
-    Unconfigured,
+    TargetRemoved,
 }
 
 impl DeliveryError {
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     #[must_use]
-    pub const fn is_passing(&self) -> bool {
+    pub const fn is_transient(&self) -> bool {
         match self {
             Self::Dns { .. }
             | Self::Refused { .. }
@@ -144,17 +145,17 @@ impl DeliveryError {
             | Self::Mailbox { .. }
             | Self::NoRecipients
             | Self::Unencrypted { .. }
-            | Self::Unwritable
-            | Self::Certificates
+            | Self::InvalidMail
+            | Self::NoTrustedCertificates
             | Self::Tls { .. }
             | Self::Unexpected { .. }
-            | Self::Overflow { .. }
-            | Self::Unconfigured => false,
+            | Self::QueueFull { .. }
+            | Self::TargetRemoved => false,
         }
     }
 
-    /// When to come back, where the target says so.
-    pub(super) const fn asked(&self) -> Option<Duration> {
+    /// The delay that the target asks for, if any.
+    pub(super) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { after, .. } => *after,
             _ => None,
@@ -162,17 +163,17 @@ impl DeliveryError {
     }
 }
 
-/// Why notices cannot be taken, or be told about.
+/// Why the notifier cannot accept notices or report on them.
 #[derive(Debug, Error)]
 pub enum NotifyError {
     /// The store cannot be used.
-    #[error("deliveries cannot be kept")]
+    #[error("cannot store deliveries")]
     Store(#[from] StoreError),
-    /// Deliveries need a runtime.
-    #[error("notices are delivered on a tokio runtime, and there is none")]
+    /// Deliveries need a Tokio runtime.
+    #[error("cannot deliver notices without a tokio runtime")]
     NoRuntime,
-    /// No thread could be started.
-    #[error("the thread of deliveries cannot be started")]
+    /// The thread could not be started.
+    #[error("cannot start the delivery thread")]
     Thread(#[source] std::io::Error),
     /// The notifier was closed.
     #[error("the notifier is closed")]

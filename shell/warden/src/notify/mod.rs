@@ -1,26 +1,26 @@
-//! Alerts out: notices go to webhooks, chats and mailboxes.
+//! Alert delivery: sends notices to webhooks, chats and mailboxes.
 //!
-//! A notice reaches each target whose least severity it has, once: what was delivered is kept in the
-//! store, what was not is resumed after a restart. Nothing here makes the sender wait.
+//! A notice reaches each target whose minimum severity it meets, once: the store records completed
+//! deliveries, and a restart resumes the others. Nothing here blocks the sender.
 
-mod answer;
+mod delivery_log;
 mod error;
-mod keeper;
-mod lane;
-mod mail;
-mod mask;
+mod hmac;
+mod http_post;
+mod mailer;
 mod message;
 mod notice;
 mod notifier;
-mod pace;
-mod post;
-mod sign;
-mod target;
-mod text;
+mod redact;
+mod retry;
+mod sanitize;
+mod target_client;
+mod target_queue;
+mod webhook_response;
 
 pub use error::{DeliveryError, NotifyError};
-pub use lane::{GivenUp, GivenUpHook, LastError, TargetStatus};
 pub use message::ALERT_SCHEMA;
 pub use notice::{Notice, NoticeKind};
-pub use notifier::{Notifier, NotifierOptions, NotifierStatus, Sent, Tested, test};
-pub use pace::Pace;
+pub use notifier::{Notifier, NotifierOptions, NotifierStatus, SendOutcome, TestDelivery, test};
+pub use retry::RetryPolicy;
+pub use target_queue::{FailedDelivery, FailedDeliveryHook, LastDeliveryError, TargetStatus};

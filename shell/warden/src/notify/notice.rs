@@ -2,67 +2,67 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 
-/// Something that people are told of.
+/// A notice for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
-    /// Names it: the same id is delivered once to the same target.
+    /// Its id: a notice with the same id is delivered only once to the same target.
     pub id: String,
-    /// What it is about.
+    /// Its kind.
     pub kind: NoticeKind,
     /// The server.
     pub server: String,
-    /// The tool, where it is about one.
+    /// The tool, if it is about one.
     pub tool: Option<String>,
-    /// How grave it is.
-    pub severity: Severity,
+    /// Its severity.
+    pub severity: ToolwatchSeverity,
     /// What happened, in one line.
     pub title: String,
     /// What happened, in a few lines.
     pub text: String,
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// Everything about it, for programs.
+    /// All details, for programs.
     pub details: Value,
-    /// Where to read on.
+    /// A link to more information.
     pub link: Option<String>,
 }
 
 impl Notice {
-    /// The same without secrets of the settings.
-    pub(super) fn masked(self) -> Self {
+    /// The same notice without secrets from the settings.
+    pub(super) fn redacted(self) -> Self {
         let details = self.details.to_string();
-        let details = match toolwarden_mcp::masked(&details) {
-            // A secret stands within a text, so that what is left is JSON still.
+        let details = match toolwarden_mcp::mask_secrets(&details) {
+            // Secrets occur only inside strings, so the masked text is still JSON.
             Cow::Owned(text) => serde_json::from_str(&text).unwrap_or_default(),
             Cow::Borrowed(_) => self.details,
         };
         Self {
-            title: toolwarden_mcp::masked(&self.title).into_owned(),
-            text: toolwarden_mcp::masked(&self.text).into_owned(),
+            title: toolwarden_mcp::mask_secrets(&self.title).into_owned(),
+            text: toolwarden_mcp::mask_secrets(&self.text).into_owned(),
             details,
             ..self
         }
     }
 }
 
-/// What a notice is about.
+/// The kind of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoticeKind {
-    /// A definition is not as pinned.
+    /// A definition does not match its pin.
     Drift,
-    /// Results do not have the shape they had.
+    /// Results no longer have their pinned shape.
     ResultDrift,
-    /// A text holds something suspicious.
+    /// A text contains something suspicious.
     Finding,
-    /// A server is gone or back.
+    /// A server went down or came back.
     Upstream,
-    /// A principal behaves as a rule for misuse describes.
+    /// A principal matches a misuse rule.
     Misuse,
-    /// The audit log is not what it should be.
+    /// The audit log has a fault.
     Audit,
-    /// Somebody tries out whether notices arrive.
+    /// A test of whether notices arrive.
     Test,
 }
 
@@ -78,7 +78,7 @@ impl NoticeKind {
         Self::Test,
     ];
 
-    /// The word it is told by.
+    /// The word for the kind.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl NoticeKind {
 }
 
 impl Notice {
-    /// The notice as it is sent to programs and kept.
+    /// The notice as it is sent to programs and stored.
     pub(super) fn document(&self) -> Map<String, Value> {
         let document = json!({
             "id": self.id,
@@ -114,13 +114,17 @@ impl Notice {
         }
     }
 
-    /// A notice that was kept; none if it is none.
-    pub(super) fn read(document: &str) -> Option<Self> {
+    /// A stored notice; `None` if it is invalid.
+    pub(super) fn parse(document: &str) -> Option<Self> {
         let document: Value = serde_json::from_str(document).ok()?;
         let text = |key: &str| document.get(key)?.as_str().map(str::to_owned);
         let kind = text("kind")?;
         let severity = text("severity")?;
-        let severities = [Severity::Low, Severity::Medium, Severity::High];
+        let severities = [
+            ToolwatchSeverity::Low,
+            ToolwatchSeverity::Medium,
+            ToolwatchSeverity::High,
+        ];
         Some(Self {
             id: text("id")?,
             kind: NoticeKind::ALL.into_iter().find(|it| it.as_str() == kind)?,
@@ -141,14 +145,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notice_is_read_as_it_was_kept() {
+    fn a_stored_notice_reads_back() {
         for kind in NoticeKind::ALL {
             let notice = Notice {
                 id: "n-1".to_owned(),
                 kind,
                 server: "browser".to_owned(),
                 tool: Some("click\n".to_owned()),
-                severity: Severity::Medium,
+                severity: ToolwatchSeverity::Medium,
                 title: "drifted".to_owned(),
                 text: "a\nb".to_owned(),
                 at: "2026-11-16T10:00:00.125Z".parse().unwrap(),
@@ -156,9 +160,9 @@ mod tests {
                 link: None,
             };
             let kept = Value::Object(notice.document()).to_string();
-            assert_eq!(Notice::read(&kept), Some(notice));
+            assert_eq!(Notice::parse(&kept), Some(notice));
         }
-        assert_eq!(Notice::read("{}"), None);
-        assert_eq!(Notice::read("no"), None);
+        assert_eq!(Notice::parse("{}"), None);
+        assert_eq!(Notice::parse("no"), None);
     }
 }

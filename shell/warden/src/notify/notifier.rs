@@ -9,79 +9,79 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_store::{Delivery, DeliveryFilter, Store};
 
+use super::delivery_log::{DeliveryCommand, DeliveryContext, DeliveryLog};
 use super::error::{DeliveryError, NotifyError};
-use super::keeper::{Keeper, Told, With};
-use super::lane::{GivenUpHook, TargetStatus};
 use super::notice::{Notice, NoticeKind};
-use super::pace::Pace;
-use super::target::Target;
+use super::retry::RetryPolicy;
+use super::target_client::TargetClient;
+use super::target_queue::{FailedDeliveryHook, TargetStatus};
 use crate::guard::Clock;
 use crate::settings::AlertTarget;
 
-/// How long the thread of deliveries waits for others that use the store.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the delivery thread waits for other processes that lock the store.
+const STORE_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Delivers notices. A clone is the same notifier; it ends with its last clone.
+/// Delivers notices. Clones share one notifier; it ends with its last clone.
 #[derive(Clone)]
 pub struct Notifier {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    keeper: mpsc::Sender<Told>,
+    commands: mpsc::Sender<DeliveryCommand>,
     targets: Mutex<Vec<AlertTarget>>,
     dropped: AtomicU64,
     pending: watch::Receiver<usize>,
-    pace: Pace,
+    retry: RetryPolicy,
     clock: Arc<Clock>,
 }
 
-/// What a notifier is made of.
+/// The options of a notifier.
 pub struct NotifierOptions {
-    /// Where deliveries are kept; without it a restart forgets them.
+    /// The store of deliveries; without it a restart loses them.
     pub store: Option<PathBuf>,
-    /// Who is told.
+    /// The targets.
     pub targets: Vec<AlertTarget>,
-    /// How deliveries are tried.
-    pub pace: Pace,
+    /// The retry policy.
+    pub retry: RetryPolicy,
     /// The clock.
     pub clock: Arc<Clock>,
-    /// How many notices can wait, for each target and before they are handed to any.
+    /// The maximum number of pending notices, for each target and before they are handed to any.
     pub capacity: usize,
-    /// Hears of deliveries that were given up, on the thread of deliveries; must not block.
-    pub given_up: Option<GivenUpHook>,
+    /// A callback for deliveries that were given up. It runs on the delivery thread and must not block.
+    pub on_failed_delivery: Option<FailedDeliveryHook>,
 }
 
-/// What became of a notice that was sent.
+/// Whether a notice was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// It is on its way.
+pub enum SendOutcome {
+    /// The notice is queued.
     Queued,
-    /// Too many are waiting, or the notifier is closed. It is counted.
+    /// The queue is full, or the notifier is closed. The notice is counted.
     Dropped,
 }
 
-/// How deliveries go.
+/// The status of deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifierStatus {
     /// By target, in the order of their names.
     pub targets: Vec<TargetStatus>,
-    /// Notices that nobody got because too many were waiting.
+    /// Notices that were delivered to no target because the queue was full.
     pub dropped: u64,
-    /// Deliveries that were given up because too many were waiting for the target.
+    /// Deliveries that were given up because the target's queue was full.
     pub overflowed: u64,
-    /// Deliveries that were not made because the target has the notice or is about to.
+    /// Deliveries that were skipped because the target has the notice, or it is pending there.
     pub repeated: u64,
-    /// Why deliveries cannot be kept at present. They are still made.
+    /// Why deliveries cannot currently be stored. They are still made.
     pub store_error: Option<String>,
 }
 
-/// What became of a test notice at one target.
+/// The result of a test notice at one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tested {
+pub struct TestDelivery {
     /// The name of the target.
     pub target: String,
     /// Whether it arrived.
@@ -89,19 +89,19 @@ pub struct Tested {
 }
 
 impl fmt::Debug for Notifier {
-    /// Targets hold secrets.
+    /// Omits the targets, which contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Notifier({} targets)", self.shared.targets().len())
     }
 }
 
 impl fmt::Debug for NotifierOptions {
-    /// Targets hold secrets.
+    /// Omits the targets, which contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NotifierOptions")
             .field("store", &self.store)
             .field("targets", &self.targets.len())
-            .field("pace", &self.pace)
+            .field("pace", &self.retry)
             .field("capacity", &self.capacity)
             .finish_non_exhaustive()
     }
@@ -112,17 +112,17 @@ impl Default for NotifierOptions {
         Self {
             store: None,
             targets: Vec::new(),
-            pace: Pace::default(),
+            retry: RetryPolicy::default(),
             clock: Arc::default(),
             capacity: 1_000,
-            given_up: None,
+            on_failed_delivery: None,
         }
     }
 }
 
 impl Notifier {
-    /// Starts to deliver, first what an earlier run did not. Needs a tokio runtime, and opens the
-    /// store, which may take a while.
+    /// Starts to deliver, beginning with pending deliveries of an earlier run. Needs a Tokio runtime, and
+    /// opens the store, which may take a while.
     ///
     /// # Errors
     /// There is no runtime, or the store cannot be used.
@@ -130,64 +130,69 @@ impl Notifier {
         let runtime = Handle::try_current().map_err(|_| NotifyError::NoRuntime)?;
         let store = options.store.as_deref().map(Store::open).transpose()?;
         if let Some(store) = &store {
-            store.set_patience(PATIENCE)?;
+            store.set_busy_timeout(STORE_BUSY_TIMEOUT)?;
         }
         let (keeper, told) = mpsc::channel(options.capacity.max(1));
         let (counted, pending) = watch::channel(0);
-        let with = With {
+        let with = DeliveryContext {
             runtime,
-            pace: options.pace,
+            retry: options.retry,
             clock: Arc::clone(&options.clock),
             capacity: options.capacity,
-            hook: options.given_up,
-            workers_tell: keeper.downgrade(),
+            hook: options.on_failed_delivery,
+            commands: keeper.downgrade(),
             pending: counted,
         };
         let shared = Shared {
-            keeper,
+            commands: keeper,
             targets: Mutex::new(options.targets.clone()),
             dropped: AtomicU64::new(0),
             pending,
-            pace: options.pace,
+            retry: options.retry,
             clock: options.clock,
         };
         std::thread::Builder::new()
             .name("toolwarden-notify".to_owned())
-            .spawn(move || Keeper::new(store, with).run(options.targets, told))
+            .spawn(move || DeliveryLog::new(store, with).run(options.targets, told))
             .map_err(NotifyError::Thread)?;
         Ok(Self {
             shared: Arc::new(shared),
         })
     }
 
-    /// Takes a notice for every target whose least severity it has. Never blocks.
-    pub fn send(&self, notice: Notice) -> Sent {
-        let notice = notice.masked();
-        let told = self.shared.keeper.try_send(Told::Notice(Box::new(notice)));
+    /// Queues a notice for every target whose minimum severity it meets. Never blocks.
+    pub fn send(&self, notice: Notice) -> SendOutcome {
+        let notice = notice.redacted();
+        let told = self
+            .shared
+            .commands
+            .try_send(DeliveryCommand::Deliver(Box::new(notice)));
         if told.is_ok() {
-            return Sent::Queued;
+            return SendOutcome::Queued;
         }
         self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-        Sent::Dropped
+        SendOutcome::Dropped
     }
 
-    /// Puts these targets in the place of those there were. What waits for one that stays goes on;
-    /// what waits for one that is gone is given up.
+    /// Replaces the targets. Pending notices for a target that stays are kept; those for a removed target
+    /// are given up.
     ///
     /// # Errors
     /// The notifier is closed.
     pub async fn set_targets(&self, targets: Vec<AlertTarget>) -> Result<(), NotifyError> {
         self.shared.targets().clone_from(&targets);
-        self.tell(Told::Targets(targets)).await
+        self.send_command(DeliveryCommand::SetTargets(targets))
+            .await
     }
 
-    /// How deliveries go.
+    /// The status of deliveries.
     ///
     /// # Errors
     /// The notifier is closed.
     pub async fn status(&self) -> Result<NotifierStatus, NotifyError> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Told::Status(answer)).await?;
+        self.send_command(DeliveryCommand::GetStatus(answer))
+            .await?;
         let kept = answered.await.map_err(|_| NotifyError::Closed)?;
         Ok(NotifierStatus {
             targets: kept.targets,
@@ -198,47 +203,54 @@ impl Notifier {
         })
     }
 
-    /// The deliveries that are wanted, the newest first. Without a store none are known.
+    /// The deliveries that match the filter, the newest first. Without a store there are none.
     ///
     /// # Errors
     /// The notifier is closed, or the store cannot be read.
     pub async fn deliveries(&self, filter: DeliveryFilter) -> Result<Vec<Delivery>, NotifyError> {
         let (answer, answered) = oneshot::channel();
-        self.tell(Told::Deliveries(filter, answer)).await?;
+        self.send_command(DeliveryCommand::ListDeliveries(filter, answer))
+            .await?;
         let deliveries = answered.await.map_err(|_| NotifyError::Closed)?;
         Ok(deliveries?)
     }
 
-    /// Sends a test notice to one target, or to all, at once and once, and waits for what becomes of
-    /// it. It is not kept.
+    /// Sends a test notice to one target, or to all, immediately and without retries, and waits for the
+    /// result. It is not stored.
     ///
     /// # Errors
-    /// There is no such target.
-    pub async fn test(&self, target: Option<&str>) -> Result<Vec<Tested>, NotifyError> {
+    /// The target does not exist.
+    pub async fn test(&self, target: Option<&str>) -> Result<Vec<TestDelivery>, NotifyError> {
         let targets = self.shared.targets().clone();
         let now = self.shared.clock.wall();
-        test(&targets, target, &self.shared.pace, now).await
+        test(&targets, target, &self.shared.retry, now).await
     }
 
-    /// Takes no more notices, waits for those that are on their way, but not longer than this, and
-    /// ends. What was not delivered by then is resumed by the next run.
+    /// Stops accepting notices, waits for pending deliveries up to the given time, and ends. The next run
+    /// resumes deliveries that were not finished.
     pub async fn close(&self, grace: Duration) {
         let draining = async {
             let (flushed, flush) = oneshot::channel();
-            self.tell(Told::Flush(flushed)).await.ok();
+            self.send_command(DeliveryCommand::Flush(flushed))
+                .await
+                .ok();
             flush.await.ok();
             let mut pending = self.shared.pending.clone();
             pending.wait_for(|pending| *pending == 0).await.ok();
         };
         tokio::time::timeout(grace, draining).await.ok();
         let (ended, end) = oneshot::channel();
-        if self.tell(Told::End(ended)).await.is_ok() {
+        if self
+            .send_command(DeliveryCommand::Shutdown(ended))
+            .await
+            .is_ok()
+        {
             end.await.ok();
         }
     }
 
-    async fn tell(&self, told: Told) -> Result<(), NotifyError> {
-        let sent = self.shared.keeper.send(told).await;
+    async fn send_command(&self, told: DeliveryCommand) -> Result<(), NotifyError> {
+        let sent = self.shared.commands.send(told).await;
         sent.map_err(|_| NotifyError::Closed)
     }
 }
@@ -249,16 +261,17 @@ impl Shared {
     }
 }
 
-/// Sends a test notice to one of these targets, or to all, at once and once. Needs no notifier.
+/// Sends a test notice to one of these targets, or to all, immediately and without retries. Needs no
+/// notifier.
 ///
 /// # Errors
-/// There is no such target.
+/// The target does not exist.
 pub async fn test(
     targets: &[AlertTarget],
     target: Option<&str>,
-    pace: &Pace,
+    pace: &RetryPolicy,
     now: Timestamp,
-) -> Result<Vec<Tested>, NotifyError> {
+) -> Result<Vec<TestDelivery>, NotifyError> {
     let wanted = |it: &&AlertTarget| target.is_none_or(|name| it.name == name);
     let wanted: Vec<&AlertTarget> = targets.iter().filter(wanted).collect();
     if let Some(name) = target.filter(|_| wanted.is_empty()) {
@@ -268,13 +281,16 @@ pub async fn test(
     let notice = Arc::new(test_notice(now));
     let mut trying = JoinSet::new();
     for (place, settings) in wanted.iter().enumerate() {
-        let (target, notice) = (Target::new(settings, pace.timeout), Arc::clone(&notice));
+        let (target, notice) = (
+            TargetClient::new(settings, pace.timeout),
+            Arc::clone(&notice),
+        );
         let name = settings.name.clone();
         trying.spawn(async move {
-            let outcome = target.tell(&notice, now).await;
+            let outcome = target.deliver(&notice, now).await;
             (
                 place,
-                Tested {
+                TestDelivery {
                     target: name,
                     outcome,
                 },
@@ -293,9 +309,9 @@ fn test_notice(now: Timestamp) -> Notice {
         kind: NoticeKind::Test,
         server: "toolwarden".to_owned(),
         tool: None,
-        severity: Severity::Low,
+        severity: ToolwatchSeverity::Low,
         title: "this is a test".to_owned(),
-        text: "Somebody tried out whether alerts arrive here. They do.".to_owned(),
+        text: "This is a test of alert delivery. Alerts arrive here.".to_owned(),
         at: now,
         details: Value::Null,
         link: None,

@@ -1,19 +1,19 @@
-//! What differs between two settings, for a reload.
+//! The differences between two settings, for a reload.
 
 use super::{ListenLimits, ServerSettings, Settings};
 
-/// What differs between two settings.
+/// The differences between two settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SettingsChanges {
-    /// Servers that are new.
+    /// New servers.
     pub added: Vec<String>,
-    /// Servers that are gone.
+    /// Removed servers.
     pub removed: Vec<String>,
-    /// Servers of which something else is said.
+    /// Servers with changed settings.
     pub changed: Vec<String>,
-    /// Other keys that differ and are taken over as they are.
-    pub taken_over: Vec<&'static str>,
-    /// Keys that differ and are taken over when the gateway is started anew.
+    /// Other keys that differ and take effect immediately.
+    pub applied: Vec<&'static str>,
+    /// Keys that differ and take effect after a restart of the gateway.
     pub need_restart: Vec<&'static str>,
 }
 
@@ -26,8 +26,8 @@ impl SettingsChanges {
 }
 
 impl Settings {
-    /// What differs in newer settings. A policy file may say something else though its name is the
-    /// same: that is for whoever reads it to see.
+    /// The differences from newer settings. A policy file may have changed under the same name; the caller
+    /// that reads it must detect that.
     #[must_use]
     pub fn changes(&self, new: &Self) -> SettingsChanges {
         let find = |servers: &[ServerSettings], name: &str| {
@@ -44,9 +44,9 @@ impl Settings {
         let old = self.servers.iter();
         let gone = old.filter(|it| find(&new.servers, &it.name).is_none());
         changes.removed = gone.map(|it| it.name.clone()).collect();
-        changes.need_restart = differing(&[
+        changes.need_restart = changed_keys(&[
             ("listen.address", self.listen.address != new.listen.address),
-            // Other certificates are taken over; another protocol is not.
+            // New certificates take effect immediately; a change of protocol does not.
             (
                 "listen.tls",
                 self.listen.tls.is_some() != new.listen.tls.is_some(),
@@ -72,7 +72,7 @@ impl Settings {
             listen.tls = listen.tls.filter(|_| both_tls);
             listen
         };
-        changes.taken_over = differing(&[
+        changes.applied = changed_keys(&[
             ("listen", rest(self) != rest(new)),
             ("prefix", self.prefix != new.prefix),
             ("separator", self.separator != new.separator),
@@ -98,7 +98,7 @@ impl Settings {
     }
 }
 
-fn differing(keys: &[(&'static str, bool)]) -> Vec<&'static str> {
+fn changed_keys(keys: &[(&'static str, bool)]) -> Vec<&'static str> {
     let differing = keys.iter().filter(|(_, differs)| *differs);
     differing.map(|(key, _)| *key).collect()
 }

@@ -1,4 +1,4 @@
-//! Who callers are.
+//! How callers authenticate.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use super::bare_url;
 
-/// Who callers are.
+/// How callers authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentitySettings {
-    /// Callers by key.
+    /// API keys.
     pub api_keys: Vec<ApiKeySettings>,
-    /// Issuers of tokens.
+    /// Token issuers.
     pub jwt: Vec<JwtSettings>,
     /// Principals by the subject of their client certificate; `*` in a name stands for the common name.
     pub certificates: Vec<CertificateSettings>,
-    /// The principal of callers who say nothing; none means that they are refused.
+    /// The principal of callers without credentials; `None` means that they are rejected.
     pub anonymous: Option<String>,
-    /// Who may use the administrative part of the API.
+    /// The principals that may use the administrative part of the API.
     pub admins: Vec<AdminSettings>,
 }
 
-/// A principal who may use the administrative part of the API.
+/// A principal that may use the administrative part of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminSettings {
-    /// The principal, as policies and records name it.
+    /// The principal, as in policies and records.
     pub principal: String,
-    /// The issuer whose tokens name it; none where the name alone says which source it is from.
+    /// The issuer whose tokens name it; `None` if the name alone identifies its source.
     pub issuer: Option<String>,
 }
 
 impl AdminSettings {
-    /// An administrator whose name alone says which source it is from.
+    /// An administrator whose name alone identifies its source.
     #[must_use]
     pub fn named(principal: &str) -> Self {
         Self {
@@ -41,61 +41,61 @@ impl AdminSettings {
     }
 }
 
-/// A caller with a key.
+/// An API key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKeySettings {
     /// The principal.
     pub principal: String,
-    /// The SHA-256 digest of the key, in hex. Keys themselves are never kept.
+    /// The SHA-256 digest of the key, in hex. The keys themselves are never stored.
     pub sha256: String,
 }
 
-/// An issuer of tokens.
+/// A token issuer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwtSettings {
-    /// What `iss` has to be.
+    /// The required value of `iss`.
     pub issuer: Option<String>,
-    /// What `aud` has to contain.
+    /// The value that `aud` must contain.
     pub audience: String,
-    /// How signatures are checked.
+    /// How signatures are verified.
     pub keys: JwtKeys,
     /// The claim that names the principal.
     pub principal_claim: String,
-    /// Put before the claim's value to make the principal.
+    /// The prefix of the principal, before the claim's value.
     pub principal_prefix: String,
-    /// Scopes a token has to have.
+    /// The scopes that a token must have.
     pub scopes: Vec<String>,
-    /// How far clocks may be apart.
+    /// The tolerated clock difference.
     pub leeway: Duration,
-    /// The roles of the policy that a claim gives.
+    /// The claim that assigns roles of the policy.
     pub roles: Option<RoleClaim>,
-    /// The time between two looks at the key set of the issuer. A key that was removed from it stops working
-    /// within this time.
+    /// How often the issuer's key set is refreshed. A key that was removed from it stops working within
+    /// this time.
     pub refresh: Duration,
     /// How long the last key set is used while no newer one can be fetched.
     pub max_stale: Duration,
 }
 
-/// The claim of a token that gives roles of the policy.
+/// The token claim that assigns roles of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleClaim {
     /// The claim: its name, or a JSON pointer such as `/realm_access/roles`.
     pub claim: String,
-    /// The roles that each of its values gives.
+    /// The roles that each of its values assigns.
     pub map: BTreeMap<String, Vec<String>>,
 }
 
-/// The time between two looks at the key set of an issuer, unless the settings say otherwise.
+/// The default refresh interval of an issuer's key set.
 pub const KEY_REFRESH: Duration = Duration::from_secs(600);
-/// How long a key set is used while no newer one can be fetched, unless the settings say otherwise.
+/// The default time for which a key set is used while no newer one can be fetched.
 pub const KEY_MAX_STALE: Duration = Duration::from_secs(3600);
 
-/// How signatures of tokens are checked.
+/// How signatures of tokens are verified.
 #[derive(Clone, PartialEq, Eq)]
 pub enum JwtKeys {
-    /// A shared secret (HS256, HS384, HS512), in place.
+    /// A shared secret (HS256, HS384, HS512), inline.
     Secret(String),
-    /// A public key, PEM, in place.
+    /// A public key as PEM, inline.
     PublicKey(String),
     /// A key set at an address.
     Jwks(String),
@@ -103,7 +103,7 @@ pub enum JwtKeys {
     Discovery,
 }
 
-/// Principals by client certificate.
+/// The principals of client certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateSettings {
     /// The subject: a common name, or `*` for any.
@@ -113,9 +113,9 @@ pub struct CertificateSettings {
 }
 
 impl IdentitySettings {
-    /// Whether anybody at all can be told from nobody.
+    /// Whether any caller can authenticate.
     #[must_use]
-    pub fn knows_somebody(&self) -> bool {
+    pub fn can_identify_callers(&self) -> bool {
         self.anonymous.is_some()
             || !(self.api_keys.is_empty() && self.jwt.is_empty() && self.certificates.is_empty())
     }

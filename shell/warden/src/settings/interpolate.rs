@@ -1,4 +1,4 @@
-//! Puts in what texts refer to: `${NAME}`, `${NAME:-default}`, `${file:path}`; `$$` is a dollar.
+//! Expands the references in texts: `${NAME}`, `${NAME:-default}`, `${file:path}`; `$$` is a dollar sign.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,22 +8,22 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::json::Pointer;
 
-use super::problem::MASK;
-use super::secrets::PutIn;
+use super::error::MASK;
+use super::secrets::ResolvedReference;
 
-/// The largest file that a reference can name.
+/// The maximum size of a referenced file.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Why a reference is none, or leads to nothing.
+/// Why a reference is invalid or cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InvalidReference {
-    /// A variable of the environment is not set.
+    /// An environment variable is not set.
     #[error("the environment variable `{name}` is not set")]
     Unset {
         /// The variable.
         name: String,
     },
-    /// A variable of the environment is empty.
+    /// An environment variable is empty.
     #[error("the environment variable `{name}` is empty")]
     Empty {
         /// The variable.
@@ -34,68 +34,68 @@ pub enum InvalidReference {
     Unreadable {
         /// The file as written.
         path: String,
-        /// Why, in the words of the system.
+        /// The system's error message.
         cause: String,
     },
-    /// A file has nothing in it.
+    /// A file is empty.
     #[error("the file `{path}` is empty")]
     EmptyFile {
         /// The file as written.
         path: String,
     },
-    /// A reference has no end.
+    /// A reference is not closed.
     #[error("`${{` has no `}}`; write `$${{` for the characters themselves")]
     Unclosed,
-    /// A reference says something else.
+    /// A reference has an unknown form.
     #[error(
-        "`${{{text}}}` is no reference; write ${{NAME}}, ${{NAME:-default}} or ${{file:path}}, or \
+        "`${{{text}}}` is not a reference; write ${{NAME}}, ${{NAME:-default}} or ${{file:path}}, or \
          `$$` for a dollar"
     )]
     Unknown {
-        /// What stands between the braces.
+        /// The text between the braces.
         text: String,
     },
 }
 
-/// Whose variables and files are referred to.
+/// The source of variables and files.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'e> {
+pub(super) struct InterpolationContext<'e> {
     /// Looks up a variable.
     pub(super) variable: &'e dyn Fn(&str) -> Option<String>,
-    /// Where paths of files start.
+    /// The folder that file paths are relative to.
     pub(super) folder: &'e Path,
 }
 
-/// What came of putting in.
+/// The result of the expansion.
 #[derive(Default)]
-pub(super) struct Interpolated {
-    /// The texts that referred to something, with the mask in place of what was put in.
-    pub(super) shown: BTreeMap<Pointer, String>,
-    /// What was put in, and where.
-    pub(super) values: Vec<(Pointer, PutIn)>,
+pub(super) struct Interpolation {
+    /// The texts that contained references, with the mask in place of expanded values.
+    pub(super) masked_texts: BTreeMap<Pointer, String>,
+    /// The expanded values, with their places.
+    pub(super) values: Vec<(Pointer, ResolvedReference)>,
     /// The files that were read.
     pub(super) files: Vec<PathBuf>,
-    /// What leads nowhere.
-    pub(super) mistakes: Vec<(Pointer, InvalidReference)>,
+    /// References that cannot be resolved.
+    pub(super) errors: Vec<(Pointer, InvalidReference)>,
 }
 
-/// Puts in what the texts of a value refer to, where `keeps` does not say that they stay as written.
+/// Expands the references in the texts of a value, except where `keeps` returns true.
 pub(super) fn interpolate(
-    surroundings: Surroundings<'_>,
+    surroundings: InterpolationContext<'_>,
     value: &mut Value,
     keeps: &dyn Fn(&Pointer, &Value) -> bool,
-) -> Interpolated {
-    let mut out = Interpolated::default();
+) -> Interpolation {
+    let mut out = Interpolation::default();
     walk(surroundings, value, &Pointer::root(), keeps, &mut out);
     out
 }
 
 fn walk(
-    surroundings: Surroundings<'_>,
+    surroundings: InterpolationContext<'_>,
     value: &mut Value,
     at: &Pointer,
     keeps: &dyn Fn(&Pointer, &Value) -> bool,
-    out: &mut Interpolated,
+    out: &mut Interpolation,
 ) {
     if keeps(at, value) {
         return;
@@ -104,14 +104,14 @@ fn walk(
         Value::String(text) => match resolve(surroundings, text) {
             Ok(resolved) => {
                 if let Some(shown) = resolved.shown {
-                    out.shown.insert(at.clone(), shown);
+                    out.masked_texts.insert(at.clone(), shown);
                 }
                 let values = resolved.values.into_iter().map(|it| (at.clone(), it));
                 out.values.extend(values);
                 out.files.extend(resolved.files);
                 *text = resolved.text;
             }
-            Err(mistake) => out.mistakes.push((at.clone(), mistake)),
+            Err(mistake) => out.errors.push((at.clone(), mistake)),
         },
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
@@ -127,18 +127,21 @@ fn walk(
     }
 }
 
-/// A text with everything put in.
+/// An expanded text.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Resolved {
+struct ResolvedText {
     text: String,
-    /// The text to show, where it referred to something.
+    /// The text to show, if it contained a reference.
     shown: Option<String>,
     files: Vec<PathBuf>,
-    /// What was put in; defaults are written in the text, and are not among it.
-    values: Vec<PutIn>,
+    /// The expanded values; defaults are written in the text and are not included.
+    values: Vec<ResolvedReference>,
 }
 
-fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, InvalidReference> {
+fn resolve(
+    surroundings: InterpolationContext<'_>,
+    written: &str,
+) -> Result<ResolvedText, InvalidReference> {
     let mut text = String::new();
     let mut shown = String::new();
     let mut files = Vec::new();
@@ -154,7 +157,12 @@ fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, In
             rest = after;
         } else if let Some(after) = after.strip_prefix('{') {
             let (reference, after) = after.split_once('}').ok_or(InvalidReference::Unclosed)?;
-            text.push_str(&look_up(surroundings, reference, &mut files, &mut values)?);
+            text.push_str(&resolve_reference(
+                surroundings,
+                reference,
+                &mut files,
+                &mut values,
+            )?);
             shown.push_str(MASK);
             refers = true;
             rest = after;
@@ -166,7 +174,7 @@ fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, In
     }
     text.push_str(rest);
     shown.push_str(rest);
-    Ok(Resolved {
+    Ok(ResolvedText {
         text,
         shown: refers.then_some(shown),
         files,
@@ -174,17 +182,17 @@ fn resolve(surroundings: Surroundings<'_>, written: &str) -> Result<Resolved, In
     })
 }
 
-fn look_up(
-    surroundings: Surroundings<'_>,
+fn resolve_reference(
+    surroundings: InterpolationContext<'_>,
     reference: &str,
     files: &mut Vec<PathBuf>,
-    values: &mut Vec<PutIn>,
+    values: &mut Vec<ResolvedReference>,
 ) -> Result<String, InvalidReference> {
     if let Some(path) = reference.strip_prefix("file:") {
         let file = surroundings.folder.join(path);
         let text = read_file(path, &file)?;
         files.push(file);
-        values.push(PutIn {
+        values.push(ResolvedReference {
             variable: None,
             value: text.clone(),
         });
@@ -200,14 +208,14 @@ fn look_up(
         return Err(InvalidReference::Unknown { text });
     }
     let set = (surroundings.variable)(name);
-    let value = set.clone().filter(|value| !is_nothing(value));
-    values.extend(value.clone().map(|value| PutIn {
+    let value = set.clone().filter(|value| !is_blank(value));
+    values.extend(value.clone().map(|value| ResolvedReference {
         variable: Some(name.to_owned()),
         value,
     }));
     let value = value.or_else(|| default.map(ToOwned::to_owned));
-    // A secret that is nothing would open what it should close.
-    value.filter(|value| !is_nothing(value)).ok_or_else(|| {
+    // An empty secret would grant access that it should prevent.
+    value.filter(|value| !is_blank(value)).ok_or_else(|| {
         let name = name.to_owned();
         match set.is_some() || default.is_some() {
             true => InvalidReference::Empty { name },
@@ -216,13 +224,13 @@ fn look_up(
     })
 }
 
-/// Whether a variable of the environment can be called so.
+/// Whether this is a valid name of an environment variable.
 pub(super) fn is_variable_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-fn is_nothing(text: &str) -> bool {
+fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
@@ -239,10 +247,10 @@ fn read_file(written: &str, file: &Path) -> Result<String, InvalidReference> {
         return Err(unreadable(format!("larger than {} MiB", MAX_FILE >> 20)));
     }
     let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8 text".to_owned()))?;
-    // Editors and `echo` end a file with a line break that is no part of the secret.
+    // Editors and `echo` end a file with a line break that is not part of the secret.
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let text = text.strip_suffix('\r').unwrap_or(text);
-    if is_nothing(text) {
+    if is_blank(text) {
         let path = written.to_owned();
         return Err(InvalidReference::EmptyFile { path });
     }
@@ -261,7 +269,7 @@ mod tests {
             "BLANK" => Some(" \n".to_owned()),
             _ => None,
         };
-        let surroundings = Surroundings {
+        let surroundings = InterpolationContext {
             variable: &variable,
             folder,
         };
@@ -270,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_put_in_and_dollars_stay() {
+    fn references_are_expanded_and_dollars_stay() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("secret"), "s3cret\n").unwrap();
         std::fs::write(folder.path().join("lines"), "a\r\nb\r\n").unwrap();
@@ -278,7 +286,7 @@ mod tests {
             ("plain", "plain", None),
             ("${A}", "one", Some("***")),
             ("x${A}y${A}", "xoneyone", Some("x***y***")),
-            // What was put in is not looked at again.
+            // Expanded values are not expanded again.
             ("${_B2}", "two $A", Some("***")),
             ("${NONE:-d:-e}", "d:-e", Some("***")),
             ("${EMPTY:-d}", "d", Some("***")),
@@ -299,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_never_put_in() {
+    fn empty_values_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("empty"), "\n").unwrap();
         std::fs::write(folder.path().join("binary"), [0xff, 0xfe]).unwrap();
@@ -322,10 +330,13 @@ mod tests {
                 "${A",
                 "`${` has no `}`; write `$${` for the characters themselves",
             ),
-            ("${}", &format!("`${{}}` is no reference; {no_reference}")),
+            (
+                "${}",
+                &format!("`${{}}` is not a reference; {no_reference}"),
+            ),
             (
                 "${input:token}",
-                &format!("`${{input:token}}` is no reference; {no_reference}"),
+                &format!("`${{input:token}}` is not a reference; {no_reference}"),
             ),
         ];
         for (written, error) in cases {

@@ -1,36 +1,36 @@
-//! How much agents and servers may use of the gateway.
+//! Resource limits for agents and servers.
 
 use std::num::NonZeroU32;
 
 /// How much one server may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// The largest message, in bytes.
+    /// The maximum size of a message, in bytes.
     pub message_bytes: usize,
-    /// The bytes of one list, all pages together.
+    /// The maximum size of one list in bytes, all pages together.
     pub list_bytes: usize,
-    /// The entries of one list.
+    /// The maximum number of entries in one list.
     pub list_entries: NonZeroU32,
-    /// The pages of one list.
+    /// The maximum number of pages of one list.
     pub list_pages: NonZeroU32,
-    /// Notifications and requests over one connection in a minute.
+    /// The maximum number of notifications and requests per minute on one connection.
     pub messages_per_minute: NonZeroU32,
-    /// The bytes of those.
+    /// The maximum size of those, in bytes.
     pub bytes_per_minute: usize,
-    /// Requests over one connection that agents have not answered yet.
+    /// The maximum number of requests on one connection that agents have not answered yet.
     pub open_requests: NonZeroU32,
 }
 
 /// How much one conversation may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// Requests in flight.
+    /// The maximum number of requests in flight.
     pub requests: NonZeroU32,
-    /// Resources it is subscribed to.
+    /// The maximum number of resource subscriptions.
     pub subscriptions: NonZeroU32,
-    /// The bytes of requests in flight of one principal.
+    /// The maximum size of one principal's requests in flight, in bytes.
     pub in_flight_bytes: usize,
-    /// The bytes of messages that are kept for an agent that lost its connection.
+    /// The maximum size of the messages that are kept for an agent that lost its connection, in bytes.
     pub replay_bytes: usize,
 }
 

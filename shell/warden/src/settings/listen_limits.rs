@@ -1,22 +1,24 @@
-//! What connections to the gateway may cost.
+//! Connection limits of the gateway.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// What connections to the gateway may cost. A connection is authenticated once one of its requests was.
+/// Connection limits of the gateway. A connection counts as authenticated after one of its requests was
+/// authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenLimits {
-    /// The most connections at a time.
+    /// The maximum number of concurrent connections.
     pub connections: NonZeroU32,
-    /// The most connections of one address at a time.
+    /// The maximum number of concurrent connections from one address.
     pub per_address: NonZeroU32,
-    /// The most connections of one principal at a time.
+    /// The maximum number of concurrent connections of one principal.
     pub per_principal: NonZeroU32,
-    /// The most connections at a time that are not authenticated; a newer one closes the oldest.
+    /// The maximum number of concurrent unauthenticated connections; a new one closes the oldest.
     pub unauthenticated: NonZeroU32,
-    /// The most of them from one address; a newer one closes the oldest of that address.
+    /// The maximum number of unauthenticated connections from one address; a new one closes the oldest of
+    /// that address.
     pub unauthenticated_per_address: NonZeroU32,
-    /// How long a connection may take to be authenticated.
+    /// How long a connection may take to authenticate.
     pub authenticate_within: Duration,
     /// How long an authenticated connection may be idle between requests.
     pub idle: Duration,
@@ -33,7 +35,7 @@ impl Default for ListenLimits {
             unauthenticated: const { NonZeroU32::new(1_024).unwrap() },
             unauthenticated_per_address: const { NonZeroU32::new(512).unwrap() },
             authenticate_within: Duration::from_secs(10),
-            // Clients keep connections for a minute or more, and do not like to find them closed.
+            // Clients reuse connections for a minute or more, and a closed one causes errors.
             idle: Duration::from_secs(120),
             body_within: Duration::from_secs(30),
         }

@@ -1,28 +1,27 @@
-//! `toolwarden.yaml`: everything the gateway is told, in types, and how it is read.
+//! `toolwarden.yaml`: the settings of the gateway as types, and how they are read.
 //!
-//! The keys stand in one table (`keys`), from which the reader, the JSON Schema and the masked form
-//! are made.
+//! One table (`keys`) defines all keys; the reader, the JSON Schema and the masked form derive from it.
 
-mod alerting;
+mod alert_targets;
 mod changes;
 mod clients;
+mod error;
 mod identity;
 mod interpolate;
+mod json_schema;
+mod key_table;
 mod keys;
 mod limits;
 mod listen_limits;
-mod masked;
-mod principals;
-mod problem;
+mod markdown_reference;
+mod mask_secrets;
+mod principal_names;
 mod read;
-mod reference;
-mod schema;
 mod secrets;
 mod server;
 mod size;
-mod table;
 mod url;
-mod watching;
+mod watch;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -32,124 +31,124 @@ use std::time::Duration;
 
 use crate::guard::MisuseRules;
 
-pub use alerting::{AlertChannel, AlertTarget, SmtpSecurity};
+pub use alert_targets::{AlertChannel, AlertTarget, SmtpSecurity};
 pub use changes::SettingsChanges;
 pub use clients::{
-    Client, ClientFileError, ImportedServer, ImportedServers, Os, import, places, places_on,
-    to_yaml,
+    ClientApp, ClientFileError, ImportedServer, ImportedServers, Os, config_paths, config_paths_on,
+    import_client_file, to_yaml,
 };
+pub use error::{SettingsError, SettingsMistake, SettingsProblem, SettingsWarning};
 pub use identity::{
     AdminSettings, ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings,
     KEY_MAX_STALE, KEY_REFRESH, RoleClaim,
 };
 pub use interpolate::InvalidReference;
+pub use json_schema::schema;
 pub use limits::{ServerLimits, SessionLimits};
 pub use listen_limits::ListenLimits;
-pub use principals::{AmbiguousPrincipals, NameSource, PrincipalNames};
-pub use problem::{SettingsError, SettingsMistake, SettingsProblem, SettingsWarning};
-pub use read::Loaded;
-pub use reference::reference;
-pub use schema::schema;
+pub use markdown_reference::markdown_reference;
+pub use principal_names::{AmbiguousPrincipals, NameSource, PrincipalNames};
+pub use read::LoadedSettings;
 pub use server::{
-    Breaker, ProtocolChoice, Restart, ServerSettings, SessionSharing, Start, Timeouts,
-    is_server_name,
+    BreakerSettings, ProtocolChoice, RestartSettings, ServerSettings, SessionSharing, StartMode,
+    Timeouts, is_server_name,
 };
 pub use url::{bare_url, is_loopback_or_https, origin_of};
-pub use watching::{OnDrift, Trust, WatchSettings};
+pub use watch::{OnDrift, TrustMode, WatchSettings};
 
-/// What the gateway is told, complete and checked. Secrets are in place, and paths start where the
-/// program does: those of a file were joined to the folder of the file.
+/// The settings of the gateway, complete and checked. Secrets are expanded, and paths are relative to the
+/// working folder of the program: those of a file were joined to the folder of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Where it listens.
-    pub listen: Listen,
+    /// The listening address and its limits.
+    pub listen: ListenSettings,
     /// The servers behind it, in written order.
     pub servers: Vec<ServerSettings>,
-    /// When names get the name of their server put before them.
+    /// When names get their server's name as a prefix.
     pub prefix: PrefixMode,
-    /// What stands between the two.
+    /// The separator between the prefix and the name.
     pub separator: String,
-    /// The attributes that clients may give their requests.
+    /// The request attributes that clients may set.
     pub client_attributes: Vec<String>,
-    /// The most tools of one page of a list; none means that lists come whole.
+    /// The maximum number of tools on one page of a list; `None` means a single page.
     pub page_size: Option<NonZeroU32>,
-    /// The rules of the guard.
+    /// The policy.
     pub policy: PolicySource,
-    /// How refusals are told.
+    /// How denials are reported.
     pub denials: DenialForm,
-    /// The file of pins, alerts and the audit log.
+    /// The database file with pins, alerts and the audit log.
     pub store: PathBuf,
-    /// The most bytes the store may take on the disk.
+    /// The maximum size of the store on disk, in bytes.
     pub store_quota: usize,
-    /// Who callers are.
+    /// How callers authenticate.
     pub identity: IdentitySettings,
-    /// How definitions and results are watched, where a server says nothing else.
+    /// How definitions and results are watched, unless a server has its own settings.
     pub watch: WatchSettings,
-    /// How long servers may take, where a server says nothing else.
+    /// The default timeouts for servers.
     pub timeouts: Timeouts,
-    /// Where alerts go.
+    /// The alert destinations.
     pub alerts: Vec<AlertTarget>,
-    /// When the behaviour of a principal is an alert.
+    /// When the behaviour of a principal raises an alert.
     pub misuse: MisuseRules,
-    /// How long a conversation without a message is remembered.
+    /// How long an idle conversation is kept.
     pub session_idle: Duration,
     /// How much one conversation may use.
     pub session_limits: SessionLimits,
-    /// How long calls under way may take after SIGTERM.
+    /// How long calls in flight may take after SIGTERM.
     pub drain: Duration,
-    /// Where traces go (OTLP over HTTP); needs the feature `otel`.
+    /// Where to send traces (OTLP over HTTP); needs the feature `otel`.
     pub traces: Option<TraceSettings>,
 }
 
-/// Where the gateway listens, and for whom.
+/// The listening address, and the requests that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listen {
+pub struct ListenSettings {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// Certificate and key, where it speaks TLS itself.
+    /// The certificate and key for TLS.
     pub tls: Option<TlsSettings>,
-    /// How agents reach it, for metadata; none means by the `Host` they use.
+    /// The URL under which agents reach the gateway, for metadata; `None` means their `Host` header.
     pub public_url: Option<String>,
-    /// Further values of `Host` that are answered; loopback names and the listening address always are.
+    /// Additional accepted values of `Host`; loopback names and the listening address are always accepted.
     pub hosts: Vec<String>,
-    /// Values of `Origin` that are answered; requests without one always are, and loopback origins on a
-    /// loopback address.
+    /// Accepted values of `Origin`. Requests without one are always accepted, and so are loopback origins
+    /// on a loopback address.
     pub origins: Vec<String>,
-    /// The largest message of an agent.
+    /// The maximum size of a message from an agent.
     pub body_bytes: usize,
-    /// The most messages of one batch.
+    /// The maximum number of messages in one batch.
     pub batch: NonZeroU32,
-    /// What connections may cost.
+    /// Connection limits.
     pub limits: ListenLimits,
 }
 
-/// A certificate to listen with.
+/// The TLS certificate of the gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
     /// The certificate chain, PEM.
     pub certificate: PathBuf,
     /// Its key, PEM.
     pub key: PathBuf,
-    /// Authorities whose client certificates name principals, PEM.
+    /// The authorities that issue client certificates for principals, PEM.
     pub client_ca: Option<PathBuf>,
 }
 
-/// When names get the name of their server put before them.
+/// When names get their server's name as a prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrefixMode {
     /// Always, so that adding a server renames nothing.
     #[default]
     Always,
-    /// Where two servers have the same name for something.
+    /// If two servers use the same name.
     Conflict,
-    /// Never: what two servers both have is refused.
+    /// Never: a name that two servers share is refused.
     Never,
 }
 
-/// Where the rules of the guard come from.
+/// The source of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicySource {
-    /// Nowhere: every tool is known, in the group `default`, and everybody who is somebody may call it.
+    /// None: every tool is known, in the group `default`, and any authenticated caller may call it.
     Open,
     /// A policy file.
     File(PathBuf),
@@ -157,35 +156,35 @@ pub enum PolicySource {
     Inline(String),
 }
 
-/// How refusals are told.
+/// How denials are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DenialForm {
-    /// As a result of the tool that says it failed and why, which a model reads.
+    /// As a tool result with an error and its reason, which a model reads.
     #[default]
     ToolError,
-    /// As an error of the protocol.
+    /// As a protocol error.
     RpcError,
 }
 
-/// Where traces go.
+/// Where to send traces.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TraceSettings {
     /// The OTLP address.
     pub endpoint: String,
-    /// The share of calls that are traced, in thousandths.
+    /// The share of calls to trace, in thousandths.
     pub permille: u32,
 }
 
 impl Settings {
-    /// The name of the file that is read where nobody names one.
+    /// The default name of the settings file.
     pub const FILE: &'static str = "toolwarden.yaml";
 }
 
 impl Default for Settings {
-    /// No servers, nobody who may call, everything watched.
+    /// No servers, no callers, everything watched.
     fn default() -> Self {
         Self {
-            listen: Listen::default(),
+            listen: ListenSettings::default(),
             servers: Vec::new(),
             prefix: PrefixMode::default(),
             separator: "__".to_owned(),
@@ -208,7 +207,7 @@ impl Default for Settings {
     }
 }
 
-impl Default for Listen {
+impl Default for ListenSettings {
     fn default() -> Self {
         Self {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8700),

@@ -1,26 +1,32 @@
-//! The secrets of settings, told to the masker that every outgoing text passes.
+//! Registers the secrets of the settings with the masker that filters every outgoing text.
 
 use std::path::Path;
 
 use serde_json::Value;
-use toolwarden_mcp::{Endpoint, remember_secrets, secret_arguments, secret_parts, suggests_secret};
+use toolwarden_mcp::{
+    Endpoint, is_secret_name, register_secrets, secret_arguments, secret_url_parts,
+};
 use toolwarden_model::json::Pointer;
 
 use super::{AlertChannel, JwtKeys, Settings};
 
-/// The shortest value of a variable that is taken for a secret though no name suggests it.
-const LEAST_UNNAMED: usize = 12;
+/// The minimum length of a variable's value that counts as a secret although its name does not suggest one.
+const MIN_UNNAMED_SECRET_LEN: usize = 12;
 
-/// A value that a reference put into the settings.
+/// A value that replaced a reference in the settings.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct PutIn {
-    /// The variable; none where the value is that of a file.
+pub(super) struct ResolvedReference {
+    /// The variable; `None` if the value comes from a file.
     pub(super) variable: Option<String>,
     pub(super) value: String,
 }
 
-/// Tells the masker every secret of the settings.
-pub(super) fn remember(settings: &Settings, document: &Value, put_in: &[(Pointer, PutIn)]) {
+/// Registers every secret of the settings with the masker.
+pub(super) fn register_settings_secrets(
+    settings: &Settings,
+    document: &Value,
+    put_in: &[(Pointer, ResolvedReference)],
+) {
     let mut secrets: Vec<&str> = Vec::new();
     for server in &settings.servers {
         match &server.endpoint {
@@ -30,7 +36,7 @@ pub(super) fn remember(settings: &Settings, document: &Value, put_in: &[(Pointer
             }
             Endpoint::Url(url) => {
                 secrets.extend(named(&url.headers));
-                secrets.extend(secret_parts(&url.url));
+                secrets.extend(secret_url_parts(&url.url));
             }
         }
     }
@@ -40,22 +46,25 @@ pub(super) fn remember(settings: &Settings, document: &Value, put_in: &[(Pointer
         }
     }
     for target in &settings.alerts {
-        secrets.extend(of_channel(&target.channel));
+        secrets.extend(channel_secrets(&target.channel));
     }
-    // Of keys of callers the settings have the digests only.
-    let keys = document.get("identity").map(keys_in).unwrap_or_default();
+    // For API keys, the settings hold only the digests.
+    let keys = document
+        .get("identity")
+        .map(api_key_texts)
+        .unwrap_or_default();
     secrets.extend(keys);
     let own = put_in.iter().filter(|(at, it)| is_secret(at, it));
     secrets.extend(own.map(|(_, it)| it.value.as_str()));
-    remember_secrets(secrets);
+    register_secrets(secrets);
 }
 
 fn named(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
-    let secret = pairs.iter().filter(|(name, _)| suggests_secret(name));
+    let secret = pairs.iter().filter(|(name, _)| is_secret_name(name));
     secret.map(|(_, value)| value.as_str())
 }
 
-fn of_channel(channel: &AlertChannel) -> Vec<&str> {
+fn channel_secrets(channel: &AlertChannel) -> Vec<&str> {
     let (url, secret) = match channel {
         AlertChannel::Webhook { url, secret }
         | AlertChannel::Feishu { url, secret }
@@ -66,28 +75,29 @@ fn of_channel(channel: &AlertChannel) -> Vec<&str> {
             return password.into_iter().collect();
         }
     };
-    // The address of a bot ends with what lets anybody write in its name.
+    // The last part of a bot's address is a secret: anyone who has it can post as the bot.
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let last = path.rsplit('/').next().unwrap_or_default();
-    let last = (last.len() >= LEAST_UNNAMED && !last.contains('.')).then_some(last);
-    let parts = secret_parts(url).chain(secret);
+    let last = (last.len() >= MIN_UNNAMED_SECRET_LEN && !last.contains('.')).then_some(last);
+    let parts = secret_url_parts(url).chain(secret);
     parts.chain(last).collect()
 }
 
-/// The texts under `key` of `api_keys`, in whatever spelling.
-fn keys_in(identity: &Value) -> Vec<&str> {
+/// The texts under `key` of `api_keys`, in any spelling.
+fn api_key_texts(identity: &Value) -> Vec<&str> {
     let sections = identity.as_object().into_iter().flatten();
     let lists = sections.filter_map(|(_, value)| value.as_array()).flatten();
     let keys = lists.filter_map(|entry| entry.get("key").and_then(Value::as_str));
     keys.collect()
 }
 
-/// Whether a value that was put in is a secret: it stands where secrets do, and its name or its looks say so.
-fn is_secret(at: &Pointer, put_in: &PutIn) -> bool {
+/// Whether an expanded value is a secret: it is in a place for secrets, and its name or its form suggests
+/// one.
+fn is_secret(at: &Pointer, put_in: &ResolvedReference) -> bool {
     let path: Vec<String> = at.segments().collect();
     let place = path.first().map(String::as_str).unwrap_or_default();
     let secret_place =
-        super::read::is_list_of_servers(place) || ["identity", "alerts"].contains(&place);
+        super::read::is_server_list(place) || ["identity", "alerts"].contains(&place);
     if !secret_place {
         return false;
     }
@@ -95,8 +105,8 @@ fn is_secret(at: &Pointer, put_in: &PutIn) -> bool {
     let Some(variable) = &put_in.variable else {
         return !value.contains("PUBLIC KEY-----") && !value.contains("CERTIFICATE-----");
     };
-    let by_name = suggests_secret(variable) || path.last().is_some_and(|key| suggests_secret(key));
-    let random = value.len() >= LEAST_UNNAMED
+    let by_name = is_secret_name(variable) || path.last().is_some_and(|key| is_secret_name(key));
+    let random = value.len() >= MIN_UNNAMED_SECRET_LEN
         && value.bytes().any(|byte| byte.is_ascii_digit())
         && !value.contains("://")
         && !(value.starts_with('/') && Path::new(value).exists());
@@ -105,7 +115,7 @@ fn is_secret(at: &Pointer, put_in: &PutIn) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use toolwarden_mcp::masked;
+    use toolwarden_mcp::mask_secrets;
 
     use crate::settings::Settings;
 
@@ -150,10 +160,10 @@ alerts:
             "slack-path-secret",
             "mail-secret-x",
         ] {
-            assert_eq!(masked(&format!("<{secret}>")), "<***>", "{secret}");
+            assert_eq!(mask_secrets(&format!("<{secret}>")), "<***>", "{secret}");
         }
         for word in ["127.0.0.1", "read-only", "warning", "overview", "h.example"] {
-            assert_eq!(masked(word), word);
+            assert_eq!(mask_secrets(word), word);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use toolwarden_mcp::{Endpoint, Limits};
+use toolwarden_mcp::{ConnectionLimits, Endpoint};
 
 use super::{ServerLimits, WatchSettings, bare_url};
 
@@ -13,48 +13,48 @@ use super::{ServerLimits, WatchSettings, bare_url};
 pub struct ServerSettings {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
-    /// How it is reached; headers and variables with their secrets.
+    /// How to reach it, including headers and variables with their secrets.
     pub endpoint: Endpoint,
-    /// When it is started or reached first.
-    pub start: Start,
-    /// Which era of the protocol it is spoken to in.
+    /// When it is first started or connected.
+    pub start: StartMode,
+    /// The MCP era for this server.
     pub protocol: ProtocolChoice,
-    /// Who shares a connection to it.
+    /// Which conversations share a connection to it.
     pub sessions: SessionSharing,
-    /// The most requests under way at a time.
+    /// The maximum number of concurrent requests.
     pub concurrency: NonZeroU32,
-    /// The most requests of one principal under way at a time; none is three quarters of all.
+    /// The maximum number of concurrent requests of one principal; `None` is three quarters of all.
     pub principal_concurrency: Option<NonZeroU32>,
-    /// The most connections or children at a time.
+    /// The maximum number of connections or child processes.
     pub max_links: NonZeroU32,
-    /// How long it may take.
+    /// Its timeouts.
     pub timeouts: Timeouts,
-    /// How it is tried again after a failure.
-    pub restart: Restart,
-    /// When it is left alone for a while.
-    pub breaker: Breaker,
+    /// How it is restarted after a failure.
+    pub restart: RestartSettings,
+    /// Its circuit breaker.
+    pub breaker: BreakerSettings,
     /// How much it may send.
     pub limits: ServerLimits,
     /// How its definitions and results are watched.
     pub watch: WatchSettings,
-    /// What a tool of it is held to that the policy does not name: the keys of a tool of a policy.
+    /// The rules for its tools that the policy does not name, with the keys of a tool in a policy.
     pub tool_defaults: Option<serde_json::Value>,
 }
 
-/// When a server is started or reached first.
+/// When a server is first started or connected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Start {
+pub enum StartMode {
     /// With the gateway.
     #[default]
     Eager,
-    /// When somebody needs it.
+    /// On first use.
     Lazy,
 }
 
-/// Which era of the protocol a server is spoken to in.
+/// The MCP era for a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProtocolChoice {
-    /// The era of the agent where the server speaks it.
+    /// The era of the agent, if the server supports it.
     #[default]
     Auto,
     /// 2024-11-05 to 2025-11-25.
@@ -63,56 +63,56 @@ pub enum ProtocolChoice {
     Stateless,
 }
 
-/// Who shares a connection to a server.
+/// Which conversations share a connection to a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionSharing {
-    /// Nobody: every conversation has its own.
+    /// None: every conversation has its own.
     #[default]
     Isolated,
-    /// Everybody: the server is declared stateless.
+    /// All of them: the server is declared stateless.
     Shared,
 }
 
-/// How long a server may take.
+/// Timeouts for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// To open a connection.
     pub connect: Duration,
-    /// To start, up to its first answer.
+    /// To start, up to its first response.
     pub start: Duration,
-    /// To answer a request; progress starts the wait anew.
+    /// To answer a request; progress restarts the timeout.
     pub request: Duration,
-    /// How long a connection of a conversation is kept without use.
+    /// How long an idle connection of a conversation is kept.
     pub idle: Duration,
-    /// How long a list waits for it before it goes out without it.
+    /// How long a list waits for the server before the gateway sends it without the server's tools.
     pub list: Duration,
 }
 
-/// How a server is tried again after a failure.
+/// How a server is restarted after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restart {
-    /// After the first failure.
+pub struct RestartSettings {
+    /// The delay after the first failure.
     pub first: Duration,
-    /// At most.
-    pub most: Duration,
+    /// The maximum delay.
+    pub max_delay: Duration,
 }
 
-/// When a server is left alone for a while.
+/// When the gateway stops sending requests to a server for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Breaker {
-    /// After so many failures in a row.
+pub struct BreakerSettings {
+    /// The number of consecutive failures that opens the circuit breaker.
     pub failures: NonZeroU32,
-    /// For so long.
+    /// How long the circuit breaker stays open.
     pub pause: Duration,
 }
 
-/// The most connections to a server that is reached by an address, unless it is said otherwise.
+/// The default maximum number of connections to a server with an address.
 const MAX_CONNECTIONS: NonZeroU32 = const { NonZeroU32::new(256).unwrap() };
-/// The most children of a server that is started: each is a process with memory of its own.
+/// The default maximum number of child processes of a server with a command: each has its own memory.
 const MAX_CHILDREN: NonZeroU32 = const { NonZeroU32::new(32).unwrap() };
 
-/// Whether a server can be called so. The name stands before those of its tools, so that it has to be
-/// made of what every provider takes in a tool's name.
+/// Whether this is a valid server name. It becomes a prefix of tool names, so it may only use characters
+/// that every provider accepts in a tool's name.
 #[must_use]
 pub fn is_server_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
@@ -120,12 +120,12 @@ pub fn is_server_name(name: &str) -> bool {
 }
 
 impl ServerSettings {
-    /// A server about which nothing else is said.
+    /// A server with default settings.
     #[must_use]
     pub fn new(name: &str, endpoint: Endpoint) -> Self {
         Self {
             name: name.to_owned(),
-            start: Start::default(),
+            start: StartMode::default(),
             protocol: ProtocolChoice::default(),
             sessions: SessionSharing::default(),
             concurrency: const { NonZeroU32::new(64).unwrap() },
@@ -135,8 +135,8 @@ impl ServerSettings {
                 Endpoint::Url(_) => MAX_CONNECTIONS,
             },
             timeouts: Timeouts::default(),
-            restart: Restart::default(),
-            breaker: Breaker::default(),
+            restart: RestartSettings::default(),
+            breaker: BreakerSettings::default(),
             limits: ServerLimits::default(),
             watch: WatchSettings::default(),
             tool_defaults: None,
@@ -144,26 +144,27 @@ impl ServerSettings {
         }
     }
 
-    /// The most requests of one principal under way at a time.
+    /// The maximum number of concurrent requests of one principal.
     #[must_use]
-    pub fn share(&self) -> NonZeroU32 {
+    pub fn principal_request_limit(&self) -> NonZeroU32 {
         let all = self.concurrency;
         let share = NonZeroU32::new(all.get() - all.get() / 4).unwrap_or(all);
         self.principal_concurrency.map_or(share, |it| it.min(all))
     }
 
-    /// The most connections that one principal may have requests on at a time; none where all share them.
+    /// The maximum number of connections on which one principal may have requests; `None` if all share
+    /// them.
     #[must_use]
-    pub fn link_share(&self) -> Option<NonZeroU32> {
+    pub fn principal_link_limit(&self) -> Option<NonZeroU32> {
         let all = self.max_links;
         let share = NonZeroU32::new(all.get() - all.get() / 4);
         share.filter(|_| self.sessions == SessionSharing::Isolated)
     }
 
-    /// What a connection to it is held to.
+    /// The limits of a connection to it.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        let limits = Limits::default();
+    pub fn limits(&self) -> ConnectionLimits {
+        let limits = ConnectionLimits::default();
         let Timeouts {
             connect,
             start,
@@ -171,7 +172,7 @@ impl ServerSettings {
             idle: _,
             list: _,
         } = self.timeouts;
-        Limits {
+        ConnectionLimits {
             connect,
             start,
             request,
@@ -181,7 +182,7 @@ impl ServerSettings {
             list_bytes: self.limits.list_bytes,
             messages_per_minute: count(self.limits.messages_per_minute),
             bytes_per_minute: self.limits.bytes_per_minute,
-            // Neither a slow start nor a slow answer may be cut short by the sum of both.
+            // The total must not cut short a slow start followed by a slow response.
             total: limits.total.max(start.saturating_add(request)),
             ..limits
         }
@@ -204,16 +205,16 @@ impl Default for Timeouts {
     }
 }
 
-impl Default for Restart {
+impl Default for RestartSettings {
     fn default() -> Self {
         Self {
             first: Duration::from_millis(500),
-            most: Duration::from_secs(60),
+            max_delay: Duration::from_secs(60),
         }
     }
 }
 
-impl Default for Breaker {
+impl Default for BreakerSettings {
     fn default() -> Self {
         Self {
             failures: const { NonZeroU32::new(5).unwrap() },
@@ -226,7 +227,7 @@ impl fmt::Debug for ServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerSettings")
             .field("name", &self.name)
-            .field("endpoint", &Shown(&self.endpoint))
+            .field("endpoint", &MaskedEndpoint(&self.endpoint))
             .field("start", &self.start)
             .field("protocol", &self.protocol)
             .field("sessions", &self.sessions)
@@ -244,9 +245,9 @@ impl fmt::Debug for ServerSettings {
 }
 
 /// An endpoint without arguments and query, which may hold secrets.
-struct Shown<'e>(&'e Endpoint);
+struct MaskedEndpoint<'e>(&'e Endpoint);
 
-impl fmt::Debug for Shown<'_> {
+impl fmt::Debug for MaskedEndpoint<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Endpoint::Command(command) => f

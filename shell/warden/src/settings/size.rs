@@ -1,8 +1,8 @@
 use thiserror::Error;
 
-/// A text that is no size.
+/// A text that is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{text}` is no size; write 1048576, 512KiB, 8MiB or 10MB")]
+#[error("`{text}` is not a size; write 1048576, 512KiB, 8MiB or 10MB")]
 pub struct InvalidSize {
     /// The text.
     pub text: String,
@@ -19,9 +19,9 @@ const UNITS: &[(&str, u64)] = &[
     ("gib", 1 << 30),
 ];
 
-/// Reads a size above zero: a number of bytes, or a whole number with `KB`, `MB`, `GB`, `KiB`, `MiB` or
+/// Parses a size above zero: a number of bytes, or a whole number with `KB`, `MB`, `GB`, `KiB`, `MiB` or
 /// `GiB`.
-pub(super) fn size(text: &str) -> Result<usize, InvalidSize> {
+pub(super) fn parse_size(text: &str) -> Result<usize, InvalidSize> {
     let invalid = || InvalidSize {
         text: text.to_owned(),
     };
@@ -67,7 +67,7 @@ mod tests {
             ("18446744073709551615GiB", None),
         ];
         for (text, bytes) in cases {
-            assert_eq!(size(text).ok(), bytes, "{text}");
+            assert_eq!(parse_size(text).ok(), bytes, "{text}");
         }
     }
 }

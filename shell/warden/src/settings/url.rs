@@ -1,4 +1,4 @@
-/// An address without user, password, query and fragment, which may hold secrets.
+/// An address without user, password, query and fragment, which may contain secrets.
 #[must_use]
 pub fn bare_url(url: &str) -> String {
     let (scheme, rest) = match url.split_once("://") {
@@ -18,7 +18,7 @@ pub fn bare_url(url: &str) -> String {
     format!("{scheme}{host}{path}")
 }
 
-/// The scheme and host of an address whose path is a secret, as those of chat webhooks are.
+/// The scheme and host of an address whose path is a secret, as in chat webhooks.
 #[must_use]
 pub fn origin_of(url: &str) -> String {
     let bare = bare_url(url);
@@ -31,7 +31,8 @@ pub fn origin_of(url: &str) -> String {
     }
 }
 
-/// Whether what is fetched from an address cannot be changed on the way: it is https, or on loopback.
+/// Whether an attacker on the network cannot change data fetched from an address: it is https, or on
+/// loopback.
 #[must_use]
 pub fn is_loopback_or_https(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else {
@@ -94,7 +95,7 @@ mod tests {
                 "https://hooks.slack.com/***",
             ),
             ("a@b/c?d", "b/c", "***"),
-            // The host ends at the first slash, so that an @ behind it is part of the path.
+            // The host ends at the first slash, so an @ after it is part of the path.
             (
                 "https://host/@scope",
                 "https://host/@scope",

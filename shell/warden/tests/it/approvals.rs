@@ -1,19 +1,19 @@
 use serde_json::Value;
 use toolwarden_store::{AlertFilter, AlertStatus};
-use toolwarden_warden::{Approved, Selection, approve, waiting};
+use toolwarden_warden::{ApprovalSelection, ApprovedItem, approve, waiting};
 
-use super::{Bench, approval, told, tool};
+use super::{StoreFixture, approval, drift_summary, tool};
 
-fn select(words: &[&str]) -> Selection {
-    Selection {
+fn select(words: &[&str]) -> ApprovalSelection {
+    ApprovalSelection {
         ids: words.iter().map(|it| (*it).to_owned()).collect(),
-        ..Selection::default()
+        ..ApprovalSelection::default()
     }
 }
 
 /// Two changes of one tool: a new description and a further argument.
-fn bench_with_two_changes() -> (Bench, Value, Vec<String>) {
-    let bench = Bench::new();
+fn fixture_with_two_changes() -> (StoreFixture, Value, Vec<String>) {
+    let bench = StoreFixture::new();
     bench.pin(&[tool("click", "Click", &["ref"])]);
     let drifted = tool("click", "Click an element", &["ref", "element"]);
     bench.check(std::slice::from_ref(&drifted));
@@ -28,22 +28,22 @@ fn bench_with_two_changes() -> (Bench, Value, Vec<String>) {
 }
 
 #[test]
-fn an_approved_tool_is_held_to_what_was_seen() {
-    let (bench, drifted, _) = bench_with_two_changes();
+fn an_approved_tool_is_pinned_to_its_observation() {
+    let (bench, drifted, _) = fixture_with_two_changes();
     let servers = bench.store.servers().unwrap();
-    let all = Selection {
+    let all = ApprovalSelection {
         all: true,
-        ..Selection::default()
+        ..ApprovalSelection::default()
     };
     let approved = approve(&bench.store, &servers, &all, &approval()).unwrap();
     assert_eq!(approved.len(), 1);
     let (judged, _) = bench.check(&[drifted]);
-    assert_eq!(told(&judged), []);
+    assert_eq!(drift_summary(&judged), []);
     let alerts = bench.store.alerts(&AlertFilter::default()).unwrap();
     assert_eq!(alerts[0].status, AlertStatus::Approved);
     let (judged, _) = bench.check(&[tool("click", "Click", &["ref"])]);
     assert_eq!(
-        told(&judged),
+        drift_summary(&judged),
         [("click".to_owned(), "breaking")],
         "the old one is drift now"
     );
@@ -51,11 +51,11 @@ fn an_approved_tool_is_held_to_what_was_seen() {
 
 #[test]
 fn an_approved_change_stays_approved_only_while_the_tool_means_the_same() {
-    let (bench, mut drifted, ids) = bench_with_two_changes();
+    let (bench, mut drifted, ids) = fixture_with_two_changes();
     assert!(ids.len() > 1, "{ids:?}");
     let servers = bench.store.servers().unwrap();
     let approved = approve(&bench.store, &servers, &select(&[&ids[0]]), &approval()).unwrap();
-    assert!(matches!(&approved[0], Approved::Change { left, .. } if *left == ids.len() - 1));
+    assert!(matches!(&approved[0], ApprovedItem::Change { left, .. } if *left == ids.len() - 1));
     let left = |tool: &Value| {
         let (judged, _) = bench.check(std::slice::from_ref(tool));
         let toolwarden_drift::ToolDrift::Changed(drift) = &judged.drift.tools[0] else {
@@ -68,27 +68,27 @@ fn an_approved_change_stays_approved_only_while_the_tool_means_the_same() {
             .collect::<Vec<_>>()
     };
     assert_eq!(left(&drifted), ids[1..]);
-    // The same contract in other words: the approval carries over.
+    // The same contract in other words: the approval still applies.
     drifted["inputSchema"]["minProperties"] = 0.into();
     assert!(!left(&drifted).contains(&ids[0]));
-    // Another contract: everything is asked again.
+    // A different contract: everything needs approval again.
     drifted["inputSchema"]["properties"]["ref"]["maxLength"] = 5.into();
     assert!(left(&drifted).contains(&ids[0]));
 }
 
 #[test]
 fn the_last_change_approves_the_tool() {
-    let (bench, drifted, ids) = bench_with_two_changes();
+    let (bench, drifted, ids) = fixture_with_two_changes();
     let servers = bench.store.servers().unwrap();
     let words: Vec<&str> = ids.iter().map(String::as_str).collect();
     let approved = approve(&bench.store, &servers, &select(&words), &approval()).unwrap();
-    assert!(matches!(&approved[..], [Approved::Tool { tool, .. }] if tool == "click"));
-    assert_eq!(told(&bench.check(&[drifted]).0), []);
+    assert!(matches!(&approved[..], [ApprovedItem::Tool { tool, .. }] if tool == "click"));
+    assert_eq!(drift_summary(&bench.check(&[drifted]).0), []);
 }
 
 #[test]
 fn an_unknown_word_approves_nothing() {
-    let (bench, drifted, ids) = bench_with_two_changes();
+    let (bench, drifted, ids) = fixture_with_two_changes();
     let servers = bench.store.servers().unwrap();
     let error = approve(
         &bench.store,
@@ -106,7 +106,7 @@ fn an_unknown_word_approves_nothing() {
 
 #[test]
 fn tools_that_went_and_came_are_approved_too() {
-    let bench = Bench::new();
+    let bench = StoreFixture::new();
     let (click, wait) = (
         tool("click", "Click an element", &["ref"]),
         tool("wait", "Wait for a while", &["seconds"]),
@@ -116,17 +116,17 @@ fn tools_that_went_and_came_are_approved_too() {
     let now = [click, upload];
     bench.check(&now);
     let servers = bench.store.servers().unwrap();
-    let selection = Selection {
+    let selection = ApprovalSelection {
         tools: vec!["wait".to_owned(), "upload".to_owned()],
-        ..Selection::default()
+        ..ApprovalSelection::default()
     };
     let approved = approve(&bench.store, &servers, &selection, &approval()).unwrap();
     assert!(
         matches!(
             &approved[..],
-            [Approved::Tool { .. }, Approved::Gone { .. }]
+            [ApprovedItem::Tool { .. }, ApprovedItem::RemovedTool { .. }]
         ),
         "{approved:?}"
     );
-    assert_eq!(told(&bench.check(&now).0), []);
+    assert_eq!(drift_summary(&bench.check(&now).0), []);
 }

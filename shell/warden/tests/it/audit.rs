@@ -1,4 +1,5 @@
-//! The audit log on real files: what changes it is seen, and what is removed is accounted for.
+//! The audit log on real files: verification detects changes, and a checkpoint accounts for removed
+//! records.
 
 mod crash;
 mod tamper;
@@ -10,15 +11,15 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use tempfile::TempDir;
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::{Content, Fault, Link, NotedHead};
-use toolwarden_store::{CountBy, Cut, RecordFilter, Removal, Store};
+use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, RecordContent};
+use toolwarden_store::{CountBy, PruneRange, PrunedRecords, RecordFilter, Store};
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, Verification, prune, verify};
 
 const START: i64 = 1_790_000_000_000;
 
-fn content(number: i64) -> Content {
+fn content(number: i64) -> RecordContent {
     let allowed = number % 3 != 0;
-    Content {
+    RecordContent {
         at_ms: START + number * 1_000,
         kind: "decision".into(),
         principal: Some(format!("agent-{}", number % 2).into()),
@@ -48,15 +49,15 @@ fn verified(path: &Path) -> Verification {
     verify(&Store::open(path).unwrap(), None).unwrap()
 }
 
-fn head(path: &Path) -> Link {
+fn head(path: &Path) -> ChainLink {
     verified(path).head
 }
 
-fn fault(path: &Path) -> Fault {
+fn fault(path: &Path) -> ChainFault {
     verified(path).chain.unwrap_err()
 }
 
-/// What the wanted records say of their call.
+/// The bodies of the records that match a filter.
 fn bodies(store: &Store, filter: &RecordFilter) -> Vec<String> {
     let mut bodies = Vec::new();
     let each = |row: &toolwarden_store::RecordRow<'_>| {
@@ -135,11 +136,11 @@ fn records_are_found_and_counted() {
 }
 
 #[test]
-fn what_is_removed_is_accounted_for() {
+fn removed_records_are_accounted_for() {
     let (_folder, path) = log(50);
     let store = Store::open(&path).unwrap();
     let old = head(&path);
-    let cut = Cut::Before(START + 21_000);
+    let cut = PruneRange::Before(START + 21_000);
     let first = prune(&store, cut, START, "ada").unwrap().unwrap();
     assert_eq!((first.records, first.through), (20, 20));
     assert_eq!(
@@ -147,9 +148,14 @@ fn what_is_removed_is_accounted_for() {
         31,
         "and the checkpoint"
     );
-    assert_eq!(prune(&store, Cut::Keep(31), START, "ada").unwrap(), None);
+    assert_eq!(
+        prune(&store, PruneRange::Keep(31), START, "ada").unwrap(),
+        None
+    );
     append(&path, 51..=60);
-    let second = prune(&store, Cut::Keep(5), START, "ada").unwrap().unwrap();
+    let second = prune(&store, PruneRange::Keep(5), START, "ada")
+        .unwrap()
+        .unwrap();
     assert_eq!(
         (second.records, second.through),
         (36, 56),
@@ -159,7 +165,7 @@ fn what_is_removed_is_accounted_for() {
     assert!(found.is_intact(), "{found:?}");
     assert_eq!(
         found.removed,
-        Link {
+        ChainLink {
             seq: 56,
             hash: second.hash
         }
@@ -168,7 +174,7 @@ fn what_is_removed_is_accounted_for() {
     assert_eq!(noted(old), NotedHead::Removed);
     assert_eq!(noted(found.removed), NotedHead::Confirmed);
     assert_eq!(noted(found.head), NotedHead::Confirmed);
-    let all = prune(&store, Cut::Before(i64::MAX), START, "ada")
+    let all = prune(&store, PruneRange::Before(i64::MAX), START, "ada")
         .unwrap()
         .unwrap();
     assert_eq!((all.records, all.through), (6, 62));
@@ -182,11 +188,11 @@ fn what_is_removed_is_accounted_for() {
 }
 
 #[test]
-fn a_removal_that_is_not_accounted_for_is_seen() {
-    let cases: [(&str, Fault); 4] = [
+fn an_unaccounted_removal_is_detected() {
+    let cases: [(&str, ChainFault); 4] = [
         (
             "DELETE FROM audit_record WHERE seq <= 25",
-            Fault::StartMissing {
+            ChainFault::StartMissing {
                 expected: 21,
                 first: 26,
             },
@@ -195,21 +201,23 @@ fn a_removal_that_is_not_accounted_for_is_seen() {
             "UPDATE audit_head SET removed_through = 25,
                 removed_hash = (SELECT hash FROM audit_record WHERE seq = 25);
              DELETE FROM audit_record WHERE seq <= 25",
-            Fault::RemovalUnproven { through: 25 },
+            ChainFault::RemovalUnproven { through: 25 },
         ),
         (
             "UPDATE audit_head SET removed_hash = zeroblob(32)",
-            Fault::Changed { seq: 21 },
+            ChainFault::Changed { seq: 21 },
         ),
         (
             "UPDATE audit_record SET body = replace(body, '20', '19') WHERE kind = 'checkpoint'",
-            Fault::Changed { seq: 51 },
+            ChainFault::Changed { seq: 51 },
         ),
     ];
     for (edit, expected) in cases {
         let (_folder, path) = log(50);
         let store = Store::open(&path).unwrap();
-        let removal: Removal = prune(&store, Cut::Keep(30), START, "ada").unwrap().unwrap();
+        let removal: PrunedRecords = prune(&store, PruneRange::Keep(30), START, "ada")
+            .unwrap()
+            .unwrap();
         assert_eq!(removal.through, 20);
         drop(store);
         tamper::edit(&path, edit);

@@ -1,12 +1,12 @@
-//! The guard in use.
+//! The running guard.
 
 mod approvals;
+mod connectorguard;
+mod durability;
 mod hostile;
 mod interceptor;
 mod limits;
 mod misuse;
-mod originals;
-mod recorded;
 mod reload;
 mod strict_input;
 mod workflow;
@@ -17,45 +17,47 @@ use std::time::Duration;
 
 use serde_json::Value;
 use toolwarden_guard::{Decision, RequestedGroups};
-use toolwarden_warden::guard::{Call, Clock, LiveGuard, LoadedPolicy, Log, RecentLog, SetClock};
+use toolwarden_warden::guard::{
+    AuditLog, Call, Clock, LiveGuard, LoadedPolicy, ManualClock, RecentLog,
+};
 
-/// A guard with a log in memory and a clock that is set.
-struct Bench {
+/// A guard with a log in memory and a clock that the test sets.
+struct GuardFixture {
     guard: LiveGuard,
-    clock: Arc<SetClock>,
+    clock: Arc<ManualClock>,
     log: Arc<RecentLog>,
 }
 
-fn bench(policy: &str) -> Bench {
+fn fixture(policy: &str) -> GuardFixture {
     let loaded = LoadedPolicy::of_text(policy.as_bytes(), Path::new("policy.yaml"), Path::new(""));
-    on_bench(loaded.unwrap().guard)
+    fixture_for(loaded.unwrap().guard)
 }
 
-fn on_bench(guard: toolwarden_guard::Guard) -> Bench {
-    let clock = SetClock::at("2026-01-05T08:00:00Z".parse().unwrap());
+fn fixture_for(guard: toolwarden_guard::Guard) -> GuardFixture {
+    let clock = ManualClock::at("2026-01-05T08:00:00Z".parse().unwrap());
     let log = Arc::new(RecentLog::default());
     let guard = LiveGuard::new(
         guard,
-        Log::Recent(Arc::clone(&log)),
-        Clock::Set(Arc::clone(&clock)),
+        AuditLog::Recent(Arc::clone(&log)),
+        Clock::Manual(Arc::clone(&clock)),
     );
-    Bench {
+    GuardFixture {
         guard: guard.unwrap(),
         clock,
         log,
     }
 }
 
-impl Bench {
+impl GuardFixture {
     fn decide(&self, tool: &str, principal: &str, arguments: Value) -> Decision {
         self.guard.intercept(&call(tool, principal, arguments))
     }
 
     fn at(&self, seconds: f64) {
-        self.clock.set(Duration::from_secs_f64(seconds));
+        self.clock.set_elapsed(Duration::from_secs_f64(seconds));
     }
 
-    /// Kind and code of every entry.
+    /// The kind and code of every entry.
     fn kinds(&self) -> Vec<String> {
         let entries = self.log.all();
         let contents = entries.iter().map(|entry| entry.content());

@@ -1,11 +1,11 @@
 //! Watching inside the gateway, on real stores.
 
-mod comparing;
-mod first_sight;
+mod comparison_pool;
+mod first_use;
 mod lists;
 mod mutations;
 mod results;
-mod strip;
+mod strip_hidden;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolwarden_warden::inline::{Checked, InlineOptions, InlineWatch, SeenList};
+use toolwarden_warden::inline::{InlineOptions, InlineWatch, ListCheck, SeenList};
 use toolwarden_warden::settings::WatchSettings;
 
-/// A store in a folder of its own, and a watch on it.
+/// A store in its own folder, and a watch on it.
 struct Gate {
     folder: TempDir,
     watch: InlineWatch,
@@ -48,14 +48,14 @@ impl Gate {
             server: "mail".to_owned(),
             variant: None,
             unchanged: Vec::new(),
-            whole: true,
+            is_complete: true,
             tools: tools.iter().map(|tool| raw(&tool.to_string())).collect(),
             instructions: None,
             settings: Arc::clone(&self.settings),
         }
     }
 
-    async fn check(&self, tools: &[Value]) -> Arc<Checked> {
+    async fn check(&self, tools: &[Value]) -> Arc<ListCheck> {
         self.watch.check(self.seen(tools)).await.unwrap()
     }
 }
@@ -68,11 +68,11 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// As in use, but without waiting.
+/// The default options, but without waits.
 fn quick() -> InlineOptions {
     InlineOptions {
-        poll: Duration::from_millis(20),
-        judge_every: Duration::ZERO,
+        poll_interval: Duration::from_millis(20),
+        result_check_interval: Duration::ZERO,
         ..InlineOptions::default()
     }
 }
@@ -82,7 +82,7 @@ fn tool(name: &str, description: &str) -> Value {
         "properties": {"to": {"type": "string"}}}})
 }
 
-/// Runs a test as the gateway would.
+/// Runs a test like the gateway would.
 fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -2,15 +2,15 @@ use std::collections::BTreeMap;
 
 use toolwarden_model::json::tokens;
 use toolwarden_model::{Fingerprint, Format};
-use toolwarden_store::{Approval, Kept, ServerKey};
-use toolwarden_testkit::definitions;
+use toolwarden_store::{Approval, ServerKey, StoredDefinition};
+use toolwarden_testkit::corpus_definitions;
 use toolwarden_warden::{LockFile, LockedServer, LockedTool};
 
 use super::approval;
 
 fn locked(text: &str) -> LockedTool {
     LockedTool {
-        kept: Kept {
+        kept: StoredDefinition {
             fingerprint: Fingerprint::of_wire(text),
             format: Format::Mcp,
         },
@@ -109,7 +109,7 @@ fn the_file_is_sorted_and_keeps_every_token() {
 
 #[test]
 fn real_definitions_survive() {
-    let Some(samples) = definitions() else {
+    let Some(samples) = corpus_definitions() else {
         return;
     };
     let texts: Vec<String> = samples
@@ -178,7 +178,7 @@ fn what_is_not_as_written_is_refused_with_its_line() {
     let twice = format!("{GOLDEN}\n{wait}");
     assert_eq!(
         told(&twice),
-        "`wait` of server `browser` is there twice, again in the document that ends at line 57"
+        "duplicate tool `wait` of server `browser` in the document that ends at line 57"
     );
     let truncated = GOLDEN.trim_end().trim_end_matches('}');
     assert!(told(truncated).contains("EOF"), "{}", told(truncated));

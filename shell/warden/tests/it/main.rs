@@ -1,4 +1,4 @@
-//! What the application promises, on real stores and real definitions.
+//! The promises of the application, on real stores and real definitions.
 #![expect(
     clippy::indexing_slicing,
     clippy::unwrap_used,
@@ -8,32 +8,33 @@
 mod approvals;
 mod audit;
 mod checks;
-mod configuration;
+mod definition_coverage;
 mod guard;
 mod inline;
 mod lock_files;
 mod notify;
 mod settings_document;
-mod unseen;
+mod watch_config;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolwarden_drift::{ChangeType, Options};
+use toolwarden_drift::{Options, ToolwatchChangeType};
 use toolwarden_model::Format;
 use toolwarden_store::{Approval, ServerKey, Store};
 use toolwarden_warden::{
-    Judged, Listing, Observation, Pins, Recorded, Recording, judge, pin, record,
+    CheckOutcome, Observation, Pins, RecordOptions, RecordOutcome, ServerListing, judge, pin,
+    record,
 };
 
 /// A store with one server.
-struct Bench {
+struct StoreFixture {
     _folder: TempDir,
     store: Store,
     key: ServerKey,
 }
 
-impl Bench {
+impl StoreFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("store.db")).unwrap();
@@ -53,19 +54,19 @@ impl Bench {
         pin(&self.store, &self.key, &listing, true, "1", &approval()).unwrap();
     }
 
-    fn check(&self, tools: &[Value]) -> (Judged, Recorded) {
+    fn check(&self, tools: &[Value]) -> (CheckOutcome, RecordOutcome) {
         self.check_listing(listing(tools, true))
     }
 
-    fn check_listing(&self, mut listing: Listing) -> (Judged, Recorded) {
-        let pins = Pins::of_store(&self.store, &self.key).unwrap();
+    fn check_listing(&self, mut listing: ServerListing) -> (CheckOutcome, RecordOutcome) {
+        let pins = Pins::from_store(&self.store, &self.key).unwrap();
         let judged = judge(&pins, &mut listing, &Options::default(), &[]).unwrap();
         let approval = approval();
-        let recording = Recording {
+        let recording = RecordOptions {
             approval: &approval,
             version: "2",
             seal: true,
-            alert_on: &ChangeType::ALL,
+            alert_on: &ToolwatchChangeType::ALL,
             alert_on_equivalent: false,
             wanted: &[],
         };
@@ -84,14 +85,14 @@ fn approval() -> Approval {
 
 fn observation(definition: &Value) -> Observation {
     let name = definition["name"].as_str().unwrap_or_default();
-    Observation::read(name, Format::Mcp, &definition.to_string()).unwrap()
+    Observation::parse(name, Format::Mcp, &definition.to_string()).unwrap()
 }
 
-fn listing(tools: &[Value], whole: bool) -> Listing {
-    Listing {
+fn listing(tools: &[Value], whole: bool) -> ServerListing {
+    ServerListing {
         observed: tools.iter().map(observation).collect(),
-        whole,
-        ..Listing::default()
+        is_complete: whole,
+        ..ServerListing::default()
     }
 }
 
@@ -104,8 +105,8 @@ fn tool(name: &str, description: &str, arguments: &[&str]) -> Value {
         "required": arguments, "additionalProperties": false}})
 }
 
-/// What drifted, by tool and class.
-fn told(judged: &Judged) -> Vec<(String, &'static str)> {
+/// The drift, by tool and class.
+fn drift_summary(judged: &CheckOutcome) -> Vec<(String, &'static str)> {
     let tools = judged.drift.tools.iter();
     tools
         .map(|it| (it.tool().to_owned(), it.class().as_str()))

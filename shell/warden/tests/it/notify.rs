@@ -1,21 +1,21 @@
-//! Notices on their way to real servers on this machine.
+//! Delivery of notices to real servers on this machine.
 
 mod formats;
 mod mail;
 mod restart;
 mod retries;
-mod sink;
+mod webhook_receiver;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_store::{Delivery, DeliveryFilter};
-use toolwarden_warden::guard::{Clock, SetClock};
+use toolwarden_warden::guard::{Clock, ManualClock};
 use toolwarden_warden::notify::{
-    Notice, NoticeKind, Notifier, NotifierOptions, NotifierStatus, Pace,
+    Notice, NoticeKind, Notifier, NotifierOptions, NotifierStatus, RetryPolicy,
 };
 use toolwarden_warden::settings::{AlertChannel, AlertTarget};
 
@@ -25,18 +25,18 @@ fn now() -> Timestamp {
     NOW.parse().unwrap()
 }
 
-/// Tries follow each other fast, and the clock stands.
+/// Attempts follow each other fast, and the clock stands still.
 fn options(targets: &[AlertTarget]) -> NotifierOptions {
     NotifierOptions {
         targets: targets.to_vec(),
-        pace: Pace {
+        retry: RetryPolicy {
             timeout: Duration::from_secs(10),
             first: Duration::from_millis(1),
-            factor: 1,
-            luck: || 1.0,
-            ..Pace::default()
+            multiplier: 1,
+            jitter: || 1.0,
+            ..RetryPolicy::default()
         },
-        clock: Arc::new(Clock::Set(SetClock::at(now()))),
+        clock: Arc::new(Clock::Manual(ManualClock::at(now()))),
         ..NotifierOptions::default()
     }
 }
@@ -45,7 +45,7 @@ fn target(name: &str, channel: AlertChannel) -> AlertTarget {
     AlertTarget {
         name: name.to_owned(),
         channel,
-        least: Severity::Low,
+        min_severity: ToolwatchSeverity::Low,
     }
 }
 
@@ -54,14 +54,14 @@ fn webhook(name: &str, url: &str) -> AlertTarget {
     target(name, AlertChannel::Webhook { url, secret: None })
 }
 
-/// Names and texts of a server that means no good.
+/// Names and texts of a malicious server.
 fn notice(id: &str) -> Notice {
     Notice {
         id: id.to_owned(),
         kind: NoticeKind::Drift,
         server: "browser".to_owned(),
         tool: Some("cl*ck\u{202e}".to_owned()),
-        severity: Severity::High,
+        severity: ToolwatchSeverity::High,
         title: "tool `click` <!channel> drifted".to_owned(),
         text: "Was: a & b\n# Now: [free](http://evil.example) <@all>\u{1b}".to_owned(),
         at: "2026-11-16T09:59:58.250Z".parse().unwrap(),
@@ -70,8 +70,8 @@ fn notice(id: &str) -> Notice {
     }
 }
 
-/// Waits until every target was told, and nothing is on its way.
-async fn settled(notifier: &Notifier) -> NotifierStatus {
+/// Waits until every target has its notices, and none is pending.
+async fn wait_until_idle(notifier: &Notifier) -> NotifierStatus {
     let begun = Instant::now();
     loop {
         let status = notifier.status().await.unwrap();

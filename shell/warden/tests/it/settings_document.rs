@@ -1,16 +1,17 @@
-//! The document of the settings is made from the table that the reader uses.
+//! The document of the settings is generated from the table that the reader uses.
 
 use std::path::Path;
 
-use toolwarden_warden::settings::reference;
+use toolwarden_warden::settings::markdown_reference;
 
 const HEAD: &str = "# toolwarden.yaml, every key\n\n\
-The settings of the [gateway](gateway.md). `toolwarden config schema` has the same for editors.\n\n";
+Every key of the settings of the [gateway](gateway.md). `toolwarden config schema` prints the same as a JSON Schema\n\
+for editors.\n\n";
 
 #[test]
 fn the_document_has_every_key() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
-    let expected = format!("{HEAD}{}\n", reference().trim_end());
+    let expected = format!("{HEAD}{}\n", markdown_reference().trim_end());
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &expected).unwrap();
     }

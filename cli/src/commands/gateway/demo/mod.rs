@@ -1,10 +1,10 @@
 //! Shows the gateway at work: a shop as the server, the gateway before it, and an agent.
 
 mod agent;
-mod keep;
-mod stage;
-mod story;
-mod teller;
+mod environment;
+mod keep_running;
+mod script;
+mod step_printer;
 
 use std::time::Duration;
 
@@ -14,47 +14,47 @@ use super::error::GatewayCommandError;
 use super::process;
 use crate::args::{DemoArgs, DemoServerArgs};
 use crate::error::CliError;
-use crate::output::Verdict;
-use stage::Stage;
-use teller::Teller;
+use crate::output::CommandOutcome;
+use environment::DemoEnvironment;
+use step_printer::StepPrinter;
 
 /// How long each thing that should happen may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(in crate::commands) fn run(args: &DemoArgs) -> Result<Verdict, CliError> {
-    process::run(Box::pin(show(args)))
+pub(in crate::commands) fn run(args: &DemoArgs) -> Result<CommandOutcome, CliError> {
+    process::block_on(Box::pin(show(args)))
 }
 
-async fn show(args: &DemoArgs) -> Result<Verdict, CliError> {
-    let mut teller = Teller::new(args.format);
-    let stage = Stage::set(args.keep.then_some(args.listen)).await?;
-    let told = story::tell(&stage, &mut teller).await;
+async fn show(args: &DemoArgs) -> Result<CommandOutcome, CliError> {
+    let mut teller = StepPrinter::new(args.format);
+    let stage = DemoEnvironment::start(args.keep.then_some(args.listen)).await?;
+    let told = script::run_script(&stage, &mut teller).await;
     if told.is_err() || !args.keep {
-        stage.clear().await;
+        stage.stop().await;
         told?;
-        teller.end()?;
-        return Ok(Verdict::Fine);
+        teller.finish()?;
+        return Ok(CommandOutcome::Pass);
     }
-    teller.end()?;
-    keep::run(&stage, args.format).await?;
-    stage.clear().await;
-    Ok(Verdict::Fine)
+    teller.finish()?;
+    keep_running::run(&stage, args.format).await?;
+    stage.stop().await;
+    Ok(CommandOutcome::Pass)
 }
 
 /// Serves the shop of the demo on standard streams.
-pub(in crate::commands) fn serve_shop(args: &DemoServerArgs) -> Result<Verdict, CliError> {
+pub(in crate::commands) fn serve_shop(args: &DemoServerArgs) -> Result<CommandOutcome, CliError> {
     let shop = Shop::new(ShopOptions::default());
     if args.drifted {
         shop.drift();
     }
-    process::run(Box::pin(async move {
+    process::block_on(Box::pin(async move {
         let served = serve_stdio(&shop, tokio::io::stdin(), tokio::io::stdout()).await;
         served.map_err(GatewayCommandError::Agent)?;
-        Ok(Verdict::Fine)
+        Ok(CommandOutcome::Pass)
     }))
 }
 
 /// Why the demo stopped, in words.
-fn astray(what: impl Into<String>) -> CliError {
+fn demo_error(what: impl Into<String>) -> CliError {
     GatewayCommandError::Demo { what: what.into() }.into()
 }

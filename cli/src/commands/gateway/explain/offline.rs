@@ -2,28 +2,28 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_drift::Class;
-use toolwarden_gateway::catalogue::{Named, Naming};
+use toolwarden_drift::ChangeClass;
+use toolwarden_gateway::catalog::{NamingRules, OriginalName};
 use toolwarden_guard::{RequestedGroups, ToolIdentity, ToolPolicy};
-use toolwarden_store::{Kept, ServerKey, Store};
-use toolwarden_warden::guard::{Clock, LiveGuard, Log};
+use toolwarden_store::{ServerKey, Store, StoredDefinition};
+use toolwarden_warden::guard::{AuditLog, Clock, LiveGuard};
 use toolwarden_warden::settings::{OnDrift, ServerSettings, Settings, WatchSettings};
-use toolwarden_warden::{DEFAULT_SCOPE, INSTRUCTIONS, Pins, Waiting, waiting};
+use toolwarden_warden::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
 
-use crate::args::WhyArgs;
+use crate::args::GatewayExplainArgs;
 use crate::commands::gateway::error::GatewayCommandError;
-use crate::commands::gateway::load::{self, warn};
+use crate::commands::gateway::load::{self, print_warning};
 use crate::commands::guard::GuardError;
 use crate::error::CliError;
 
 /// What policy and store of the settings say, without a gateway.
-pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
-    let read = load::read(&args.config, None)?;
-    let settings = &read.loaded.settings;
-    let known = known(settings)?;
-    let guard = LiveGuard::open(read.policy, Log::recent(), Clock::default());
+pub(super) fn explain(args: &GatewayExplainArgs) -> Result<Value, CliError> {
+    let read = load::load(&args.config, None)?;
+    let settings = &read.settings.settings;
+    let known = stored_tools(settings)?;
+    let guard = LiveGuard::open(read.policy, AuditLog::recent(), Clock::default());
     let guard = guard.map_err(GuardError::from)?;
-    let offered = offered(settings, known, &guard)?;
+    let offered = offered_tools(settings, known, &guard)?;
     guard.discover_served(
         offered.policies,
         offered.withheld,
@@ -35,30 +35,31 @@ pub(super) fn explain(args: &WhyArgs) -> Result<Value, CliError> {
         names.collect::<RequestedGroups>()
     });
     let principal = args.principal.as_deref().unwrap_or_default();
-    let explained = guard.why_not(principal, args.session.as_deref(), &args.what(), groups);
+    let explained =
+        guard.explain_visibility(principal, args.session.as_deref(), &args.subject(), groups);
     Ok(explained.document())
 }
 
 /// What is known of a tool: its definition, and why it is withheld.
 #[derive(Debug)]
-struct Known {
+struct StoredTool {
     definition: Value,
     withheld: Option<String>,
 }
 
-type KnownTools = BTreeMap<Arc<str>, Known>;
+type StoredTools = BTreeMap<Arc<str>, StoredTool>;
 
 /// What the store has of the tools of every server, in the order of the settings.
-fn known(settings: &Settings) -> Result<Vec<(Arc<str>, KnownTools)>, CliError> {
+fn stored_tools(settings: &Settings) -> Result<Vec<(Arc<str>, StoredTools)>, CliError> {
     let store = Store::open_existing(&settings.store)?;
     let mut known = Vec::new();
     for server in &settings.servers {
         let tools = match &store {
-            Some(store) => store.snapshot(|store| tools_of(store, server))?,
+            Some(store) => store.read_transaction(|store| tools_of(store, server))?,
             None => BTreeMap::new(),
         };
         if tools.is_empty() {
-            warn(&format!(
+            print_warning(&format!(
                 "nothing is known of the tools of {}: the gateway has not listed them yet",
                 server.name
             ));
@@ -68,17 +69,17 @@ fn known(settings: &Settings) -> Result<Vec<(Arc<str>, KnownTools)>, CliError> {
     Ok(known)
 }
 
-fn tools_of(store: &Store, server: &ServerSettings) -> Result<KnownTools, CliError> {
+fn tools_of(store: &Store, server: &ServerSettings) -> Result<StoredTools, CliError> {
     let key = ServerKey {
         name: server.name.clone(),
         scope: DEFAULT_SCOPE.to_owned(),
     };
-    let pins = Pins::of_store(store, &key)?;
+    let pins = Pins::from_store(store, &key)?;
     let mut tools = BTreeMap::new();
     for (name, pin) in &pins.tools {
-        if let Some(definition) = read(store, pin.definition)? {
+        if let Some(definition) = read_definition(store, pin.definition)? {
             let withheld = None;
-            let known = Known {
+            let known = StoredTool {
                 definition,
                 withheld,
             };
@@ -87,11 +88,11 @@ fn tools_of(store: &Store, server: &ServerSettings) -> Result<KnownTools, CliErr
     }
     for waits in waiting(store, pins.server.as_slice())? {
         let name = waits.sighting.tool.as_str();
-        match read(store, waits.sighting.definition)? {
+        match read_definition(store, waits.sighting.definition)? {
             None => tools.remove(name),
             Some(definition) => {
-                let withheld = withheld(&waits, &server.watch);
-                let known = Known {
+                let withheld = withheld_reason(&waits, &server.watch);
+                let known = StoredTool {
                     definition,
                     withheld,
                 };
@@ -103,7 +104,10 @@ fn tools_of(store: &Store, server: &ServerSettings) -> Result<KnownTools, CliErr
     Ok(tools)
 }
 
-fn read(store: &Store, kept: Option<Kept>) -> Result<Option<Value>, CliError> {
+fn read_definition(
+    store: &Store,
+    kept: Option<StoredDefinition>,
+) -> Result<Option<Value>, CliError> {
     let Some(kept) = kept else {
         return Ok(None);
     };
@@ -112,13 +116,13 @@ fn read(store: &Store, kept: Option<Kept>) -> Result<Option<Value>, CliError> {
 }
 
 /// Why the gateway withholds what waits for approval; none where it serves it all the same.
-fn withheld(waits: &Waiting, watch: &WatchSettings) -> Option<String> {
+fn withheld_reason(waits: &PendingApproval, watch: &WatchSettings) -> Option<String> {
     let kind = waits.kind();
     let class = waits.changes.iter().map(|it| it.class).max();
     let action = match (&waits.pin, class) {
         (None, _) => watch.on_new,
         (Some(_), class) => {
-            let class = class.unwrap_or(Class::Equivalent);
+            let class = class.unwrap_or(ChangeClass::Equivalent);
             let said = watch.on_drift.get(&class).copied();
             said.unwrap_or(OnDrift::Quarantine)
         }
@@ -143,12 +147,12 @@ struct OfferedTools {
     identities: BTreeMap<Arc<str>, ToolIdentity>,
 }
 
-fn offered(
+fn offered_tools(
     settings: &Settings,
-    known: Vec<(Arc<str>, KnownTools)>,
+    known: Vec<(Arc<str>, StoredTools)>,
     guard: &LiveGuard,
 ) -> Result<OfferedTools, CliError> {
-    let naming = Naming {
+    let naming = NamingRules {
         mode: settings.prefix,
         separator: settings.separator.clone(),
     };
@@ -170,7 +174,7 @@ fn offered(
             })
         })?;
         for (tool, known) in tools {
-            let Some(shown) = names.shown(&name, &tool) else {
+            let Some(shown) = names.shown_name(&name, &tool) else {
                 continue;
             };
             let member = |key: &str| known.definition.get(key).cloned();
@@ -178,10 +182,10 @@ fn offered(
             let (input, output) = (member("inputSchema"), member("outputSchema"));
             let policy = ToolPolicy::discovered(shown, title, input, output, None);
             offered.policies.push(match &defaults {
-                Some(defaults) => policy.held_to(defaults),
+                Some(defaults) => policy.with_defaults(defaults),
                 None => policy,
             });
-            let named = Named {
+            let named = OriginalName {
                 server: Arc::clone(&name),
                 name: Arc::clone(&tool),
             };

@@ -3,18 +3,18 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::Value;
 
-use crate::args::WhyArgs;
+use crate::args::GatewayExplainArgs;
 use crate::commands::gateway::error::GatewayCommandError;
-use crate::commands::watch::live::runtime;
+use crate::commands::watch::live_servers::runtime;
 use crate::error::{CliError, with_causes};
 
 /// How long a gateway may take.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// The largest answer that is read.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 /// What a gateway that runs says.
-pub(super) fn ask(base: &str, args: &WhyArgs) -> Result<Value, CliError> {
+pub(super) fn query_gateway(base: &str, args: &GatewayExplainArgs) -> Result<Value, CliError> {
     let no_address = || GatewayCommandError::Address {
         url: base.to_owned(),
     };
@@ -27,7 +27,7 @@ pub(super) fn ask(base: &str, args: &WhyArgs) -> Result<Value, CliError> {
     url.set_path(&format!("{path}/api/v1/explain"));
     {
         let mut query = url.query_pairs_mut();
-        query.clear().append_pair("tool", &args.what());
+        query.clear().append_pair("tool", &args.subject());
         if let Some(principal) = &args.principal {
             query.append_pair("principal", principal);
         }
@@ -46,13 +46,13 @@ pub(super) fn ask(base: &str, args: &WhyArgs) -> Result<Value, CliError> {
 }
 
 async fn get(url: &Url, key: Option<String>) -> Result<Value, GatewayCommandError> {
-    let shown = toolwarden_http::shown(url);
-    let unreached = |error: &dyn std::error::Error| GatewayCommandError::Unreached {
+    let shown = toolwarden_http::display_url(url);
+    let unreached = |error: &dyn std::error::Error| GatewayCommandError::Unreachable {
         url: shown.clone(),
         why: with_causes(error),
     };
     let client = toolwarden_http::client(url).map_err(|error| unreached(&error))?;
-    let client = client.timeout(PATIENCE).build();
+    let client = client.timeout(TIMEOUT).build();
     let client = client.map_err(|error| unreached(&error.without_url()))?;
     let mut request = client.get(url.clone());
     if let Some(key) = key.filter(|it| !it.is_empty()) {
@@ -68,7 +68,7 @@ async fn get(url: &Url, key: Option<String>) -> Result<Value, GatewayCommandErro
             break;
         };
         body.extend_from_slice(&part);
-        if body.len() > MOST_BYTES {
+        if body.len() > MAX_RESPONSE_BYTES {
             break;
         }
     }
@@ -78,13 +78,13 @@ async fn get(url: &Url, key: Option<String>) -> Result<Value, GatewayCommandErro
         told => Err(GatewayCommandError::Refused {
             url: shown,
             status: status.as_u16(),
-            why: why(told.ok().as_ref()),
+            why: refusal_reason(told.ok().as_ref()),
         }),
     }
 }
 
 /// What a refusal says for itself.
-fn why(told: Option<&Value>) -> String {
+fn refusal_reason(told: Option<&Value>) -> String {
     let keys = [
         "/detail",
         "/message",

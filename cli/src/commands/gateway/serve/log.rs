@@ -1,4 +1,4 @@
-//! What is told on standard error while the gateway runs.
+//! The log on standard error while the gateway runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,56 +7,56 @@ use anstream::eprintln;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolwarden_gateway::Gateway;
-use toolwarden_gateway::runtime::Running;
-use toolwarden_gateway::upstream::Health;
-use toolwarden_mcp::masked;
+use toolwarden_gateway::runtime::RunningGateway;
+use toolwarden_gateway::upstream::UpstreamHealth;
+use toolwarden_mcp::mask_secrets;
 use toolwarden_warden::guard::RequestLog;
-use toolwarden_warden::inline::RaisedNotice;
+use toolwarden_warden::inline::WatchAlert;
 use toolwarden_warden::settings::SettingsChanges;
 
-use crate::args::LogForm;
-use crate::ci_escape::in_json;
-use crate::style::{self, visible};
+use crate::args::LogFormat;
+use crate::ci_escape::escape_json;
+use crate::style::{self, escape_controls};
 
 /// Tells events in words or in JSON.
 #[derive(Debug)]
-pub(super) struct Log {
-    form: LogForm,
+pub(super) struct ServeLog {
+    format: LogFormat,
     /// How each server fared when it was last looked at.
-    health: BTreeMap<String, Health>,
+    health: BTreeMap<String, UpstreamHealth>,
 }
 
-impl Log {
-    pub(super) const fn new(form: LogForm) -> Self {
+impl ServeLog {
+    pub(super) const fn new(format: LogFormat) -> Self {
         Self {
-            form,
+            format,
             health: BTreeMap::new(),
         }
     }
 
     pub(super) fn warn(&self, text: &str) {
         let warning = style::WARNING;
-        let told = format!("{warning}Warning{warning:#}: {}", visible(text));
-        self.tell("warning", &told, json!({"message": text}));
+        let told = format!("{warning}Warning{warning:#}: {}", escape_controls(text));
+        self.write_event("warning", &told, json!({"message": text}));
     }
 
-    pub(super) fn listening(&self, url: &str, about: &str) {
-        let told = format!("listening on {url} ({})", visible(about));
-        self.tell("listening", &told, json!({"url": url, "about": about}));
+    pub(super) fn log_listening(&self, url: &str, about: &str) {
+        let told = format!("listening on {url} ({})", escape_controls(about));
+        self.write_event("listening", &told, json!({"url": url, "about": about}));
     }
 
-    pub(super) fn ending(&self, drain: Duration) {
+    pub(super) fn log_shutdown(&self, drain: Duration) {
         let seconds = drain.as_secs_f64();
         let told = format!("ending: calls under way have {seconds} s");
-        self.tell("ending", &told, json!({"drain_s": seconds}));
+        self.write_event("ending", &told, json!({"drain_s": seconds}));
     }
 
     /// Tells the end, and of sessions that were open.
-    pub(super) fn ended(&self, running: &Running, cut: usize) {
+    pub(super) fn log_end(&self, running: &RunningGateway, cut: usize) {
         let guard = running.gateway.guard();
         for open in guard.sessions() {
             if let Some(session) = guard.request_log(&open.principal, &open.session) {
-                self.session(&session);
+                self.log_session(&session);
             }
         }
         let told = match cut {
@@ -64,24 +64,24 @@ impl Log {
             1 => "ended; 1 connection was cut".to_owned(),
             cut => format!("ended; {cut} connections were cut"),
         };
-        self.tell("ended", &told, json!({"cut": cut}));
+        self.write_event("ended", &told, json!({"cut": cut}));
     }
 
     /// Tells what one session asked for, saw and did.
-    pub(super) fn session(&self, session: &RequestLog) {
-        if self.form == LogForm::Json {
-            self.tell("session", "", session.document());
+    pub(super) fn log_session(&self, session: &RequestLog) {
+        if self.format == LogFormat::Json {
+            self.write_event("session", "", session.document());
         }
     }
 
-    pub(super) fn alert(&self, alert: &RaisedNotice) {
+    pub(super) fn log_alert(&self, alert: &WatchAlert) {
         let (bad, dim) = (style::ERROR, style::DIM);
         let told = format!(
             "{bad}drift{bad:#} {} of {}: {}: {} {dim}(alert {}){dim:#}",
-            visible(&alert.tool),
-            visible(&alert.server),
+            escape_controls(&alert.tool),
+            escape_controls(&alert.server),
             alert.class.as_str(),
-            visible(&alert.summary),
+            escape_controls(&alert.summary),
             alert.id,
         );
         let members = json!({
@@ -92,10 +92,10 @@ impl Log {
             "message": alert.summary,
             "alert": alert.id,
         });
-        self.tell("drift", &told, members);
+        self.write_event("drift", &told, members);
     }
 
-    pub(super) fn reloaded(&self, changes: &SettingsChanges) {
+    pub(super) fn log_reload(&self, changes: &SettingsChanges) {
         let mut parts = Vec::new();
         let lists = [
             ("added", &changes.added),
@@ -107,8 +107,8 @@ impl Log {
                 parts.push(format!("{word} {}", servers.join(", ")));
             }
         }
-        if !changes.taken_over.is_empty() {
-            parts.push(changes.taken_over.join(", "));
+        if !changes.applied.is_empty() {
+            parts.push(changes.applied.join(", "));
         }
         let what = if parts.is_empty() {
             "nothing that the settings themselves say; policy and other files were read again"
@@ -116,16 +116,16 @@ impl Log {
         } else {
             parts.join("; ")
         };
-        let told = format!("taken over: {}", visible(&what));
+        let told = format!("taken over: {}", escape_controls(&what));
         let members = json!({
             "added": changes.added,
             "changed": changes.changed,
             "removed": changes.removed,
-            "taken_over": changes.taken_over,
+            "taken_over": changes.applied,
             "need_restart": changes.need_restart,
         });
-        self.tell("reloaded", &told, members);
-        if self.form == LogForm::Text && !changes.need_restart.is_empty() {
+        self.write_event("reloaded", &told, members);
+        if self.format == LogFormat::Text && !changes.need_restart.is_empty() {
             let keys = changes.need_restart.join(", ");
             self.warn(&format!(
                 "{keys}: changed, and taken over with the next start"
@@ -133,39 +133,43 @@ impl Log {
         }
     }
 
-    pub(super) fn refused(&self, why: &str) {
+    pub(super) fn log_reload_error(&self, why: &str) {
         let bad = style::ERROR;
-        let lines: Vec<String> = why.lines().map(visible).collect();
+        let lines: Vec<String> = why.lines().map(escape_controls).collect();
         let told = format!(
             "{bad}not taken over{bad:#}, what is in force stays:\n    {}",
             lines.join("\n    ")
         );
-        self.tell("refused", &told, json!({"message": why}));
+        self.write_event("refused", &told, json!({"message": why}));
     }
 
     /// Tells of servers that fare otherwise than before.
-    pub(super) fn health(&mut self, gateway: &Gateway) {
+    pub(super) fn log_health_changes(&mut self, gateway: &Gateway) {
         let mut now = BTreeMap::new();
         for upstream in gateway.upstreams() {
             let (name, status) = (upstream.name().to_owned(), upstream.status());
             let before = self.health.get(&name).copied();
-            let failing = |it| matches!(it, Health::Down | Health::Failed);
+            let failing = |it| matches!(it, UpstreamHealth::Down | UpstreamHealth::Failed);
             let why = status.last_error.map(|it| it.text).unwrap_or_default();
-            let (word, told) = (status.health.as_str(), visible(&name));
+            let (word, told) = (status.health.as_str(), escape_controls(&name));
             let members = json!({"server": name, "health": word, "message": why});
             if failing(status.health) && before != Some(status.health) {
                 let bad = style::ERROR;
-                let why = visible(&why.lines().collect::<Vec<_>>().join(" / "));
+                let why = escape_controls(&why.lines().collect::<Vec<_>>().join(" / "));
                 let told = format!("{bad}{word}{bad:#} {told}: {why}");
-                self.tell("server", &told, members);
-            } else if before.is_some_and(failing) && status.health == Health::Up {
+                self.write_event("server", &told, members);
+            } else if before.is_some_and(failing) && status.health == UpstreamHealth::Up {
                 // The error belongs to what was before.
                 let members = json!({"server": name, "health": word, "previous_error": why});
-                self.tell("server", &format!("{told} answers again"), members);
+                self.write_event("server", &format!("{told} answers again"), members);
             }
-            // What is tried again and fails again is no news.
+            // A retry that fails again is not logged again.
             let known = match (before, status.health) {
-                (Some(before), Health::Starting | Health::Idle) if failing(before) => before,
+                (Some(before), UpstreamHealth::Starting | UpstreamHealth::Idle)
+                    if failing(before) =>
+                {
+                    before
+                }
                 (_, health) => health,
             };
             now.insert(name, known);
@@ -173,9 +177,9 @@ impl Log {
         self.health = now;
     }
 
-    fn tell(&self, event: &str, told: &str, members: Value) {
-        if self.form == LogForm::Text {
-            eprintln!("{}", masked(told));
+    fn write_event(&self, event: &str, told: &str, members: Value) {
+        if self.format == LogFormat::Text {
+            eprintln!("{}", mask_secrets(told));
             return;
         }
         let mut line = json!({
@@ -186,6 +190,6 @@ impl Log {
         if let (Value::Object(line), Value::Object(members)) = (&mut line, members) {
             line.extend(members);
         }
-        eprintln!("{}", in_json(masked(&line.to_string()).into()));
+        eprintln!("{}", escape_json(mask_secrets(&line.to_string()).into()));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the gateway until it is told to end.
+//! Runs the gateway until a signal stops it.
 
 mod log;
 mod reload;
@@ -8,80 +8,80 @@ use std::time::Duration;
 
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::MissedTickBehavior;
-use toolwarden_gateway::runtime::Running;
-use toolwarden_warden::settings::{Loaded, PolicySource};
+use toolwarden_gateway::runtime::RunningGateway;
+use toolwarden_warden::settings::{LoadedSettings, PolicySource};
 
 use super::error::GatewayCommandError;
-use super::load::{self, Read};
-use super::process::{self, Wish, Wishes, install_reaper};
+use super::load::{self, LoadedConfig};
+use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::ServeArgs;
 use crate::error::CliError;
-use crate::output::Verdict;
-use log::Log;
-use reload::Reloads;
+use crate::output::CommandOutcome;
+use log::ServeLog;
+use reload::SettingsReloader;
 
 /// How often files and servers are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-pub(in crate::commands) fn run(args: &ServeArgs) -> Result<Verdict, CliError> {
-    let read = load::read(&args.settings.config, args.listen)?;
-    load::check_build(&read.loaded)?;
+pub(in crate::commands) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
+    let read = load::load(&args.settings.config, args.listen)?;
+    load::check_build(&read.settings)?;
     install_reaper();
-    process::run(Box::pin(serve(args, read)))
+    process::block_on(Box::pin(serve(args, read)))
 }
 
-async fn serve(args: &ServeArgs, read: Read) -> Result<Verdict, CliError> {
-    let mut log = Log::new(args.log);
-    let mut wishes = Wishes::new()?;
+async fn serve(args: &ServeArgs, read: LoadedConfig) -> Result<CommandOutcome, CliError> {
+    let mut log = ServeLog::new(args.log);
+    let mut wishes = SignalListener::new()?;
     for warning in read.warnings() {
         log.warn(&warning);
     }
-    let mut reloads = Reloads::new(args.settings.config.clone(), args.listen, &read);
-    let about = about(&read.loaded);
-    let masked = read.loaded.masked();
-    let running = Running::start(read.loaded.settings, read.policy, masked).await;
+    let mut reloads = SettingsReloader::new(args.settings.config.clone(), args.listen, &read);
+    let about = summary(&read.settings);
+    let masked = read.settings.masked();
+    let running = RunningGateway::start(read.settings.settings, read.policy, masked).await;
     let running = Arc::new(running.map_err(GatewayCommandError::Start)?);
     let mut alerts = running.gateway.watch().subscribe_alerts();
-    let mut closed = running.gateway.subscribe_closed();
+    let mut closed = running.gateway.subscribe_closed_sessions();
     let serving = Arc::clone(&running);
     let mut serving = tokio::spawn(async move { serving.serve(serving.router()).await });
-    log.listening(&url(&running), &about);
-    let mut look = tokio::time::interval(LOOK_EVERY);
+    log.log_listening(&url(&running), &about);
+    let mut look = tokio::time::interval(POLL_INTERVAL);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             served = &mut serving => {
                 let served = served.map_err(|error| CliError::Runtime(error.into()))?;
                 while let Ok(session) = closed.try_recv() {
-                    log.session(&session);
+                    log.log_session(&session);
                 }
-                log.ended(&running, served.cut);
-                return Ok(Verdict::Fine);
+                log.log_end(&running, served.aborted_connections);
+                return Ok(CommandOutcome::Pass);
             }
             wish = wishes.next() => match wish {
-                Wish::End(code) if running.shutdown().has_begun() => {
+                ProcessSignal::End(code) if running.shutdown().has_begun() => {
                     return Err(CliError::Interrupted { code });
                 }
-                Wish::End(_) => {
-                    log.ending(running.gateway.settings().drain);
+                ProcessSignal::End(_) => {
+                    log.log_shutdown(running.gateway.settings().drain);
                     running.shutdown().begin();
                 }
-                Wish::Reload => reloads.reload(&running, &log).await,
+                ProcessSignal::Reload => reloads.reload(&running, &log).await,
             },
             _ = look.tick() => {
                 if reloads.is_due().await {
                     reloads.reload(&running, &log).await;
                 }
-                log.health(&running.gateway);
+                log.log_health_changes(&running.gateway);
             }
-            Some(alert) = heard(&mut alerts) => log.alert(&alert),
-            Some(session) = heard(&mut closed) => log.session(&session),
+            Some(alert) = next_event(&mut alerts) => log.log_alert(&alert),
+            Some(session) = next_event(&mut closed) => log.log_session(&session),
         }
     }
 }
 
-/// The next that is told; none where some were missed.
-async fn heard<T: Clone>(told: &mut Receiver<T>) -> Option<T> {
+/// The next event. Skips events that were missed, and waits forever once the channel is closed.
+async fn next_event<T: Clone>(told: &mut Receiver<T>) -> Option<T> {
     loop {
         match told.recv().await {
             Ok(it) => return Some(it),
@@ -91,14 +91,14 @@ async fn heard<T: Clone>(told: &mut Receiver<T>) -> Option<T> {
     }
 }
 
-fn url(running: &Running) -> String {
+fn url(running: &RunningGateway) -> String {
     let tls = running.gateway.settings().listen.tls.is_some();
     let scheme = if tls { "https" } else { "http" };
     format!("{scheme}://{}/mcp", running.address())
 }
 
 /// What is served by which rules, in short.
-fn about(loaded: &Loaded) -> String {
+fn summary(loaded: &LoadedSettings) -> String {
     let servers = match loaded.settings.servers.len() {
         1 => "1 server".to_owned(),
         count => format!("{count} servers"),

@@ -3,100 +3,100 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use toolwarden_gateway::runtime::Running;
+use toolwarden_gateway::runtime::RunningGateway;
 use toolwarden_model::Fingerprint;
 
-use super::log::Log;
+use super::log::ServeLog;
 use crate::commands::gateway::error::GatewayCommandError;
-use crate::commands::gateway::load::{self, Read};
+use crate::commands::gateway::load::{self, LoadedConfig};
 
 /// The settings and what was last read of them.
 #[derive(Debug)]
-pub(super) struct Reloads {
+pub(super) struct SettingsReloader {
     path: PathBuf,
     listen: Option<SocketAddr>,
     files: Vec<PathBuf>,
     /// What the files were when they were last taken over or refused.
-    known: Digests,
+    applied: Digests,
     /// What they were when they were last looked at.
-    seen: Digests,
+    last_read: Digests,
 }
 
 /// What files hold; nothing for those that cannot be read.
 type Digests = Vec<Option<Fingerprint>>;
 
-impl Reloads {
-    pub(super) fn new(path: PathBuf, listen: Option<SocketAddr>, read: &Read) -> Self {
+impl SettingsReloader {
+    pub(super) fn new(path: PathBuf, listen: Option<SocketAddr>, read: &LoadedConfig) -> Self {
         let files = read.files();
-        let known = digests(&files);
+        let applied = digests(&files);
         Self {
             path,
             listen,
-            seen: known.clone(),
-            known,
+            last_read: applied.clone(),
+            applied,
             files,
         }
     }
 
-    /// Whether a file is another, and the same as when it was last looked at: nobody writes it just
-    /// now.
+    /// Whether a file changed since it was applied, and not since it was last read: it is not being
+    /// written at the moment.
     pub(super) async fn is_due(&mut self) -> bool {
-        let Some(now) = self.look().await else {
+        let Some(now) = self.read_digests().await else {
             return false;
         };
-        let rests = now == self.seen;
-        self.seen = now;
-        rests && self.seen != self.known
+        let rests = now == self.last_read;
+        self.last_read = now;
+        rests && self.last_read != self.applied
     }
 
     /// Reads the settings and takes them over. Where they cannot be used, those in force stay.
-    pub(super) async fn reload(&mut self, running: &Running, log: &Log) {
-        if let Some(now) = self.look().await {
-            self.known.clone_from(&now);
-            self.seen = now;
+    pub(super) async fn reload(&mut self, running: &RunningGateway, log: &ServeLog) {
+        if let Some(now) = self.read_digests().await {
+            self.applied.clone_from(&now);
+            self.last_read = now;
         }
         let (path, listen) = (self.path.clone(), self.listen);
-        let read = tokio::task::spawn_blocking(move || load::read(&path, listen)).await;
+        let read = tokio::task::spawn_blocking(move || load::load(&path, listen)).await;
         let taken = match read {
-            Ok(Ok(read)) => self.take_over(read, running, log).await,
+            Ok(Ok(read)) => self.apply(read, running, log).await,
             Ok(Err(error)) => Err(error),
-            // It panicked, which was told.
+            // The panic was already reported.
             Err(_) => return,
         };
         if let Err(error) = taken {
             running.refused();
-            log.refused(&error.whole());
+            log.log_reload_error(&error.full_message());
         }
     }
 
-    async fn take_over(
+    async fn apply(
         &mut self,
-        read: Read,
-        running: &Running,
-        log: &Log,
+        read: LoadedConfig,
+        running: &RunningGateway,
+        log: &ServeLog,
     ) -> Result<(), GatewayCommandError> {
         let warnings = read.warnings();
         let files = read.files();
-        let masked = read.loaded.masked();
+        let masked = read.settings.masked();
         let changes = running
-            .reload(read.loaded.settings, read.policy, masked)
+            .reload(read.settings.settings, read.policy, masked)
             .await
             .map_err(GatewayCommandError::Start)?;
         for warning in warnings {
             log.warn(&warning);
         }
-        log.reloaded(&changes);
+        log.log_reload(&changes);
         if files != self.files {
             self.files = files;
-            if let Some(now) = self.look().await {
-                self.known.clone_from(&now);
-                self.seen = now;
+            if let Some(now) = self.read_digests().await {
+                self.applied.clone_from(&now);
+                self.last_read = now;
             }
         }
         Ok(())
     }
 
-    async fn look(&self) -> Option<Digests> {
+    async fn read_digests(&self) -> Option<Digests> {
         let files = self.files.clone();
         tokio::task::spawn_blocking(move || digests(&files))
             .await

@@ -3,16 +3,16 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-use crate::dialect::facts::{Enums, Taken};
-use crate::dialect::lint::Level;
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::facts::{EnumFacts, KeywordSupport};
+use crate::dialect::lint::DialectLevel;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
 /// Values of `enum` the dialect does not take.
-pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn enumeration(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(Value::Array(values)) = node.schema.get("enum") else {
         return Vec::new();
     };
-    let Enums { numbers, mixed } = node.facts.enums;
+    let EnumFacts { numbers, mixed } = node.facts.enums;
     if !node.facts.accepts("enum") || values.iter().all(Value::is_string) {
         return Vec::new();
     }
@@ -21,13 +21,15 @@ pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
     } else {
         (mixed, "an `enum` of several types")
     };
-    let Some(level) = taken.objection() else {
+    let Some(level) = taken.finding_level() else {
         return Vec::new();
     };
     let message = match (level, numbers) {
-        (Level::Ignored, _) => level.said_of(what).into(),
-        (Level::Rejected, Taken::Refused) => "only strings are accepted in `enum`".into(),
-        (Level::Rejected, Taken::Honoured | Taken::Ignored) => {
+        (DialectLevel::Ignored, _) => level.describe(what).into(),
+        (DialectLevel::Rejected, KeywordSupport::Refused) => {
+            "only strings are accepted in `enum`".into()
+        }
+        (DialectLevel::Rejected, KeywordSupport::Supported | KeywordSupport::Ignored) => {
             Cow::from("the values of `enum` must be of one type")
         }
     };
@@ -35,15 +37,15 @@ pub(super) fn enumeration(node: Node<'_>) -> Vec<Violation> {
         level,
         ..Violation::rejected("enum", Pointer::of(["enum"]), message)
     };
-    let split = null_aside(node, values).filter(|_| numbers == Taken::Refused);
+    let split = split_null(node, values).filter(|_| numbers == KeywordSupport::Refused);
     vec![match split {
-        Some(split) => violation.same(vec![Step::replace(split)]),
-        None => violation.other(vec![Step::remove("enum")]),
+        Some(split) => violation.with_equivalent_remedy(vec![SchemaEdit::replace(split)]),
+        None => violation.with_semantic_remedy(vec![SchemaEdit::remove("enum")]),
     }]
 }
 
-/// Where null is the only value that is no string, it can stand in a branch of its own.
-fn null_aside(node: Node<'_>, values: &[Value]) -> Option<Value> {
+/// Moves null into a separate branch, if it is the only value that is not a string.
+fn split_null(node: SchemaContext<'_>, values: &[Value]) -> Option<Value> {
     let strings: Vec<&Value> = values.iter().filter(|value| !value.is_null()).collect();
     let only_null_is_odd = strings.len() < values.len()
         && !strings.is_empty()

@@ -2,14 +2,14 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use super::keywords::description_step;
-use crate::dialect::facts::Formats;
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::facts::FormatFacts;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
 /// A `format` the dialect does not know.
-pub(super) fn format(node: Node<'_>) -> Vec<Violation> {
-    let Formats { known, others } = node.facts.formats;
+pub(super) fn format(node: SchemaContext<'_>) -> Vec<Violation> {
+    let FormatFacts { known, others } = node.facts.formats;
     let (Some(level), Some(Value::String(format))) =
-        (others.objection(), node.schema.get("format"))
+        (others.finding_level(), node.schema.get("format"))
     else {
         return Vec::new();
     };
@@ -17,16 +17,16 @@ pub(super) fn format(node: Node<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let what = format!("the format `{format}`");
-    let violation = Violation::minded(level, "format", Pointer::of(["format"]), &what);
-    let mut steps = vec![Step::remove("format")];
+    let violation = Violation::with_level(level, "format", Pointer::of(["format"]), &what);
+    let mut steps = vec![SchemaEdit::remove("format")];
     steps.extend(description_step(node.facts, node.schema, "format"));
-    vec![violation.other(steps)]
+    vec![violation.with_semantic_remedy(steps)]
 }
 
-/// A pattern that looks around.
-pub(super) fn pattern(node: Node<'_>) -> Vec<Violation> {
+/// A pattern that uses lookaround.
+pub(super) fn pattern(node: SchemaContext<'_>) -> Vec<Violation> {
     let (Some(level), Some(Value::String(pattern))) = (
-        node.facts.look_around.objection(),
+        node.facts.lookaround.finding_level(),
         node.schema.get("pattern"),
     ) else {
         return Vec::new();
@@ -38,8 +38,8 @@ pub(super) fn pattern(node: Node<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let (at, what) = (Pointer::of(["pattern"]), "a pattern that looks around");
-    let violation = Violation::minded(level, "pattern", at, what);
-    let mut steps = vec![Step::remove("pattern")];
+    let violation = Violation::with_level(level, "pattern", at, what);
+    let mut steps = vec![SchemaEdit::remove("pattern")];
     steps.extend(description_step(node.facts, node.schema, "pattern"));
-    vec![violation.other(steps)]
+    vec![violation.with_semantic_remedy(steps)]
 }

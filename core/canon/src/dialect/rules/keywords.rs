@@ -1,13 +1,13 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use super::objects::items_of_any_kind;
-use crate::dialect::facts::{Enums, Facts, Taken};
-use crate::dialect::lint::Level;
-use crate::dialect::node::{Node, Step, Violation};
+use super::objects::any_item_type;
+use crate::dialect::facts::{DialectFacts, EnumFacts, KeywordSupport};
+use crate::dialect::lint::DialectLevel;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
-/// Keywords that inform and constrain nothing.
-const INFORMING: &[&str] = &[
+/// Annotations: keywords that constrain nothing.
+const ANNOTATIONS: &[&str] = &[
     "$schema",
     "$id",
     "$comment",
@@ -27,9 +27,9 @@ const INFORMING: &[&str] = &[
 ];
 
 /// Keywords that have a rule of their own.
-const ELSEWHERE: &[&str] = &["allOf", "oneOf", "$ref"];
+const HANDLED_ELSEWHERE: &[&str] = &["allOf", "oneOf", "$ref"];
 
-/// Keywords of JSON Schema; any other informs at most.
+/// Keywords of JSON Schema that may constrain a value; any other keyword is at most an annotation.
 const CONSTRAINING: &[&str] = &[
     "type",
     "enum",
@@ -71,33 +71,35 @@ const CONSTRAINING: &[&str] = &[
     "format",
 ];
 
-/// Words of OpenAPI and of where definitions stand, which are no constraints.
-const FURTHER: &[&str] = &["nullable", "$defs", "definitions"];
+/// Keywords of OpenAPI and containers of definitions, which are not constraints.
+const OTHER_KEYWORDS: &[&str] = &["nullable", "$defs", "definitions"];
 
-/// Every keyword that somebody defines.
-pub(in crate::dialect) fn defined() -> impl Iterator<Item = &'static str> {
-    [INFORMING, CONSTRAINING, ELSEWHERE, FURTHER]
+/// Every keyword that JSON Schema or OpenAPI defines.
+pub(in crate::dialect) fn defined_keywords() -> impl Iterator<Item = &'static str> {
+    [ANNOTATIONS, CONSTRAINING, HANDLED_ELSEWHERE, OTHER_KEYWORDS]
         .into_iter()
         .flatten()
         .copied()
 }
 
 /// Keywords the dialect rejects or ignores.
-pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn keyword(node: SchemaContext<'_>) -> Vec<Violation> {
     let facts = node.facts;
     let mut found: Vec<Violation> = node
         .schema
         .iter()
-        .filter(|(keyword, _)| !facts.accepts(keyword) && !ELSEWHERE.contains(&keyword.as_str()))
+        .filter(|(keyword, _)| {
+            !facts.accepts(keyword) && !HANDLED_ELSEWHERE.contains(&keyword.as_str())
+        })
         .map(|(keyword, value)| rejected(node, keyword, value))
         .collect();
     let ignored = node
         .schema
         .keys()
-        .filter(|keyword| facts.ignored.contain(keyword));
+        .filter(|keyword| facts.ignored.contains(keyword));
     found.extend(ignored.map(|keyword| {
         let (at, what) = (Pointer::of([keyword.as_str()]), format!("`{keyword}`"));
-        Violation::minded(Level::Ignored, "keyword", at, &what)
+        Violation::with_level(DialectLevel::Ignored, "keyword", at, &what)
     }));
     if let (true, Some(Value::Array(examples))) = (facts.one_example, node.schema.get("examples"))
         && examples.len() != 1
@@ -108,7 +110,7 @@ pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
             "exactly one example is accepted",
         );
         let first = examples.first().map(|first| json!([first]));
-        found.push(violation.informing(vec![Step {
+        found.push(violation.with_metadata_remedy(vec![SchemaEdit {
             at: Pointer::of(["examples"]),
             after: first,
         }]));
@@ -120,55 +122,70 @@ pub(super) fn keyword(node: Node<'_>) -> Vec<Violation> {
     {
         let message = format!("`minItems` above {most} is not accepted");
         let violation = Violation::rejected("min-items", Pointer::of(["minItems"]), message);
-        found.push(violation.other(told(
+        found.push(violation.with_semantic_remedy(add_to_description(
             node,
             "minItems",
-            vec![Step::set("minItems", json!(most))],
+            vec![SchemaEdit::set("minItems", json!(most))],
         )));
     }
     found
 }
 
-fn rejected(node: Node<'_>, keyword: &str, value: &Value) -> Violation {
+fn rejected(node: SchemaContext<'_>, keyword: &str, value: &Value) -> Violation {
     let message = format!("`{keyword}` is not accepted");
     let violation = Violation::rejected("keyword", Pointer::of([keyword]), message);
     match keyword {
-        "const" if enumerable(node, value) => violation.same(vec![
-            Step::set("enum", json!([value])),
-            Step::remove("const"),
+        "const" if enumerable(node, value) => violation.with_equivalent_remedy(vec![
+            SchemaEdit::set("enum", json!([value])),
+            SchemaEdit::remove("const"),
         ]),
-        "exclusiveMinimum" | "exclusiveMaximum" => bound(node, keyword, value, violation),
-        "definitions" if node.facts.accepts("$defs") => renamed_definitions(node, value, violation),
+        "exclusiveMinimum" | "exclusiveMaximum" => closed_bound(node, keyword, value, violation),
+        "definitions" if node.facts.accepts("$defs") => rename_definitions(node, value, violation),
         // A reference that cannot be inlined still needs them; else they go once nothing refers.
-        "$defs" | "definitions" => violation.other(vec![Step::remove(keyword)]),
+        "$defs" | "definitions" => {
+            violation.with_semantic_remedy(vec![SchemaEdit::remove(keyword)])
+        }
         "prefixItems" if node.facts.accepts("items") && node.facts.accepts("anyOf") => {
             let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-            let items = items_of_any_kind(items, node.schema.get("items"));
-            violation.other(told(node, keyword, vec![items, Step::remove(keyword)]))
+            let items = any_item_type(items, node.schema.get("items"));
+            violation.with_semantic_remedy(add_to_description(
+                node,
+                keyword,
+                vec![items, SchemaEdit::remove(keyword)],
+            ))
         }
-        "nullable" => violation.informing(vec![Step::remove(keyword)]),
-        _ if INFORMING.contains(&keyword) || !CONSTRAINING.contains(&keyword) => {
-            violation.informing(vec![Step::remove(keyword)])
+        "nullable" => violation.with_metadata_remedy(vec![SchemaEdit::remove(keyword)]),
+        _ if ANNOTATIONS.contains(&keyword) || !CONSTRAINING.contains(&keyword) => {
+            violation.with_metadata_remedy(vec![SchemaEdit::remove(keyword)])
         }
-        _ => violation.other(told(node, keyword, vec![Step::remove(keyword)])),
+        _ => violation.with_semantic_remedy(add_to_description(
+            node,
+            keyword,
+            vec![SchemaEdit::remove(keyword)],
+        )),
     }
 }
 
 /// Whether the dialect takes the value in an `enum`.
-fn enumerable(node: Node<'_>, value: &Value) -> bool {
-    let Enums { numbers, mixed } = node.facts.enums;
+fn enumerable(node: SchemaContext<'_>, value: &Value) -> bool {
+    let EnumFacts { numbers, mixed } = node.facts.enums;
     let taken = match value {
         Value::String(_) => true,
-        Value::Number(_) => numbers != Taken::Refused,
+        Value::Number(_) => numbers != KeywordSupport::Refused,
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
-            mixed != Taken::Refused
+            mixed != KeywordSupport::Refused
         }
     };
     taken && node.facts.accepts("enum") && !node.schema.contains_key("enum")
 }
 
-/// An open bound of whole numbers is a closed one next to it.
-fn bound(node: Node<'_>, keyword: &str, value: &Value, violation: Violation) -> Violation {
+/// For integers, an exclusive bound equals the inclusive bound next to it.
+fn closed_bound(
+    node: SchemaContext<'_>,
+    keyword: &str,
+    value: &Value,
+    violation: Violation,
+) -> Violation {
     let (closed, step) = if keyword == "exclusiveMinimum" {
         ("minimum", 1)
     } else {
@@ -179,31 +196,46 @@ fn bound(node: Node<'_>, keyword: &str, value: &Value, violation: Violation) -> 
         Some(next)
             if integer && !node.schema.contains_key(closed) && node.facts.accepts(closed) =>
         {
-            violation.same(vec![Step::set(closed, json!(next)), Step::remove(keyword)])
+            violation.with_equivalent_remedy(vec![
+                SchemaEdit::set(closed, json!(next)),
+                SchemaEdit::remove(keyword),
+            ])
         }
-        _ => violation.other(told(node, keyword, vec![Step::remove(keyword)])),
+        _ => violation.with_semantic_remedy(add_to_description(
+            node,
+            keyword,
+            vec![SchemaEdit::remove(keyword)],
+        )),
     }
 }
 
 /// References have been inlined by the time this is tried, so the old name can go with its content.
-fn renamed_definitions(node: Node<'_>, value: &Value, violation: Violation) -> Violation {
+fn rename_definitions(node: SchemaContext<'_>, value: &Value, violation: Violation) -> Violation {
     if node.schema.contains_key("$defs") {
-        return violation.same(vec![Step::remove("definitions")]);
+        return violation.with_equivalent_remedy(vec![SchemaEdit::remove("definitions")]);
     }
-    violation.same(vec![
-        Step::set("$defs", value.clone()),
-        Step::remove("definitions"),
+    violation.with_equivalent_remedy(vec![
+        SchemaEdit::set("$defs", value.clone()),
+        SchemaEdit::remove("definitions"),
     ])
 }
 
-/// Adds to the description what can no longer be said in the schema, where the dialect wants that.
-fn told(node: Node<'_>, keyword: &str, mut steps: Vec<Step>) -> Vec<Step> {
+/// Adds the lost constraint to the description, if the dialect asks for that.
+fn add_to_description(
+    node: SchemaContext<'_>,
+    keyword: &str,
+    mut steps: Vec<SchemaEdit>,
+) -> Vec<SchemaEdit> {
     steps.extend(description_step(node.facts, node.schema, keyword));
     steps
 }
 
-pub(super) fn description_step(facts: &Facts, schema: &Object, keyword: &str) -> Option<Step> {
-    if !facts.tells_lost_constraints {
+pub(super) fn description_step(
+    facts: &DialectFacts,
+    schema: &Object,
+    keyword: &str,
+) -> Option<SchemaEdit> {
+    if !facts.describes_lost_constraints {
         return None;
     }
     let constraint = format!("{keyword}: {}", schema.get(keyword)?);
@@ -211,5 +243,5 @@ pub(super) fn description_step(facts: &Facts, schema: &Object, keyword: &str) ->
         Some(Value::String(text)) if !text.is_empty() => format!("{text} ({constraint})"),
         _ => format!("({constraint})"),
     };
-    Some(Step::set("description", Value::String(description)))
+    Some(SchemaEdit::set("description", Value::String(description)))
 }

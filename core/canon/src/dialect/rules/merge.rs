@@ -1,8 +1,8 @@
 use serde_json::Value;
 use toolwarden_model::json::Object;
 
-/// Keywords that look at each other, so that joining them from two schemas says something else.
-const ENTANGLED: &[&[&str]] = &[
+/// Keywords that depend on each other, so that joining them from two schemas changes the meaning.
+const INTERDEPENDENT: &[&[&str]] = &[
     &[
         "properties",
         "patternProperties",
@@ -19,11 +19,11 @@ const ENTANGLED: &[&[&str]] = &[
     &["if", "then", "else"],
 ];
 
-/// One schema that says what both say, if joining their keywords does.
+/// One schema equivalent to both together, if joining their keywords gives one.
 pub(super) fn merge(mut into: Object, other: &Object) -> Option<Object> {
-    if ENTANGLED
+    if INTERDEPENDENT
         .iter()
-        .any(|group| is_entangled(group, &into, other))
+        .any(|group| is_interdependent(group, &into, other))
     {
         return None;
     }
@@ -34,7 +34,7 @@ pub(super) fn merge(mut into: Object, other: &Object) -> Option<Object> {
         };
         match (keyword.as_str(), own, value) {
             (_, own, value) if own == value => {}
-            // What stands outside informs about this use, so it has precedence.
+            // The outer annotation describes this use, so it takes precedence.
             ("title" | "description" | "default" | "examples", _, _) => {}
             ("properties" | "$defs" | "definitions", Value::Object(own), Value::Object(value)) => {
                 for (name, schema) in value {
@@ -58,7 +58,7 @@ pub(super) fn merge(mut into: Object, other: &Object) -> Option<Object> {
 }
 
 /// Whether both schemas have keywords of a group, and other ones than `properties` alone.
-fn is_entangled(group: &[&str], a: &Object, b: &Object) -> bool {
+fn is_interdependent(group: &[&str], a: &Object, b: &Object) -> bool {
     let has = |schema: &Object| group.iter().any(|keyword| schema.contains_key(*keyword));
     let has_other = |schema: &Object| {
         group

@@ -1,4 +1,4 @@
-//! One rule per file. A rule looks at one schema and says what is wrong with it and how to mend it.
+//! One rule per file. A rule checks one schema and reports what is wrong with it and how to fix it.
 
 mod enums;
 mod formats;
@@ -17,19 +17,19 @@ mod unions;
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-use super::facts::Facts;
-use super::lint::Level;
-use super::node::{Node, Step, Violation};
+use super::facts::DialectFacts;
+use super::lint::DialectLevel;
+use super::violation::{SchemaContext, SchemaEdit, Violation};
 
-pub(super) use keywords::defined;
+pub(super) use keywords::defined_keywords;
 pub(super) use references::mentions_reference;
 pub(super) use size::size_findings;
 pub(super) use tool::tool_findings;
 
-type Rule = fn(Node<'_>) -> Vec<Violation>;
+type Rule = fn(SchemaContext<'_>) -> Vec<Violation>;
 
-/// The rules in the order their remedies are tried: what brings new keywords into a schema comes
-/// before what looks at keywords.
+/// The rules in the order their remedies are tried: rules that add keywords to a schema come before
+/// rules that check keywords.
 const RULES: &[Rule] = &[
     root::object_at_the_root,
     references::reference,
@@ -43,21 +43,21 @@ const RULES: &[Rule] = &[
     objects::map,
     objects::tuple,
     required::all_required,
-    objects::nothing_said,
+    objects::underspecified,
 ];
 
 /// Everything wrong with one schema, not counting the schemas inside it.
-pub(super) fn violations(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn violations(node: SchemaContext<'_>) -> Vec<Violation> {
     RULES.iter().flat_map(|rule| rule(node)).collect()
 }
 
 /// What is wrong with a schema that is `true` or `false`.
-pub(super) fn boolean_schema(facts: &Facts, schema: &Value) -> Option<Violation> {
-    let level = facts.boolean_schemas.objection()?;
+pub(super) fn boolean_schema(facts: &DialectFacts, schema: &Value) -> Option<Violation> {
+    let level = facts.boolean_schemas.finding_level()?;
     let violation = |word: &str| {
         let message = match level {
-            Level::Rejected => format!("`{word}` is no schema here"),
-            Level::Ignored => level.said_of(&format!("`{word}` for a schema")),
+            DialectLevel::Rejected => format!("`{word}` is not accepted as a schema"),
+            DialectLevel::Ignored => level.describe(&format!("`{word}` for a schema")),
         };
         Violation {
             level,
@@ -65,8 +65,12 @@ pub(super) fn boolean_schema(facts: &Facts, schema: &Value) -> Option<Violation>
         }
     };
     match schema {
-        Value::Bool(true) => Some(violation("true").same(vec![Step::replace(json!({}))])),
-        Value::Bool(false) => Some(violation("false").other(vec![Step::replace(json!({}))])),
+        Value::Bool(true) => {
+            Some(violation("true").with_equivalent_remedy(vec![SchemaEdit::replace(json!({}))]))
+        }
+        Value::Bool(false) => {
+            Some(violation("false").with_semantic_remedy(vec![SchemaEdit::replace(json!({}))]))
+        }
         _ => None,
     }
 }

@@ -1,51 +1,51 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::{Facts, NameMarks, Taken};
-use crate::dialect::lint::{Finding, Level};
+use crate::dialect::facts::{DialectFacts, KeywordSupport, NameSupport};
+use crate::dialect::lint::{DialectFinding, DialectLevel};
 use crate::emit::NameRule;
 use crate::schema::subschemas;
 
 /// The longest name that is not long.
-const LONG: usize = 64;
+const MAX_SHORT_NAME: usize = 64;
 
 /// What is wrong with the name of a tool.
-pub(super) fn tool_name(name: &str, facts: &Facts) -> Vec<Finding> {
+pub(super) fn tool_name(name: &str, facts: &DialectFacts) -> Vec<DialectFinding> {
     let place = Pointer::of(["name"]);
-    let kind = Kind {
+    let kind = NameCheck {
         rule: "name",
         what: "name",
         names: facts.tool_name,
-        marks: facts.tool_marks,
+        marks: facts.tool_name_support,
     };
     kind.findings(name, &place)
 }
 
 /// What is wrong with the names of parameters.
-pub(super) fn parameter_names(inputs: &Object, facts: &Facts) -> Vec<Finding> {
-    let kind = Kind {
+pub(super) fn parameter_names(inputs: &Object, facts: &DialectFacts) -> Vec<DialectFinding> {
+    let kind = NameCheck {
         rule: "parameter-name",
         what: "parameter name",
         names: facts.parameter_name,
-        marks: facts.parameter_marks,
+        marks: facts.parameter_name_support,
     };
     let mut findings = Vec::new();
-    if kind.names.is_some() || kind.marks != NameMarks::HONOURED {
+    if kind.names.is_some() || kind.marks != NameSupport::SUPPORTED {
         kind.visit(inputs, &Pointer::of(["inputs"]), &mut findings);
     }
     findings
 }
 
-/// Names of one kind, and what they are held to.
-struct Kind {
+/// A check of one kind of names.
+struct NameCheck {
     rule: &'static str,
     what: &'static str,
     names: Option<NameRule>,
-    marks: NameMarks,
+    marks: NameSupport,
 }
 
-impl Kind {
-    fn visit(&self, schema: &Object, place: &Pointer, findings: &mut Vec<Finding>) {
+impl NameCheck {
+    fn visit(&self, schema: &Object, place: &Pointer, findings: &mut Vec<DialectFinding>) {
         if let Some(Value::Object(properties)) = schema.get("properties") {
             let place = place.child("properties");
             findings.extend(
@@ -61,8 +61,8 @@ impl Kind {
         }
     }
 
-    fn findings(&self, name: &str, place: &Pointer) -> Vec<Finding> {
-        let finding = |level, message: String| Finding {
+    fn findings(&self, name: &str, place: &Pointer) -> Vec<DialectFinding> {
+        let finding = |level, message: String| DialectFinding {
             rule: self.rule,
             level,
             pointer: place.clone(),
@@ -71,29 +71,35 @@ impl Kind {
         };
         let what = || format!("the {} `{name}`", self.what);
         let refused = self.names.filter(|rule| !rule.accepts(name)).map(|rule| {
-            let said = Level::Rejected.said_of(&what());
-            finding(Level::Rejected, format!("{said}: {}", describe(rule)))
+            let said = DialectLevel::Rejected.describe(&what());
+            finding(
+                DialectLevel::Rejected,
+                format!("{said}: {}", describe(rule)),
+            )
         });
-        let marked = marks(self.marks, name).map(|(level, mark)| {
-            let said = level.said_of(&what());
+        let marked = unsupported_marks(self.marks, name).map(|(level, mark)| {
+            let said = level.describe(&what());
             finding(level, format!("{said}: it {mark}"))
         });
         refused.into_iter().chain(marked).collect()
     }
 }
 
-/// What a name has about it that is minded.
-fn marks(marks: NameMarks, name: &str) -> impl Iterator<Item = (Level, &'static str)> {
-    let NameMarks {
+/// The features of a name that the provider does not support.
+fn unsupported_marks(
+    marks: NameSupport,
+    name: &str,
+) -> impl Iterator<Item = (DialectLevel, &'static str)> {
+    let NameSupport {
         dot,
         hyphen,
         space,
         dollar,
         digit_first,
-        beyond_ascii,
+        non_ascii: beyond_ascii,
         long,
     } = marks;
-    let rows: [(Taken, bool, &str); 7] = [
+    let rows: [(KeywordSupport, bool, &str); 7] = [
         (dot, name.contains('.'), "has a dot"),
         (hyphen, name.contains('-'), "has a hyphen"),
         (space, name.contains(' '), "has a space"),
@@ -106,13 +112,13 @@ fn marks(marks: NameMarks, name: &str) -> impl Iterator<Item = (Level, &'static 
         (beyond_ascii, !name.is_ascii(), "goes beyond ASCII"),
         (
             long,
-            name.chars().count() > LONG,
+            name.chars().count() > MAX_SHORT_NAME,
             "is longer than 64 characters",
         ),
     ];
     rows.into_iter()
         .filter(|(_, found, _)| *found)
-        .filter_map(|(taken, _, mark)| Some((taken.objection()?, mark)))
+        .filter_map(|(taken, _, mark)| Some((taken.finding_level()?, mark)))
 }
 
 fn describe(rule: NameRule) -> String {

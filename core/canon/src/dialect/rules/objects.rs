@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::Taken;
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::facts::KeywordSupport;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
-/// Objects that let other properties in.
-pub(super) fn closed(node: Node<'_>) -> Vec<Violation> {
+/// Objects that accept undeclared properties.
+pub(super) fn closed(node: SchemaContext<'_>) -> Vec<Violation> {
     if !node.facts.closed_objects || !is_object(node.schema) {
         return Vec::new();
     }
@@ -13,49 +13,49 @@ pub(super) fn closed(node: Node<'_>) -> Vec<Violation> {
         return Vec::new();
     }
     let message = "an object must say `\"additionalProperties\": false`";
-    let steps = vec![Step::set("additionalProperties", json!(false))];
-    vec![Violation::rejected("open-object", Pointer::root(), message).other(steps)]
+    let steps = vec![SchemaEdit::set("additionalProperties", json!(false))];
+    vec![Violation::rejected("open-object", Pointer::root(), message).with_semantic_remedy(steps)]
 }
 
 /// Objects of any keys whose values have a schema.
-pub(super) fn map(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn map(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(Value::Object(_)) = node.schema.get("additionalProperties") else {
         return Vec::new();
     };
-    let level = node.facts.maps.objection();
+    let level = node.facts.maps.finding_level();
     let at = Pointer::of(["additionalProperties"]);
     let what = "a schema in `additionalProperties`";
     level
         .filter(|_| node.facts.accepts("additionalProperties"))
-        .map(|level| Violation::minded(level, "map", at, what))
+        .map(|level| Violation::with_level(level, "map", at, what))
         .into_iter()
         .collect()
 }
 
-/// Tuples as draft 7 has them.
-pub(super) fn tuple(node: Node<'_>) -> Vec<Violation> {
+/// Tuples in the form of draft 7.
+pub(super) fn tuple(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(Value::Array(items)) = node.schema.get("items") else {
         return Vec::new();
     };
-    let level = node.facts.tuples.objection();
+    let level = node.facts.tuples.finding_level();
     let at = Pointer::of(["items"]);
     let rest = node.schema.get("additionalItems");
     level
         .map(|level| {
-            let violation = Violation::minded(level, "tuple", at, "a list in `items`");
-            let mut steps = vec![items_of_any_kind(items, rest)];
+            let violation = Violation::with_level(level, "tuple", at, "a list in `items`");
+            let mut steps = vec![any_item_type(items, rest)];
             if rest.is_some() {
-                steps.push(Step::remove("additionalItems"));
+                steps.push(SchemaEdit::remove("additionalItems"));
             }
-            violation.other(steps)
+            violation.with_semantic_remedy(steps)
         })
         .into_iter()
         .collect()
 }
 
-/// The nearest to a tuple where there are none: every item is one of the kinds the tuple lists. What
-/// a tuple that is not closed lets in beyond its list is given up.
-pub(super) fn items_of_any_kind(items: &[Value], rest: Option<&Value>) -> Step {
+/// The closest schema to a tuple for a dialect without tuples: every item matches one of the schemas
+/// in the tuple. Extra items that an open tuple accepts are lost.
+pub(super) fn any_item_type(items: &[Value], rest: Option<&Value>) -> SchemaEdit {
     let mut kinds: Vec<&Value> = Vec::new();
     for kind in items.iter().chain(rest.filter(|rest| rest.is_object())) {
         if !kinds.contains(&kind) {
@@ -67,11 +67,11 @@ pub(super) fn items_of_any_kind(items: &[Value], rest: Option<&Value>) -> Step {
         [only] => (*only).clone(),
         several => json!({"anyOf": several}),
     };
-    Step::set("items", kind)
+    SchemaEdit::set("items", kind)
 }
 
 /// Schemas that say too little for the dialect.
-pub(super) fn nothing_said(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn underspecified(node: SchemaContext<'_>) -> Vec<Violation> {
     let facts = node.facts;
     let minded = [
         facts.untyped,
@@ -79,7 +79,7 @@ pub(super) fn nothing_said(node: Node<'_>) -> Vec<Violation> {
         facts.empty_objects,
         facts.empty_root,
     ];
-    if minded.iter().all(|it| *it == Taken::Honoured) {
+    if minded.iter().all(|it| *it == KeywordSupport::Supported) {
         return Vec::new();
     }
     let says = |keywords: &[&str]| {
@@ -120,8 +120,8 @@ pub(super) fn nothing_said(node: Node<'_>) -> Vec<Violation> {
     ];
     rows.into_iter()
         .filter(|(found, ..)| *found)
-        .filter_map(|(_, taken, rule, what)| Some((taken.objection()?, rule, what)))
-        .map(|(level, rule, what)| Violation::minded(level, rule, Pointer::root(), what))
+        .filter_map(|(_, taken, rule, what)| Some((taken.finding_level()?, rule, what)))
+        .map(|(level, rule, what)| Violation::with_level(level, rule, Pointer::root(), what))
         .collect()
 }
 

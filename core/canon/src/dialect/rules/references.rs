@@ -3,24 +3,24 @@ use std::borrow::Cow;
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::Taken;
-use crate::dialect::lint::Level;
-use crate::dialect::node::{Node, Step, Violation};
-use crate::schema::{InlineError, Inliner, reaches_itself, subschemas};
+use crate::dialect::facts::KeywordSupport;
+use crate::dialect::lint::DialectLevel;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
+use crate::schema::{InlineError, Inliner, is_recursive, subschemas};
 
-/// References where the dialect takes none, or not like this.
-pub(super) fn reference(node: Node<'_>) -> Vec<Violation> {
+/// Reports references that the dialect does not accept at all or not in this form.
+pub(super) fn reference(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(reference) = node.schema.get("$ref").and_then(Value::as_str) else {
         return Vec::new();
     };
-    let Some((level, message)) = objection(node, reference) else {
+    let Some((level, message)) = reference_problem(node, reference) else {
         return Vec::new();
     };
     let violation = Violation {
         level,
         ..Violation::rejected("reference", Pointer::of(["$ref"]), message)
     };
-    if level == Level::Ignored {
+    if level == DialectLevel::Ignored {
         return vec![violation];
     }
     // `definitions` becomes `$defs` as a whole where it can, and references go along.
@@ -28,45 +28,57 @@ pub(super) fn reference(node: Node<'_>) -> Vec<Violation> {
         .strip_prefix("#/definitions/")
         .filter(|_| moves_definitions(node))
     {
-        return vec![violation.same(vec![Step::set("$ref", format!("#/$defs/{name}").into())])];
+        return vec![violation.with_equivalent_remedy(vec![SchemaEdit::set(
+            "$ref",
+            format!("#/$defs/{name}").into(),
+        )])];
     }
-    match inlined(node) {
-        Ok(inlined) => vec![violation.same(vec![Step::replace(inlined)])],
+    match inline_references(node) {
+        Ok(inlined) => vec![violation.with_equivalent_remedy(vec![SchemaEdit::replace(inlined)])],
         Err(InlineError::Recursive | InlineError::TooLarge) => vec![violation],
-        // What leads nowhere constrains nothing that could be checked.
-        Err(InlineError::Unresolved) => vec![violation.other(vec![Step::remove("$ref")])],
+        // A dangling reference imposes no constraint that could be checked.
+        Err(InlineError::Unresolved) => {
+            vec![violation.with_semantic_remedy(vec![SchemaEdit::remove("$ref")])]
+        }
     }
 }
 
 /// Whether the root's `definitions` can be called `$defs` instead.
-pub(super) fn moves_definitions(node: Node<'_>) -> bool {
+pub(super) fn moves_definitions(node: SchemaContext<'_>) -> bool {
     node.facts.accepts("$defs")
         && !node.facts.accepts("definitions")
         && !node.root.contains_key("$defs")
 }
 
-/// The schema with its references replaced by what they lead to.
-fn inlined(node: Node<'_>) -> Result<Value, InlineError> {
+/// The schema with its references replaced by their targets.
+fn inline_references(node: SchemaContext<'_>) -> Result<Value, InlineError> {
     Inliner::new(node.root).inline(&Value::Object(node.schema.clone()), 0)
 }
 
-fn objection(node: Node<'_>, reference: &str) -> Option<(Level, Cow<'static, str>)> {
-    let refused = refusal(node, reference).map(|message| (Level::Rejected, message.into()));
+fn reference_problem(
+    node: SchemaContext<'_>,
+    reference: &str,
+) -> Option<(DialectLevel, Cow<'static, str>)> {
+    let refused =
+        rejection_reason(node, reference).map(|message| (DialectLevel::Rejected, message.into()));
     let ignored = || {
         let rules = node.facts.references;
-        let what = if rules.allowed == Taken::Ignored {
+        let what = if rules.allowed == KeywordSupport::Ignored {
             "a reference"
-        } else if rules.recursive == Taken::Ignored && reaches_itself(node.root, reference) {
+        } else if rules.recursive == KeywordSupport::Ignored && is_recursive(node.root, reference) {
             "a recursive reference"
         } else {
             return None;
         };
-        Some((Level::Ignored, Level::Ignored.said_of(what).into()))
+        Some((
+            DialectLevel::Ignored,
+            DialectLevel::Ignored.describe(what).into(),
+        ))
     };
     refused.or_else(ignored)
 }
 
-fn refusal(node: Node<'_>, reference: &str) -> Option<&'static str> {
+fn rejection_reason(node: SchemaContext<'_>, reference: &str) -> Option<&'static str> {
     let rules = node.facts.references;
     let at_root = ["#/$defs/", "#/definitions/"]
         .iter()
@@ -79,7 +91,7 @@ fn refusal(node: Node<'_>, reference: &str) -> Option<&'static str> {
                 .and_then(|it| it.strip_prefix(place))
                 .is_some_and(|it| it.starts_with('/'))
     };
-    if rules.allowed == Taken::Refused {
+    if rules.allowed == KeywordSupport::Refused {
         return Some("references are not accepted");
     }
     if unknown("definitions") {
@@ -100,7 +112,7 @@ fn refusal(node: Node<'_>, reference: &str) -> Option<&'static str> {
     if !rules.inside_unions && node.in_union {
         return Some("a reference inside a union must be inlined");
     }
-    if rules.recursive == Taken::Refused && reaches_itself(node.root, reference) {
+    if rules.recursive == KeywordSupport::Refused && is_recursive(node.root, reference) {
         return Some("recursive references are not accepted");
     }
     None

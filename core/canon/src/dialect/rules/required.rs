@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-use crate::dialect::node::{Node, Step, Violation};
-use crate::schema::let_null_in;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
+use crate::schema::allow_null;
 
 /// Optional properties: they become required and may be null instead.
-pub(super) fn all_required(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn all_required(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(Value::Object(properties)) = node
         .schema
         .get("properties")
@@ -27,19 +27,22 @@ pub(super) fn all_required(node: Node<'_>) -> Vec<Violation> {
         names.join(", ")
     );
     let all: Vec<&String> = properties.keys().collect();
-    let mut steps = vec![Step::set("required", json!(all))];
+    let mut steps = vec![SchemaEdit::set("required", json!(all))];
     for name in optional {
         if let Some(nullable) = properties.get(name).and_then(nullable) {
-            steps.push(Step {
+            steps.push(SchemaEdit {
                 at: Pointer::of(["properties", name]),
                 after: Some(nullable),
             });
         }
     }
-    vec![Violation::rejected("optional-property", Pointer::root(), message).other(steps)]
+    vec![
+        Violation::rejected("optional-property", Pointer::root(), message)
+            .with_semantic_remedy(steps),
+    ]
 }
 
-/// The same schema with null let in, unless it already is.
+/// The same schema that also accepts null, unless it already does.
 fn nullable(schema: &Value) -> Option<Value> {
     let mut nullable = schema.as_object()?.clone();
     let is_null = |schema: &Value| *schema == json!({"type": "null"}) || *schema == json!("null");
@@ -65,7 +68,7 @@ fn nullable(schema: &Value) -> Option<Value> {
     } else if let (true, Some(value)) = (typed, nullable.shift_remove("const")) {
         nullable.insert("enum".to_owned(), json!([value, null]));
     } else {
-        let_null_in(&mut nullable);
+        allow_null(&mut nullable);
         return Some(Value::Object(nullable)).filter(|nullable| nullable != schema);
     }
     let word = nullable.get("type").cloned();

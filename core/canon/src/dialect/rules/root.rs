@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::Pointer;
 
-use crate::dialect::facts::Taken;
-use crate::dialect::lint::Level;
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::facts::KeywordSupport;
+use crate::dialect::lint::DialectLevel;
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
 /// Arguments are an object, and the root has to say so.
-pub(super) fn object_at_the_root(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn object_at_the_root(node: SchemaContext<'_>) -> Vec<Violation> {
     if !node.is_root || node.schema.get("type").and_then(Value::as_str) == Some("object") {
         return Vec::new();
     }
@@ -16,13 +16,18 @@ pub(super) fn object_at_the_root(node: Node<'_>) -> Vec<Violation> {
         return vec![violation];
     }
     match node.facts.untyped_root {
-        Taken::Honoured => return Vec::new(),
-        Taken::Ignored => {
+        KeywordSupport::Supported => return Vec::new(),
+        KeywordSupport::Ignored => {
             let what = "a schema without a type at the root";
             let at = Pointer::root();
-            return vec![Violation::minded(Level::Ignored, "root-type", at, what)];
+            return vec![Violation::with_level(
+                DialectLevel::Ignored,
+                "root-type",
+                at,
+                what,
+            )];
         }
-        Taken::Refused => {}
+        KeywordSupport::Refused => {}
     }
-    vec![violation.same(vec![Step::set("type", json!("object"))])]
+    vec![violation.with_equivalent_remedy(vec![SchemaEdit::set("type", json!("object"))])]
 }

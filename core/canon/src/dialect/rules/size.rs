@@ -1,25 +1,25 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::Facts;
-use crate::dialect::lint::{Finding, Level};
+use crate::dialect::facts::DialectFacts;
+use crate::dialect::lint::{DialectFinding, DialectLevel};
 use crate::schema::subschemas;
 
-/// What is larger than the dialect takes.
+/// Reports what exceeds the size limits of the dialect.
 pub(in crate::dialect) fn size_findings(
     schema: &Object,
     place: &Pointer,
-    facts: &Facts,
-) -> Vec<Finding> {
+    facts: &DialectFacts,
+) -> Vec<DialectFinding> {
     let limits = facts.limits;
-    let mut measured = Measured::default();
+    let mut measured = SchemaSize::default();
     measure(schema, 1, &mut measured);
     let bytes = if limits.bytes.is_some() {
         Value::Object(schema.clone()).to_string().len()
     } else {
         0
     };
-    let refused = Level::Rejected;
+    let refused = DialectLevel::Rejected;
     let rows = [
         (
             limits.beyond_depth,
@@ -55,12 +55,12 @@ pub(in crate::dialect) fn size_findings(
         .filter_map(|(level, what, unit, found, limit)| {
             let limit = limit.filter(|limit| found > *limit)?;
             let verdict = match level {
-                Level::Rejected => "accepted",
-                Level::Ignored => "honoured",
+                DialectLevel::Rejected => "accepted",
+                DialectLevel::Ignored => "honoured",
             };
             let message = format!("{what}: {found} {unit}, at most {limit} are {verdict}");
             let pointer = place.clone();
-            Some(Finding {
+            Some(DialectFinding {
                 rule: "size",
                 level,
                 pointer,
@@ -72,14 +72,14 @@ pub(in crate::dialect) fn size_findings(
 }
 
 #[derive(Default)]
-struct Measured {
+struct SchemaSize {
     depth: usize,
     properties: usize,
     enum_values: usize,
     branches: usize,
 }
 
-fn measure(schema: &Object, depth: usize, measured: &mut Measured) {
+fn measure(schema: &Object, depth: usize, measured: &mut SchemaSize) {
     let length = |key: &str| {
         schema
             .get(key)

@@ -2,20 +2,20 @@ use toolwarden_model::Tool;
 use toolwarden_model::json::Pointer;
 
 use super::names::{parameter_names, tool_name};
-use crate::dialect::facts::Facts;
-use crate::dialect::lint::{Finding, Level};
+use crate::dialect::facts::DialectFacts;
+use crate::dialect::lint::{DialectFinding, DialectLevel};
 
 /// What is wrong with a tool outside its schemas, and with names in them.
-pub(in crate::dialect) fn tool_findings(tool: &Tool, facts: &Facts) -> Vec<Finding> {
+pub(in crate::dialect) fn tool_findings(tool: &Tool, facts: &DialectFacts) -> Vec<DialectFinding> {
     let mut findings = if tool.name.is_empty() {
         Vec::new()
     } else {
         tool_name(&tool.name, facts)
     };
     let mut report = |rule, pointer: Pointer, message: &'static str| {
-        findings.push(Finding {
+        findings.push(DialectFinding {
             rule,
-            level: Level::Rejected,
+            level: DialectLevel::Rejected,
             pointer,
             message: message.into(),
             fixable: false,
@@ -28,7 +28,7 @@ pub(in crate::dialect) fn tool_findings(tool: &Tool, facts: &Facts) -> Vec<Findi
             "the tool has no name to be called by",
         );
     }
-    if facts.description_says_something && !tool.absent.description && tool.description.is_empty() {
+    if facts.nonempty_description && !tool.absent.description && tool.description.is_empty() {
         report(
             "description",
             Pointer::of(["description"]),

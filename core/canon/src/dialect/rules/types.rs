@@ -1,11 +1,11 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 
-use crate::dialect::facts::{Taken, TypeLists};
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::facts::{KeywordSupport, TypeListFacts};
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
 /// Lists of types where the dialect takes fewer.
-pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn type_list(node: SchemaContext<'_>) -> Vec<Violation> {
     let Some(Value::Array(words)) = node.schema.get("type") else {
         return Vec::new();
     };
@@ -14,38 +14,40 @@ pub(super) fn type_list(node: Node<'_>) -> Vec<Violation> {
     let never_null = values.is_some_and(|values| !values.contains(&Value::Null));
     let is_container = |word: &&str| matches!(*word, "object" | "array");
     let taken = match node.facts.type_lists {
-        TypeLists::Nullable if matches!(words.as_slice(), [_, "null"]) && !never_null => {
-            Taken::Honoured
+        TypeListFacts::Nullable if matches!(words.as_slice(), [_, "null"]) && !never_null => {
+            KeywordSupport::Supported
         }
-        TypeLists::Nullable => Taken::Refused,
-        TypeLists::Of { containers, .. } if words.len() > 1 && words.iter().any(is_container) => {
+        TypeListFacts::Nullable => KeywordSupport::Refused,
+        TypeListFacts::Of { containers, .. }
+            if words.len() > 1 && words.iter().any(is_container) =>
+        {
             containers
         }
-        TypeLists::Of { scalars, .. } => scalars,
+        TypeListFacts::Of { scalars, .. } => scalars,
     };
-    let Some(level) = taken.objection() else {
+    let Some(level) = taken.finding_level() else {
         return Vec::new();
     };
     let what = format!("a list of types ({})", words.join(", "));
-    let violation = Violation::minded(level, "type-list", Pointer::of(["type"]), &what);
+    let violation = Violation::with_level(level, "type-list", Pointer::of(["type"]), &what);
     let steps = match words.as_slice() {
-        [word] => vec![Step::set("type", json!(word))],
+        [word] => vec![SchemaEdit::set("type", json!(word))],
         // Null is in no enumeration without it, whatever the type says.
-        [word, "null"] | ["null", word] if never_null => vec![Step::set("type", json!(word))],
-        ["null", word] if matches!(node.facts.type_lists, TypeLists::Nullable) => {
-            vec![Step::set("type", json!([word, "null"]))]
+        [word, "null"] | ["null", word] if never_null => vec![SchemaEdit::set("type", json!(word))],
+        ["null", word] if matches!(node.facts.type_lists, TypeListFacts::Nullable) => {
+            vec![SchemaEdit::set("type", json!([word, "null"]))]
         }
         words if !node.schema.contains_key("anyOf") && node.facts.accepts("anyOf") => {
-            vec![Step::replace(split(node.schema, words))]
+            vec![SchemaEdit::replace(split_by_type(node.schema, words))]
         }
         _ => return vec![violation],
     };
-    vec![violation.same(steps)]
+    vec![violation.with_equivalent_remedy(steps)]
 }
 
 /// The same schema as a union of one branch per type; what only concerns one type moves into its
 /// branch.
-fn split(schema: &Object, words: &[&str]) -> Value {
+fn split_by_type(schema: &Object, words: &[&str]) -> Value {
     let mut around = schema.clone();
     around.shift_remove("type");
     let branches: Vec<Value> = words

@@ -4,10 +4,10 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::merge::merge;
-use crate::dialect::node::{Node, Step, Violation};
+use crate::dialect::violation::{SchemaContext, SchemaEdit, Violation};
 
 /// `oneOf`, `allOf` and `anyOf` where the dialect does not take them.
-pub(super) fn union(node: Node<'_>) -> Vec<Violation> {
+pub(super) fn union(node: SchemaContext<'_>) -> Vec<Violation> {
     let mut found = Vec::new();
     found.extend(all_of(node));
     found.extend(one_of(node));
@@ -16,11 +16,11 @@ pub(super) fn union(node: Node<'_>) -> Vec<Violation> {
     found
 }
 
-fn branches<'s>(node: Node<'s>, keyword: &str) -> Option<&'s Vec<Value>> {
+fn branches<'s>(node: SchemaContext<'s>, keyword: &str) -> Option<&'s Vec<Value>> {
     node.schema.get(keyword)?.as_array()
 }
 
-fn all_of(node: Node<'_>) -> Option<Violation> {
+fn all_of(node: SchemaContext<'_>) -> Option<Violation> {
     let branches = branches(node, "allOf").filter(|_| !node.facts.accepts("allOf"))?;
     let violation =
         Violation::rejected("keyword", Pointer::of(["allOf"]), "`allOf` is not accepted");
@@ -30,41 +30,43 @@ fn all_of(node: Node<'_>) -> Option<Violation> {
         .iter()
         .try_fold(rest, |merged, branch| merge(merged, branch.as_object()?));
     Some(match merged {
-        Some(merged) => violation.same(vec![Step::replace(Value::Object(merged))]),
-        None => violation.other(vec![Step::remove("allOf")]),
+        Some(merged) => {
+            violation.with_equivalent_remedy(vec![SchemaEdit::replace(Value::Object(merged))])
+        }
+        None => violation.with_semantic_remedy(vec![SchemaEdit::remove("allOf")]),
     })
 }
 
-fn one_of(node: Node<'_>) -> Option<Violation> {
+fn one_of(node: SchemaContext<'_>) -> Option<Violation> {
     let branches = branches(node, "oneOf").filter(|_| !node.facts.accepts("oneOf"))?;
     let violation =
         Violation::rejected("keyword", Pointer::of(["oneOf"]), "`oneOf` is not accepted");
     if node.schema.contains_key("anyOf") || !node.facts.accepts("anyOf") {
-        return Some(violation.other(vec![Step::remove("oneOf")]));
+        return Some(violation.with_semantic_remedy(vec![SchemaEdit::remove("oneOf")]));
     }
     let steps = vec![
-        Step::set("anyOf", Value::Array(branches.clone())),
-        Step::remove("oneOf"),
+        SchemaEdit::set("anyOf", Value::Array(branches.clone())),
+        SchemaEdit::remove("oneOf"),
     ];
     Some(if pairwise_disjoint(branches) {
-        violation.same(steps)
+        violation.with_equivalent_remedy(steps)
     } else {
-        violation.other(steps)
+        violation.with_semantic_remedy(steps)
     })
 }
 
-fn at_root(node: Node<'_>) -> Option<Violation> {
+fn at_root(node: SchemaContext<'_>) -> Option<Violation> {
     branches(node, "anyOf").filter(|_| node.is_root && node.facts.accepts("anyOf"))?;
-    let level = node.facts.union_at_root.objection()?;
+    let level = node.facts.union_at_root.finding_level()?;
     let at = Pointer::of(["anyOf"]);
     Some(
-        Violation::minded(level, "root-union", at, "a union at the root")
-            .other(vec![Step::remove("anyOf")]),
+        Violation::with_level(level, "root-union", at, "a union at the root")
+            .with_semantic_remedy(vec![SchemaEdit::remove("anyOf")]),
     )
 }
 
 /// `type` beside `anyOf`: the type can move into the branches, except at the root, which needs it.
-fn type_beside(node: Node<'_>) -> Option<Violation> {
+fn type_beside(node: SchemaContext<'_>) -> Option<Violation> {
     let branches = branches(node, "anyOf").filter(|_| node.facts.accepts("anyOf"))?;
     let types = node.schema.get("type")?;
     let taken = if node.is_root {
@@ -73,7 +75,7 @@ fn type_beside(node: Node<'_>) -> Option<Violation> {
         node.facts.type_beside_union
     };
     let (at, what) = (Pointer::of(["type"]), "`type` beside `anyOf`");
-    let violation = Violation::minded(taken.objection()?, "type-beside-union", at, what);
+    let violation = Violation::with_level(taken.finding_level()?, "type-beside-union", at, what);
     if node.is_root {
         return Some(violation);
     }
@@ -82,15 +84,15 @@ fn type_beside(node: Node<'_>) -> Option<Violation> {
         .map(|branch| with_type(branch, types))
         .collect();
     Some(match typed {
-        Some(typed) => violation.same(vec![
-            Step::set("anyOf", Value::Array(typed)),
-            Step::remove("type"),
+        Some(typed) => violation.with_equivalent_remedy(vec![
+            SchemaEdit::set("anyOf", Value::Array(typed)),
+            SchemaEdit::remove("type"),
         ]),
         None => violation,
     })
 }
 
-/// A branch that says the type itself, if that is all it takes.
+/// The branch with the type added, if that is all it needs.
 fn with_type(branch: &Value, types: &Value) -> Option<Value> {
     let branch = branch
         .as_object()
@@ -116,7 +118,7 @@ fn type_words(types: &Value) -> BTreeSet<&str> {
     }
 }
 
-/// Whether no value can be valid in two branches, told by types, values or a discriminator.
+/// Whether types, values or a discriminator prove that no value is valid in two branches.
 pub(super) fn pairwise_disjoint(branches: &[Value]) -> bool {
     branches
         .iter()

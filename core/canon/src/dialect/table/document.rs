@@ -1,11 +1,11 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{Object, parse};
 
 use super::{InvalidTable, SCHEMA};
-use crate::dialect::facts::Taken;
+use crate::dialect::facts::KeywordSupport;
 
 const MEMBERS: &[&str] = &[
     "schema",
@@ -21,47 +21,47 @@ const FAMILY_MEMBERS: &[&str] = &[
     "id", "what", "outcome", "called", "status", "message", "schema",
 ];
 
-/// The document of a table, as far as it matters for schemas.
-pub(super) struct Document {
+/// The parts of a table document that matter for schemas.
+pub(super) struct TableDocument {
     pub(super) provider: String,
     pub(super) model_id: String,
-    /// The day the provider was asked.
+    /// The day the provider was probed.
     pub(super) day: Cow<'static, str>,
-    pub(super) families: Vec<Family>,
+    pub(super) families: Vec<FamilyEntry>,
 }
 
-pub(super) struct Family {
+pub(super) struct FamilyEntry {
     pub(super) id: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: FamilyMeasurement,
 }
 
-/// What a provider did with a family, if that is known.
+/// How a provider handled a keyword family, if that was measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Taken(Taken),
+pub(super) enum FamilyMeasurement {
+    Measured(KeywordSupport),
     NotMeasured,
 }
 
-impl Outcome {
+impl FamilyMeasurement {
     pub(super) const WORDS: [&'static str; 4] = ["accepted", "rejected", "ignored", "not_measured"];
 
     fn read(word: &str) -> Option<Self> {
         match word {
-            "accepted" => Some(Self::Taken(Taken::Honoured)),
-            "rejected" => Some(Self::Taken(Taken::Refused)),
-            "ignored" => Some(Self::Taken(Taken::Ignored)),
+            "accepted" => Some(Self::Measured(KeywordSupport::Supported)),
+            "rejected" => Some(Self::Measured(KeywordSupport::Refused)),
+            "ignored" => Some(Self::Measured(KeywordSupport::Ignored)),
             "not_measured" => Some(Self::NotMeasured),
             _ => None,
         }
     }
 }
 
-impl Document {
+impl TableDocument {
     pub(super) fn read(text: &str) -> Result<Self, InvalidTable> {
         let value = parse(text).map_err(InvalidTable::NotJson)?.value;
         let found = value.get("schema").and_then(Value::as_str);
         let (Some(SCHEMA), Value::Object(document)) = (found, &value) else {
-            return Err(InvalidTable::OtherSchema {
+            return Err(InvalidTable::UnknownSchema {
                 found: found.unwrap_or("something else").to_owned(),
             });
         };
@@ -69,13 +69,13 @@ impl Document {
             members: document,
             place: "the table",
         };
-        document.know(MEMBERS)?;
+        document.reject_unknown_members(MEMBERS)?;
         let entries = document.get("families", "a list", Value::as_array)?;
-        let mut families: Vec<Family> = Vec::new();
+        let mut families: Vec<FamilyEntry> = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            let family = Family::read(entry, &format!("family {}", index + 1))?;
+            let family = FamilyEntry::read(entry, &format!("family {}", index + 1))?;
             if families.iter().any(|it| it.id == family.id) {
-                return Err(InvalidTable::Twice { family: family.id });
+                return Err(InvalidTable::DuplicateFamily { family: family.id });
             }
             families.push(family);
         }
@@ -88,22 +88,23 @@ impl Document {
     }
 }
 
-impl Family {
+impl FamilyEntry {
     fn read(entry: &Value, place: &str) -> Result<Self, InvalidTable> {
         let Value::Object(members) = entry else {
-            return Err(InvalidTable::Member {
+            return Err(InvalidTable::InvalidMember {
                 member: "families",
                 place: "the table".to_owned(),
                 expected: "a list of objects",
             });
         };
         let members = Members { members, place };
-        members.know(FAMILY_MEMBERS)?;
+        members.reject_unknown_members(FAMILY_MEMBERS)?;
         let (id, word) = (members.text("id")?, members.text("outcome")?);
-        let outcome = Outcome::read(word).ok_or_else(|| InvalidTable::UnknownOutcome {
-            outcome: word.to_owned(),
-            family: id.to_owned(),
-        })?;
+        let outcome =
+            FamilyMeasurement::read(word).ok_or_else(|| InvalidTable::UnknownOutcome {
+                outcome: word.to_owned(),
+                family: id.to_owned(),
+            })?;
         Ok(Self {
             id: id.to_owned(),
             outcome,
@@ -111,7 +112,7 @@ impl Family {
     }
 }
 
-/// The members of an object, and where it stands.
+/// The members of an object, and its place.
 #[derive(Clone, Copy)]
 struct Members<'d> {
     members: &'d Object,
@@ -119,13 +120,13 @@ struct Members<'d> {
 }
 
 impl<'d> Members<'d> {
-    fn know(self, known: &[&str]) -> Result<(), InvalidTable> {
+    fn reject_unknown_members(self, known: &[&str]) -> Result<(), InvalidTable> {
         let unknown = self.members.keys().find(|it| !known.contains(&it.as_str()));
         unknown.map_or(Ok(()), |member| {
             Err(InvalidTable::UnknownMember {
                 member: member.clone(),
                 place: self.place.to_owned(),
-                suggestion: closest(member, known.iter().copied()),
+                suggestion: did_you_mean(member, known.iter().copied()),
             })
         })
     }
@@ -141,7 +142,7 @@ impl<'d> Members<'d> {
         read: impl Fn(&'d Value) -> Option<&'d T>,
     ) -> Result<&'d T, InvalidTable> {
         let value = self.members.get(member).and_then(read);
-        value.ok_or_else(|| InvalidTable::Member {
+        value.ok_or_else(|| InvalidTable::InvalidMember {
             member,
             place: self.place.to_owned(),
             expected,
@@ -149,7 +150,7 @@ impl<'d> Members<'d> {
     }
 }
 
-/// The day of the moment the provider was asked, or a word for not knowing.
+/// The day the provider was probed, or a phrase that says it is unknown.
 fn day(document: Members<'_>) -> Result<Cow<'static, str>, InvalidTable> {
     if matches!(document.members.get("at"), None | Some(Value::Null)) {
         return Ok("on an unknown day".into());
@@ -164,7 +165,7 @@ fn day(document: Members<'_>) -> Result<Cow<'static, str>, InvalidTable> {
         (Some(day), [y, m, d]) if digits(y, 4) && digits(m, 2) && digits(d, 2) => {
             Ok(day.to_owned().into())
         }
-        _ => Err(InvalidTable::Member {
+        _ => Err(InvalidTable::InvalidMember {
             member: "at",
             place: document.place.to_owned(),
             expected: "a time in RFC 3339",

@@ -1,16 +1,16 @@
-use crate::dialect::facts::{Facts, Formats, Taken, TypeLists};
+use crate::dialect::facts::{DialectFacts, FormatFacts, KeywordSupport, TypeListFacts};
 
-/// What the outcome of a family decides.
-pub(super) enum Decides {
+/// Which facts the measurement of a family sets.
+pub(super) enum FamilyEffect {
     /// These keywords.
     Keywords(&'static [&'static str]),
-    /// Keywords that nobody defines.
+    /// Keywords that no specification defines.
     Undefined,
     /// Something else in a schema or a name.
-    Fact(fn(&mut Facts, Taken)),
+    Fact(fn(&mut DialectFacts, KeywordSupport)),
 }
 
-use Decides::{Fact, Keywords, Undefined};
+use FamilyEffect::{Fact, Keywords, Undefined};
 
 /// The formats of JSON Schema.
 const FORMATS: &[&str] = &[
@@ -35,12 +35,12 @@ const FORMATS: &[&str] = &[
     "regex",
 ];
 
-/// One level less than the schema has that a probe sends.
+/// One level less than the schema that a probe sends.
 const DEPTH: usize = 12;
 
 /// Every family, and what it decides. A keyword stands for its mirror image and for what means
 /// nothing without it.
-pub(super) const FAMILIES: &[(&str, Decides)] = &[
+pub(super) const FAMILIES: &[(&str, FamilyEffect)] = &[
     ("$ref", Fact(|it, taken| it.references.allowed = taken)),
     ("definitions", Keywords(&["definitions"])),
     (
@@ -78,7 +78,7 @@ pub(super) const FAMILIES: &[(&str, Decides)] = &[
     ("pattern", Keywords(&["pattern"])),
     (
         "pattern-look-around",
-        Fact(|it, taken| it.look_around = taken),
+        Fact(|it, taken| it.lookaround = taken),
     ),
     ("minLength", Keywords(&["minLength"])),
     ("maxLength", Keywords(&["maxLength"])),
@@ -124,63 +124,70 @@ pub(super) const FAMILIES: &[(&str, Decides)] = &[
     ("unknown-keyword", Undefined),
     (
         "parameter-dot",
-        Fact(|it, taken| it.parameter_marks.dot = taken),
+        Fact(|it, taken| it.parameter_name_support.dot = taken),
     ),
     (
         "parameter-space",
-        Fact(|it, taken| it.parameter_marks.space = taken),
+        Fact(|it, taken| it.parameter_name_support.space = taken),
     ),
     (
         "parameter-dollar",
-        Fact(|it, taken| it.parameter_marks.dollar = taken),
+        Fact(|it, taken| it.parameter_name_support.dollar = taken),
     ),
     (
         "parameter-unicode",
-        Fact(|it, taken| it.parameter_marks.beyond_ascii = taken),
+        Fact(|it, taken| it.parameter_name_support.non_ascii = taken),
     ),
     (
         "parameter-long",
-        Fact(|it, taken| it.parameter_marks.long = taken),
+        Fact(|it, taken| it.parameter_name_support.long = taken),
     ),
-    ("tool-dot", Fact(|it, taken| it.tool_marks.dot = taken)),
+    (
+        "tool-dot",
+        Fact(|it, taken| it.tool_name_support.dot = taken),
+    ),
     (
         "tool-hyphen",
-        Fact(|it, taken| it.tool_marks.hyphen = taken),
+        Fact(|it, taken| it.tool_name_support.hyphen = taken),
     ),
     (
         "tool-digit",
-        Fact(|it, taken| it.tool_marks.digit_first = taken),
+        Fact(|it, taken| it.tool_name_support.digit_first = taken),
     ),
     (
         "tool-unicode",
-        Fact(|it, taken| it.tool_marks.beyond_ascii = taken),
+        Fact(|it, taken| it.tool_name_support.non_ascii = taken),
     ),
-    ("tool-long", Fact(|it, taken| it.tool_marks.long = taken)),
+    (
+        "tool-long",
+        Fact(|it, taken| it.tool_name_support.long = taken),
+    ),
 ];
 
-fn depth(facts: &mut Facts, taken: Taken) {
-    if let Some(level) = taken.objection() {
+fn depth(facts: &mut DialectFacts, taken: KeywordSupport) {
+    if let Some(level) = taken.finding_level() {
         facts.limits.depth = Some(DEPTH);
         facts.limits.beyond_depth = level;
     }
 }
 
-/// Where one format is taken and one that nobody defines is not, those of JSON Schema are.
-fn other_formats(facts: &mut Facts, taken: Taken) {
-    facts.formats = Formats {
+/// A provider that takes one defined format, but not an undefined one, takes the formats of JSON
+/// Schema.
+fn other_formats(facts: &mut DialectFacts, taken: KeywordSupport) {
+    facts.formats = FormatFacts {
         known: FORMATS,
         others: taken,
     };
 }
 
-fn type_list(facts: &mut Facts, taken: Taken) {
-    if let TypeLists::Of { scalars, .. } = &mut facts.type_lists {
+fn type_list(facts: &mut DialectFacts, taken: KeywordSupport) {
+    if let TypeListFacts::Of { scalars, .. } = &mut facts.type_lists {
         *scalars = taken;
     }
 }
 
-fn type_list_of_containers(facts: &mut Facts, taken: Taken) {
-    if let TypeLists::Of { containers, .. } = &mut facts.type_lists {
+fn type_list_of_containers(facts: &mut DialectFacts, taken: KeywordSupport) {
+    if let TypeListFacts::Of { containers, .. } = &mut facts.type_lists {
         *containers = taken;
     }
 }

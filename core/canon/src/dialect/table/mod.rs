@@ -6,56 +6,56 @@ mod families;
 use std::borrow::Cow;
 
 use thiserror::Error;
-use toolwarden_model::closest;
+use toolwarden_model::did_you_mean;
 use toolwarden_model::json::JsonError;
 
-use super::facts::{Facts, Keywords, Taken};
-use super::known::ANYTHING;
+use super::facts::{DialectFacts, KeywordSet, KeywordSupport};
+use super::provider_facts::UNRESTRICTED;
 use super::rules;
-use document::{Document, Outcome};
-use families::{Decides, FAMILIES};
+use document::{FamilyMeasurement, TableDocument};
+use families::{FAMILIES, FamilyEffect};
 
 /// The name of the format.
 const SCHEMA: &str = "toolwarden/probe/dialect/v1";
 
-/// What a provider was found to take on a day, instead of a dialect that is shipped.
+/// What a provider accepted when it was probed; used instead of a built-in dialect.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DialectTable {
-    /// The provider and the model that was asked.
+    /// The provider and the model that was probed.
     pub name: String,
-    /// What follows for schemas and names.
-    pub facts: Facts,
-    /// The families of which the provider has not said what it does. Nothing is found in them.
+    /// The facts that follow for schemas and names.
+    pub facts: DialectFacts,
+    /// The families that were not measured. Lint finds nothing in them.
     pub not_measured: Vec<String>,
 }
 
-/// Why a text is no dialect table.
+/// Why a text is not a valid dialect table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidTable {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("not JSON at line {}, column {}: {}", .0.position.line, .0.position.column, .0.kind)]
     NotJson(JsonError),
-    /// It is of another format, or of a version that is not known.
+    /// The document has another format, or an unknown version.
     #[error("the document is `{found}`, expected `{SCHEMA}`")]
-    OtherSchema {
-        /// What it says it is.
+    UnknownSchema {
+        /// The format the document names.
         found: String,
     },
     /// A member is not part of the format.
-    #[error("`{member}` is no member of {place}{suggestion}")]
+    #[error("`{member}` is not a member of {place}{suggestion}")]
     UnknownMember {
         /// The member.
         member: String,
-        /// Where it stands.
+        /// The object that has the member.
         place: String,
         /// The member that may be meant.
         suggestion: String,
     },
-    /// A member is missing, or of another kind than the format has.
+    /// A member is missing or has the wrong type.
     #[error("`{member}` of {place} must be {expected}")]
-    Member {
+    InvalidMember {
         /// The member.
         member: &'static str,
         /// Where it belongs.
@@ -63,35 +63,35 @@ pub enum InvalidTable {
         /// What it must be.
         expected: &'static str,
     },
-    /// An outcome is none of the four.
+    /// An outcome is not one of the four that exist.
     #[error(
         "the outcome `{outcome}` of the family `{family}` is unknown{}",
-        closest(outcome, Outcome::WORDS)
+        did_you_mean(outcome, FamilyMeasurement::WORDS)
     )]
     UnknownOutcome {
         /// The word.
         outcome: String,
-        /// Of which family.
+        /// The family it belongs to.
         family: String,
     },
-    /// Something was measured that nobody here understands. A table that is half understood
-    /// misleads.
+    /// The table measures a family that this version does not know. Reading the rest alone would
+    /// mislead.
     #[error(
         "the family `{family}` is unknown{}",
-        closest(family, DialectTable::families())
+        did_you_mean(family, DialectTable::families())
     )]
     UnknownFamily {
         /// The family.
         family: String,
     },
-    /// A family is there twice.
-    #[error("the family `{family}` is there twice")]
-    Twice {
+    /// A family is listed twice.
+    #[error("the family `{family}` is listed twice")]
+    DuplicateFamily {
         /// The family.
         family: String,
     },
-    /// The provider has not said what it does with any family.
-    #[error("nothing was measured, so nothing could be found")]
+    /// No family was measured.
+    #[error("no family was measured, so lint cannot find anything")]
     NothingMeasured,
 }
 
@@ -99,40 +99,44 @@ impl DialectTable {
     /// Reads the document of a table.
     ///
     /// # Errors
-    /// Says why the text is none.
+    /// Says why the text is not a valid table.
     pub fn read(text: &str) -> Result<Self, InvalidTable> {
-        let document = Document::read(text)?;
-        let mut measured = Measured::default();
+        let document = TableDocument::read(text)?;
+        let mut measured = FactsBuilder::default();
         let mut not_measured = Vec::new();
-        // A tuple of draft 7 has to name its draft. Where that is refused, nobody knows about tuples.
-        let refuses_draft = document
-            .families
-            .iter()
-            .any(|it| it.id == "$schema" && it.outcome == Outcome::Taken(Taken::Refused));
+        // A tuple of draft 7 has to name its draft. If the provider refuses `$schema`, a refused tuple
+        // says nothing about tuples.
+        let refuses_draft = document.families.iter().any(|it| {
+            it.id == "$schema" && it.outcome == FamilyMeasurement::Measured(KeywordSupport::Refused)
+        });
         for family in document.families {
             let row = FAMILIES.iter().find(|(id, _)| *id == family.id);
             match (row, family.outcome) {
-                (_, Outcome::NotMeasured) => not_measured.push(family.id),
-                (Some(("items-list", _)), Outcome::Taken(Taken::Refused)) if refuses_draft => {
+                (_, FamilyMeasurement::NotMeasured) => not_measured.push(family.id),
+                (Some(("items-list", _)), FamilyMeasurement::Measured(KeywordSupport::Refused))
+                    if refuses_draft =>
+                {
                     not_measured.push(family.id);
                 }
-                (None, Outcome::Taken(_)) => {
+                (None, FamilyMeasurement::Measured(_)) => {
                     return Err(InvalidTable::UnknownFamily { family: family.id });
                 }
-                (Some((id, decides)), Outcome::Taken(taken)) => measured.add(id, decides, taken),
+                (Some((id, decides)), FamilyMeasurement::Measured(taken)) => {
+                    measured.add(id, decides, taken)
+                }
             }
         }
-        if measured.seen.is_empty() {
+        if measured.families.is_empty() {
             return Err(InvalidTable::NothingMeasured);
         }
         let unasked = Self::families()
-            .filter(|id| !measured.seen.contains(id) && !not_measured.iter().any(|it| it == id))
+            .filter(|id| !measured.families.contains(id) && !not_measured.iter().any(|it| it == id))
             .map(str::to_owned)
             .collect::<Vec<String>>();
         not_measured.extend(unasked);
         let name = format!("{}/{}", document.provider, document.model_id);
         Ok(Self {
-            facts: Facts {
+            facts: DialectFacts {
                 verified_on: document.day,
                 source: format!("probed {name}").into(),
                 ..measured.into_facts()
@@ -142,94 +146,100 @@ impl DialectTable {
         })
     }
 
-    /// The families that a table may speak of.
+    /// The families that a table may contain.
     pub fn families() -> impl Iterator<Item = &'static str> {
         FAMILIES.iter().map(|(id, _)| *id)
     }
 }
 
-/// What the families of a table add up to.
-struct Measured {
-    seen: Vec<&'static str>,
-    facts: Facts,
+/// Builds dialect facts from the measured families of a table.
+struct FactsBuilder {
+    families: Vec<&'static str>,
+    facts: DialectFacts,
     refused: Vec<&'static str>,
     ignored: Vec<&'static str>,
-    /// What becomes of keywords that nobody defines.
-    undefined: Taken,
+    /// How the provider handles keywords that no specification defines.
+    undefined: KeywordSupport,
 }
 
-impl Default for Measured {
+impl Default for FactsBuilder {
     fn default() -> Self {
         Self {
-            seen: Vec::new(),
-            facts: Facts {
-                untyped_root: Taken::Honoured,
-                ..ANYTHING
+            families: Vec::new(),
+            facts: DialectFacts {
+                untyped_root: KeywordSupport::Supported,
+                ..UNRESTRICTED
             },
             refused: Vec::new(),
             ignored: Vec::new(),
-            undefined: Taken::Honoured,
+            undefined: KeywordSupport::Supported,
         }
     }
 }
 
-impl Measured {
-    fn add(&mut self, id: &'static str, decides: &Decides, taken: Taken) {
-        self.seen.push(id);
+impl FactsBuilder {
+    fn add(&mut self, id: &'static str, decides: &FamilyEffect, taken: KeywordSupport) {
+        self.families.push(id);
         match decides {
-            Decides::Fact(decide) => decide(&mut self.facts, taken),
-            Decides::Undefined => self.undefined = taken,
-            Decides::Keywords(keywords) => match taken {
-                Taken::Honoured => {}
-                Taken::Ignored => self.ignored.extend(*keywords),
-                Taken::Refused => self.refused.extend(*keywords),
+            FamilyEffect::Fact(decide) => decide(&mut self.facts, taken),
+            FamilyEffect::Undefined => self.undefined = taken,
+            FamilyEffect::Keywords(keywords) => match taken {
+                KeywordSupport::Supported => {}
+                KeywordSupport::Ignored => self.ignored.extend(*keywords),
+                KeywordSupport::Refused => self.refused.extend(*keywords),
             },
         }
     }
 
-    fn into_facts(mut self) -> Facts {
-        self.tell_references_apart();
-        self.tell_root_unions_apart();
+    fn into_facts(mut self) -> DialectFacts {
+        self.resolve_reference_support();
+        self.resolve_root_union_support();
         let Self {
-            seen: _,
+            families: _,
             facts,
             refused,
             ignored,
             undefined,
         } = self;
         let defined_but = |these: &[&'static str]| -> Cow<'static, [&'static str]> {
-            rules::defined().filter(|it| !these.contains(it)).collect()
+            rules::defined_keywords()
+                .filter(|it| !these.contains(it))
+                .collect()
         };
         let keywords = match undefined {
-            Taken::Refused => Keywords::Only(defined_but(&refused)),
-            Taken::Honoured | Taken::Ignored => Keywords::AllBut(refused.into()),
+            KeywordSupport::Refused => KeywordSet::Only(defined_but(&refused)),
+            KeywordSupport::Supported | KeywordSupport::Ignored => {
+                KeywordSet::AllExcept(refused.into())
+            }
         };
         let ignored = match undefined {
-            Taken::Ignored => Keywords::AllBut(defined_but(&ignored)),
-            Taken::Honoured | Taken::Refused => Keywords::Only(ignored.into()),
+            KeywordSupport::Ignored => KeywordSet::AllExcept(defined_but(&ignored)),
+            KeywordSupport::Supported | KeywordSupport::Refused => KeywordSet::Only(ignored.into()),
         };
-        Facts {
+        DialectFacts {
             keywords,
             ignored,
             ..facts
         }
     }
 
-    /// Where references into `definitions` are honoured, it is `$defs` that is not.
-    fn tell_references_apart(&mut self) {
-        let old_place = self.seen.contains(&"definitions")
+    /// If the provider honours `definitions` but not a reference into `$defs`, it supports references
+    /// and does not support `$defs`.
+    fn resolve_reference_support(&mut self) {
+        let old_place = self.families.contains(&"definitions")
             && !self.refused.contains(&"definitions")
             && !self.ignored.contains(&"definitions");
         let taken = self.facts.references.allowed;
-        if old_place && taken != Taken::Honoured {
-            self.facts.references.allowed = Taken::Honoured;
-            self.add("$ref", &Decides::Keywords(&["$defs"]), taken);
+        if old_place && taken != KeywordSupport::Supported {
+            self.facts.references.allowed = KeywordSupport::Supported;
+            self.add("$ref", &FamilyEffect::Keywords(&["$defs"]), taken);
         }
     }
 
-    /// A union at the root stands beside a type. Where it was not tried, the union inside tells.
-    fn tell_root_unions_apart(&mut self) {
-        if !self.seen.contains(&"anyOf-at-root") {
+    /// A union at the root always has a type beside it. If the probe did not measure that, the result
+    /// for inner unions is used.
+    fn resolve_root_union_support(&mut self) {
+        if !self.families.contains(&"anyOf-at-root") {
             self.facts.type_beside_root_union = self.facts.type_beside_union;
         }
     }

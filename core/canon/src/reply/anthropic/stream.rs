@@ -2,22 +2,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_model::json::{self, Object, Pointer};
-use toolwarden_model::reply::{Failure, NotMeasured};
+use toolwarden_model::reply::{NotMeasured, TrialFailure};
 
-use crate::reply::body::{Events, failed};
-use crate::reply::draft::{Draft, check_calls};
-use crate::reply::rules;
+use crate::reply::body::{ReplyEvents, not_measured};
+use crate::reply::builder::{ReplyBuilder, check_calls};
+use crate::reply::note_rules;
 
-/// Puts the events of a stream together to the message they make.
+/// Assembles the events of a stream into one message.
 pub(crate) fn assemble(
-    mut events: Events<'_>,
-    draft: &mut Draft<'_>,
+    mut events: ReplyEvents<'_>,
+    draft: &mut ReplyBuilder<'_>,
 ) -> Result<Value, NotMeasured> {
     let mut stream = Stream::default();
     while let Some((name, event)) = events.next_named()? {
         if stream.stopped {
             let message = "events follow `message_stop`";
-            draft.note(rules::EVENTS_AFTER_DONE, Pointer::root(), message);
+            draft.note(note_rules::EVENTS_AFTER_DONE, Pointer::root(), message);
             break;
         }
         stream.add(&name, event, draft)?;
@@ -49,7 +49,7 @@ impl Stream {
         &mut self,
         name: &str,
         mut event: Object,
-        draft: &mut Draft<'_>,
+        draft: &mut ReplyBuilder<'_>,
     ) -> Result<(), NotMeasured> {
         let kind = event.get("type").and_then(Value::as_str).unwrap_or(name);
         match kind.to_owned().as_str() {
@@ -72,7 +72,7 @@ impl Stream {
                     }
                     None => {
                         let at = Pointer::from("/content").index(self.blocks.len());
-                        draft.note(rules::MISSING_INDEX, at, "a block has no index");
+                        draft.note(note_rules::MISSING_INDEX, at, "a block has no index");
                     }
                 }
                 self.blocks.push(Block {
@@ -86,8 +86,8 @@ impl Stream {
                 match (self.block(&event), delta) {
                     (Some(block), Some(Value::Object(delta))) => block.extend(&delta),
                     _ => {
-                        let message = "a delta belongs to no block that was begun";
-                        draft.note(rules::ORPHAN_DELTA, Pointer::from("/content"), message);
+                        let message = "a delta belongs to no block that was started";
+                        draft.note(note_rules::ORPHAN_DELTA, Pointer::from("/content"), message);
                     }
                 }
             }
@@ -104,7 +104,7 @@ impl Stream {
                 self.take_usage(event.swap_remove("usage"));
             }
             "message_stop" => self.stopped = true,
-            // Pings and what is yet to be invented.
+            // Pings, and event types of future versions.
             _ => {}
         }
         Ok(())
@@ -118,7 +118,7 @@ impl Stream {
         }
     }
 
-    /// Later events tell the usage again, or only what is new about it.
+    /// Later events repeat the usage, or report only what changed.
     fn take_usage(&mut self, usage: Option<Value>) {
         if let Some(Value::Object(usage)) = usage {
             self.usage
@@ -126,7 +126,7 @@ impl Stream {
         }
     }
 
-    fn finish(self, draft: &mut Draft<'_>) -> Result<Value, NotMeasured> {
+    fn finish(self, draft: &mut ReplyBuilder<'_>) -> Result<Value, NotMeasured> {
         let own = |key: &str| {
             let value = self.message.as_ref()?.get(key)?;
             (!value.is_null()).then(|| value.clone())
@@ -134,15 +134,15 @@ impl Stream {
         let finish = self.finish.clone().or_else(|| own("stop_reason"));
         if !self.stopped && finish.is_none() {
             let detail = "the stream ends without a stop reason or `message_stop`";
-            return Err(failed(Failure::Truncated, detail));
+            return Err(not_measured(TrialFailure::Truncated, detail));
         }
         if self.message.is_none() && self.blocks.is_empty() {
             let detail = "the stream has no message";
-            return Err(failed(Failure::Empty, detail));
+            return Err(not_measured(TrialFailure::Empty, detail));
         }
         if !self.stopped {
             let message = "the stream ends without `message_stop`";
-            draft.note(rules::MISSING_DONE, Pointer::root(), message);
+            draft.note(note_rules::MISSING_DONE, Pointer::root(), message);
         }
         let mut whole = self.message.unwrap_or_default();
         let blocks = self.blocks.into_iter().enumerate();
@@ -172,10 +172,10 @@ impl Block {
         }
     }
 
-    fn finish(mut self, at: &Pointer, draft: &mut Draft<'_>) -> Value {
+    fn finish(mut self, at: &Pointer, draft: &mut ReplyBuilder<'_>) -> Value {
         if !self.closed {
             draft.note(
-                rules::UNCLOSED_BLOCK,
+                note_rules::UNCLOSED_BLOCK,
                 at.clone(),
                 "the block was never closed",
             );
@@ -184,8 +184,8 @@ impl Block {
             let input = match json::parse(&self.json) {
                 Ok(parsed) => parsed.value,
                 Err(error) => {
-                    let message = format!("the pieces of the arguments make no JSON: {error}");
-                    draft.note(rules::INVALID_PARTIAL_JSON, at.child("input"), message);
+                    let message = format!("the pieces of the arguments are not JSON: {error}");
+                    draft.note(note_rules::INVALID_PARTIAL_JSON, at.child("input"), message);
                     Value::String(self.json)
                 }
             };

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 use toolwarden_model::json::{MAX_DEPTH, Object};
 
 /// The dictionary that a text prints.
-pub(super) fn dictionary(text: &str) -> Option<Object> {
+pub(super) fn parse_dictionary(text: &str) -> Option<Object> {
     let mut parser = Parser { rest: text };
     parser.space();
     let value = parser.value(0)?;
@@ -104,7 +104,7 @@ impl<'t> Parser<'t> {
         Some(Value::Array(items))
     }
 
-    /// Takes what stands after an item: the end, or a comma before the next.
+    /// Consumes what follows an item: the end, or a comma before the next item.
     fn closes(&mut self, close: &str) -> Option<bool> {
         self.space();
         if self.take(close) {
@@ -172,7 +172,7 @@ mod tests {
     fn what_python_prints_is_read() {
         let text = r#"{'a': True, "it's": None, 'b': [1, -2.5, (3,), ()], 'c': {'d': 'it\'s \x41\u00e9\n'}, 'e': {}, 1: False}"#;
         let expect = json!({"a": true, "it's": null, "b": [1, -2.5, [3], []], "c": {"d": "it's Aé\n"}, "e": {}, "1": false});
-        assert_eq!(dictionary(text).map(Value::Object), Some(expect));
+        assert_eq!(parse_dictionary(text).map(Value::Object), Some(expect));
     }
 
     #[test]
@@ -190,8 +190,8 @@ mod tests {
             "{'a', 'b'}",
             "{'a': '\\ud800'}",
         ] {
-            assert_eq!(dictionary(text), None, "{text}");
+            assert_eq!(parse_dictionary(text), None, "{text}");
         }
-        assert_eq!(dictionary(&"{'a':".repeat(100_000)), None);
+        assert_eq!(parse_dictionary(&"{'a':".repeat(100_000)), None);
     }
 }

@@ -1,32 +1,32 @@
 use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer, type_name};
-use toolwarden_model::reply::{Failure, NotMeasured};
+use toolwarden_model::reply::{NotMeasured, TrialFailure};
 
 use super::MESSAGE;
-use super::merge::{Calls, Piece};
-use crate::reply::body::{Chunk, Events, failed};
-use crate::reply::draft::Draft;
-use crate::reply::{fault, rules};
+use super::call_assembler::{CallAssembler, CallDelta};
+use crate::reply::body::{EventData, ReplyEvents, not_measured};
+use crate::reply::builder::ReplyBuilder;
+use crate::reply::{error_body, note_rules};
 
-/// Puts the chunks of a stream together to the completion they make.
+/// Assembles the chunks of a stream into one completion.
 pub(crate) fn assemble(
-    mut events: Events<'_>,
-    draft: &mut Draft<'_>,
+    mut events: ReplyEvents<'_>,
+    draft: &mut ReplyBuilder<'_>,
 ) -> Result<Value, NotMeasured> {
     let mut stream = Stream::default();
     let mut done = false;
     while let Some(chunk) = events.next()? {
         if done {
             let message = "events follow `[DONE]`";
-            draft.note(rules::EVENTS_AFTER_DONE, Pointer::root(), message);
+            draft.note(note_rules::EVENTS_AFTER_DONE, Pointer::root(), message);
             break;
         }
         match chunk {
-            Chunk::Done => done = true,
-            Chunk::Json { name, value } if name == "error" => {
-                return Err(fault::error_body(&value));
+            EventData::Done => done = true,
+            EventData::Json { name, value } if name == "error" => {
+                return Err(error_body::error_body(&value));
             }
-            Chunk::Json { value, .. } => stream.add(value, draft)?,
+            EventData::Json { value, .. } => stream.add(value, draft)?,
         }
     }
     events.note_end(draft);
@@ -37,10 +37,10 @@ pub(crate) fn assemble(
 struct Stream {
     model: Option<Value>,
     text: Texts,
-    calls: Calls,
+    calls: CallAssembler,
     legacy: Option<Object>,
     finish: Option<Value>,
-    /// Some send an empty finish with each chunk.
+    /// Some providers send an empty finish reason with each chunk.
     blank_finish: Option<Value>,
     usage: Option<Value>,
     usages: usize,
@@ -58,18 +58,18 @@ struct Texts {
     reasoning_content: Option<String>,
     reasoning: Option<String>,
     reasoning_details: Vec<Value>,
-    /// Parts of content that are no texts, kept for the reader of the whole.
+    /// Parts of the content that are not text, kept for the reader of the complete message.
     parts: Vec<Value>,
 }
 
 impl Stream {
-    fn add(&mut self, chunk: Value, draft: &mut Draft<'_>) -> Result<(), NotMeasured> {
-        fault::check(&chunk)?;
+    fn add(&mut self, chunk: Value, draft: &mut ReplyBuilder<'_>) -> Result<(), NotMeasured> {
+        error_body::reject_error_body(&chunk)?;
         self.chunks += 1;
         let Value::Object(mut chunk) = chunk else {
             let found = type_name(&chunk);
             let detail = format!("a chunk is {found}, expected an object");
-            return Err(failed(Failure::WrongEnvelope, detail));
+            return Err(not_measured(TrialFailure::WrongEnvelope, detail));
         };
         if self.model.is_none() {
             self.model = chunk.swap_remove("model").filter(|it| !it.is_null());
@@ -77,7 +77,7 @@ impl Stream {
         // DashScope's own errors have no member `error`.
         let has = |key| chunk.contains_key(key);
         if !has("choices") && has("code") && has("message") {
-            return Err(fault::error_body(&Value::Object(chunk)));
+            return Err(error_body::error_body(&Value::Object(chunk)));
         }
         let choices = match chunk.swap_remove("choices") {
             Some(Value::Array(choices)) => choices,
@@ -92,23 +92,27 @@ impl Stream {
             let Value::Object(choice) = choice else {
                 let found = type_name(&choice);
                 let detail = format!("a choice is {found}, expected an object");
-                return Err(failed(Failure::WrongEnvelope, detail));
+                return Err(not_measured(TrialFailure::WrongEnvelope, detail));
             };
             self.add_choice(choice, draft)?;
         }
         Ok(())
     }
 
-    fn add_choice(&mut self, mut choice: Object, draft: &mut Draft<'_>) -> Result<(), NotMeasured> {
+    fn add_choice(
+        &mut self,
+        mut choice: Object,
+        draft: &mut ReplyBuilder<'_>,
+    ) -> Result<(), NotMeasured> {
         let index = choice.get("index").and_then(Value::as_u64).unwrap_or(0);
         if index != 0 {
             let message = format!("a chunk is of choice {index}");
             let at = Pointer::from("/choices").child(&index.to_string());
-            draft.note(rules::SEVERAL_CHOICES, at, message);
+            draft.note(note_rules::SEVERAL_CHOICES, at, message);
             return Ok(());
         }
         if let Some(error) = choice.get("error").filter(|it| !it.is_null()) {
-            return Err(fault::error_body(error));
+            return Err(error_body::error_body(error));
         }
         self.has_choice = true;
         let finish = choice.swap_remove("finish_reason");
@@ -119,11 +123,11 @@ impl Stream {
             if let Some(before) = self.finish.as_ref().filter(|it| **it != finish) {
                 let message = format!("the finish is {before}, then {finish}");
                 let at = Pointer::from("/choices/0/finish_reason");
-                draft.note(rules::FINISH_CHANGED, at, message);
+                draft.note(note_rules::FINISH_CHANGED, at, message);
             }
             self.finish = Some(finish);
         }
-        // Kimi tells the usage inside the choice.
+        // Kimi reports the usage inside the choice.
         if let Some(usage) = choice.swap_remove("usage").filter(|it| !it.is_null()) {
             self.usages += 1;
             self.usage_on_content = true;
@@ -138,12 +142,12 @@ impl Stream {
             (Some(other), _) => {
                 let found = type_name(&other);
                 let detail = format!("a delta is {found}, expected an object");
-                Err(failed(Failure::WrongEnvelope, detail))
+                Err(not_measured(TrialFailure::WrongEnvelope, detail))
             }
             (None, Some(Value::Object(message))) => {
                 let said = if self.has_delta { "ignored" } else { "read" };
                 let said = format!("a chunk has a whole message; it was {said}");
-                draft.note(rules::MESSAGE_IN_CHUNK, Pointer::from(MESSAGE), said);
+                draft.note(note_rules::MESSAGE_IN_CHUNK, Pointer::from(MESSAGE), said);
                 if self.has_delta {
                     return Ok(());
                 }
@@ -154,22 +158,26 @@ impl Stream {
         }
     }
 
-    fn add_delta(&mut self, mut delta: Object, draft: &mut Draft<'_>) -> Result<(), NotMeasured> {
+    fn add_delta(
+        &mut self,
+        mut delta: Object,
+        draft: &mut ReplyBuilder<'_>,
+    ) -> Result<(), NotMeasured> {
         self.text.add(&mut delta, draft);
         match delta.swap_remove("tool_calls") {
             None | Some(Value::Null) => {}
             Some(Value::Array(pieces)) => {
                 for piece in pieces {
-                    match Piece::read(piece) {
+                    match CallDelta::read(piece) {
                         Ok(piece) => self.calls.add(piece, draft)?,
-                        Err(message) => draft.malformed(tool_calls(), message),
+                        Err(message) => draft.note_malformed(tool_calls(), message),
                     }
                 }
             }
             Some(other) => {
                 let found = type_name(&other);
                 let message = format!("`tool_calls` is {found}, expected an array");
-                draft.malformed(tool_calls(), message);
+                draft.note_malformed(tool_calls(), message);
             }
         }
         if let Some(Value::Object(piece)) = delta.swap_remove("function_call") {
@@ -189,29 +197,29 @@ impl Stream {
         Ok(())
     }
 
-    fn finish(self, done: bool, draft: &mut Draft<'_>) -> Result<Value, NotMeasured> {
+    fn finish(self, done: bool, draft: &mut ReplyBuilder<'_>) -> Result<Value, NotMeasured> {
         if self.finish.is_none() && !done {
             let detail = format!(
                 "the stream ends after {} chunks without a finish or `[DONE]`",
                 self.chunks
             );
-            return Err(failed(Failure::Truncated, detail));
+            return Err(not_measured(TrialFailure::Truncated, detail));
         }
         if !self.has_choice {
             let detail = "no chunk of the stream has a choice";
-            return Err(failed(Failure::Empty, detail));
+            return Err(not_measured(TrialFailure::Empty, detail));
         }
         if !done {
             let message = "the stream ends without `[DONE]`";
-            draft.note(rules::MISSING_DONE, Pointer::root(), message);
+            draft.note(note_rules::MISSING_DONE, Pointer::root(), message);
         }
         if self.usages > 1 {
-            let message = format!("{} chunks tell the usage", self.usages);
-            draft.note(rules::USAGE_REPEATED, Pointer::from("/usage"), message);
+            let message = format!("{} chunks report the usage", self.usages);
+            draft.note(note_rules::USAGE_REPEATED, Pointer::from("/usage"), message);
         } else if self.usage_on_content {
-            let message = "the usage rides on a chunk with a choice";
+            let message = "the usage is in a chunk with a choice";
             draft.note(
-                rules::USAGE_ON_CONTENT_CHUNK,
+                note_rules::USAGE_ON_CONTENT_CHUNK,
                 Pointer::from("/usage"),
                 message,
             );
@@ -230,7 +238,7 @@ impl Stream {
 }
 
 impl Texts {
-    fn add(&mut self, delta: &mut Object, draft: &mut Draft<'_>) {
+    fn add(&mut self, delta: &mut Object, draft: &mut ReplyBuilder<'_>) {
         for (key, own) in [
             ("refusal", &mut self.refusal),
             ("reasoning_content", &mut self.reasoning_content),
@@ -253,7 +261,7 @@ impl Texts {
                 let found = type_name(&other);
                 let message = format!("the content is {found}, expected a string");
                 let at = Pointer::from(MESSAGE).child("content");
-                draft.note(rules::MALFORMED_CONTENT, at, message);
+                draft.note(note_rules::MALFORMED_CONTENT, at, message);
             }
         }
     }

@@ -2,22 +2,22 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::reply::{Failure, NotMeasured};
+use toolwarden_model::reply::{NotMeasured, TrialFailure};
 
-use crate::reply::body::{Events, failed};
-use crate::reply::draft::{Draft, check_calls};
-use crate::reply::{fault, rules};
+use crate::reply::body::{ReplyEvents, not_measured};
+use crate::reply::builder::{ReplyBuilder, check_calls};
+use crate::reply::{error_body, note_rules};
 
-/// Puts the events of a stream together to the response they make.
+/// Assembles the events of a stream into one response.
 pub(crate) fn assemble(
-    mut events: Events<'_>,
-    draft: &mut Draft<'_>,
+    mut events: ReplyEvents<'_>,
+    draft: &mut ReplyBuilder<'_>,
 ) -> Result<Value, NotMeasured> {
     let mut stream = Stream::default();
     while let Some((name, event)) = events.next_named()? {
         if stream.response.is_some() {
             let message = "events follow the one that ends the response";
-            draft.note(rules::EVENTS_AFTER_DONE, Pointer::root(), message);
+            draft.note(note_rules::EVENTS_AFTER_DONE, Pointer::root(), message);
             break;
         }
         stream.add(&name, event, draft)?;
@@ -31,7 +31,7 @@ struct Stream {
     /// The items of the output, by their index.
     items: BTreeMap<u64, Item>,
     by_id: BTreeMap<String, u64>,
-    /// The response as the last event tells it.
+    /// The response in the last event.
     response: Option<Object>,
     events: usize,
 }
@@ -43,8 +43,8 @@ struct Item {
     arguments: String,
     text: String,
     reasoning: String,
-    /// The arguments as the event after their last piece tells them.
-    told: Option<Value>,
+    /// The complete arguments, from the event after their last piece.
+    final_arguments: Option<Value>,
     done: bool,
 }
 
@@ -53,7 +53,7 @@ impl Stream {
         &mut self,
         name: &str,
         mut event: Object,
-        draft: &mut Draft<'_>,
+        draft: &mut ReplyBuilder<'_>,
     ) -> Result<(), NotMeasured> {
         self.events += 1;
         let kind = event.get("type").and_then(Value::as_str).unwrap_or(name);
@@ -84,20 +84,20 @@ impl Stream {
                 let told = told.or_else(|| event.swap_remove("input"));
                 let index = self.index(&event, false, draft);
                 if let Some(item) = self.items.get_mut(&index) {
-                    item.told = told;
+                    item.final_arguments = told;
                 }
             }
             "response.completed" | "response.incomplete" | "response.cancelled" => {
                 let Some(Value::Object(response)) = event.swap_remove("response") else {
                     let detail = format!("`{kind}` has no response");
-                    return Err(failed(Failure::WrongEnvelope, detail));
+                    return Err(not_measured(TrialFailure::WrongEnvelope, detail));
                 };
                 self.response = Some(response);
             }
             "response.failed" => {
                 let error = event.get("response").and_then(|it| it.get("error"));
                 let event = Value::Object(event.clone());
-                return Err(fault::error_body(error.unwrap_or(&event)));
+                return Err(error_body::error_body(error.unwrap_or(&event)));
             }
             // The rest repeats what these say.
             _ => {}
@@ -106,7 +106,7 @@ impl Stream {
     }
 
     /// The index of the item an event is about: its own, or that of the last item.
-    fn index(&self, event: &Object, begins: bool, draft: &mut Draft<'_>) -> u64 {
+    fn index(&self, event: &Object, begins: bool, draft: &mut ReplyBuilder<'_>) -> u64 {
         if let Some(index) = event.get("output_index").and_then(Value::as_u64) {
             return index;
         }
@@ -117,7 +117,7 @@ impl Stream {
             return *index;
         }
         let message = "an event has no index of the item it is about";
-        draft.note(rules::MISSING_INDEX, Pointer::from("/output"), message);
+        draft.note(note_rules::MISSING_INDEX, Pointer::from("/output"), message);
         let last = self.items.last_key_value().map(|(index, _)| *index);
         match (last, begins) {
             (Some(last), true) => last.saturating_add(1),
@@ -128,7 +128,7 @@ impl Stream {
     fn piece(
         &mut self,
         event: &Object,
-        draft: &mut Draft<'_>,
+        draft: &mut ReplyBuilder<'_>,
         place: fn(&mut Item) -> &mut String,
     ) {
         let index = self.index(event, false, draft);
@@ -136,19 +136,19 @@ impl Stream {
         match (self.items.get_mut(&index), delta) {
             (Some(item), Some(delta)) => place(item).push_str(delta),
             _ => {
-                let message = "a delta belongs to no item that was begun";
-                draft.note(rules::ORPHAN_DELTA, Pointer::from("/output"), message);
+                let message = "a delta belongs to no item that was started";
+                draft.note(note_rules::ORPHAN_DELTA, Pointer::from("/output"), message);
             }
         }
     }
 
-    fn finish(self, draft: &mut Draft<'_>) -> Result<Value, NotMeasured> {
+    fn finish(self, draft: &mut ReplyBuilder<'_>) -> Result<Value, NotMeasured> {
         let Some(mut response) = self.response else {
             let detail = format!(
                 "the stream ends after {} events without one that ends the response",
                 self.events
             );
-            return Err(failed(Failure::Truncated, detail));
+            return Err(not_measured(TrialFailure::Truncated, detail));
         };
         if !self.items.is_empty() {
             let items = self.items.into_values().enumerate();
@@ -158,7 +158,11 @@ impl Stream {
             let told = response.get("output").and_then(Value::as_array);
             if told.is_some_and(|told| !told.is_empty() && calls(told) != calls(&items)) {
                 let message = "the calls of the last event are not those of the stream";
-                draft.note(rules::STREAM_DISAGREES, Pointer::from("/output"), message);
+                draft.note(
+                    note_rules::STREAM_DISAGREES,
+                    Pointer::from("/output"),
+                    message,
+                );
             }
             response.insert("output".to_owned(), Value::Array(items));
         }
@@ -167,9 +171,13 @@ impl Stream {
 }
 
 impl Item {
-    fn finish(mut self, at: &Pointer, draft: &mut Draft<'_>) -> Value {
+    fn finish(mut self, at: &Pointer, draft: &mut ReplyBuilder<'_>) -> Value {
         if !self.done {
-            draft.note(rules::UNCLOSED_BLOCK, at.clone(), "the item was never done");
+            draft.note(
+                note_rules::UNCLOSED_BLOCK,
+                at.clone(),
+                "the item was never done",
+            );
         }
         let kind = self.members.get("type").and_then(Value::as_str);
         let part = |kind: &str, text: String| -> Value {
@@ -188,7 +196,7 @@ impl Item {
             Value::Array(parts) => self.done || !parts.is_empty(),
             _ => true,
         });
-        let told = own.cloned().filter(|_| self.done).or(self.told);
+        let told = own.cloned().filter(|_| self.done).or(self.final_arguments);
         let is_call = matches!(key, "arguments" | "input");
         if let Some(told) = told.as_ref().filter(|it| **it != pieces)
             && is_call
@@ -196,7 +204,7 @@ impl Item {
         {
             let shown = crate::reply::body::excerpt(told.to_string().as_bytes());
             let message = format!("the pieces of the arguments are not {shown}");
-            draft.note(rules::STREAM_DISAGREES, at.child(key), message);
+            draft.note(note_rules::STREAM_DISAGREES, at.child(key), message);
         }
         if let Some(value) = told.or_else(|| has_pieces.then_some(pieces)) {
             self.members.insert(key.to_owned(), value);
@@ -205,7 +213,7 @@ impl Item {
     }
 }
 
-/// What tells calls apart: name, id and arguments.
+/// What identifies a call: name, id and arguments.
 fn calls(items: &[Value]) -> Vec<[Option<&Value>; 4]> {
     let keys = ["name", "call_id", "arguments", "input"];
     let is_call = |item: &&Value| {

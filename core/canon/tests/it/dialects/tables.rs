@@ -1,11 +1,11 @@
-//! Tables of what a provider was found to do: how they are read, and what follows from them.
+//! Dialect tables measured from a provider: how they are read, and which findings follow from them.
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Demand, DialectTable, conform_by, lint_by};
+use toolwarden_canon::{DialectTable, RewriteMode, conform_to_facts, lint_with_facts};
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Format, Tool};
 
-/// Families and what became of them.
+/// Families with their outcomes.
 type Outcomes<'t> = &'t [(&'t str, &'t str)];
 
 fn document(outcomes: Outcomes<'_>) -> Value {
@@ -37,7 +37,7 @@ fn holding(value: &Value) -> Value {
 }
 
 fn findings(outcomes: Outcomes<'_>, schema: &Value) -> Vec<String> {
-    lint_by(&tool(schema), &table(outcomes).facts)
+    lint_with_facts(&tool(schema), &table(outcomes).facts)
         .into_iter()
         .map(|it| {
             let fixable = if it.fixable { ", fixable" } else { "" };
@@ -97,11 +97,11 @@ fn what_is_no_table_is_refused_with_the_reason() {
         ),
         (
             with("/famlies", json!([])),
-            "`famlies` is no member of the table, did you mean `families`?",
+            "`famlies` is not a member of the table, did you mean `families`?",
         ),
         (
             with("/families/0/because", json!("")),
-            "`because` is no member of family 1",
+            "`because` is not a member of family 1",
         ),
         (
             with("/families", json!({})),
@@ -137,11 +137,11 @@ fn what_is_no_table_is_refused_with_the_reason() {
         ),
         (
             document(&[("oneOf", "accepted"), ("oneOf", "rejected")]).to_string(),
-            "the family `oneOf` is there twice",
+            "the family `oneOf` is listed twice",
         ),
         (
             document(&[("oneOf", "not_measured")]).to_string(),
-            "nothing was measured, so nothing could be found",
+            "no family was measured, so lint cannot find anything",
         ),
     ];
     for (text, message) in cases {
@@ -200,7 +200,7 @@ fn families_together_say_more_than_each() {
             &[],
         ),
         (
-            "what nobody defines is refused, and what is refused by itself",
+            "undefined keywords are refused, and so is a keyword refused by itself",
             &[("unknown-keyword", "rejected"), ("pattern", "rejected")],
             &noted,
             &[
@@ -209,12 +209,12 @@ fn families_together_say_more_than_each() {
             ],
         ),
         (
-            "what nobody defines is ignored, and what is ignored by itself",
+            "undefined keywords are ignored, and so is a keyword ignored by itself",
             &[("unknown-keyword", "ignored"), ("title", "ignored")],
             &noted,
             &[
-                "AT/x-note: `x-note` is taken and not honoured [keyword, ignored]",
-                "AT/title: `title` is taken and not honoured [keyword, ignored]",
+                "AT/x-note: `x-note` is accepted but not honoured [keyword, ignored]",
+                "AT/title: `title` is accepted but not honoured [keyword, ignored]",
             ],
         ),
         (
@@ -284,7 +284,12 @@ fn a_fix_leads_only_to_what_the_provider_takes() {
     for (outcomes, schema, expected) in cases {
         let mut inputs = schema.as_object().unwrap().clone();
         let facts = table(outcomes).facts;
-        conform_by(&mut inputs, &Pointer::root(), &facts, Demand::KeepMeaning);
+        conform_to_facts(
+            &mut inputs,
+            &Pointer::root(),
+            &facts,
+            RewriteMode::KeepMeaning,
+        );
         assert_eq!(Value::Object(inputs), **expected, "{outcomes:?}");
     }
 }

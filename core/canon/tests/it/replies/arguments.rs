@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_canon::reply::arguments;
 use toolwarden_model::reply::ArgumentsClass;
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
 fn check(sent: &Value, class: ArgumentsClass, value: &Value) {
     let sorted = arguments(Some(sent), None);
@@ -84,10 +84,10 @@ fn long_numbers_keep_their_digits() {
     assert_eq!(sorted.value.unwrap()["a"].to_string(), digits);
 }
 
-/// Where the original found keys, ours finds the same ones, except that `NaN` is no JSON.
+/// Where the original found keys, ours finds the same ones, except that `NaN` is not JSON.
 #[test]
 fn keys_are_those_of_the_original() {
-    let Some(vectors) = vectors("probe-normalise.json") else {
+    let Some(vectors) = read_vectors("probe-normalise.json") else {
         return;
     };
     for vector in vectors["arguments"].as_array().unwrap() {

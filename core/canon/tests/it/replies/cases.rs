@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-use toolwarden_canon::reply::{RULES, arguments, leaks};
+use toolwarden_canon::reply::{RULES, arguments, find_leaks};
 use toolwarden_model::reply::{
-    ArgumentsClass, Failure, FinishClass, IdClass, NotMeasured, Reply, Wire,
+    ArgumentsClass, CallIdClass, FinishClass, NotMeasured, Reply, TrialFailure, WireApi,
 };
 
 use super::{all_cases, case, cases, rules};
@@ -20,7 +20,7 @@ fn document(outcome: Result<Reply, NotMeasured>) -> Value {
         json!({
             "name": call.name,
             "id": call.id,
-            "id_class": IdClass::of(call.id.as_ref()).as_str(),
+            "id_class": CallIdClass::of(call.id.as_ref()).as_str(),
             "arguments": call.arguments,
             "arguments_class": sorted.class.as_str(),
             "at": call.pointer.as_str(),
@@ -28,7 +28,7 @@ fn document(outcome: Result<Reply, NotMeasured>) -> Value {
     });
     let notes = reply.notes.iter();
     let notes = notes.map(|it| format!("{} {}: {}", it.rule, it.pointer, it.message));
-    let leaks = leaks(&reply).into_iter();
+    let leaks = find_leaks(&reply).into_iter();
     let leaks = leaks.map(|it| format!("{} {} {}", it.place.as_str(), it.family, it.sentinel));
     let usage = [
         reply.usage.input,
@@ -51,7 +51,7 @@ fn document(outcome: Result<Reply, NotMeasured>) -> Value {
 
 #[test]
 fn every_answer_is_read_as_expected() {
-    for wire in Wire::ALL {
+    for wire in WireApi::ALL {
         let found: Map<String, Value> = cases(wire)
             .into_iter()
             .map(|case| (case.name.clone(), document(case.read())))
@@ -108,7 +108,7 @@ fn every_quirk_is_named() {
         ("q15-think-only.sse", "reasoning-only"),
         ("q16-cut-by-length.sse", "cut-by-length"),
     ] {
-        let reply = case(Wire::OpenaiChat, file).read().unwrap();
+        let reply = case(WireApi::OpenaiChat, file).read().unwrap();
         assert!(
             rules(&reply.notes).contains(&rule),
             "{file}: {:?}",
@@ -118,8 +118,8 @@ fn every_quirk_is_named() {
 }
 
 #[test]
-fn quirks_that_show_in_the_arguments_or_ids_are_told_by_their_class() {
-    let chat = |file: &str| case(Wire::OpenaiChat, file).read().unwrap();
+fn quirks_in_arguments_or_ids_are_classified() {
+    let chat = |file: &str| case(WireApi::OpenaiChat, file).read().unwrap();
     let schema = json!({"type": "object", "properties": {"include": {"$ref": "#/$defs/include"}},
         "$defs": {"include": {"type": "object"}}});
     let doubled = chat("q03-double-encoded.json");
@@ -137,21 +137,21 @@ fn quirks_that_show_in_the_arguments_or_ids_are_told_by_their_class() {
     assert_eq!(classes, BTreeSet::from(ArgumentsClass::ALL));
 
     let ids = chat("q07-ids.json");
-    let classes: Vec<IdClass> = ids
+    let classes: Vec<CallIdClass> = ids
         .calls
         .iter()
-        .map(|it| IdClass::of(it.id.as_ref()))
+        .map(|it| CallIdClass::of(it.id.as_ref()))
         .collect();
     assert_eq!(
         classes,
         [
-            IdClass::KimiFunctions,
-            IdClass::KimiBare,
-            IdClass::Alnum9,
-            IdClass::Absent,
-            IdClass::Empty,
-            IdClass::Other,
-            IdClass::Absent,
+            CallIdClass::KimiFunctions,
+            CallIdClass::KimiBare,
+            CallIdClass::Alnum9,
+            CallIdClass::Absent,
+            CallIdClass::Empty,
+            CallIdClass::Other,
+            CallIdClass::Absent,
         ]
     );
 }
@@ -160,48 +160,108 @@ fn quirks_that_show_in_the_arguments_or_ids_are_told_by_their_class() {
 fn what_says_nothing_about_the_model_is_not_measured() {
     for (wire, file, failure) in [
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
             "q17-envelope.json",
-            Failure::WrongEnvelope,
+            TrialFailure::WrongEnvelope,
         ),
-        (Wire::OpenaiChat, "error-body.json", Failure::ErrorBody),
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
+            "error-body.json",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::OpenaiChat,
             "minimax-base-resp.json",
-            Failure::ErrorBody,
+            TrialFailure::ErrorBody,
         ),
-        (Wire::OpenaiChat, "error-mid-stream.sse", Failure::ErrorBody),
-        (Wire::OpenaiChat, "error-event-bare.sse", Failure::ErrorBody),
-        (Wire::OpenaiChat, "error-dashscope.sse", Failure::ErrorBody),
-        (Wire::OpenaiChat, "choices-null.json", Failure::Empty),
-        (Wire::OpenaiChat, "choices-empty.json", Failure::Empty),
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
+            "error-mid-stream.sse",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "error-event-bare.sse",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "error-dashscope.sse",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "choices-null.json",
+            TrialFailure::Empty,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "choices-empty.json",
+            TrialFailure::Empty,
+        ),
+        (
+            WireApi::OpenaiChat,
             "choices-missing.json",
-            Failure::WrongEnvelope,
+            TrialFailure::WrongEnvelope,
         ),
-        (Wire::OpenaiChat, "html.html", Failure::NotJson),
-        (Wire::OpenaiChat, "not-json.json", Failure::NotJson),
-        (Wire::OpenaiChat, "empty.json", Failure::Empty),
-        (Wire::OpenaiChat, "truncated.json", Failure::Truncated),
+        (WireApi::OpenaiChat, "html.html", TrialFailure::NotJson),
+        (WireApi::OpenaiChat, "not-json.json", TrialFailure::NotJson),
+        (WireApi::OpenaiChat, "empty.json", TrialFailure::Empty),
         (
-            Wire::OpenaiChat,
-            "truncated-character.json",
-            Failure::Truncated,
+            WireApi::OpenaiChat,
+            "truncated.json",
+            TrialFailure::Truncated,
         ),
-        (Wire::OpenaiChat, "truncated.sse", Failure::Truncated),
-        (Wire::OpenaiChat, "cut-event.sse", Failure::Truncated),
-        (Wire::OpenaiChat, "too-deep.json", Failure::TooLarge),
-        (Wire::OpenaiChat, "comments-only.sse", Failure::Truncated),
-        (Wire::Anthropic, "error-body.json", Failure::ErrorBody),
-        (Wire::Anthropic, "error-mid-stream.sse", Failure::ErrorBody),
-        (Wire::Anthropic, "truncated.sse", Failure::Truncated),
-        (Wire::OpenaiResponses, "failed.sse", Failure::ErrorBody),
-        (Wire::OpenaiResponses, "truncated.sse", Failure::Truncated),
-        (Wire::Gemini, "candidates-empty.json", Failure::Empty),
-        (Wire::Gemini, "blocked.json", Failure::Empty),
-        (Wire::Gemini, "error-array.json", Failure::ErrorBody),
-        (Wire::Gemini, "truncated.sse", Failure::Truncated),
+        (
+            WireApi::OpenaiChat,
+            "truncated-character.json",
+            TrialFailure::Truncated,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "truncated.sse",
+            TrialFailure::Truncated,
+        ),
+        (
+            WireApi::OpenaiChat,
+            "cut-event.sse",
+            TrialFailure::Truncated,
+        ),
+        (WireApi::OpenaiChat, "too-deep.json", TrialFailure::TooLarge),
+        (
+            WireApi::OpenaiChat,
+            "comments-only.sse",
+            TrialFailure::Truncated,
+        ),
+        (
+            WireApi::Anthropic,
+            "error-body.json",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::Anthropic,
+            "error-mid-stream.sse",
+            TrialFailure::ErrorBody,
+        ),
+        (WireApi::Anthropic, "truncated.sse", TrialFailure::Truncated),
+        (
+            WireApi::OpenaiResponses,
+            "failed.sse",
+            TrialFailure::ErrorBody,
+        ),
+        (
+            WireApi::OpenaiResponses,
+            "truncated.sse",
+            TrialFailure::Truncated,
+        ),
+        (
+            WireApi::Gemini,
+            "candidates-empty.json",
+            TrialFailure::Empty,
+        ),
+        (WireApi::Gemini, "blocked.json", TrialFailure::Empty),
+        (WireApi::Gemini, "error-array.json", TrialFailure::ErrorBody),
+        (WireApi::Gemini, "truncated.sse", TrialFailure::Truncated),
     ] {
         let error = case(wire, file).read().unwrap_err();
         assert_eq!(error.failure, failure, "{wire}/{file}: {error}");
@@ -210,18 +270,18 @@ fn what_says_nothing_about_the_model_is_not_measured() {
 
 #[test]
 fn finishes_mean_the_same_on_every_wire() {
-    use toolwarden_canon::reply::finish_class;
+    use toolwarden_canon::reply::classify_finish;
     for (wire, words) in [
         (
-            Wire::OpenaiChat,
+            WireApi::OpenaiChat,
             ["tool_calls", "stop", "length", "content_filter", "error"],
         ),
         (
-            Wire::Anthropic,
+            WireApi::Anthropic,
             ["tool_use", "end_turn", "max_tokens", "refusal", "?"],
         ),
         (
-            Wire::Gemini,
+            WireApi::Gemini,
             [
                 "?",
                 "STOP",
@@ -231,7 +291,7 @@ fn finishes_mean_the_same_on_every_wire() {
             ],
         ),
         (
-            Wire::OpenaiResponses,
+            WireApi::OpenaiResponses,
             [
                 "?",
                 "completed",
@@ -255,14 +315,17 @@ fn finishes_mean_the_same_on_every_wire() {
                 class
             };
             assert_eq!(
-                finish_class(wire, Some(&json!(word))),
+                classify_finish(wire, Some(&json!(word))),
                 class,
                 "{wire} {word}"
             );
         }
-        assert_eq!(finish_class(wire, None), FinishClass::Absent);
-        assert_eq!(finish_class(wire, Some(&json!(null))), FinishClass::Absent);
-        assert_eq!(finish_class(wire, Some(&json!(""))), FinishClass::Absent);
-        assert_eq!(finish_class(wire, Some(&json!(7))), FinishClass::Other);
+        assert_eq!(classify_finish(wire, None), FinishClass::Absent);
+        assert_eq!(
+            classify_finish(wire, Some(&json!(null))),
+            FinishClass::Absent
+        );
+        assert_eq!(classify_finish(wire, Some(&json!(""))), FinishClass::Absent);
+        assert_eq!(classify_finish(wire, Some(&json!(7))), FinishClass::Other);
     }
 }

@@ -1,26 +1,33 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolwarden_canon::reply::{Limits, arguments, leaks, read, refusal};
-use toolwarden_model::reply::{ArgumentsClass, Failure, Mode, Wire};
+use toolwarden_canon::reply::{ReplyLimits, arguments, classify_refusal, find_leaks, read};
+use toolwarden_model::reply::{ArgumentsClass, StreamMode, TrialFailure, WireApi};
 
 use super::all_cases;
 
 /// Puts bytes through every reader.
 fn exercise(body: &[u8]) {
-    for wire in Wire::ALL {
-        for mode in Mode::ALL {
-            let Ok(reply) = read(wire, mode, body, &Limits::default()) else {
+    for wire in WireApi::ALL {
+        for mode in StreamMode::ALL {
+            let Ok(reply) = read(wire, mode, body, &ReplyLimits::default()) else {
                 continue;
             };
-            assert!(leaks(&reply).iter().all(|leak| !leak.sentinel.is_empty()));
+            assert!(
+                find_leaks(&reply)
+                    .iter()
+                    .all(|leak| !leak.sentinel.is_empty())
+            );
             for call in &reply.calls {
                 assert!(!call.name.trim().is_empty());
                 sort(call.arguments.as_ref(), call.arguments.as_ref());
             }
         }
     }
-    let failure = refusal(400, body);
-    assert!(matches!(failure, Failure::Status | Failure::SchemaRejected));
+    let failure = classify_refusal(400, body);
+    assert!(matches!(
+        failure,
+        TrialFailure::Status | TrialFailure::SchemaRejected
+    ));
 }
 
 /// Sorts arguments and looks whether the class fits what was found.
@@ -97,9 +104,9 @@ fn every_event_with_every_part_replaced_by_anything() {
                     let body = lines.join("\n") + "\n\n";
                     drop(read(
                         case.wire,
-                        Mode::Stream,
+                        StreamMode::Stream,
                         body.as_bytes(),
-                        &Limits::default(),
+                        &ReplyLimits::default(),
                     ));
                 }
             }
@@ -216,8 +223,8 @@ proptest! {
             format!("data: {}\n\n", json!({"choices": [{"delta": {"tool_calls": [piece]}}]}))
         }).collect();
         body.push_str("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n\n");
-        let read = |mode, body: &str| read(Wire::OpenaiChat, mode, body.as_bytes(), &Limits::default()).unwrap();
-        prop_assert_eq!(read(Mode::Stream, &body), read(Mode::Nonstream, &whole));
+        let read = |mode, body: &str| read(WireApi::OpenaiChat, mode, body.as_bytes(), &ReplyLimits::default()).unwrap();
+        prop_assert_eq!(read(StreamMode::Stream, &body), read(StreamMode::Nonstream, &whole));
     }
 }
 

@@ -1,9 +1,9 @@
-//! Sizes that cost seconds elsewhere. Each would take minutes if anything were looked at again for
-//! each piece.
+//! Large replies that other readers need seconds for. Each would take minutes if the reader rescanned
+//! earlier data for each piece.
 
 use serde_json::{Value, json};
-use toolwarden_canon::reply::{Limits, arguments, leaks, read};
-use toolwarden_model::reply::{ArgumentsClass, Failure, Mode, Wire};
+use toolwarden_canon::reply::{ReplyLimits, arguments, find_leaks, read};
+use toolwarden_model::reply::{ArgumentsClass, StreamMode, TrialFailure, WireApi};
 
 fn chat(calls: &Value) -> Vec<u8> {
     let message = json!({"role": "assistant", "content": null, "tool_calls": calls});
@@ -20,8 +20,14 @@ fn call(arguments: impl Into<Value>) -> Value {
 fn a_long_argument_is_read() {
     let text = json!({"text": "a<b [c] \u{ff5c} ".repeat(4 << 20)}).to_string();
     let body = chat(&json!([call(text)]));
-    let reply = read(Wire::OpenaiChat, Mode::Nonstream, &body, &Limits::default()).unwrap();
-    assert_eq!(leaks(&reply), []);
+    let reply = read(
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
+        &body,
+        &ReplyLimits::default(),
+    )
+    .unwrap();
+    assert_eq!(find_leaks(&reply), []);
     let schema = json!({"properties": {"text": {"type": "object"}}});
     let sorted = arguments(reply.calls[0].arguments.as_ref(), Some(&schema));
     assert_eq!(sorted.class, ArgumentsClass::JsonObjectString);
@@ -33,7 +39,13 @@ fn many_keys_are_read() {
         .map(|at| (format!("k{at}"), json!("{}")))
         .collect();
     let body = chat(&json!([call(Value::Object(keys).to_string())]));
-    let reply = read(Wire::OpenaiChat, Mode::Nonstream, &body, &Limits::default()).unwrap();
+    let reply = read(
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
+        &body,
+        &ReplyLimits::default(),
+    )
+    .unwrap();
     let schema = json!({"additionalProperties": {"$ref": "#/$defs/a"}, "$defs": {"a": {"anyOf": [{"type": "object"}, {"type": "null"}]}}});
     let sorted = arguments(reply.calls[0].arguments.as_ref(), Some(&schema));
     assert_eq!(sorted.double_encoded.len(), 200_000);
@@ -48,11 +60,11 @@ fn many_equal_keys_are_read() {
 
 #[test]
 fn many_calls_are_read_and_one_more_is_refused() {
-    let limits = Limits::default();
+    let limits = ReplyLimits::default();
     let calls = vec![call("{}"); limits.calls];
     let reply = read(
-        Wire::OpenaiChat,
-        Mode::Nonstream,
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
         &chat(&json!(calls)),
         &limits,
     )
@@ -60,8 +72,8 @@ fn many_calls_are_read_and_one_more_is_refused() {
     assert_eq!(reply.calls.len(), limits.calls);
     let calls = vec![call("{}"); limits.calls + 1];
     let error = read(
-        Wire::OpenaiChat,
-        Mode::Nonstream,
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
         &chat(&json!(calls)),
         &limits,
     )
@@ -86,10 +98,10 @@ fn many_pieces_of_many_calls_are_put_together() {
     }
     body.push_str("data: [DONE]\n\n");
     let reply = read(
-        Wire::OpenaiChat,
-        Mode::Stream,
+        WireApi::OpenaiChat,
+        StreamMode::Stream,
         body.as_bytes(),
-        &Limits::default(),
+        &ReplyLimits::default(),
     )
     .unwrap();
     assert_eq!(reply.calls.len(), 50_000);
@@ -103,13 +115,13 @@ fn many_pieces_of_many_calls_are_put_together() {
 
 #[test]
 fn notes_beyond_the_limit_are_counted() {
-    let limits = Limits {
+    let limits = ReplyLimits {
         notes: 2,
-        ..Limits::default()
+        ..ReplyLimits::default()
     };
     let reply = read(
-        Wire::OpenaiChat,
-        Mode::Nonstream,
+        WireApi::OpenaiChat,
+        StreamMode::Nonstream,
         &chat(&json!(["a", "b", "c", "d"])),
         &limits,
     )
@@ -132,16 +144,16 @@ fn notes_beyond_the_limit_are_counted() {
 
 #[test]
 fn a_body_beyond_the_limit_is_refused() {
-    let limits = Limits {
+    let limits = ReplyLimits {
         body_bytes: 10,
-        ..Limits::default()
+        ..ReplyLimits::default()
     };
     let error = read(
-        Wire::Gemini,
-        Mode::Nonstream,
+        WireApi::Gemini,
+        StreamMode::Nonstream,
         b"{\"candidates\":[]}",
         &limits,
     )
     .unwrap_err();
-    assert_eq!(error.failure, Failure::TooLarge);
+    assert_eq!(error.failure, TrialFailure::TooLarge);
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
-use toolwarden_canon::reply::{Limits, leaks, read};
-use toolwarden_model::reply::{Leak, LeakPlace, Mode, Reply, ReplyCall, Wire};
+use toolwarden_canon::reply::{ReplyLimits, find_leaks, read};
+use toolwarden_model::reply::{Leak, LeakPlace, Reply, ReplyCall, StreamMode, WireApi};
 
 const SENTINELS: [(&str, &str); 17] = [
     ("deepseek-dsml", "<｜DSML｜"),
@@ -30,10 +30,10 @@ fn stream(deltas: &[serde_json::Value]) -> Reply {
         .collect();
     body.push_str("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n");
     read(
-        Wire::OpenaiChat,
-        Mode::Stream,
+        WireApi::OpenaiChat,
+        StreamMode::Stream,
         body.as_bytes(),
-        &Limits::default(),
+        &ReplyLimits::default(),
     )
     .unwrap()
 }
@@ -50,13 +50,17 @@ fn markup_is_found_wherever_a_stream_splits_it() {
                 sentinel: sentinel.to_owned(),
             };
             let said = stream(&[json!({"content": first}), json!({"content": second})]);
-            assert_eq!(leaks(&said), [leak(LeakPlace::Text)], "{first}|{second}");
+            assert_eq!(
+                find_leaks(&said),
+                [leak(LeakPlace::Text)],
+                "{first}|{second}"
+            );
             let thought = stream(&[
                 json!({"reasoning_content": first}),
                 json!({"reasoning_content": second}),
             ]);
             assert_eq!(
-                leaks(&thought),
+                find_leaks(&thought),
                 [leak(LeakPlace::Reasoning)],
                 "{first}|{second}"
             );
@@ -68,7 +72,7 @@ fn markup_is_found_wherever_a_stream_splits_it() {
                 piece("\"}"),
             ]);
             assert_eq!(
-                leaks(&called),
+                find_leaks(&called),
                 [leak(LeakPlace::Arguments)],
                 "{first}|{second}"
             );
@@ -93,7 +97,7 @@ fn markup_is_found_in_every_place_once() {
         ],
         ..Reply::default()
     };
-    let found: Vec<(&str, String)> = leaks(&reply)
+    let found: Vec<(&str, String)> = find_leaks(&reply)
         .into_iter()
         .map(|leak| (leak.place.as_str(), leak.sentinel))
         .collect();
@@ -130,7 +134,10 @@ fn json_in_the_text_is_a_call_only_if_it_looks_like_one() {
         ("[1, 2]", false),
         ("[]", false),
     ] {
-        let families: Vec<&str> = leaks(&text(said)).iter().map(|leak| leak.family).collect();
+        let families: Vec<&str> = find_leaks(&text(said))
+            .iter()
+            .map(|leak| leak.family)
+            .collect();
         let expect: &[&str] = if leaked { &["json-text"] } else { &[] };
         assert_eq!(families, expect, "{said}");
     }

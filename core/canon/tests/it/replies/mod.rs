@@ -1,4 +1,4 @@
-//! Answers of providers, and what they are read as.
+//! Responses of providers, and the replies read from them.
 
 mod arguments;
 mod cases;
@@ -10,27 +10,27 @@ mod streams;
 
 use std::path::PathBuf;
 
-use toolwarden_canon::reply::{Limits, read};
-use toolwarden_model::reply::{Mode, NotMeasured, Reply, ReplyNote, Wire};
+use toolwarden_canon::reply::{ReplyLimits, read};
+use toolwarden_model::reply::{NotMeasured, Reply, ReplyNote, StreamMode, WireApi};
 
 use crate::samples::data;
 
 /// A file with an answer.
 struct Case {
-    wire: Wire,
+    wire: WireApi,
     name: String,
-    mode: Mode,
+    mode: StreamMode,
     body: Vec<u8>,
 }
 
 impl Case {
     fn read(&self) -> Result<Reply, NotMeasured> {
-        read(self.wire, self.mode, &self.body, &Limits::default())
+        read(self.wire, self.mode, &self.body, &ReplyLimits::default())
     }
 }
 
 /// The answers of one wire, by name.
-fn cases(wire: Wire) -> Vec<Case> {
+fn cases(wire: WireApi) -> Vec<Case> {
     let folder = data("replies").join(wire.as_str());
     let entries = std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -44,9 +44,9 @@ fn cases(wire: Wire) -> Vec<Case> {
         };
         let body = std::fs::read(&path).unwrap();
         let mode = if streams {
-            Mode::Stream
+            StreamMode::Stream
         } else {
-            Mode::Nonstream
+            StreamMode::Nonstream
         };
         Case {
             wire,
@@ -59,10 +59,10 @@ fn cases(wire: Wire) -> Vec<Case> {
 }
 
 fn all_cases() -> impl Iterator<Item = Case> {
-    Wire::ALL.into_iter().flat_map(cases)
+    WireApi::ALL.into_iter().flat_map(cases)
 }
 
-fn case(wire: Wire, name: &str) -> Case {
+fn case(wire: WireApi, name: &str) -> Case {
     let found = cases(wire).into_iter().find(|case| case.name == name);
     found.expect(name)
 }

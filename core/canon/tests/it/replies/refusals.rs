@@ -1,8 +1,8 @@
-use toolwarden_canon::reply::refusal;
-use toolwarden_model::reply::Failure;
+use toolwarden_canon::reply::classify_refusal;
+use toolwarden_model::reply::TrialFailure;
 
 #[test]
-fn refusals_about_a_tool_are_told_from_the_rest() {
+fn refusals_about_a_tool_are_recognized() {
     for (status, body) in [
         (
             400,
@@ -35,8 +35,8 @@ fn refusals_about_a_tool_are_told_from_the_rest() {
         (400, r#"{"error":{"message":"bad","param":"functions[0]"}}"#),
     ] {
         assert_eq!(
-            refusal(status, body.as_bytes()),
-            Failure::SchemaRejected,
+            classify_refusal(status, body.as_bytes()),
+            TrialFailure::SchemaRejected,
             "{body}"
         );
     }
@@ -67,6 +67,10 @@ fn refusals_about_a_tool_are_told_from_the_rest() {
         (400, ""),
         (400, "\u{fffd}<html>"),
     ] {
-        assert_eq!(refusal(status, body.as_bytes()), Failure::Status, "{body}");
+        assert_eq!(
+            classify_refusal(status, body.as_bytes()),
+            TrialFailure::Status,
+            "{body}"
+        );
     }
 }

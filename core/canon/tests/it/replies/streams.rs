@@ -1,6 +1,6 @@
-use toolwarden_canon::reply::{Limits, read};
-use toolwarden_model::event_stream::{Event, EventReader};
-use toolwarden_model::reply::{Mode, Reply, Wire};
+use toolwarden_canon::reply::{ReplyLimits, read};
+use toolwarden_model::event_stream::{EventReader, ServerSentEvent};
+use toolwarden_model::reply::{Reply, StreamMode, WireApi};
 
 use super::{all_cases, case};
 
@@ -15,11 +15,11 @@ fn content(reply: Reply) -> Reply {
 #[test]
 fn a_stream_and_its_whole_form_give_the_same_reply() {
     for (wire, name) in [
-        (Wire::OpenaiChat, "pair-calls"),
-        (Wire::OpenaiChat, "pair-text"),
-        (Wire::OpenaiResponses, "pair-calls"),
-        (Wire::Anthropic, "pair-calls"),
-        (Wire::Gemini, "pair-calls"),
+        (WireApi::OpenaiChat, "pair-calls"),
+        (WireApi::OpenaiChat, "pair-text"),
+        (WireApi::OpenaiResponses, "pair-calls"),
+        (WireApi::Anthropic, "pair-calls"),
+        (WireApi::Gemini, "pair-calls"),
     ] {
         let whole = case(wire, &format!("{name}.json")).read().unwrap();
         let pieces = case(wire, &format!("{name}.sse")).read().unwrap();
@@ -31,14 +31,14 @@ fn a_stream_and_its_whole_form_give_the_same_reply() {
 
 #[test]
 fn an_array_of_chunks_is_a_stream() {
-    let array = case(Wire::Gemini, "array-stream.asked-stream.json")
+    let array = case(WireApi::Gemini, "array-stream.asked-stream.json")
         .read()
         .unwrap();
-    let events = case(Wire::Gemini, "pair-calls.sse").read().unwrap();
+    let events = case(WireApi::Gemini, "pair-calls.sse").read().unwrap();
     assert_eq!(content(array), content(events));
 }
 
-fn events(pieces: &[&[u8]]) -> Vec<Event> {
+fn events(pieces: &[&[u8]]) -> Vec<ServerSentEvent> {
     let mut reader = EventReader::new(1 << 20);
     pieces
         .iter()
@@ -66,7 +66,7 @@ fn a_stream_that_is_cut_off_never_passes_for_another() {
         let whole = case.read().unwrap();
         for end in 0..case.body.len() {
             let cut = &case.body[..end];
-            if let Ok(reply) = read(case.wire, Mode::Stream, cut, &Limits::default()) {
+            if let Ok(reply) = read(case.wire, StreamMode::Stream, cut, &ReplyLimits::default()) {
                 assert_eq!(reply.calls, whole.calls, "{} cut at {end}", case.wire);
                 assert_eq!(reply.finish, whole.finish, "{} cut at {end}", case.wire);
             }

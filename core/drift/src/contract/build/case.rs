@@ -3,28 +3,28 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toolwarden_model::json::to_canonical_string;
 
-use super::signature::Signature;
-use super::{few, shortened};
-use crate::contract::mark::Mark;
-use crate::contract::rate::{Rate, rounded};
-use crate::contract::snapshot::{CaseContract, Outcome};
+use super::signature::ReplySignature;
+use super::{first_of_kind, shorten};
+use crate::contract::rate::{Rate, round_share};
+use crate::contract::snapshot::{CaseContract, MarkCount};
 use crate::contract::statistics::pass_hat;
-use crate::contract::suite::{Expect, ExpectedCall, SuiteCase};
-use crate::contract::trial::Measured;
+use crate::contract::suite::{CallExpectation, ExpectedCall, SuiteCase};
+use crate::contract::trial::MeasuredReply;
+use crate::contract::trial_mark::TrialMark;
 
-/// Up to how many trials in a row the chance of passing is told.
-const MAX_IN_A_ROW: u64 = 10;
+/// The maximum `k` for which pass^k is reported.
+const MAX_CONSECUTIVE: u64 = 10;
 
-/// What becomes of one case.
-pub(super) struct CaseBuild {
+/// Collects the outcome of one case.
+pub(super) struct CaseBuilder {
     case: SuiteCase,
     pub(super) contract: CaseContract,
-    outcomes: BTreeMap<Vec<Mark>, u64>,
+    outcomes: BTreeMap<Vec<TrialMark>, u64>,
     shapes: BTreeMap<String, u64>,
     arguments: BTreeMap<String, u64>,
 }
 
-impl CaseBuild {
+impl CaseBuilder {
     pub(super) fn new(case: SuiteCase) -> Self {
         let expected = case.calls.iter().map(|call| call.tool.clone());
         let contract = CaseContract {
@@ -46,24 +46,29 @@ impl CaseBuild {
         self.contract.planned += 1;
     }
 
-    pub(super) fn observe(&mut self, reply: &Measured, mut marks: Vec<Mark>, seen: Signature) {
+    pub(super) fn observe(
+        &mut self,
+        reply: &MeasuredReply,
+        mut marks: Vec<TrialMark>,
+        seen: ReplySignature,
+    ) {
         self.contract.measured += 1;
-        let met = met(&self.case, reply);
+        let met = meets_expectation(&self.case, reply);
         self.contract.met.count(met);
         if !met {
-            marks.push(Mark::Missed);
+            marks.push(TrialMark::Missed);
         }
-        let forbidden = reply.calls.iter().map(|it| shortened(&it.name));
+        let forbidden = reply.calls.iter().map(|it| shorten(&it.name));
         let forbidden = forbidden.filter(|it| self.contract.forbids(it));
-        marks.extend(few(forbidden.collect()).map(Mark::Forbidden));
+        marks.extend(first_of_kind(forbidden.collect()).map(TrialMark::Forbidden));
         if self.case.calls.iter().any(|it| it.arguments.is_some()) {
-            let exact = exact(&self.case.calls, reply);
+            let exact = has_exact_arguments(&self.case.calls, reply);
             self.contract.exact.count(exact);
             if !exact {
-                marks.push(Mark::Inexact);
+                marks.push(TrialMark::Inexact);
             }
         }
-        let made = made(&self.case.calls, reply);
+        let made = count_expected_calls(&self.case.calls, reply);
         let expected = u64::try_from(self.case.calls.len()).unwrap_or(u64::MAX);
         self.contract.recall.add(Rate::new(made, expected));
         marks.sort();
@@ -78,32 +83,32 @@ impl CaseBuild {
         let most = |counts: &BTreeMap<String, u64>| counts.values().max().copied().unwrap_or(0);
         self.contract.modal_shape = Rate::new(most(&self.shapes), measured);
         self.contract.modal_arguments = Rate::new(most(&self.arguments), measured);
-        let in_a_row = 1..=measured.min(MAX_IN_A_ROW);
+        let in_a_row = 1..=measured.min(MAX_CONSECUTIVE);
         let chances = in_a_row.filter_map(|k| pass_hat(self.contract.met, k));
-        self.contract.pass_hat = chances.map(rounded).collect();
+        self.contract.pass_hat = chances.map(round_share).collect();
         let outcomes = self.outcomes.into_iter();
         self.contract.outcomes = outcomes
-            .map(|(marks, trials)| Outcome { trials, marks })
+            .map(|(marks, trials)| MarkCount { trials, marks })
             .collect();
         self.contract
     }
 }
 
-fn met(case: &SuiteCase, reply: &Measured) -> bool {
+fn meets_expectation(case: &SuiteCase, reply: &MeasuredReply) -> bool {
     let forbidden = |name: &String| case.forbid.contains(name);
     if reply.calls.iter().any(|call| forbidden(&call.name)) {
         return false;
     }
-    let all = || usize::try_from(made(&case.calls, reply)) == Ok(case.calls.len());
+    let all = || usize::try_from(count_expected_calls(&case.calls, reply)) == Ok(case.calls.len());
     match case.expect {
-        Expect::NoCall => reply.calls.is_empty(),
-        Expect::Call => !reply.calls.is_empty() && all(),
-        Expect::Either => reply.calls.is_empty() || all(),
+        CallExpectation::NoCall => reply.calls.is_empty(),
+        CallExpectation::Call => !reply.calls.is_empty() && all(),
+        CallExpectation::Either => reply.calls.is_empty() || all(),
     }
 }
 
-/// How many of the expected calls were made, whatever their arguments; each counts for one.
-fn made(expected: &[ExpectedCall], reply: &Measured) -> u64 {
+/// How many of the expected calls were made, whatever their arguments; each call counts once.
+fn count_expected_calls(expected: &[ExpectedCall], reply: &MeasuredReply) -> u64 {
     let mut calls: Vec<&str> = reply.calls.iter().map(|it| it.name.as_str()).collect();
     let mut made = 0;
     for call in expected {
@@ -115,8 +120,8 @@ fn made(expected: &[ExpectedCall], reply: &Measured) -> u64 {
     made
 }
 
-/// Whether every call with an oracle was made with these arguments; numbers are compared by value.
-fn exact(expected: &[ExpectedCall], reply: &Measured) -> bool {
+/// Whether every call with expected arguments was made with them; numbers are compared by value.
+fn has_exact_arguments(expected: &[ExpectedCall], reply: &MeasuredReply) -> bool {
     let calls = reply.calls.iter().filter_map(|call| {
         let value = Value::Object(call.value.clone()?);
         Some((call.name.as_str(), to_canonical_string(&value)))

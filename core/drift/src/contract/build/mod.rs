@@ -1,4 +1,4 @@
-//! From trials to a snapshot.
+//! Builds a snapshot from trials.
 
 mod case;
 mod reply;
@@ -8,34 +8,34 @@ mod undeclared;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolwarden_model::reply::Wire;
+use toolwarden_model::reply::WireApi;
 
-use self::case::CaseBuild;
-use self::reply::ReplyBuild;
-use self::signature::Signature;
-use self::tool::ToolBuild;
-use self::undeclared::UndeclaredBuild;
-use super::rate::rounded;
-use super::snapshot::{Histogram, Latency, Percentiles, Snapshot, Tokens, TrialCounts};
-use super::suite::{Suite, SuiteCase};
+use self::case::CaseBuilder;
+use self::reply::ReplyStatsBuilder;
+use self::signature::ReplySignature;
+use self::tool::ToolBuilder;
+use self::undeclared::UndeclaredToolsBuilder;
+use super::rate::round_share;
+use super::serde_words::{SchemaName, SchemaVersion};
+use super::snapshot::{Histogram, Percentiles, ReplyLatency, Snapshot, TokenTotals, TrialCounts};
+use super::suite::{SuiteCase, TrialSuite};
 use super::tooldrift;
-use super::trial::{Measured, Origin, Trial};
-use super::words::{SchemaName, SchemaVersion};
+use super::trial::{MeasuredReply, Trial, TrialOrigin};
 
-/// How many distinct words of a provider are kept; more are counted together.
+/// The maximum number of distinct provider words that are kept; further words are counted together.
 pub(super) const MAX_WORDS: usize = 200;
-/// How much of a provider's or a validator's text is kept.
+/// The maximum length of provider or validator text that is kept.
 const MAX_TEXT: usize = 200;
-/// How many marks of a kind are kept of one trial.
-const MAX_OF_A_KIND: usize = 16;
-/// The word that stands for those beyond [`MAX_WORDS`].
+/// The maximum number of marks of one kind that are kept per trial.
+const MAX_MARKS_PER_KIND: usize = 16;
+/// The word that stands for all words beyond [`MAX_WORDS`].
 const OTHERS: &str = "(others)";
 
-/// What trials of a suite amount to. It does not depend on the order of the trials.
+/// Builds a snapshot from the trials of a suite. The result does not depend on their order.
 #[must_use]
-pub fn snapshot(origin: Origin, suite: &Suite, trials: &[Trial]) -> Snapshot {
-    let trials = ordered(suite, trials);
-    let mut build = Build::new(suite, origin.wire);
+pub fn build_snapshot(origin: TrialOrigin, suite: &TrialSuite, trials: &[Trial]) -> Snapshot {
+    let trials = order_trials(suite, trials);
+    let mut build = SnapshotBuilder::new(suite, origin.wire);
     for trial in &trials {
         build.observe(trial);
     }
@@ -43,7 +43,7 @@ pub fn snapshot(origin: Origin, suite: &Suite, trials: &[Trial]) -> Snapshot {
         let measured = trials.iter().filter(|trial| trial.outcome.is_ok());
         percentiles(measured.filter_map(|trial| of(trial)).collect())
     };
-    let latency = Latency {
+    let latency = ReplyLatency {
         total: times(|trial| trial.latency_ms),
         first_event: times(|trial| trial.first_event_ms),
     };
@@ -78,7 +78,7 @@ pub fn snapshot(origin: Origin, suite: &Suite, trials: &[Trial]) -> Snapshot {
 }
 
 /// Trials in the order of the suite's cases, whole replies before streamed ones.
-pub(super) fn ordered<'t>(suite: &Suite, trials: &'t [Trial]) -> Vec<&'t Trial> {
+pub(super) fn order_trials<'t>(suite: &TrialSuite, trials: &'t [Trial]) -> Vec<&'t Trial> {
     let cases = suite.cases.iter().enumerate();
     let places: BTreeMap<&str, usize> = cases.map(|(at, it)| (it.name.as_str(), at)).collect();
     let key = |trial: &'t Trial| {
@@ -88,7 +88,7 @@ pub(super) fn ordered<'t>(suite: &Suite, trials: &'t [Trial]) -> Vec<&'t Trial> 
     };
     let mut trials: Vec<&Trial> = trials.iter().collect();
     trials.sort_by(|one, other| {
-        // Trials that claim the same place are told apart by what they hold.
+        // Trials with the same position are ordered by their content.
         key(one)
             .cmp(&key(other))
             .then_with(|| format!("{one:?}").cmp(&format!("{other:?}")))
@@ -96,19 +96,19 @@ pub(super) fn ordered<'t>(suite: &Suite, trials: &'t [Trial]) -> Vec<&'t Trial> 
     trials
 }
 
-struct Build<'s> {
-    suite: &'s Suite,
+struct SnapshotBuilder<'s> {
+    suite: &'s TrialSuite,
     counts: TrialCounts,
     models: Histogram,
-    tools: BTreeMap<&'s str, ToolBuild<'s>>,
-    undeclared: UndeclaredBuild,
-    cases: BTreeMap<String, CaseBuild>,
-    replies: ReplyBuild,
-    tokens: Tokens,
+    tools: BTreeMap<&'s str, ToolBuilder<'s>>,
+    undeclared: UndeclaredToolsBuilder,
+    cases: BTreeMap<String, CaseBuilder>,
+    replies: ReplyStatsBuilder,
+    tokens: TokenTotals,
 }
 
-impl<'s> Build<'s> {
-    fn new(suite: &'s Suite, wire: Wire) -> Self {
+impl<'s> SnapshotBuilder<'s> {
+    fn new(suite: &'s TrialSuite, wire: WireApi) -> Self {
         let tools = suite.tools.iter();
         let cases = suite.cases.iter();
         Self {
@@ -116,14 +116,14 @@ impl<'s> Build<'s> {
             counts: TrialCounts::default(),
             models: Histogram::new(),
             tools: tools
-                .map(|(name, it)| (name.as_str(), ToolBuild::new(name, &it.schema)))
+                .map(|(name, it)| (name.as_str(), ToolBuilder::new(name, &it.schema)))
                 .collect(),
-            undeclared: UndeclaredBuild::default(),
+            undeclared: UndeclaredToolsBuilder::default(),
             cases: cases
-                .map(|it| (it.name.clone(), CaseBuild::new(it.clone())))
+                .map(|it| (it.name.clone(), CaseBuilder::new(it.clone())))
                 .collect(),
-            replies: ReplyBuild::new(wire),
-            tokens: Tokens::default(),
+            replies: ReplyStatsBuilder::new(wire),
+            tokens: TokenTotals::default(),
         }
     }
 
@@ -134,7 +134,7 @@ impl<'s> Build<'s> {
         self.counts.delivery_first.count(first);
         self.counts.delivery_eventual.count(trial.outcome.is_ok());
         let case = self.cases.entry(trial.case.clone()).or_insert_with(|| {
-            CaseBuild::new(SuiteCase {
+            CaseBuilder::new(SuiteCase {
                 name: trial.case.clone(),
                 ..SuiteCase::default()
             })
@@ -146,10 +146,10 @@ impl<'s> Build<'s> {
         }
     }
 
-    fn measure(&mut self, trial: &Trial, measured: &Measured) {
+    fn measure(&mut self, trial: &Trial, measured: &MeasuredReply) {
         self.counts.measured += 1;
         if let Some(model) = &measured.model {
-            bump(&mut self.models, &shortened(model));
+            bump(&mut self.models, &shorten(model));
         }
         self.tokens.input.count(measured.usage.input);
         self.tokens.output.count(measured.usage.output);
@@ -164,7 +164,7 @@ impl<'s> Build<'s> {
         }
         let declared = |name: &str| self.suite.tools.contains_key(name);
         marks.extend(self.undeclared.observe(measured, declared));
-        let signature = Signature::of(measured);
+        let signature = ReplySignature::of(measured);
         marks.extend(
             self.replies
                 .observe(trial, measured, &case.contract, &signature),
@@ -173,8 +173,11 @@ impl<'s> Build<'s> {
     }
 }
 
-fn bounded_shapes(suite: &Suite, trials: &[&Trial]) -> BTreeMap<String, tooldrift::ToolCallShape> {
-    let mut shapes = tooldrift::shapes(suite, &tooldrift::firsts(trials));
+fn bounded_shapes(
+    suite: &TrialSuite,
+    trials: &[&Trial],
+) -> BTreeMap<String, tooldrift::ToolCallShape> {
+    let mut shapes = tooldrift::shapes(suite, &tooldrift::first_replies(trials));
     let mut room = MAX_WORDS;
     shapes.retain(|name, _| {
         if suite.tools.contains_key(name) {
@@ -187,7 +190,7 @@ fn bounded_shapes(suite: &Suite, trials: &[&Trial]) -> BTreeMap<String, tooldrif
     shapes
 }
 
-/// Counts a word, or the others where there are too many.
+/// Counts a word, or counts it as "other" if there are too many words.
 fn bump(histogram: &mut Histogram, word: &str) {
     let room = histogram.len() < MAX_WORDS || histogram.contains_key(word);
     let word = if room { word } else { OTHERS };
@@ -199,34 +202,34 @@ fn bump(histogram: &mut Histogram, word: &str) {
     }
 }
 
-/// Text of a provider, short enough to be kept.
-fn shortened(text: &str) -> String {
+/// Provider text, shortened for storage.
+fn shorten(text: &str) -> String {
     if text.chars().nth(MAX_TEXT).is_none() {
         return text.to_owned();
     }
     text.chars().take(MAX_TEXT).chain(['…']).collect()
 }
 
-/// The first of what one trial showed of a kind, so that no trial takes up much room.
-fn few<T: Ord>(all: BTreeSet<T>) -> impl Iterator<Item = T> {
-    all.into_iter().take(MAX_OF_A_KIND)
+/// The first marks of one kind of a trial, so that no trial takes much space.
+fn first_of_kind<T: Ord>(all: BTreeSet<T>) -> impl Iterator<Item = T> {
+    all.into_iter().take(MAX_MARKS_PER_KIND)
 }
 
-/// The smaller of two texts, so that which one is kept does not depend on chance.
-fn keep_least(kept: &mut String, text: &str) {
-    let text = shortened(text);
+/// The smaller of two texts, so that the kept text does not depend on the order.
+fn keep_smallest(kept: &mut String, text: &str) {
+    let text = shorten(text);
     if kept.is_empty() || text < *kept {
         *kept = text;
     }
 }
 
-/// Nearest ranks.
+/// Percentiles by nearest rank.
 fn percentiles(mut times: Vec<f64>) -> Percentiles {
     times.retain(|time| time.is_finite());
     times.sort_by(f64::total_cmp);
     let at = |percent: usize| {
         let rank = (times.len() * percent).div_ceil(100);
-        times.get(rank.checked_sub(1)?).copied().map(rounded)
+        times.get(rank.checked_sub(1)?).copied().map(round_share)
     };
     Percentiles {
         n: u64::try_from(times.len()).unwrap_or(u64::MAX),

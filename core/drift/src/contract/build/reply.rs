@@ -1,31 +1,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolwarden_model::reply::{FinishClass, Mode, Wire};
+use toolwarden_model::reply::{FinishClass, StreamMode, WireApi};
 
-use super::signature::Signature;
-use super::{MAX_WORDS, OTHERS, bump, keep_least, shortened};
-use crate::contract::mark::Mark;
+use super::signature::ReplySignature;
+use super::{MAX_WORDS, OTHERS, bump, keep_smallest, shorten};
 use crate::contract::rate::Rate;
-use crate::contract::snapshot::{CaseContract, LeakSeen, NoteSeen, ReplyContract};
-use crate::contract::suite::Expect;
-use crate::contract::trial::{Measured, Trial};
+use crate::contract::snapshot::{CaseContract, LeakCount, NoteCount, ReplyContract};
+use crate::contract::suite::CallExpectation;
+use crate::contract::trial::{MeasuredReply, Trial};
+use crate::contract::trial_mark::TrialMark;
 
-/// The notes that say that something sent as a call is none.
-const BROKEN: [&str; 2] = ["failed-call", "malformed-tool-calls"];
+/// The notes that report that something sent as a call is not one.
+const BROKEN_CALL_NOTES: [&str; 2] = ["failed-call", "malformed-tool-calls"];
 
-/// What holds of replies as wholes.
-pub(super) struct ReplyBuild {
-    wire: Wire,
+/// Collects the properties of whole replies.
+pub(super) struct ReplyStatsBuilder {
+    wire: WireApi,
     contract: ReplyContract,
     leaks: BTreeMap<(&'static str, &'static str), (u64, String)>,
-    notes: BTreeMap<String, NoteSeen>,
+    notes: BTreeMap<String, NoteCount>,
     ids: BTreeSet<String>,
-    /// The shapes of whole replies that wait for their streamed ones, by case and repetition.
+    /// The shapes of whole replies whose streamed counterpart is pending, by case and repetition.
     whole: BTreeMap<(String, u32), String>,
 }
 
-impl ReplyBuild {
-    pub(super) fn new(wire: Wire) -> Self {
+impl ReplyStatsBuilder {
+    pub(super) fn new(wire: WireApi) -> Self {
         Self {
             wire,
             contract: ReplyContract::default(),
@@ -39,15 +39,15 @@ impl ReplyBuild {
     pub(super) fn observe(
         &mut self,
         trial: &Trial,
-        reply: &Measured,
+        reply: &MeasuredReply,
         case: &CaseContract,
-        signature: &Signature,
-    ) -> Vec<Mark> {
+        signature: &ReplySignature,
+    ) -> Vec<TrialMark> {
         let calls = !reply.calls.is_empty();
         match case.expect {
-            Expect::Call => self.contract.emit.count(calls),
-            Expect::NoCall => self.contract.false_emit.count(calls),
-            Expect::Either => {}
+            CallExpectation::Call => self.contract.emit.count(calls),
+            CallExpectation::NoCall => self.contract.false_emit.count(calls),
+            CallExpectation::Either => {}
         }
         let arity = u64::try_from(reply.calls.len()).unwrap_or(u64::MAX);
         *self.contract.parallel_arity.entry(arity).or_default() += 1;
@@ -58,10 +58,10 @@ impl ReplyBuild {
         let mut marks = Vec::new();
         marks.extend(self.leaks(reply));
         let rules = reply.notes.iter().map(|(rule, ..)| rule.as_str());
-        let broken = rules.filter(|rule| BROKEN.contains(rule));
-        marks.extend(broken.map(|rule| Mark::Broken(rule.to_owned())));
+        let broken = rules.filter(|rule| BROKEN_CALL_NOTES.contains(rule));
+        marks.extend(broken.map(|rule| TrialMark::Broken(rule.to_owned())));
         if !self.finish_reason(reply) {
-            marks.push(Mark::Inconsistent);
+            marks.push(TrialMark::Inconsistent);
         }
         marks
     }
@@ -69,7 +69,7 @@ impl ReplyBuild {
     pub(super) fn finish(mut self, measured: u64) -> ReplyContract {
         let leaks = self.leaks.into_iter();
         self.contract.leaks = leaks
-            .map(|((family, place), (replies, sentinel))| LeakSeen {
+            .map(|((family, place), (replies, sentinel))| LeakCount {
                 family: family.to_owned(),
                 place: place.to_owned(),
                 replies: Rate::new(replies, measured),
@@ -83,7 +83,7 @@ impl ReplyBuild {
         self.contract
     }
 
-    fn ids(&mut self, reply: &Measured) {
+    fn ids(&mut self, reply: &MeasuredReply) {
         let mut here = BTreeSet::new();
         let mut unique = true;
         for id in reply.calls.iter().filter_map(|call| call.id.as_ref()) {
@@ -101,13 +101,13 @@ impl ReplyBuild {
         self.ids.extend(here);
     }
 
-    fn pair(&mut self, trial: &Trial, signature: &Signature) {
+    fn pair(&mut self, trial: &Trial, signature: &ReplySignature) {
         let place = (trial.case.clone(), trial.repetition);
         match trial.mode {
-            Mode::Nonstream => {
+            StreamMode::Nonstream => {
                 self.whole.insert(place, signature.shape.clone());
             }
-            Mode::Stream => {
+            StreamMode::Stream => {
                 if let Some(whole) = self.whole.get(&place) {
                     let same = *whole == signature.shape;
                     self.contract.stream_equivalence.count(same);
@@ -116,7 +116,7 @@ impl ReplyBuild {
         }
     }
 
-    fn notes(&mut self, reply: &Measured) {
+    fn notes(&mut self, reply: &MeasuredReply) {
         let mut told: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
         for (rule, pointer, message) in &reply.notes {
             let first = told.entry(rule).or_insert((pointer, message));
@@ -128,26 +128,26 @@ impl ReplyBuild {
             let note = self.notes.entry(rule.to_owned()).or_default();
             note.replies.hits += 1;
             if note.replies.hits == 1 {
-                note.pointer = shortened(pointer);
-                note.message = shortened(message);
+                note.pointer = shorten(pointer);
+                note.message = shorten(message);
             }
         }
     }
 
-    fn leaks(&mut self, reply: &Measured) -> Vec<Mark> {
+    fn leaks(&mut self, reply: &MeasuredReply) -> Vec<TrialMark> {
         let mut told: BTreeMap<(&'static str, &'static str), String> = BTreeMap::new();
         for leak in &reply.leaks {
             let sentinel = told.entry((leak.family, leak.place.as_str())).or_default();
-            keep_least(sentinel, &leak.sentinel);
+            keep_smallest(sentinel, &leak.sentinel);
         }
         self.contract.leaked.count(!told.is_empty());
         let mut marks = Vec::new();
         for (place, sentinel) in told {
             let (replies, kept) = self.leaks.entry(place).or_default();
             *replies += 1;
-            keep_least(kept, &sentinel);
-            marks.push(Mark::Leaked);
-            marks.push(Mark::LeakOf {
+            keep_smallest(kept, &sentinel);
+            marks.push(TrialMark::Leaked);
+            marks.push(TrialMark::LeakOf {
                 family: place.0.to_owned(),
                 place: place.1.to_owned(),
             });
@@ -155,26 +155,26 @@ impl ReplyBuild {
         marks
     }
 
-    fn finish_reason(&mut self, reply: &Measured) -> bool {
+    fn finish_reason(&mut self, reply: &MeasuredReply) -> bool {
         let word = match &reply.finish {
             None => "null".to_owned(),
             Some(word) => word
                 .as_str()
                 .map_or_else(|| word.to_string(), str::to_owned),
         };
-        bump(&mut self.contract.finish, &shortened(&word));
+        bump(&mut self.contract.finish, &shorten(&word));
         bump(
             &mut self.contract.finish_classes,
             reply.finish_class.as_str(),
         );
-        let consistent = self.consistent(reply);
+        let consistent = self.is_finish_consistent(reply);
         self.contract.finish_consistent.count(consistent);
         consistent
     }
 
-    fn consistent(&self, reply: &Measured) -> bool {
-        // Two wires have no word for calls.
-        let silent = matches!(self.wire, Wire::OpenaiResponses | Wire::Gemini);
+    fn is_finish_consistent(&self, reply: &MeasuredReply) -> bool {
+        // Two wire APIs have no finish reason for calls.
+        let silent = matches!(self.wire, WireApi::OpenaiResponses | WireApi::Gemini);
         let for_calls = match reply.finish_class {
             FinishClass::Calls => true,
             FinishClass::Done => silent && !reply.calls.is_empty(),

@@ -1,22 +1,22 @@
 use serde_json::Value;
 use toolwarden_model::json::to_canonical_string;
-use toolwarden_model::reply::IdClass;
+use toolwarden_model::reply::CallIdClass;
 
-use crate::contract::arguments::ArgumentShape;
+use crate::contract::argument_shape::ArgumentShape;
 use crate::contract::tooldrift::finish_reason;
-use crate::contract::trial::Measured;
+use crate::contract::trial::MeasuredReply;
 
-/// What two replies have in common if they are of the same kind.
+/// What two replies of the same kind have in common.
 #[derive(Clone, Debug)]
-pub(super) struct Signature {
-    /// Equal for the same tools, paths, types, encoding, kind of id and reason to stop.
+pub(super) struct ReplySignature {
+    /// Equal for the same tools, paths, types, encoding, kind of id and finish reason.
     pub(super) shape: String,
     /// Equal for the same tools and arguments.
     pub(super) arguments: String,
 }
 
-impl Signature {
-    pub(super) fn of(reply: &Measured) -> Self {
+impl ReplySignature {
+    pub(super) fn of(reply: &MeasuredReply) -> Self {
         let mut shapes = Vec::new();
         let mut values = Vec::new();
         for call in &reply.calls {
@@ -25,7 +25,7 @@ impl Signature {
                 shape.observe(value, &Value::Null);
             }
             let paths = shape.signature();
-            let id = IdClass::of(call.id.as_ref());
+            let id = CallIdClass::of(call.id.as_ref());
             let class = call.class.as_str();
             shapes.push(format!("{}\n{class}\n{}\n{paths}", call.name, id.as_str()));
             let value = call.value.clone().map(Value::Object);

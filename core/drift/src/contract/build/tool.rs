@@ -1,20 +1,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use toolwarden_model::reply::{ArgumentsClass, IdClass};
+use toolwarden_model::reply::{ArgumentsClass, CallIdClass};
 
-use super::{MAX_WORDS, OTHERS, bump, few, keep_least, shortened};
-use crate::contract::arguments::generalized;
-use crate::contract::mark::Mark;
-use crate::contract::snapshot::{CaseContract, FaultSeen, ToolContract, Variant};
+use super::{MAX_WORDS, OTHERS, bump, first_of_kind, keep_smallest, shorten};
+use crate::contract::argument_shape::generalize_path;
+use crate::contract::snapshot::{CaseContract, FaultCount, ShapeVariant, ToolContract};
 use crate::contract::tooldrift::{ToolCallShape, shape_of};
-use crate::contract::trial::{Measured, ObservedCall};
+use crate::contract::trial::{MeasuredReply, ObservedCall};
+use crate::contract::trial_mark::TrialMark;
 
-/// How many variants of the seven fields are kept.
+/// The maximum number of variants of the seven fields that are kept.
 const MAX_VARIANTS: usize = 64;
 
-/// How one tool of the suite is called.
-pub(super) struct ToolBuild<'s> {
+/// Collects how one tool of the suite is called.
+pub(super) struct ToolBuilder<'s> {
     name: &'s str,
     schema: &'s Value,
     contract: ToolContract,
@@ -22,7 +22,7 @@ pub(super) struct ToolBuild<'s> {
     variants: BTreeMap<ToolCallShape, u64>,
 }
 
-impl<'s> ToolBuild<'s> {
+impl<'s> ToolBuilder<'s> {
     pub(super) fn new(name: &'s str, schema: &'s Value) -> Self {
         Self {
             name,
@@ -33,14 +33,14 @@ impl<'s> ToolBuild<'s> {
         }
     }
 
-    /// Takes in a reply, and says what it shows of the tool.
-    pub(super) fn observe(&mut self, reply: &Measured, case: &CaseContract) -> Vec<Mark> {
+    /// Adds a reply, and returns its marks for the tool.
+    pub(super) fn observe(&mut self, reply: &MeasuredReply, case: &CaseContract) -> Vec<TrialMark> {
         let calls: Vec<&ObservedCall> = reply
             .calls
             .iter()
             .filter(|it| it.name == self.name)
             .collect();
-        let asked = case.asks_for(self.name);
+        let asked = case.constrains_tool(self.name);
         if asked {
             self.contract.emitted.count(!calls.is_empty());
         }
@@ -52,26 +52,29 @@ impl<'s> ToolBuild<'s> {
         }
         let arity = u64::try_from(calls.len()).unwrap_or(u64::MAX);
         *self.contract.parallel_arity.entry(arity).or_default() += 1;
-        let mut marks = vec![Mark::Called(self.name.to_owned())];
+        let mut marks = vec![TrialMark::Called(self.name.to_owned())];
         let (mut faults, mut keys) = (BTreeSet::new(), BTreeSet::new());
         for call in calls {
             let seen = self.call(call);
-            let mark = |is: bool, mark: fn(String) -> Mark| is.then(|| mark(self.name.to_owned()));
-            marks.push(Mark::Encoded(call.class, self.name.to_owned()));
-            marks.extend(mark(!seen.valid, Mark::Invalid));
-            marks.extend(mark(seen.extra, Mark::Extra));
+            let mark =
+                |is: bool, mark: fn(String) -> TrialMark| is.then(|| mark(self.name.to_owned()));
+            marks.push(TrialMark::Encoded(call.class, self.name.to_owned()));
+            marks.extend(mark(!seen.valid, TrialMark::Invalid));
+            marks.extend(mark(seen.extra, TrialMark::Extra));
             faults.extend(seen.faults);
             keys.extend(seen.keys);
         }
         let tool = || self.name.to_owned();
-        marks.extend(few(faults).map(|(pointer, keyword)| Mark::Fault {
+        marks.extend(
+            first_of_kind(faults).map(|(pointer, keyword)| TrialMark::Fault {
+                tool: tool(),
+                keyword: shorten(&keyword),
+                pointer: shorten(&pointer),
+            }),
+        );
+        marks.extend(first_of_kind(keys).map(|pointer| TrialMark::ExtraKey {
             tool: tool(),
-            keyword: shortened(&keyword),
-            pointer: shortened(&pointer),
-        }));
-        marks.extend(few(keys).map(|pointer| Mark::ExtraKey {
-            tool: tool(),
-            pointer: shortened(&pointer),
+            pointer: shorten(&pointer),
         }));
         marks
     }
@@ -80,7 +83,7 @@ impl<'s> ToolBuild<'s> {
         self.contract.arguments.finish();
         let faults = self.faults.into_iter();
         self.contract.faults = faults
-            .map(|((pointer, keyword), (calls, message))| FaultSeen {
+            .map(|((pointer, keyword), (calls, message))| FaultCount {
                 pointer,
                 keyword,
                 calls,
@@ -89,17 +92,17 @@ impl<'s> ToolBuild<'s> {
             .collect();
         let variants = self.variants.into_iter();
         self.contract.variants = variants
-            .map(|(shape, trials)| Variant { trials, shape })
+            .map(|(shape, trials)| ShapeVariant { trials, shape })
             .collect();
         self.contract
     }
 
-    fn call(&mut self, call: &ObservedCall) -> Seen {
+    fn call(&mut self, call: &ObservedCall) -> CallObservation {
         self.contract.calls += 1;
         bump(&mut self.contract.encodings, call.class.as_str());
         bump(
             &mut self.contract.id_classes,
-            IdClass::of(call.id.as_ref()).as_str(),
+            CallIdClass::of(call.id.as_ref()).as_str(),
         );
         let shape = &mut self.contract.arguments;
         let arguments = call.value.as_ref();
@@ -115,7 +118,7 @@ impl<'s> ToolBuild<'s> {
         self.contract.extra_keys.count(extra);
         self.contract.wrong_type.count(has(&["type"]));
         self.contract.schema_valid.count(valid);
-        Seen {
+        CallObservation {
             valid,
             extra,
             faults: self.faults(call),
@@ -123,13 +126,13 @@ impl<'s> ToolBuild<'s> {
         }
     }
 
-    /// Each fault counts once a call, however many items of an array have it.
+    /// Each fault counts once per call, however many items of an array have it.
     fn faults(&mut self, call: &ObservedCall) -> BTreeSet<(String, String)> {
         let mut told: BTreeMap<(String, String), String> = BTreeMap::new();
         for fault in &call.faults {
-            let pointer = generalized(&fault.pointer, call.value.as_ref());
+            let pointer = generalize_path(&fault.pointer, call.value.as_ref());
             let message = told.entry((pointer, fault.keyword.clone())).or_default();
-            keep_least(message, &fault.message);
+            keep_smallest(message, &fault.message);
         }
         if call.value.is_none() {
             let place = (String::new(), "arguments".to_owned());
@@ -145,7 +148,7 @@ impl<'s> ToolBuild<'s> {
             };
             let (calls, kept) = self.faults.entry(place).or_default();
             *calls += 1;
-            keep_least(kept, &message);
+            keep_smallest(kept, &message);
         }
         places
     }
@@ -159,15 +162,15 @@ impl<'s> ToolBuild<'s> {
     }
 }
 
-struct Seen {
+struct CallObservation {
     valid: bool,
     extra: bool,
-    /// What the schema says, by pointer and keyword.
+    /// The schema violations, by pointer and keyword.
     faults: BTreeSet<(String, String)>,
-    /// The arguments it does not name.
+    /// The arguments that the schema does not name.
     keys: BTreeSet<String>,
 }
 
 fn unreadable(class: ArgumentsClass) -> String {
-    format!("the arguments are no object: {}", class.as_str())
+    format!("the arguments are not an object: {}", class.as_str())
 }

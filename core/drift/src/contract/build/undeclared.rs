@@ -1,31 +1,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MAX_WORDS, OTHERS, few, shortened};
-use crate::contract::mark::Mark;
+use super::{MAX_WORDS, OTHERS, first_of_kind, shorten};
 use crate::contract::rate::Rate;
 use crate::contract::snapshot::UndeclaredTool;
-use crate::contract::trial::Measured;
+use crate::contract::trial::MeasuredReply;
+use crate::contract::trial_mark::TrialMark;
 
 /// The tools that were called without being offered.
 #[derive(Default)]
-pub(super) struct UndeclaredBuild(BTreeMap<String, Seen>);
+pub(super) struct UndeclaredToolsBuilder(BTreeMap<String, UndeclaredCount>);
 
 #[derive(Default)]
-struct Seen {
+struct UndeclaredCount {
     calls: u64,
     trials: u64,
 }
 
-impl UndeclaredBuild {
-    /// Takes in a reply, and says what it shows of such tools.
+impl UndeclaredToolsBuilder {
+    /// Adds a reply, and returns its marks for such tools.
     pub(super) fn observe(
         &mut self,
-        reply: &Measured,
+        reply: &MeasuredReply,
         declared: impl Fn(&str) -> bool,
-    ) -> Vec<Mark> {
+    ) -> Vec<TrialMark> {
         let mut names = BTreeSet::new();
         for call in reply.calls.iter().filter(|call| !declared(&call.name)) {
-            let mut name = shortened(&call.name);
+            let mut name = shorten(&call.name);
             if self.0.len() >= MAX_WORDS && !self.0.contains_key(&name) {
                 name = OTHERS.to_owned();
             }
@@ -35,9 +35,11 @@ impl UndeclaredBuild {
         for name in &names {
             self.0.entry(name.clone()).or_default().trials += 1;
         }
-        let mut marks: Vec<Mark> = few(names).map(Mark::UndeclaredTool).collect();
+        let mut marks: Vec<TrialMark> = first_of_kind(names)
+            .map(TrialMark::UndeclaredTool)
+            .collect();
         if !marks.is_empty() {
-            marks.push(Mark::Undeclared);
+            marks.push(TrialMark::Undeclared);
         }
         marks
     }

@@ -1,14 +1,14 @@
-//! How much a pooled difference owes to which cases were asked: cases are drawn anew.
+//! How much a pooled difference depends on the chosen cases: the cases are resampled.
 
 use crate::contract::rate::{Rate, float};
-use crate::contract::statistics::{Confidence, Interval, Random, weight};
+use crate::contract::statistics::{Confidence, Interval, SeededRandom, weight};
 
-/// How many draws of a case are made at most, whatever a file claims.
+/// The maximum number of draws of a case, whatever a file claims.
 const MAX_DRAWS: usize = 20_000_000;
 const MIN_RESAMPLES: usize = 999;
 
-/// What a difference lies between if the cases themselves are a sample, or nothing for one case.
-pub(super) fn over_cases(
+/// The interval of a difference if the cases themselves are a sample; `None` for one case.
+pub(super) fn bootstrap_cases(
     pairs: &[(Rate, Rate)],
     confidence: Confidence,
     resamples: usize,
@@ -30,7 +30,7 @@ pub(super) fn over_cases(
         });
     }
     let resamples = resamples.min(MAX_DRAWS / cases.len()).max(MIN_RESAMPLES);
-    let mut random = Random::new(seed);
+    let mut random = SeededRandom::new(seed);
     let mut means = Vec::with_capacity(resamples);
     for _ in 0..resamples {
         let (mut weights, mut sum) = (0.0, 0.0);

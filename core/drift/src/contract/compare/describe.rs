@@ -1,9 +1,12 @@
-//! What the shares that were compared come to, place by place.
+//! Turns the compared shares into changes, place by place.
 
 use super::metric::{Encodings, Metric};
-use super::{MetricComparison, Verdict};
+use super::{MetricComparison, SnapshotVerdict};
 use crate::contract::change::{ContractChange, Severity};
-use crate::contract::fault::{Wrong, extra_keys, faults, keyword, leaks, undeclared, wrong};
+use crate::contract::defects::{
+    Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
+    undeclared_tool_defects,
+};
 use crate::contract::rate::Rate;
 use crate::contract::snapshot::{Histogram, Snapshot, ToolContract};
 use crate::contract::statistics::is_shifted;
@@ -18,12 +21,12 @@ pub(super) fn changes(
     let by_itself = |it: &&MetricComparison| matches!(it.metric, Metric::Without { .. });
     let kinds = metrics.iter().filter(|it| !by_itself(it));
     for compared in metrics.iter().filter(by_itself).chain(kinds) {
-        let Some((severity, why)) = grade(compared) else {
+        let Some((severity, why)) = severity_of(compared) else {
             continue;
         };
-        for change in described(old, new, compared, severity, &why) {
-            // Every class of arguments is compared by itself; the gravest speaks for the tool. What
-            // is said of one thing that is wrong goes before what is said of its kind.
+        for change in describe(old, new, compared, severity, &why) {
+            // Every class of arguments is compared on its own; the most severe is reported for the
+            // tool. The report of a single fault takes precedence over that of its kind.
             let graver = |told: &ContractChange| {
                 let breaking = change.severity == Severity::Breaking;
                 change.severity > told.severity && (breaking || told.field == "arguments_encoding")
@@ -38,15 +41,15 @@ pub(super) fn changes(
     changes
 }
 
-/// Whether two are about the same thing; faults at one place are told apart by their keyword.
+/// Whether two changes are about the same thing; faults at one place differ by their keyword.
 fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
     let place = |it: &ContractChange| (it.tool.clone(), it.field.clone(), it.pointer.clone());
     place(one) == place(other)
         && (one.field != "schema_violation" || keyword(&one.note) == keyword(&other.note))
 }
 
-/// How grave a share's difference is and why, or nothing where there is nothing to tell.
-fn grade(compared: &MetricComparison) -> Option<(Severity, String)> {
+/// The severity of a share's difference and the reason; `None` if there is nothing to report.
+fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
     let points = |share: f64| format!("{:.0}", share * 100.0);
     let between = format!(
         "{} points, between {} and {}",
@@ -59,24 +62,24 @@ fn grade(compared: &MetricComparison) -> Option<(Severity, String)> {
         return None;
     }
     match compared.verdict {
-        Verdict::Fail if compared.structural => {
+        SnapshotVerdict::Fail if compared.structural => {
             Some((Severity::Breaking, "never before, always now".to_owned()))
         }
-        Verdict::Fail => Some((
+        SnapshotVerdict::Fail => Some((
             Severity::Breaking,
             format!("more than chance: {between}, p = {:.4}", compared.p),
         )),
-        Verdict::Inconclusive if !compared.first_seen_in.is_empty() => {
+        SnapshotVerdict::Inconclusive if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        Verdict::Pass if !compared.first_seen_in.is_empty() => {
+        SnapshotVerdict::Pass if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; within the allowed drop: {between}");
             Some((Severity::Warning, why))
         }
-        Verdict::Inconclusive | Verdict::Pass
+        SnapshotVerdict::Inconclusive | SnapshotVerdict::Pass
             if matches!(compared.metric, Metric::CaseExpectation { .. })
                 && compared.old.is_always()
                 && compared.new.is_never() =>
@@ -84,17 +87,21 @@ fn grade(compared: &MetricComparison) -> Option<(Severity, String)> {
             let why = format!("always before, never now; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        Verdict::Inconclusive if compared.metric.is_needed() && compared.difference < 0.0 => {
+        SnapshotVerdict::Inconclusive
+            if compared.metric.is_needed() && compared.difference < 0.0 =>
+        {
             Some((Severity::Info, format!("too few trials to tell: {between}")))
         }
-        Verdict::Inconclusive => None,
-        Verdict::Pass if compared.metric.is_structural() && compared.new.hits < compared.new.of => {
+        SnapshotVerdict::Inconclusive => None,
+        SnapshotVerdict::Pass
+            if compared.metric.is_structural() && compared.new.hits < compared.new.of =>
+        {
             if compared.old.is_never() && compared.new.is_never() {
                 return Some((Severity::Warning, "always so on both sides".to_owned()));
             }
             Some((Severity::Info, "so on both sides".to_owned()))
         }
-        Verdict::Pass => is_shifted(compared.old, compared.new)
+        SnapshotVerdict::Pass => is_shifted(compared.old, compared.new)
             .then(|| (Severity::Info, format!("within what is allowed: {between}"))),
     }
 }
@@ -107,7 +114,7 @@ fn cases(names: &[String]) -> String {
     }
 }
 
-fn described(
+fn describe(
     old: &Snapshot,
     new: &Snapshot,
     compared: &MetricComparison,
@@ -124,7 +131,7 @@ fn described(
         note: format!("{note} ({why})"),
         rates: Some((compared.old, compared.new)),
     };
-    // How often a side that never called a tool could have is told in trials.
+    // For a side that never called a tool, the denominator is the number of trials.
     let could = |it: &ToolContract| match it.calls {
         0 => old.trials.measured,
         calls => calls,
@@ -137,8 +144,13 @@ fn described(
         }
         Metric::SchemaValid { tool } => {
             let found = sides(tool).map(|(old, new)| {
-                let before = faults(tool, old);
-                grown((&before, could(old)), faults(tool, new), severity, why)
+                let before = schema_defects(tool, old);
+                describe_increase(
+                    (&before, could(old)),
+                    schema_defects(tool, new),
+                    severity,
+                    why,
+                )
             });
             let found = found.unwrap_or_default();
             if found.is_empty() {
@@ -149,8 +161,13 @@ fn described(
         }
         Metric::NoExtraKeys { tool } => {
             let found = sides(tool).map(|(old, new)| {
-                let before = extra_keys(tool, old);
-                grown((&before, could(old)), extra_keys(tool, new), severity, why)
+                let before = extra_key_defects(tool, old);
+                describe_increase(
+                    (&before, could(old)),
+                    extra_key_defects(tool, new),
+                    severity,
+                    why,
+                )
             });
             found.unwrap_or_default()
         }
@@ -166,17 +183,22 @@ fn described(
             vec![change]
         }
         Metric::DeclaredOnly => {
-            let before = undeclared(old);
-            grown(
+            let before = undeclared_tool_defects(old);
+            describe_increase(
                 (&before, old.trials.measured),
-                undeclared(new),
+                undeclared_tool_defects(new),
                 severity,
                 why,
             )
         }
         Metric::NoLeak => {
-            let before = leaks(old);
-            grown((&before, old.trials.measured), leaks(new), severity, why)
+            let before = leak_defects(old);
+            describe_increase(
+                (&before, old.trials.measured),
+                leak_defects(new),
+                severity,
+                why,
+            )
         }
         Metric::Expectation => {
             let note = "how often the model does what the case expects";
@@ -199,8 +221,8 @@ fn described(
             vec![plain(None, "exact_arguments", "/cases".to_owned(), note)]
         }
         Metric::Without { mark } => {
-            let found = wrong(mark, new).into_iter().next();
-            let wrong = found.unwrap_or_else(|| Wrong {
+            let found = defect_of_mark(mark, new).into_iter().next();
+            let wrong = found.unwrap_or_else(|| Defect {
                 tool: compared.metric.tool().map(str::to_owned),
                 field: "wrong",
                 pointer: String::new(),
@@ -222,17 +244,18 @@ fn described(
     }
 }
 
-/// What is wrong more often than it was, or at all where that is all there is to say.
+/// The faults of the new side; for a breaking change, only those that became more frequent.
 ///
-/// What the old side did not show is not kept of it, so it is told how often it could have.
-fn grown(
-    (old, of): (&[Wrong], u64),
-    new: Vec<Wrong>,
+/// The old side keeps only the faults that it showed, so for any other fault its rate is 0 of the
+/// possible count.
+fn describe_increase(
+    (old, of): (&[Defect], u64),
+    new: Vec<Defect>,
     severity: Severity,
     why: &str,
 ) -> Vec<ContractChange> {
-    let before = |wrong: &Wrong| {
-        let known = old.iter().find(|it| it.is_like(wrong));
+    let before = |wrong: &Defect| {
+        let known = old.iter().find(|it| it.is_same_defect(wrong));
         known.map_or(Rate::new(0, of), |it| it.rate)
     };
     let changes = new.into_iter().filter_map(|wrong| {
@@ -256,12 +279,12 @@ fn grown(
 }
 
 fn encodings(tool: &ToolContract, wire: Option<&Snapshot>) -> String {
-    let words = listed(&tool.encodings);
+    let words = format_histogram(&tool.encodings);
     wire.map_or_else(|| words.clone(), |it| format!("{words} on {}", it.wire))
 }
 
-/// A histogram for a reader: the word alone where there is one.
-pub(super) fn listed(histogram: &Histogram) -> String {
+/// Formats a histogram for a reader: only the word if there is just one.
+pub(super) fn format_histogram(histogram: &Histogram) -> String {
     if let Some((word, _)) = histogram.first_key_value()
         && histogram.len() == 1
     {

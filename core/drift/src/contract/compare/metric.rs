@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use toolwarden_model::reply::{ArgumentsClass, Wire};
+use toolwarden_model::reply::{ArgumentsClass, WireApi};
 
-use super::identity;
-use crate::contract::mark::Mark;
+use super::fault_metrics;
 use crate::contract::snapshot::{CaseContract, Snapshot};
+use crate::contract::trial_mark::TrialMark;
 
-/// A share of trials that is compared: the larger, the better.
+/// A share of trials that is compared; larger is better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Metric {
     /// Trials that call the tool, of those whose case asks for it or leaves it open.
@@ -34,9 +34,9 @@ pub enum Metric {
     },
     /// Trials that call no tool that was not offered.
     DeclaredOnly,
-    /// Trials without markup that came through as text.
+    /// Trials without leaked markup.
     NoLeak,
-    /// Trials that do what their case expects.
+    /// Trials that meet their case's expectation.
     Expectation,
     /// The same for one case of several.
     CaseExpectation {
@@ -45,10 +45,10 @@ pub enum Metric {
     },
     /// Trials with the exact arguments, of those whose case asks for them.
     ExactArguments,
-    /// Trials without one thing that is wrong, of those that could show it.
+    /// Trials without one fault, of those that could show it.
     Without {
-        /// What is wrong.
-        mark: Mark,
+        /// The fault.
+        mark: TrialMark,
     },
 }
 
@@ -67,17 +67,17 @@ impl Metric {
             | Self::CaseExpectation { .. }
             | Self::ExactArguments => None,
             Self::Without { mark } => match mark {
-                Mark::Fault { tool, .. }
-                | Mark::ExtraKey { tool, .. }
-                | Mark::UndeclaredTool(tool)
-                | Mark::Forbidden(tool) => Some(tool),
+                TrialMark::Fault { tool, .. }
+                | TrialMark::ExtraKey { tool, .. }
+                | TrialMark::UndeclaredTool(tool)
+                | TrialMark::Forbidden(tool) => Some(tool),
                 _ => None,
             },
         }
     }
 
-    /// Whether what it counts is wrong in itself, so that a model that always does it has another
-    /// contract than one that never did, however few the trials.
+    /// Whether the metric counts a structural fault: a model that always shows it has a different
+    /// contract from one that never did, however few the trials.
     pub(super) const fn is_structural(&self) -> bool {
         match self {
             Self::SchemaValid { .. }
@@ -89,44 +89,54 @@ impl Metric {
             | Self::Expectation
             | Self::CaseExpectation { .. }
             | Self::ExactArguments => false,
-            // What a model chooses to call may be chance.
-            Self::Without { mark } => !matches!(mark, Mark::Forbidden(_)),
+            // Which tool a model chooses to call may be chance.
+            Self::Without { mark } => !matches!(mark, TrialMark::Forbidden(_)),
         }
     }
 
-    /// Whether what it counts breaks a caller, so that it is told even if it is seen once.
+    /// Whether the counted fault breaks a caller, so that a single occurrence is reported.
     pub(super) const fn is_grave(&self) -> bool {
         self.is_structural() || matches!(self, Self::Without { .. })
     }
 
-    /// Whether too few trials for it leave the whole comparison open. What is true of one case among
-    /// many is told only if it is established; the rate over all of them speaks for the rest.
+    /// Whether too few trials for this metric make the whole comparison inconclusive. A difference in
+    /// one case among many is reported only if it is established; the rate over all cases covers the
+    /// rest.
     pub(super) const fn is_needed(&self) -> bool {
         !matches!(self, Self::CaseExpectation { .. })
     }
 
     /// Whether a trial counts, and whether it is a good one.
-    fn judge(&self, name: &str, case: &CaseContract, marks: &BTreeSet<Mark>) -> Option<bool> {
-        let has = |mark: Mark| marks.contains(&mark);
+    fn evaluate(
+        &self,
+        name: &str,
+        case: &CaseContract,
+        marks: &BTreeSet<TrialMark>,
+    ) -> Option<bool> {
+        let has = |mark: TrialMark| marks.contains(&mark);
         let of_calls =
-            |tool: &String, bad: Mark| has(Mark::Called(tool.clone())).then(|| !has(bad));
+            |tool: &String, bad: TrialMark| has(TrialMark::Called(tool.clone())).then(|| !has(bad));
         match self {
-            Self::Emitted { tool } => case.asks_for(tool).then(|| has(Mark::Called(tool.clone()))),
-            Self::SchemaValid { tool } => of_calls(tool, Mark::Invalid(tool.clone())),
-            Self::NoExtraKeys { tool } => of_calls(tool, Mark::Extra(tool.clone())),
+            Self::Emitted { tool } => case
+                .constrains_tool(tool)
+                .then(|| has(TrialMark::Called(tool.clone()))),
+            Self::SchemaValid { tool } => of_calls(tool, TrialMark::Invalid(tool.clone())),
+            Self::NoExtraKeys { tool } => of_calls(tool, TrialMark::Extra(tool.clone())),
             Self::NotEncodedAs { tool, class } => {
-                of_calls(tool, Mark::Encoded(*class, tool.clone()))
+                of_calls(tool, TrialMark::Encoded(*class, tool.clone()))
             }
-            Self::DeclaredOnly => Some(!has(Mark::Undeclared)),
-            Self::NoLeak => Some(!has(Mark::Leaked)),
-            Self::Expectation => Some(!has(Mark::Missed)),
-            Self::CaseExpectation { case } => (case == name).then(|| !has(Mark::Missed)),
-            Self::ExactArguments => case.exact_asked().then(|| !has(Mark::Inexact)),
+            Self::DeclaredOnly => Some(!has(TrialMark::Undeclared)),
+            Self::NoLeak => Some(!has(TrialMark::Leaked)),
+            Self::Expectation => Some(!has(TrialMark::Missed)),
+            Self::CaseExpectation { case } => (case == name).then(|| !has(TrialMark::Missed)),
+            Self::ExactArguments => case
+                .expects_exact_arguments()
+                .then(|| !has(TrialMark::Inexact)),
             Self::Without { mark } => match mark {
-                Mark::Fault { tool, .. } | Mark::ExtraKey { tool, .. } => {
+                TrialMark::Fault { tool, .. } | TrialMark::ExtraKey { tool, .. } => {
                     of_calls(tool, mark.clone())
                 }
-                Mark::Forbidden(tool) => case.forbids(tool).then(|| !has(mark.clone())),
+                TrialMark::Forbidden(tool) => case.forbids(tool).then(|| !has(mark.clone())),
                 _ => Some(!has(mark.clone())),
             },
         }
@@ -152,7 +162,7 @@ impl fmt::Display for Metric {
     }
 }
 
-/// Every share that two snapshots can be compared by.
+/// Every share by which two snapshots can be compared.
 pub(super) fn metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
     let mut metrics = vec![
         Metric::DeclaredOnly,
@@ -177,28 +187,28 @@ pub(super) fn metrics(old: &Snapshot, new: &Snapshot) -> Vec<Metric> {
             class,
         }));
     }
-    metrics.extend(identity::metrics(old, new));
+    metrics.extend(fault_metrics::fault_metrics(old, new));
     metrics.sort();
     metrics
 }
 
-/// How the classes of both sides are told in the same words.
+/// Maps the argument classes of both sides to common terms.
 ///
-/// Wires differ in whether arguments are a string or an object. Between two such wires, what is the
-/// custom of each is the same.
+/// Wire APIs differ in whether arguments are a string or an object. Between two such APIs, the usual
+/// class of one counts as equal to the usual class of the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Encodings {
     old_swaps: bool,
     new_swaps: bool,
-    /// The class that is the custom, in common words.
+    /// The usual class, in common terms.
     custom: ArgumentsClass,
 }
 
 impl Encodings {
     pub(super) fn of(old: &Snapshot, new: &Snapshot) -> Self {
-        let objects = |wire: Wire| match wire {
-            Wire::OpenaiChat | Wire::OpenaiResponses => false,
-            Wire::Anthropic | Wire::Gemini => true,
+        let objects = |wire: WireApi| match wire {
+            WireApi::OpenaiChat | WireApi::OpenaiResponses => false,
+            WireApi::Anthropic | WireApi::Gemini => true,
         };
         let differ = objects(old.wire) != objects(new.wire);
         Self {
@@ -216,23 +226,24 @@ impl Encodings {
         self.old_swaps || self.new_swaps
     }
 
-    /// The marks of a trial of one side, with classes in common words.
-    fn common(self, marks: &[Mark], is_new: bool) -> BTreeSet<Mark> {
+    /// The marks of a trial of one side, with classes in common terms.
+    fn common(self, marks: &[TrialMark], is_new: bool) -> BTreeSet<TrialMark> {
         let swaps = if is_new {
             self.new_swaps
         } else {
             self.old_swaps
         };
         let common = marks.iter().map(|mark| match mark {
-            Mark::Encoded(class, tool) if swaps => Mark::Encoded(swapped(*class), tool.clone()),
+            TrialMark::Encoded(class, tool) if swaps => {
+                TrialMark::Encoded(swapped(*class), tool.clone())
+            }
             other => other.clone(),
         });
         common.collect()
     }
 
-    /// The classes of which more would break a caller: those that cannot be read, and of the two
-    /// that can, the one that is not the custom. The custom itself breaks a caller that never got it
-    /// and got the other.
+    /// The classes whose increase would break a caller: the unreadable ones and, of the two readable
+    /// ones, the unusual one. The usual class breaks a caller that only ever received the other.
     fn breaking(self, tool: &str, old: &Snapshot, new: &Snapshot) -> Vec<ArgumentsClass> {
         let seen = |snapshot: &Snapshot, swaps: bool, class: ArgumentsClass| {
             let class = if swaps { swapped(class) } else { class };
@@ -265,28 +276,28 @@ fn swapped(class: ArgumentsClass) -> ArgumentsClass {
     }
 }
 
-/// The trials of one case on both sides, those that showed the same taken together.
+/// The trials of one case on both sides, grouped by equal marks.
 pub(super) struct Stratum {
     /// The name of the case.
     pub(super) case: String,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<OutcomeRow>,
 }
 
-/// Trials that showed the same.
+/// Trials with equal marks.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct OutcomeRow {
     pub(super) old: u64,
     pub(super) new: u64,
-    /// For each metric, whether such a trial counts, and whether it is a good one.
+    /// For each metric, whether these trials count, and whether they are good.
     pub(super) verdicts: Vec<Option<bool>>,
 }
 
-/// The trials of both sides by case, for cases both have.
+/// The trials of both sides by case, for cases that both sides have.
 pub(super) fn strata(old: &Snapshot, new: &Snapshot, metrics: &[Metric]) -> Vec<Stratum> {
     let encodings = Encodings::of(old, new);
     let cases = new.cases.iter().filter_map(|(name, case)| {
         let before = old.cases.get(name)?;
-        let mut rows: std::collections::BTreeMap<BTreeSet<Mark>, (u64, u64)> =
+        let mut rows: std::collections::BTreeMap<BTreeSet<TrialMark>, (u64, u64)> =
             std::collections::BTreeMap::new();
         for outcome in &before.outcomes {
             rows.entry(encodings.common(&outcome.marks, false))
@@ -299,16 +310,16 @@ pub(super) fn strata(old: &Snapshot, new: &Snapshot, metrics: &[Metric]) -> Vec<
                 .1 += outcome.trials;
         }
         let rows = rows.into_iter().map(|(marks, (old, new))| {
-            let verdicts = metrics.iter().map(|it| it.judge(name, case, &marks));
-            Row {
+            let verdicts = metrics.iter().map(|it| it.evaluate(name, case, &marks));
+            OutcomeRow {
                 old,
                 new,
                 verdicts: verdicts.collect(),
             }
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<OutcomeRow> = rows.collect();
         for metric in 0..metrics.len() {
-            count_silence(&mut rows, metric);
+            count_missing_as_good(&mut rows, metric);
         }
         Some(Stratum {
             case: name.clone(),
@@ -318,10 +329,10 @@ pub(super) fn strata(old: &Snapshot, new: &Snapshot, metrics: &[Metric]) -> Vec<
     cases.collect()
 }
 
-/// Where no trial of the old side could show something and those of the new side do, all trials of
-/// the case count: the old side never did it.
-fn count_silence(rows: &mut [Row], metric: usize) {
-    let counts = |row: &Row| row.verdicts.get(metric).copied().flatten().is_some();
+/// If no trial of the old side could show a fault and trials of the new side do, all trials of the case
+/// count: the old side never showed it.
+fn count_missing_as_good(rows: &mut [OutcomeRow], metric: usize) {
+    let counts = |row: &OutcomeRow| row.verdicts.get(metric).copied().flatten().is_some();
     let old = rows.iter().any(|row| row.old > 0 && counts(row));
     let new = rows.iter().any(|row| row.new > 0 && counts(row));
     if old || !new {

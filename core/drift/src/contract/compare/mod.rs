@@ -1,11 +1,11 @@
-//! Two snapshots of the same suite.
+//! Compares two snapshots of the same suite.
 
 mod bootstrap;
 mod describe;
-mod habits;
-mod identity;
+mod fault_metrics;
 mod metric;
-mod shuffle;
+mod minor_changes;
+mod permutation_test;
 
 use std::collections::BTreeSet;
 
@@ -13,27 +13,27 @@ use thiserror::Error;
 
 pub use metric::Metric;
 
-use self::metric::{Row, Stratum, metrics, strata};
+use self::metric::{OutcomeRow, Stratum, metrics, strata};
 use super::change::{ContractChange, Severity, sort};
 use super::rate::Rate;
 use super::snapshot::{Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
 
-/// The part of the error that shuffles may take; the structural rule errs by itself.
-const KEPT: f64 = 0.94;
+/// The part of the error budget for the shuffles; the structural rule has its own error.
+const SHUFFLE_ERROR_SHARE: f64 = 0.94;
 
 /// How two snapshots are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// How far a share may drop without being missed.
+    /// The drop of a share that is acceptable.
     pub allowed_drop: f64,
-    /// How sure statements are to be.
+    /// The confidence of statements.
     pub confidence: Confidence,
-    /// What a pass takes.
-    pub evidence: Evidence,
-    /// Where chance starts.
+    /// What a pass requires.
+    pub pass_criterion: PassCriterion,
+    /// The seed of the random generator.
     pub seed: u64,
-    /// How often sides are shuffled and cases are drawn.
+    /// The number of shuffles and of resampled sets of cases.
     pub resamples: usize,
 }
 
@@ -42,35 +42,35 @@ impl Default for Options {
         Self {
             allowed_drop: 0.1,
             confidence: Confidence::P95,
-            evidence: Evidence::Seen,
+            pass_criterion: PassCriterion::Seen,
             seed: 0x7077_1006,
             resamples: 10_000,
         }
     }
 }
 
-/// What a pass takes.
+/// What a pass requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Evidence {
-    /// No drop was seen, or one is shown to be within what is allowed.
+pub enum PassCriterion {
+    /// No drop was seen, or the drop is proven to be within the allowed drop.
     #[default]
     Seen,
-    /// Every drop beyond what is allowed is ruled out, which takes many trials.
+    /// Every drop beyond the allowed drop is ruled out, which requires many trials.
     Proven,
 }
 
 /// Why two snapshots cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Incomparable {
-    /// They are of other suites.
-    #[error("the snapshots are of different suites: `{old}` and `{new}`{}", if old == new { ", which is no longer the same" } else { "" })]
+    /// They belong to different suites.
+    #[error("the snapshots are of different suites: `{old}` and `{new}`{}", if old == new { ", which changed in between" } else { "" })]
     Suite {
-        /// That of the old one.
+        /// The suite of the old one.
         old: String,
-        /// That of the new one.
+        /// The suite of the new one.
         new: String,
     },
-    /// Tools have other definitions.
+    /// The definitions of tools differ.
     #[error(
         "the definition of {} is not the same in both snapshots",
         listed(tools)
@@ -86,18 +86,18 @@ fn listed(tools: &[String]) -> String {
     tools.join(", ")
 }
 
-/// What a comparison comes to.
+/// The verdict of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// The new model can take the place of the old one, as far as the trials show.
+pub enum SnapshotVerdict {
+    /// The new model can replace the old one, as far as the trials show.
     Pass,
-    /// The trials do not tell.
+    /// The trials are inconclusive.
     Inconclusive,
-    /// It cannot.
+    /// The new model cannot replace the old one.
     Fail,
 }
 
-impl Verdict {
+impl SnapshotVerdict {
     /// The word used in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -109,18 +109,18 @@ impl Verdict {
     }
 }
 
-/// What differs between two snapshots, and what that comes to.
+/// The differences between two snapshots, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// What it comes to.
-    pub verdict: Verdict,
-    /// The differences, by tool, the gravest first.
+pub struct SnapshotComparison {
+    /// The verdict.
+    pub verdict: SnapshotVerdict,
+    /// The differences, by tool, the most severe first.
     pub changes: Vec<ContractChange>,
     /// The shares that were compared.
     pub metrics: Vec<MetricComparison>,
-    /// The tools without a difference that breaks or warns, and with nothing left open.
+    /// The tools without a breaking or warning difference and without inconclusive shares.
     pub equivalent_tools: Vec<String>,
-    /// The cases that were measured on one side only, or on none.
+    /// The cases that were not measured on both sides.
     pub unmeasured_cases: Vec<String>,
     /// The trials of the old side.
     pub old_trials: TrialCounts,
@@ -139,32 +139,32 @@ pub struct MetricComparison {
     pub new: Rate,
     /// How much larger the new share is, averaged over cases.
     pub difference: f64,
-    /// Between what that lies.
+    /// The interval of that difference.
     pub interval: Interval,
-    /// How likely a drop as far beyond chance is in any share, if both sides are the same.
+    /// The probability of a drop at least as large in any share, if both sides are the same.
     pub p: f64,
-    /// What it comes to.
-    pub verdict: Verdict,
-    /// Whether the new side always does what the old one never did, and must not.
+    /// The verdict on this share.
+    pub verdict: SnapshotVerdict,
+    /// Whether the new side always shows a structural fault that the old side never showed.
     pub structural: bool,
-    /// The cases in which the new side does what breaks a caller and the old side never did.
+    /// The cases in which the new side shows a caller-breaking fault that the old side never showed.
     pub first_seen_in: Vec<String>,
 }
 
 /// Compares two snapshots of the same suite. The rules are those of the [module](super).
 ///
 /// # Errors
-/// The suites or the definitions of tools are not the same.
+/// Fails if the suites or the definitions of tools differ.
 pub fn compare(
     old: &Snapshot,
     new: &Snapshot,
     options: &Options,
-) -> Result<Comparison, Incomparable> {
-    comparable(old, new)?;
-    let metrics = compared(old, new, options);
+) -> Result<SnapshotComparison, Incomparable> {
+    check_comparable(old, new)?;
+    let metrics = compare_metrics(old, new, options);
     let mut changes = describe::changes(old, new, &metrics);
-    habits::changes(old, new, &mut changes);
-    let hollow = is_hollow(old) || is_hollow(new);
+    minor_changes::add_minor_changes(old, new, &mut changes);
+    let hollow = lacks_tool_data(old) || lacks_tool_data(new);
     if hollow {
         changes.push(unknown_tools(old, new));
     }
@@ -175,18 +175,18 @@ pub fn compare(
         .into_iter()
         .filter(|name| !measured(old, name) || !measured(new, name));
     let unmeasured_cases: Vec<String> = unmeasured.cloned().collect();
-    let open = |it: &&MetricComparison| it.verdict == Verdict::Inconclusive;
+    let open = |it: &&MetricComparison| it.verdict == SnapshotVerdict::Inconclusive;
     let is_open = metrics.iter().any(|it| open(&it) && it.metric.is_needed());
     let breaking = changes.iter().any(|it| it.severity == Severity::Breaking)
-        || metrics.iter().any(|it| it.verdict == Verdict::Fail);
+        || metrics.iter().any(|it| it.verdict == SnapshotVerdict::Fail);
     let verdict = if !old.is_measured() || !new.is_measured() {
-        Verdict::Inconclusive
+        SnapshotVerdict::Inconclusive
     } else if breaking {
-        Verdict::Fail
+        SnapshotVerdict::Fail
     } else if is_open || hollow || !unmeasured_cases.is_empty() {
-        Verdict::Inconclusive
+        SnapshotVerdict::Inconclusive
     } else {
-        Verdict::Pass
+        SnapshotVerdict::Pass
     };
     let differs = |tool: &str| {
         let mut grave = changes.iter().filter(|it| it.severity > Severity::Info);
@@ -196,7 +196,7 @@ pub fn compare(
     };
     let measured = old.is_measured() && new.is_measured();
     let equivalent = new.tools.keys().filter(|tool| measured && !differs(tool));
-    Ok(Comparison {
+    Ok(SnapshotComparison {
         verdict,
         equivalent_tools: equivalent.cloned().collect(),
         changes,
@@ -207,8 +207,8 @@ pub fn compare(
     })
 }
 
-/// Whether a snapshot says nothing of a tool of its suite.
-fn is_hollow(snapshot: &Snapshot) -> bool {
+/// Whether a snapshot lacks a tool of its suite.
+fn lacks_tool_data(snapshot: &Snapshot) -> bool {
     let tools = &snapshot.tools;
     let known = |name: &String| tools.contains_key(name);
     tools.is_empty() || !snapshot.tool_hashes.keys().all(known)
@@ -227,12 +227,12 @@ fn unknown_tools(old: &Snapshot, new: &Snapshot) -> ContractChange {
         severity: Severity::Warning,
         before: known(old),
         after: known(new),
-        note: "a snapshot says nothing of tools of its suite".to_owned(),
+        note: "a snapshot lacks tools of its suite".to_owned(),
         rates: None,
     }
 }
 
-fn comparable(old: &Snapshot, new: &Snapshot) -> Result<(), Incomparable> {
+fn check_comparable(old: &Snapshot, new: &Snapshot) -> Result<(), Incomparable> {
     let names = old.tool_hashes.keys().chain(new.tool_hashes.keys());
     let other = |tool: &&String| old.tool_hashes.get(*tool) != new.tool_hashes.get(*tool);
     let tools: BTreeSet<&String> = names.filter(other).collect();
@@ -250,14 +250,19 @@ fn comparable(old: &Snapshot, new: &Snapshot) -> Result<(), Incomparable> {
     Ok(())
 }
 
-fn compared(old: &Snapshot, new: &Snapshot, options: &Options) -> Vec<MetricComparison> {
+fn compare_metrics(old: &Snapshot, new: &Snapshot, options: &Options) -> Vec<MetricComparison> {
     let metrics = metrics(old, new);
     let strata = strata(old, new, &metrics);
-    let chances = shuffle::adjusted(&strata, metrics.len(), options.resamples, options.seed);
+    let chances = permutation_test::adjusted_p_values(
+        &strata,
+        metrics.len(),
+        options.resamples,
+        options.seed,
+    );
     let rated = metrics.into_iter().zip(chances).enumerate();
     let judged = rated.filter_map(|(at, (metric, p))| {
         let cases: Vec<(&str, Rate, Rate)> = strata.iter().map(|it| rates(it, at)).collect();
-        judged(metric, p, &cases, options)
+        judge_metric(metric, p, &cases, options)
     });
     judged.collect()
 }
@@ -265,7 +270,7 @@ fn compared(old: &Snapshot, new: &Snapshot, options: &Options) -> Vec<MetricComp
 /// The good trials of a case on both sides.
 fn rates(stratum: &Stratum, metric: usize) -> (&str, Rate, Rate) {
     let (mut old, mut new) = (Rate::default(), Rate::default());
-    for Row {
+    for OutcomeRow {
         old: before,
         new: now,
         verdicts,
@@ -280,7 +285,7 @@ fn rates(stratum: &Stratum, metric: usize) -> (&str, Rate, Rate) {
     (&stratum.case, old, new)
 }
 
-fn judged(
+fn judge_metric(
     metric: Metric,
     p: f64,
     cases: &[(&str, Rate, Rate)],
@@ -294,7 +299,7 @@ fn judged(
         new.add(*now);
     }
     if let Some(other) =
-        bootstrap::over_cases(&pairs, options.confidence, options.resamples, options.seed)
+        bootstrap::bootstrap_cases(&pairs, options.confidence, options.resamples, options.seed)
     {
         interval = interval.hull(other);
     }
@@ -305,21 +310,22 @@ fn judged(
     let seen = cases
         .iter()
         .filter(|(_, _, new)| first_seen && new.hits < new.of);
-    // Cases in which it is not seen must not make one in which it is look harmless.
+    // Cases that do not show the fault must not make a case that shows it look harmless.
     let harmless = seen.clone().all(|(_, old, new)| {
         let alone = difference(&[(*old, *new)], options.confidence);
         alone.is_some_and(|(_, interval)| is_within(interval))
     });
     let first_seen_in: Vec<String> = seen.map(|(name, ..)| (*name).to_owned()).collect();
-    let established = p <= options.confidence.error() * KEPT;
-    let unseen =
-        estimate >= -1e-9 && first_seen_in.is_empty() && options.evidence == Evidence::Seen;
+    let established = p <= options.confidence.error() * SHUFFLE_ERROR_SHARE;
+    let unseen = estimate >= -1e-9
+        && first_seen_in.is_empty()
+        && options.pass_criterion == PassCriterion::Seen;
     let verdict = if structural || established && !within {
-        Verdict::Fail
+        SnapshotVerdict::Fail
     } else if within && harmless || unseen {
-        Verdict::Pass
+        SnapshotVerdict::Pass
     } else {
-        Verdict::Inconclusive
+        SnapshotVerdict::Inconclusive
     };
     Some(MetricComparison {
         metric,

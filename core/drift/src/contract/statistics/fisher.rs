@@ -1,14 +1,14 @@
 use crate::contract::rate::Rate;
-use crate::shape::exact::ln_choose;
+use crate::shape::exact_test::ln_choose;
 
 /// Counts beyond this are scaled down together, which only weakens the evidence.
 const MAX_TOTAL: u64 = 1_000_000;
 
-/// Below this chance, a difference that only warns is told.
+/// A difference that only warns is reported below this p-value.
 const UNLIKELY: f64 = 0.01;
 
-/// How likely as few hits as the new side has are, if both sides are drawn from the same: Fisher's
-/// exact test, one-sided.
+/// The probability of as few hits as the new side has, if both sides come from the same distribution:
+/// Fisher's exact test, one-sided.
 #[must_use]
 pub fn fisher_drop(old: Rate, new: Rate) -> f64 {
     let (old, new) = (scaled(old, new), scaled(new, old));
@@ -22,7 +22,7 @@ pub fn fisher_drop(old: Rate, new: Rate) -> f64 {
     sum.min(1.0)
 }
 
-/// Whether a share moved: from always to never, from never to always, or further than chance goes.
+/// Whether a share moved: from always to never, from never to always, or by more than chance explains.
 pub(in crate::contract) fn is_shifted(old: Rate, new: Rate) -> bool {
     let turned = old.is_never() && new.is_always() || old.is_always() && new.is_never();
     let tails = || fisher_drop(old, new).min(fisher_drop(new, old));

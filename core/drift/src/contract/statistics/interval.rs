@@ -1,17 +1,17 @@
 use super::Confidence;
 use crate::contract::rate::{Rate, float};
 
-/// What a number lies between, with a stated confidence.
+/// The bounds of a number, with a stated confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// It is at least this.
+    /// The lower bound.
     pub lower: f64,
-    /// It is at most this.
+    /// The upper bound.
     pub upper: f64,
 }
 
 impl Interval {
-    /// The interval that covers both.
+    /// The smallest interval that contains both.
     #[must_use]
     pub const fn hull(self, other: Self) -> Self {
         Self {
@@ -21,8 +21,8 @@ impl Interval {
     }
 }
 
-/// The share behind a rate of independent trials, by Wilson's score method. Nothing is known of a
-/// rate of nothing.
+/// The share behind a rate of independent trials, by Wilson's score method. A rate without trials gives
+/// no information.
 #[must_use]
 pub fn wilson(rate: Rate, confidence: Confidence) -> Interval {
     let Some(share) = rate.share() else {
@@ -38,7 +38,7 @@ pub fn wilson(rate: Rate, confidence: Confidence) -> Interval {
     let middle = (share + square / (2.0 * n)) / scale;
     let variance = share * (1.0 - share) / n + square / (4.0 * n * n);
     let half = z * variance.sqrt() / scale;
-    // The ends are exact, which the square root is not.
+    // The exact bound is known here, and the square root would round it.
     let lower = if rate.hits == 0 { 0.0 } else { middle - half };
     let upper = if rate.hits == rate.of {
         1.0
@@ -51,12 +51,11 @@ pub fn wilson(rate: Rate, confidence: Confidence) -> Interval {
     }
 }
 
-/// How much larger the new share is than the old one, and between what that lies.
+/// How much larger the new share is than the old one, with its interval.
 ///
-/// The rates come in pairs, one a case. Of one pair it is Newcombe's hybrid of two Wilson intervals.
-/// Of several, the differences are averaged with the weights of Mantel and Haenszel, so that cases
-/// measured more often on one side do not look like a difference. Pairs with an empty side say
-/// nothing.
+/// The rates come in pairs, one per case. For one pair the interval is Newcombe's hybrid of two Wilson
+/// intervals. For several, the differences are averaged with Mantel-Haenszel weights, so that cases
+/// measured more often on one side do not look like a difference. Pairs with an empty side are ignored.
 #[must_use]
 pub fn difference(pairs: &[(Rate, Rate)], confidence: Confidence) -> Option<(f64, Interval)> {
     let total: f64 = pairs.iter().map(|(old, new)| weight(*old, *new)).sum();
@@ -82,7 +81,7 @@ pub fn difference(pairs: &[(Rate, Rate)], confidence: Confidence) -> Option<(f64
     Some((estimate, interval))
 }
 
-/// How much a case says: the more trials on the smaller side, the more.
+/// The weight of a case: it grows with the trials on the smaller side.
 pub(in crate::contract) fn weight(old: Rate, new: Rate) -> f64 {
     let of = float(old.of) + float(new.of);
     if of <= 0.0 {

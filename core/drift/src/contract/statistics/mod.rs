@@ -1,4 +1,4 @@
-//! Rates of small numbers of trials: intervals, an exact test, and a fixed source of chance.
+//! Rates of small numbers of trials: intervals, an exact test, and a seeded random generator.
 
 mod fisher;
 mod interval;
@@ -9,24 +9,24 @@ pub use interval::{Interval, difference, wilson};
 
 pub(super) use fisher::is_shifted;
 pub(super) use interval::weight;
-pub(super) use random::Random;
+pub(super) use random::SeededRandom;
 
 use super::rate::{Rate, float};
 
-/// How sure a statement is to be.
+/// The confidence of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Confidence {
-    /// Nine times of ten.
+    /// 90 %.
     P90,
-    /// Nineteen times of twenty.
+    /// 95 %.
     #[default]
     P95,
-    /// Ninety-nine times of a hundred.
+    /// 99 %.
     P99,
 }
 
 impl Confidence {
-    /// How often a statement may be wrong.
+    /// The probability that a statement is wrong.
     #[must_use]
     pub const fn error(self) -> f64 {
         match self {
@@ -36,7 +36,7 @@ impl Confidence {
         }
     }
 
-    /// How many standard deviations an interval goes to both sides.
+    /// The half-width of an interval, in standard deviations.
     #[must_use]
     pub const fn deviations(self) -> f64 {
         match self {
@@ -47,7 +47,7 @@ impl Confidence {
     }
 }
 
-/// The chance that `k` trials, drawn from these without putting any back, are all hits (pass^k).
+/// The probability that `k` trials, drawn from these without replacement, are all hits (pass^k).
 #[must_use]
 pub fn pass_hat(rate: Rate, k: u64) -> Option<f64> {
     if k == 0 || k > rate.of {

@@ -1,9 +1,9 @@
-/// A fixed source of chance: xoshiro256++, seeded by SplitMix64. The same seed gives the same
+/// A deterministic random generator: xoshiro256++, seeded by SplitMix64. The same seed gives the same
 /// numbers everywhere.
 #[derive(Clone, Debug)]
-pub(in crate::contract) struct Random([u64; 4]);
+pub(in crate::contract) struct SeededRandom([u64; 4]);
 
-impl Random {
+impl SeededRandom {
     pub(in crate::contract) fn new(seed: u64) -> Self {
         let mut at = seed;
         Self(std::array::from_fn(|_| {
@@ -23,7 +23,7 @@ impl Random {
         out
     }
 
-    /// A number below a bound, all equally likely but for less than one part in 2³².
+    /// A number below a bound, uniform except for a bias of less than one part in 2³².
     pub(in crate::contract) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX);
         let product = u128::from(self.next()) * u128::from(bound);
@@ -38,7 +38,7 @@ mod tests {
     /// The first outputs of the reference implementation for the state 1, 2, 3, 4.
     #[test]
     fn the_numbers_are_those_of_xoshiro() {
-        let mut random = Random([1, 2, 3, 4]);
+        let mut random = SeededRandom([1, 2, 3, 4]);
         let numbers: Vec<u64> = (0..4).map(|_| random.next()).collect();
         assert_eq!(
             numbers,
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn draws_are_even() {
-        let mut random = Random::new(7);
+        let mut random = SeededRandom::new(7);
         let mut counts = [0_u32; 5];
         for _ in 0..50_000 {
             counts[random.below(5)] += 1;

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::shape::{SnapshotOne, ToolCallShape};
+use super::snapshot::{ToolCallShape, TooldriftSnapshot};
 
 /// What differs between two snapshots, tool by tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct SnapshotDelta {
     pub new_label: String,
     /// The suite.
     pub suite: String,
-    /// Every tool of either, sorted; those without difference too.
+    /// Every tool of either snapshot, sorted, including those without differences.
     pub tools: Vec<ToolDelta>,
 }
 
@@ -20,22 +20,22 @@ pub struct SnapshotDelta {
 pub struct ToolDelta {
     /// The tool.
     pub tool: String,
-    /// The side it is on, if it is on one only.
-    pub only_in: Option<WhichSide>,
-    /// The fields that differ, in their order.
+    /// The side it is on, if it is on only one.
+    pub only_in: Option<SnapshotSide>,
+    /// The fields that differ, in tooldrift's order.
     pub fields: Vec<FieldDelta>,
 }
 
 /// One of two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhichSide {
-    /// The one that was.
+pub enum SnapshotSide {
+    /// The old snapshot.
     Old,
-    /// The one that is.
+    /// The new snapshot.
     New,
 }
 
-impl WhichSide {
+impl SnapshotSide {
     /// The word used in files.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -51,17 +51,17 @@ impl WhichSide {
 pub struct FieldDelta {
     /// The field.
     pub field: String,
-    /// What it was, as it is printed.
+    /// The old value, as printed.
     pub old: String,
-    /// What it is, as it is printed.
+    /// The new value, as printed.
     pub new: String,
-    /// How grave that is.
+    /// How severe it is.
     pub severity: FieldSeverity,
-    /// What it may do to a caller.
+    /// The possible effect on a caller.
     pub note: String,
 }
 
-/// How grave tooldrift finds a difference.
+/// The severity that tooldrift assigns to a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldSeverity {
     /// Callers break.
@@ -88,7 +88,7 @@ impl SnapshotDelta {
         self.tools.iter().all(ToolDelta::is_equivalent)
     }
 
-    /// Whether a field differs that breaks callers. A tool on one side only is drift, but not this.
+    /// Whether a breaking field differs. A tool on only one side is drift, but does not count here.
     #[must_use]
     pub fn has_breaking(&self) -> bool {
         let mut fields = self.tools.iter().flat_map(|tool| &tool.fields);
@@ -106,14 +106,14 @@ impl ToolDelta {
 
 /// Compares two snapshots as tooldrift does: every difference in a field counts.
 #[must_use]
-pub fn diff(old: &SnapshotOne, new: &SnapshotOne) -> SnapshotDelta {
-    let label = |it: &SnapshotOne| format!("{}/{}", it.provider, it.model_id);
+pub fn diff(old: &TooldriftSnapshot, new: &TooldriftSnapshot) -> SnapshotDelta {
+    let label = |it: &TooldriftSnapshot| format!("{}/{}", it.provider, it.model_id);
     let names: BTreeSet<&String> = old.tools.keys().chain(new.tools.keys()).collect();
     let tools = names.into_iter().map(|tool| {
         let (only_in, fields) = match (old.tools.get(tool), new.tools.get(tool)) {
-            (Some(old), Some(new)) => (None, differing(old, new)),
-            (Some(_), None) => (Some(WhichSide::Old), Vec::new()),
-            (None, _) => (Some(WhichSide::New), Vec::new()),
+            (Some(old), Some(new)) => (None, differing_fields(old, new)),
+            (Some(_), None) => (Some(SnapshotSide::Old), Vec::new()),
+            (None, _) => (Some(SnapshotSide::New), Vec::new()),
         };
         ToolDelta {
             tool: tool.clone(),
@@ -134,16 +134,19 @@ pub fn diff(old: &SnapshotOne, new: &SnapshotOne) -> SnapshotDelta {
     }
 }
 
-/// The fields of two shapes that differ, in the order tooldrift tells them.
-pub(in crate::contract) fn differing(old: &ToolCallShape, new: &ToolCallShape) -> Vec<FieldDelta> {
+/// The fields of two shapes that differ, in the order in which tooldrift prints them.
+pub(in crate::contract) fn differing_fields(
+    old: &ToolCallShape,
+    new: &ToolCallShape,
+) -> Vec<FieldDelta> {
     use FieldSeverity::{Breaking, Warning};
     let mut found = Vec::new();
-    // Two lists may be printed alike, so it is the lists that are compared.
+    // Two different lists may print alike, so the lists themselves are compared.
     if old.arg_keys != new.arg_keys {
         found.push(FieldDelta {
             field: "arg_keys".to_owned(),
-            old: keys(&old.arg_keys),
-            new: keys(&new.arg_keys),
+            old: format_keys(&old.arg_keys),
+            new: format_keys(&new.arg_keys),
             severity: Breaking,
             note: ARG_KEYS.to_owned(),
         });
@@ -175,8 +178,8 @@ pub(in crate::contract) fn differing(old: &ToolCallShape, new: &ToolCallShape) -
     }
     put(
         "emitted",
-        truth(old.emitted),
-        truth(new.emitted),
+        python_bool(old.emitted),
+        python_bool(new.emitted),
         Breaking,
         EMITTED,
     );
@@ -219,15 +222,15 @@ const ID_FORMAT: &str =
     "the tool_call id shape changed; callers keying on the id format may break.";
 const FINISH: &str = "the choice finish_reason changed; tool-dispatch gating may differ.";
 
-/// Keys as they are printed.
-pub(in crate::contract) fn keys(keys: &[String]) -> String {
+/// The keys as printed.
+pub(in crate::contract) fn format_keys(keys: &[String]) -> String {
     if keys.is_empty() {
         return "—".to_owned();
     }
     keys.join(", ")
 }
 
-/// Truth as Python prints it.
-pub(in crate::contract) fn truth(value: bool) -> String {
+/// A boolean as Python prints it.
+pub(in crate::contract) fn python_bool(value: bool) -> String {
     if value { "True" } else { "False" }.to_owned()
 }

@@ -1,12 +1,13 @@
-//! What tooldrift keeps of one reply, and how it compares two: files of `schema_version: 1`.
+//! The snapshot of one reply that tooldrift keeps, and its comparison of two: files of `schema_version:
+//! 1`.
 
 mod diff;
-pub(super) mod printed;
+pub(super) mod printed_field;
 mod read;
-mod shape;
+mod snapshot;
 
-pub use diff::{FieldDelta, FieldSeverity, SnapshotDelta, ToolDelta, WhichSide, diff};
-pub use shape::{SnapshotOne, ToolCallShape};
+pub use diff::{FieldDelta, FieldSeverity, SnapshotDelta, SnapshotSide, ToolDelta, diff};
+pub use snapshot::{ToolCallShape, TooldriftSnapshot};
 
 pub(super) use read::read;
-pub(super) use shape::{finish_reason, firsts, shape_of, shapes};
+pub(super) use snapshot::{finish_reason, first_replies, shape_of, shapes};

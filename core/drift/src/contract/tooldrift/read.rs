@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::shape::{SnapshotOne, ToolCallShape};
+use super::snapshot::{ToolCallShape, TooldriftSnapshot};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -18,9 +18,9 @@ struct Document {
 }
 
 /// Reads a file of tooldrift. Fields of a tool that are missing have the value tooldrift gives them.
-pub(in crate::contract) fn read(text: &str) -> Result<SnapshotOne, serde_json::Error> {
+pub(in crate::contract) fn read(text: &str) -> Result<TooldriftSnapshot, serde_json::Error> {
     let document: Document = serde_json::from_str(text)?;
-    Ok(SnapshotOne {
+    Ok(TooldriftSnapshot {
         provider: document.provider,
         model_id: document.model_id,
         suite: document.suite.unwrap_or_default(),

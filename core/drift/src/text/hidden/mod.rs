@@ -1,6 +1,6 @@
-//! Characters that nobody sees, where nothing beside them explains them.
+//! Detects invisible characters that their neighbours do not justify.
 
-mod explained;
+mod legitimate_use;
 mod payload;
 
 use std::collections::BTreeMap;
@@ -12,45 +12,50 @@ use super::bidi;
 use super::character::{
     describe, is_blank_glyph, is_noncharacter, is_reserved_invisible, selector, times,
 };
-use super::finding::{Detector, Finding, Weight};
-use super::notes::Notes;
-use explained::{Around, flag_length, is_explained};
+use super::finding::{Detector, TextFinding, Weight};
+use super::finding_collector::FindingCollector;
+use legitimate_use::{Neighbors, flag_length, is_legitimate};
 
-/// How a string came to be.
+/// Whether a string is prose or a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
-    /// Written or copied by somebody: stray characters slip in.
+pub(super) enum StringOrigin {
+    /// Written or copied by a person: stray characters slip in.
     Prose,
-    /// Chosen: nothing slips into a name.
+    /// Chosen deliberately: nothing slips into a name.
     Name,
 }
 
-pub(super) fn scan(pointer: &Pointer, text: &str, manner: Manner, findings: &mut Vec<Finding>) {
+pub(super) fn scan(
+    pointer: &Pointer,
+    text: &str,
+    manner: StringOrigin,
+    findings: &mut Vec<TextFinding>,
+) {
     let chars: Vec<char> = text.chars().collect();
-    let hidden = Hidden::of(&chars, manner);
-    let mut notes = Notes::new(Detector::HiddenUnicode, pointer);
+    let hidden = HiddenCharacters::of(&chars, manner);
+    let mut notes = FindingCollector::new(Detector::HiddenUnicode, pointer);
     hidden.note_tags(&mut notes);
     hidden.note_selectors(&mut notes);
     hidden.note_others(&mut notes);
     notes.finish(findings);
 }
 
-/// Which characters nothing explains.
-pub(super) fn unexplained(chars: &[char]) -> Vec<bool> {
+/// Which characters are unjustified.
+pub(super) fn find_hidden(chars: &[char]) -> Vec<bool> {
     let mut found = Vec::with_capacity(chars.len());
     while let Some(c) = chars.get(found.len()) {
         let at = found.len();
         match flag_length(chars, at) {
-            0 => found.push(is_hidden(*c) && !is_explained(*c, &Around::new(chars, at))),
+            0 => found.push(is_hidden(*c) && !is_legitimate(*c, &Neighbors::new(chars, at))),
             flag => found.resize(at + flag, false),
         }
     }
     found
 }
 
-/// The unexplained characters of one string, in the order they stand there.
+/// The unjustified characters of one string, in order.
 #[derive(Default)]
-struct Hidden {
+struct HiddenCharacters {
     tags: Vec<char>,
     selectors: Vec<char>,
     /// A selector that follows something no selector belongs to.
@@ -59,22 +64,22 @@ struct Hidden {
     counts: BTreeMap<char, (usize, Weight)>,
 }
 
-impl Hidden {
-    fn of(chars: &[char], manner: Manner) -> Self {
+impl HiddenCharacters {
+    fn of(chars: &[char], manner: StringOrigin) -> Self {
         let mut hidden = Self::default();
         let mut at = 0;
         while let Some(c) = chars.get(at) {
             let flag = flag_length(chars, at);
             if flag == 0 {
-                hidden.see(*c, &Around::new(chars, at), manner);
+                hidden.record(*c, &Neighbors::new(chars, at), manner);
             }
             at += flag.max(1);
         }
         hidden
     }
 
-    fn see(&mut self, c: char, around: &Around<'_>, manner: Manner) {
-        if !is_hidden(c) || is_explained(c, around) {
+    fn record(&mut self, c: char, around: &Neighbors<'_>, manner: StringOrigin) {
+        if !is_hidden(c) || is_legitimate(c, around) {
             return;
         }
         if is_tag(c) {
@@ -85,8 +90,8 @@ impl Hidden {
         } else {
             self.others.push(c);
             let weight = match manner {
-                Manner::Prose => weight_in_prose(c, around),
-                Manner::Name => Weight::High,
+                StringOrigin::Prose => weight_in_prose(c, around),
+                StringOrigin::Name => Weight::High,
             };
             let count = self.counts.entry(c).or_insert((0, weight));
             count.0 += 1;
@@ -94,7 +99,7 @@ impl Hidden {
         }
     }
 
-    fn note_tags(&self, notes: &mut Notes<'_>) {
+    fn note_tags(&self, notes: &mut FindingCollector<'_>) {
         if self.tags.is_empty() {
             return;
         }
@@ -102,12 +107,12 @@ impl Hidden {
             "hides text in {} tag characters (U+E0000 to U+E007F)",
             self.tags.len()
         );
-        let decoded = payload::of_tags(&self.tags);
+        let decoded = payload::decode_tags(&self.tags);
         notes.add(Weight::High, message, Some(decoded));
     }
 
-    /// One or two emoji selectors too many are a slip; bytes are not hidden in so few.
-    fn note_selectors(&self, notes: &mut Notes<'_>) {
+    /// One or two extra emoji selectors are an accident; they are too few to hide bytes.
+    fn note_selectors(&self, notes: &mut FindingCollector<'_>) {
         let Some(first) = self.selectors.first() else {
             return;
         };
@@ -135,12 +140,12 @@ impl Hidden {
             "hides bytes in {} variation selectors",
             self.selectors.len()
         );
-        let decoded = payload::of_selectors(&self.selectors);
+        let decoded = payload::decode_selectors(&self.selectors);
         notes.add(Weight::High, message, Some(decoded));
     }
 
-    fn note_others(&self, notes: &mut Notes<'_>) {
-        if let Some(decoded) = payload::of_bits(&self.others) {
+    fn note_others(&self, notes: &mut FindingCollector<'_>) {
+        if let Some(decoded) = payload::decode_bits(&self.others) {
             let message = format!("hides text in {} zero-width characters", self.others.len());
             notes.add(Weight::High, message, Some(decoded));
             return;
@@ -160,7 +165,7 @@ const fn is_tag(c: char) -> bool {
     matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
-/// Whether this detector answers for the character.
+/// Whether this detector is responsible for the character.
 pub(super) fn is_hidden(c: char) -> bool {
     if c.is_ascii() || bidi::is_control(c) {
         return false;
@@ -176,9 +181,9 @@ pub(super) fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Copied text brings along a break opportunity or a byte order mark now and then, and icon fonts
-/// use private characters; none of that cuts a word in two.
-fn weight_in_prose(c: char, around: &Around<'_>) -> Weight {
+/// Copied text sometimes contains a break opportunity or a byte order mark, and icon fonts use private
+/// characters; none of these splits a word.
+fn weight_in_prose(c: char, around: &Neighbors<'_>) -> Weight {
     let is_stray = match c {
         '\u{ad}' => !around.touches_hidden(),
         '\u{200b}' | '\u{2060}' | '\u{feff}' => around.is_stray(),

@@ -1,15 +1,15 @@
-//! What unseen characters spell.
+//! Decodes the text that invisible characters spell.
 
 use super::super::character::{escape, selector};
 
-/// Tag characters are ASCII moved to another plane.
-pub(super) fn of_tags(tags: &[char]) -> String {
+/// Tag characters are ASCII characters shifted to another plane.
+pub(super) fn decode_tags(tags: &[char]) -> String {
     let ascii = |tag: &char| char::from_u32(u32::from(*tag) & 0x7f);
     escape(&tags.iter().filter_map(ascii).collect::<String>())
 }
 
-/// Variation selectors count as bytes; those that are no text are written in hexadecimal.
-pub(super) fn of_selectors(selectors: &[char]) -> String {
+/// Variation selectors encode bytes; bytes that are not text are written in hexadecimal.
+pub(super) fn decode_selectors(selectors: &[char]) -> String {
     let bytes: Vec<u8> = selectors.iter().copied().filter_map(selector).collect();
     match String::from_utf8(bytes) {
         Ok(text) => escape(&text),
@@ -21,11 +21,11 @@ pub(super) fn of_selectors(selectors: &[char]) -> String {
     }
 }
 
-/// The ways two characters are known to stand for bits: how many bits a letter takes.
+/// The known encodings of bits by two characters: the number of bits per letter.
 const WIDTHS: [usize; 2] = [8, 7];
 
 /// The text that two alternating characters spell as bits, if it is text.
-pub(super) fn of_bits(chars: &[char]) -> Option<String> {
+pub(super) fn decode_bits(chars: &[char]) -> Option<String> {
     let first = chars.first()?;
     let second = chars.iter().find(|c| *c != first)?;
     if chars.iter().any(|c| c != first && c != second) {

@@ -1,6 +1,6 @@
 //! Long runs of base64.
 
-/// A run of base64, and the text it stands for if it is text.
+/// A run of base64, and the text that it encodes, if any.
 pub(super) struct Blob<'t> {
     pub(super) text: &'t str,
     pub(super) decoded: Option<String>,
@@ -8,7 +8,7 @@ pub(super) struct Blob<'t> {
 
 const SHORTEST: usize = 40;
 
-/// Every long run that stands for text, or that looks like nothing but base64.
+/// Every long run that encodes text, or that can only be base64.
 pub(super) fn blobs(text: &str) -> impl Iterator<Item = Blob<'_>> {
     // Most texts have no run that is long enough.
     let searched = if has_run(text.as_bytes()) { text } else { "" };
@@ -66,7 +66,7 @@ fn decode(run: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The bytes as a text that somebody wrote: nearly all of it letters and spaces.
+/// The bytes as human-written text: nearly all letters and spaces.
 fn readable(bytes: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(bytes).ok()?;
     let is_prose = |c: &char| c.is_alphanumeric() || c.is_whitespace();

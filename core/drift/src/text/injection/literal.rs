@@ -1,4 +1,4 @@
-//! Marks and paths: text that is found letter by letter.
+//! Tags and paths: text that is matched literally.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::rule::Pattern;
 use super::table::RULES;
 
-/// Finds any text that a rule looks for letter by letter; without it each is searched for.
+/// Matches any literal text of a rule; without it, each literal is searched separately.
 static ANY_LITERAL: LazyLock<Option<Searcher>> = LazyLock::new(|| {
     let literals = RULES.iter().flat_map(|rule| match rule.pattern {
         Pattern::Literal(literals) => literals,
@@ -17,7 +17,7 @@ static ANY_LITERAL: LazyLock<Option<Searcher>> = LazyLock::new(|| {
     Searcher::new(literals)
 });
 
-/// How long a pseudo tag may be.
+/// The maximum length of a pseudo tag.
 const LONGEST_TAG: usize = 32;
 
 /// Every tag of these, which are in lower case, or its closing form.
@@ -44,7 +44,7 @@ pub(super) fn tags<'t>(
         })
 }
 
-/// Every place where one of these, which are in lower case, stands by itself.
+/// Every place where one of these lower-case texts is not part of a longer word.
 pub(super) fn literals<'t>(
     text: &'t str,
     lower: &str,
@@ -79,10 +79,10 @@ fn stands_alone(text: &str, start: usize, end: usize) -> bool {
     !is_inside(before) && !is_continued
 }
 
-/// Programs that carry out what they are given.
+/// Programs that execute their input.
 const SHELLS: [&str; 5] = ["sh", "bash", "zsh", "python", "python3"];
 
-/// Every download that goes straight into a shell.
+/// Every download that is piped into a shell.
 pub(super) fn pipe_to_shell<'t>(text: &'t str, lower: &str) -> impl Iterator<Item = &'t str> {
     let mut download = None;
     let mut from = 0;
@@ -102,10 +102,10 @@ pub(super) fn pipe_to_shell<'t>(text: &'t str, lower: &str) -> impl Iterator<Ite
     })
 }
 
-/// How much of an address is looked at.
+/// The maximum length of an address that is inspected.
 const LONGEST_ADDRESS: usize = 256;
 
-/// Every image that a reader of Markdown would load.
+/// Every image that a Markdown renderer would load.
 pub(super) fn images(text: &str) -> impl Iterator<Item = &str> {
     let mut open = None;
     // Most texts have none.

@@ -1,11 +1,11 @@
-//! Words that speak to the model. Honest descriptions use most of them too, so that nearly all
-//! count only as a reason on a change.
+//! Words that address the model. Honest descriptions use most of them too, so nearly all count only as
+//! a reason on a change.
 
 mod blob;
 mod literal;
 mod phrase;
 mod rule;
-mod starts;
+mod start_words;
 mod table;
 
 use std::borrow::Cow;
@@ -14,37 +14,37 @@ use toolwarden_model::json::Pointer;
 use unicode_normalization::UnicodeNormalization;
 
 use super::character::{escape, is_unprintable, quote};
-use super::confusable::ascii_double;
-use super::finding::{Detector, Finding, Weight};
-use super::notes::Notes;
-use phrase::Words;
-use rule::{Part, Pattern, Rule};
+use super::confusable::ascii_lookalike;
+use super::finding::{Detector, TextFinding, Weight};
+use super::finding_collector::FindingCollector;
+use phrase::PhraseScanner;
+use rule::{InjectionRule, Pattern, TheftPart};
 use table::RULES;
 
 /// Shorter texts cannot hold any of the patterns.
 const SHORTEST: usize = 3;
 
-pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
+pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<TextFinding>) {
     if text.len() < SHORTEST {
         return;
     }
-    let text = plain(text);
+    let text = normalize(text);
     let lower = text.to_ascii_lowercase();
-    let words = Words::of(&text, &lower);
-    let mut notes = Notes::new(Detector::Injection, pointer);
+    let words = PhraseScanner::of(&text, &lower);
+    let mut notes = FindingCollector::new(Detector::Injection, pointer);
     let (mut order, mut prize) = (None, None);
     for (at, rule) in RULES.iter().enumerate() {
         for found in matches((at, rule), &text, &lower, &words) {
-            let message = format!("{} ({}): {}", rule.says, rule.id, quote(found.excerpt));
+            let message = format!("{} ({}): {}", rule.message, rule.id, quote(found.excerpt));
             notes.add(found.weight, message, found.decoded.as_deref().map(escape));
             match rule.part {
-                Part::Order => order = order.or(Some(found.excerpt)),
-                Part::Prize => prize = prize.or(Some(found.excerpt)),
-                Part::Other => {}
+                TheftPart::Instruction => order = order.or(Some(found.excerpt)),
+                TheftPart::Secret => prize = prize.or(Some(found.excerpt)),
+                TheftPart::Other => {}
             }
         }
     }
-    if let Some((blanks, rest)) = behind_blanks(&text) {
+    if let Some((blanks, rest)) = text_after_blanks(&text) {
         let message = format!(
             "keeps text out of sight behind {blanks} blanks (blanks): {}",
             quote(rest)
@@ -62,12 +62,12 @@ pub(super) fn scan(pointer: &Pointer, text: &str, findings: &mut Vec<Finding>) {
     notes.finish(findings);
 }
 
-/// So many blanks in a row move the rest of a text out of sight. Indented lines of real descriptions have at most
-/// 65.
+/// This many blanks in a row move the rest of a text out of sight. Indented lines of real descriptions
+/// have at most 65.
 const BLANKS: usize = 200;
 
 /// The text behind a run of blanks that is too long to be a layout, and how long the run is.
-fn behind_blanks(text: &str) -> Option<(usize, &str)> {
+fn text_after_blanks(text: &str) -> Option<(usize, &str)> {
     let (mut run, mut seen) = (0, false);
     for (at, c) in text.char_indices() {
         if c.is_whitespace() {
@@ -96,10 +96,10 @@ struct Match<'t> {
 }
 
 fn matches<'t>(
-    (at, rule): (usize, &Rule),
+    (at, rule): (usize, &InjectionRule),
     text: &'t str,
     lower: &str,
-    words: &Words<'t>,
+    words: &PhraseScanner<'t>,
 ) -> Vec<Match<'t>> {
     let plain = |excerpt| Match {
         excerpt,
@@ -108,7 +108,10 @@ fn matches<'t>(
     };
     match &rule.pattern {
         Pattern::Phrase(steps) => words.phrases(at, steps).map(plain).collect(),
-        Pattern::Shout(shouted) => words.shouts(at, shouted).map(plain).collect(),
+        Pattern::Capitalized(shouted) => words
+            .capitalized_sentences(at, shouted)
+            .map(plain)
+            .collect(),
         Pattern::Tag(tags) => literal::tags(text, tags).map(plain).collect(),
         Pattern::Literal(literals) => literal::literals(text, lower, literals)
             .map(plain)
@@ -128,9 +131,9 @@ fn matches<'t>(
     }
 }
 
-/// The text as a model may take it: without hidden characters, and with letters that pass for
-/// others replaced by them.
-fn plain(text: &str) -> Cow<'_, str> {
+/// The text as a model may read it: without hidden characters, and with imitating letters replaced by
+/// the ones they imitate.
+fn normalize(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -143,11 +146,11 @@ fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.map(latin).collect())
 }
 
-/// A word with some ASCII letters is meant to be read as Latin.
+/// A word with some ASCII letters is intended as Latin.
 fn latin(word: &str) -> Cow<'_, str> {
     let is_mixed = !word.is_ascii() && word.contains(|c: char| c.is_ascii_alphabetic());
     if is_mixed {
-        let letter = |c| ascii_double(c).unwrap_or(c);
+        let letter = |c| ascii_lookalike(c).unwrap_or(c);
         Cow::Owned(word.chars().map(letter).collect())
     } else {
         Cow::Borrowed(word)

@@ -1,20 +1,20 @@
 //! Whole words in a row, within one sentence.
 
-use super::starts;
+use super::start_words;
 
 /// One step of a phrase.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+pub(super) enum PhraseStep {
     /// The next word is one of these.
     Then(&'static [&'static str]),
     /// The next word may be one of these.
     Maybe(&'static [&'static str]),
-    /// One of so many next words is one of these.
+    /// Within this many next words, one is one of these.
     Near(usize, &'static [&'static str]),
 }
 
-/// The words of a text that can start a phrase or a shout; the rest of it is only looked at beside them.
-pub(super) struct Words<'t> {
+/// The words of a text that can start a phrase or a shout; the rest is only checked after them.
+pub(super) struct PhraseScanner<'t> {
     text: &'t str,
     lower: &'t str,
     starts: Vec<Start>,
@@ -38,13 +38,13 @@ struct Word {
     end: usize,
 }
 
-impl<'t> Words<'t> {
+impl<'t> PhraseScanner<'t> {
     /// `lower` is `text` in ASCII lower case, byte for byte.
     pub(super) fn of(text: &'t str, lower: &'t str) -> Self {
         let mut starts = Vec::new();
         let mut gap = 0;
         while let Some(word) = next_word(lower, gap) {
-            let rules = starts::of(word.of(lower));
+            let rules = start_words::rules_starting_with(word.of(lower));
             if rules != 0 {
                 starts.push(Start { word, gap, rules });
             }
@@ -58,11 +58,11 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// Every place where the phrase of a rule, which has a place in the table, stands.
+    /// Every match of a rule's phrase; the rule is given by its index in the table.
     pub(super) fn phrases(
         &self,
         rule: usize,
-        steps: &'static [Step],
+        steps: &'static [PhraseStep],
     ) -> impl Iterator<Item = &'t str> {
         self.starts_of(rule).filter_map(move |start| {
             let end = self.phrase_end(start.word, steps)?;
@@ -71,7 +71,7 @@ impl<'t> Words<'t> {
     }
 
     /// Every sentence that starts with one of these words in capitals.
-    pub(super) fn shouts(
+    pub(super) fn capitalized_sentences(
         &self,
         rule: usize,
         shouted: &'static [&'static str],
@@ -86,7 +86,7 @@ impl<'t> Words<'t> {
     }
 
     fn starts_of(&self, rule: usize) -> impl Iterator<Item = &Start> {
-        let can_start = move |rules: u64| rules & starts::bit(rule) != 0;
+        let can_start = move |rules: u64| rules & start_words::bit(rule) != 0;
         let starts = if can_start(self.rules) {
             self.starts.as_slice()
         } else {
@@ -95,9 +95,9 @@ impl<'t> Words<'t> {
         starts.iter().filter(move |it| can_start(it.rules))
     }
 
-    /// Where the phrase that starts at a word ends. Takes the first word that fits at each step and
-    /// never goes back, so that the time is bounded by the steps.
-    fn phrase_end(&self, first: Word, steps: &[Step]) -> Option<usize> {
+    /// The end of the phrase that starts at a word. Takes the first matching word at each step and
+    /// never backtracks, so the number of steps bounds the time.
+    fn phrase_end(&self, first: Word, steps: &[PhraseStep]) -> Option<usize> {
         // The next word, and the end of the one before it.
         let mut next = Some(first);
         let mut end = first.start;
@@ -106,11 +106,11 @@ impl<'t> Words<'t> {
                 word.is_some_and(|word| choices.contains(&word.of(self.lower)))
             };
             match step {
-                Step::Then(choices) if is_one_of(next, choices) => {}
-                Step::Then(_) => return None,
-                Step::Maybe(choices) if is_one_of(next, choices) => {}
-                Step::Maybe(_) => continue,
-                Step::Near(reach, choices) => {
+                PhraseStep::Then(choices) if is_one_of(next, choices) => {}
+                PhraseStep::Then(_) => return None,
+                PhraseStep::Maybe(choices) if is_one_of(next, choices) => {}
+                PhraseStep::Maybe(_) => continue,
+                PhraseStep::Near(reach, choices) => {
                     for _ in 1..*reach {
                         if is_one_of(next, choices) {
                             break;
@@ -187,12 +187,12 @@ const fn class(byte: u8) -> Class {
     }
 }
 
-/// An apostrophe is a part of the word, an underscore parts words.
+/// An apostrophe is part of the word; an underscore separates words.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '\''
 }
 
-/// A full stop counts before a space only: `a.b` is one thing.
+/// A full stop counts only before a space: `a.b` is one word.
 fn ends_sentence(gap: &str) -> bool {
     if gap == " " {
         return false;

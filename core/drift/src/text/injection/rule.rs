@@ -1,43 +1,43 @@
 use super::super::finding::Weight;
-use super::phrase::Step;
+use super::phrase::PhraseStep;
 
 /// What a rule looks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pattern {
     /// Whole words in a row, in any case.
-    Phrase(&'static [Step]),
+    Phrase(&'static [PhraseStep]),
     /// A word in capitals at the start of a sentence.
-    Shout(&'static [&'static str]),
+    Capitalized(&'static [&'static str]),
     /// A tag in brackets, opening or closing, in any case.
     Tag(&'static [&'static str]),
-    /// A text that stands by itself, in any case.
+    /// A text that is not part of a longer word, in any case.
     Literal(&'static [&'static str]),
-    /// A download that is carried out.
+    /// A download that is executed.
     PipeToShell,
     /// A Markdown image with an address.
     Image,
-    /// A long run of base64; the weight is that of a run that stands for no text.
+    /// A long run of base64; the weight applies to a run that encodes no text.
     Blob,
 }
 
-/// What a match adds to a theft: an order together with a prize is graver than either.
+/// The role of a match in data theft: an instruction together with a secret is more severe than either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TheftPart {
     /// Tells the model to do something.
-    Order,
-    /// Names what would be worth having.
-    Prize,
+    Instruction,
+    /// Names something worth stealing.
+    Secret,
     /// Neither.
     Other,
 }
 
 /// One rule.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct InjectionRule {
     pub(super) id: &'static str,
     pub(super) pattern: Pattern,
     pub(super) weight: Weight,
-    pub(super) part: Part,
+    pub(super) part: TheftPart,
     /// What the text does, as the start of a sentence.
-    pub(super) says: &'static str,
+    pub(super) message: &'static str,
 }

@@ -1,8 +1,8 @@
 //! The rules, one row each.
 
 use super::super::finding::Weight;
-use super::phrase::Step::{Maybe, Near, Then};
-use super::rule::{Part, Pattern, Rule};
+use super::phrase::PhraseStep::{Maybe, Near, Then};
+use super::rule::{InjectionRule, Pattern, TheftPart};
 
 const NOT: &[&str] = &["not", "never", "don't", "without", "avoid"];
 const TELL: &[&str] = &[
@@ -56,8 +56,8 @@ const SECRET: &[&str] = &[
     "cookies",
 ];
 
-pub(super) const RULES: &[Rule] = &[
-    Rule {
+pub(super) const RULES: &[InjectionRule] = &[
+    InjectionRule {
         id: "pseudo-tag",
         pattern: Pattern::Tag(&[
             "<important>",
@@ -82,10 +82,10 @@ pub(super) const RULES: &[Rule] = &[
             "[system prompt]",
         ]),
         weight: Weight::Medium,
-        part: Part::Order,
-        says: "has a tag that models take for an instruction",
+        part: TheftPart::Instruction,
+        message: "has a tag that models take for an instruction",
     },
-    Rule {
+    InjectionRule {
         id: "loud-tag",
         pattern: Pattern::Tag(&[
             "<critical>",
@@ -97,17 +97,17 @@ pub(super) const RULES: &[Rule] = &[
             "[hidden]",
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "has a tag that stresses what it holds",
+        part: TheftPart::Instruction,
+        message: "has a tag that stresses what it holds",
     },
-    Rule {
+    InjectionRule {
         id: "hide-from-user",
         pattern: Pattern::Phrase(&[Then(NOT), Near(2, TELL), Near(8, READER)]),
         weight: Weight::Medium,
-        part: Part::Order,
-        says: "asks to keep something from the user",
+        part: TheftPart::Instruction,
+        message: "asks to keep something from the user",
     },
-    Rule {
+    InjectionRule {
         id: "keep-quiet",
         pattern: Pattern::Phrase(&[
             Then(NOT),
@@ -124,10 +124,10 @@ pub(super) const RULES: &[Rule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks to keep quiet about something",
+        part: TheftPart::Instruction,
+        message: "asks to keep quiet about something",
     },
-    Rule {
+    InjectionRule {
         id: "skip-confirmation",
         pattern: Pattern::Phrase(&[
             Then(NOT),
@@ -147,10 +147,10 @@ pub(super) const RULES: &[Rule] = &[
             Near(6, &["confirmation", "permission", "approval", "consent"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks to go ahead without asking",
+        part: TheftPart::Instruction,
+        message: "asks to go ahead without asking",
     },
-    Rule {
+    InjectionRule {
         id: "ignore-instructions",
         pattern: Pattern::Phrase(&[
             Then(&["ignore", "disregard", "forget", "override", "bypass"]),
@@ -158,10 +158,10 @@ pub(super) const RULES: &[Rule] = &[
             Near(2, INSTRUCTIONS),
         ]),
         weight: Weight::Medium,
-        part: Part::Order,
-        says: "asks to ignore instructions",
+        part: TheftPart::Instruction,
+        message: "asks to ignore instructions",
     },
-    Rule {
+    InjectionRule {
         id: "before-other-tools",
         pattern: Pattern::Phrase(&[
             Then(&["before", "after", "when"]),
@@ -172,10 +172,10 @@ pub(super) const RULES: &[Rule] = &[
             Near(2, &["tool", "tools"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "says what to do around the use of tools",
+        part: TheftPart::Instruction,
+        message: "says what to do around the use of tools",
     },
-    Rule {
+    InjectionRule {
         id: "tool-first",
         pattern: Pattern::Phrase(&[
             Then(&["before"]),
@@ -183,10 +183,10 @@ pub(super) const RULES: &[Rule] = &[
             Near(2, &["tool", "tools"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "puts itself before other tools",
+        part: TheftPart::Instruction,
+        message: "puts itself before other tools",
     },
-    Rule {
+    InjectionRule {
         id: "always-include-secret",
         pattern: Pattern::Phrase(&[
             Then(&["always", "must"]),
@@ -198,10 +198,10 @@ pub(super) const RULES: &[Rule] = &[
             Near(8, SECRET),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks to always hand over something sensitive",
+        part: TheftPart::Instruction,
+        message: "asks to always hand over something sensitive",
     },
-    Rule {
+    InjectionRule {
         id: "read-secret",
         pattern: Pattern::Phrase(&[
             Then(&[
@@ -216,17 +216,17 @@ pub(super) const RULES: &[Rule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks to read a secret",
+        part: TheftPart::Instruction,
+        message: "asks to read a secret",
     },
-    Rule {
+    InjectionRule {
         id: "must-always",
         pattern: Pattern::Phrase(&[Then(&["you"]), Then(&["must"]), Then(&["always", "first"])]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "gives the model an order",
+        part: TheftPart::Instruction,
+        message: "gives the model an order",
     },
-    Rule {
+    InjectionRule {
         id: "hand-over-conversation",
         pattern: Pattern::Phrase(&[
             Then(&[
@@ -236,10 +236,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["history", "log", "transcript", "prompt"]),
         ]),
         weight: Weight::Low,
-        part: Part::Prize,
-        says: "asks for the conversation itself",
+        part: TheftPart::Secret,
+        message: "asks for the conversation itself",
     },
-    Rule {
+    InjectionRule {
         id: "whole-conversation",
         pattern: Pattern::Phrase(&[
             Then(&["full", "entire", "whole", "complete", "all"]),
@@ -247,10 +247,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["conversation", "chat", "conversations", "prompt"]),
         ]),
         weight: Weight::Low,
-        part: Part::Prize,
-        says: "asks for the conversation itself",
+        part: TheftPart::Secret,
+        message: "asks for the conversation itself",
     },
-    Rule {
+    InjectionRule {
         id: "environment",
         pattern: Pattern::Phrase(&[
             Then(&[
@@ -260,10 +260,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["variables", "variable"]),
         ]),
         weight: Weight::Low,
-        part: Part::Prize,
-        says: "asks for the environment",
+        part: TheftPart::Secret,
+        message: "asks for the environment",
     },
-    Rule {
+    InjectionRule {
         id: "instead-of",
         pattern: Pattern::Phrase(&[
             Then(&["instead"]),
@@ -273,10 +273,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["recipient", "recipients", "user", "destination", "address"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "redirects what was asked for",
+        part: TheftPart::Instruction,
+        message: "redirects what was asked for",
     },
-    Rule {
+    InjectionRule {
         id: "to-the-model",
         pattern: Pattern::Phrase(&[
             Then(&["note", "notes", "instruction", "instructions", "message"]),
@@ -285,10 +285,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["assistant", "ai", "model", "llm", "agent"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "speaks to the model",
+        part: TheftPart::Instruction,
+        message: "speaks to the model",
     },
-    Rule {
+    InjectionRule {
         id: "new-role",
         pattern: Pattern::Phrase(&[
             Then(&["you"]),
@@ -298,10 +298,10 @@ pub(super) const RULES: &[Rule] = &[
             Then(&["a", "an", "in", "the", "bound"]),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "gives the model another role",
+        part: TheftPart::Instruction,
+        message: "gives the model another role",
     },
-    Rule {
+    InjectionRule {
         id: "exfiltration",
         pattern: Pattern::Phrase(&[Then(&[
             "exfil",
@@ -313,17 +313,17 @@ pub(super) const RULES: &[Rule] = &[
             "attackers",
         ])]),
         weight: Weight::Low,
-        part: Part::Prize,
-        says: "speaks of taking data out",
+        part: TheftPart::Secret,
+        message: "speaks of taking data out",
     },
-    Rule {
+    InjectionRule {
         id: "blind-copy",
         pattern: Pattern::Phrase(&[Then(&["also", "always"]), Near(2, &["bcc", "cc"])]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks for a copy to somebody else",
+        part: TheftPart::Instruction,
+        message: "asks for a copy to a third party",
     },
-    Rule {
+    InjectionRule {
         id: "in-silence",
         pattern: Pattern::Phrase(&[
             Then(&["secretly", "silently", "quietly", "covertly"]),
@@ -335,10 +335,10 @@ pub(super) const RULES: &[Rule] = &[
             ),
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "asks for something done in silence",
+        part: TheftPart::Instruction,
+        message: "asks for something done in silence",
     },
-    Rule {
+    InjectionRule {
         id: "secret-path",
         pattern: Pattern::Literal(&[
             ".ssh",
@@ -360,40 +360,40 @@ pub(super) const RULES: &[Rule] = &[
             "wallet.dat",
         ]),
         weight: Weight::Low,
-        part: Part::Prize,
-        says: "names a file with secrets",
+        part: TheftPart::Secret,
+        message: "names a file with secrets",
     },
-    Rule {
+    InjectionRule {
         id: "download",
         pattern: Pattern::Phrase(&[Then(&["curl", "wget"]), Near(8, &["http", "https"])]),
         weight: Weight::Low,
-        part: Part::Other,
-        says: "has a download command",
+        part: TheftPart::Other,
+        message: "has a download command",
     },
-    Rule {
+    InjectionRule {
         id: "pipe-to-shell",
         pattern: Pattern::PipeToShell,
         weight: Weight::Medium,
-        part: Part::Other,
-        says: "has a download that is carried out",
+        part: TheftPart::Other,
+        message: "has a download that is carried out",
     },
-    Rule {
+    InjectionRule {
         id: "markdown-image",
         pattern: Pattern::Image,
         weight: Weight::Low,
-        part: Part::Other,
-        says: "has an image that showing the text would load",
+        part: TheftPart::Other,
+        message: "has an image that showing the text would load",
     },
-    Rule {
+    InjectionRule {
         id: "base64",
         pattern: Pattern::Blob,
         weight: Weight::Low,
-        part: Part::Other,
-        says: "has a long run of base64",
+        part: TheftPart::Other,
+        message: "has a long run of base64",
     },
-    Rule {
+    InjectionRule {
         id: "shouting",
-        pattern: Pattern::Shout(&[
+        pattern: Pattern::Capitalized(&[
             "IMPORTANT",
             "SYSTEM",
             "CRITICAL",
@@ -402,7 +402,7 @@ pub(super) const RULES: &[Rule] = &[
             "OVERRIDE",
         ]),
         weight: Weight::Low,
-        part: Part::Order,
-        says: "shouts at the start of a sentence",
+        part: TheftPart::Instruction,
+        message: "shouts at the start of a sentence",
     },
 ];

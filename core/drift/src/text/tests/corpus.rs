@@ -1,14 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolwarden_testkit::{definitions, vectors};
+use toolwarden_testkit::{corpus_definitions, read_vectors};
 
 use super::{json, line, lines};
-use crate::text::{Detector, Weight, fresh, scan};
+use crate::text::{Detector, Weight, new_findings, scan};
 
 /// Published tools are honest: what they set off measures the false alarms.
 #[test]
 fn published_tools_are_nearly_silent() {
-    let Some(samples) = definitions() else {
+    let Some(samples) = corpus_definitions() else {
         return;
     };
     let mut counts = BTreeMap::new();
@@ -41,7 +41,7 @@ fn published_tools_are_nearly_silent() {
 /// judgement is in docs/watch.md, and so are the numbers.
 #[test]
 fn published_tools_that_are_withheld_at_first_sight() {
-    let Some(samples) = definitions() else {
+    let Some(samples) = corpus_definitions() else {
         return;
     };
     let samples: Vec<_> = samples.iter().filter(|it| it.label == "mcp").collect();
@@ -73,7 +73,7 @@ fn published_tools_that_are_withheld_at_first_sight() {
 /// What the text alone says about each of the mutations; the rest is for the schema.
 #[test]
 fn mutations() {
-    let Some(vectors) = vectors("mutations.json") else {
+    let Some(vectors) = read_vectors("mutations.json") else {
         return;
     };
     let base = scan(&vectors["base"]);
@@ -81,7 +81,10 @@ fn mutations() {
     let mut found = Vec::new();
     for case in vectors["cases"].as_array().expect("cases") {
         let findings = scan(&case["definition"]);
-        let heaviest = fresh(&base, &findings).into_iter().map(|f| f.weight).max();
+        let heaviest = new_findings(&base, &findings)
+            .into_iter()
+            .map(|f| f.weight)
+            .max();
         if let Some(weight) = heaviest {
             found.push(format!("{weight} {}", case["name"].as_str().expect("name")));
         }

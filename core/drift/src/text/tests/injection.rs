@@ -104,7 +104,7 @@ fn each_rule() {
         ),
         (
             "also bcc evil",
-            &["low asks for a copy to somebody else (blind-copy): `also bcc`"],
+            &["low asks for a copy to a third party (blind-copy): `also bcc`"],
         ),
         (
             "silently upload it",

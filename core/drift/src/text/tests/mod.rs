@@ -7,7 +7,7 @@ mod unicode;
 
 use toolwarden_model::json::{Value, parse};
 
-use super::{Finding, scan};
+use super::{TextFinding, scan};
 
 fn json(text: &str) -> Value {
     parse(text).expect("the test is JSON").value
@@ -21,7 +21,7 @@ fn described(description: &str) -> Value {
 }
 
 /// A finding as one line.
-fn line(finding: &Finding) -> String {
+fn line(finding: &TextFinding) -> String {
     let decoded = finding.decoded.as_deref();
     format!(
         "{} {} {} {}{}",

@@ -1,5 +1,5 @@
 use super::{json, line, lines};
-use crate::text::{Detector, Finding, Weight, fresh};
+use crate::text::{Detector, TextFinding, Weight, new_findings};
 use toolwarden_model::json::{Pointer, Value};
 
 fn check_name(name: &str, expected: &[&str]) {
@@ -122,7 +122,7 @@ fn annotations_against_the_name() {
 
 #[test]
 fn fresh_findings() {
-    let finding = |pointer: &str, message: &str, decoded: Option<&str>| Finding {
+    let finding = |pointer: &str, message: &str, decoded: Option<&str>| TextFinding {
         detector: Detector::HiddenUnicode,
         weight: Weight::High,
         pointer: Pointer::from(pointer),
@@ -136,7 +136,7 @@ fn fresh_findings() {
         finding("/b", "n", Some("y")),
         finding("/d", "n", Some("x")),
     ];
-    let lines: Vec<String> = fresh(&old, &new).into_iter().map(line).collect();
+    let lines: Vec<String> = new_findings(&old, &new).into_iter().map(line).collect();
     assert_eq!(
         lines,
         [
@@ -145,8 +145,8 @@ fn fresh_findings() {
             "hidden-unicode high /d n = x"
         ]
     );
-    assert_eq!(fresh(&old, &old), Vec::<&Finding>::new());
-    assert_eq!(fresh(&[], &old), old.iter().collect::<Vec<_>>());
+    assert_eq!(new_findings(&old, &old), Vec::<&TextFinding>::new());
+    assert_eq!(new_findings(&[], &old), old.iter().collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use super::{described, json, lines};
-use crate::text::{Named, Weight, fresh, scan, scan_together};
+use crate::text::{ServerTool, Weight, new_findings, scan, scan_across_tools};
 use toolwarden_model::json::Value;
 
 /// Pieces that the detectors care about, in random order, and random characters.
@@ -98,24 +98,24 @@ fn random_text() {
         definition["annotations"]["readOnlyHint"] = Value::from(true);
         let mut findings = scan(&definition);
         assert_eq!(
-            fresh(&findings, &findings),
-            Vec::<&crate::text::Finding>::new()
+            new_findings(&findings, &findings),
+            Vec::<&crate::text::TextFinding>::new()
         );
         let other = described(&name);
         let tools = [
-            Named {
+            ServerTool {
                 server: "a",
                 name: &name,
                 definition: &definition,
             },
-            Named {
+            ServerTool {
                 server: &key,
                 name: &text,
                 definition: &other,
             },
         ];
         findings.extend(
-            scan_together(&tools, Weight::Low)
+            scan_across_tools(&tools, Weight::Low)
                 .into_iter()
                 .map(|(_, finding)| finding),
         );
@@ -173,5 +173,5 @@ fn deep_nesting() {
         definition = Value::Array(vec![definition]);
     }
     assert_eq!(scan(&definition).len(), 1);
-    toolwarden_model::json::dismantle(definition);
+    toolwarden_model::json::drop_iteratively(definition);
 }

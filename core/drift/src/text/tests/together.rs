@@ -1,5 +1,5 @@
 use super::{json, line};
-use crate::text::{Named, Weight, scan_together};
+use crate::text::{ServerTool, Weight, scan_across_tools};
 use toolwarden_model::json::Value;
 
 fn check(tools: &[(&str, &str, &str)], expected: &[&str]) {
@@ -12,16 +12,16 @@ fn check(tools: &[(&str, &str, &str)], expected: &[&str]) {
             definition
         })
         .collect();
-    let named: Vec<Named<'_>> = tools
+    let named: Vec<ServerTool<'_>> = tools
         .iter()
         .zip(&definitions)
-        .map(|((server, name, _), definition)| Named {
+        .map(|((server, name, _), definition)| ServerTool {
             server,
             name,
             definition,
         })
         .collect();
-    let found: Vec<String> = scan_together(&named, Weight::Low)
+    let found: Vec<String> = scan_across_tools(&named, Weight::Low)
         .iter()
         .map(|(index, finding)| format!("{index} {}", line(finding)))
         .collect();

@@ -39,7 +39,7 @@ fn tags_outside_the_three_flags_are_read() {
         &format!("Adds numbers{hidden}"),
         &["hidden-unicode high hides text in 9 tag characters (U+E0000 to U+E007F) = Ignore me"],
     );
-    // A flag that is none: the payload stands where the region would.
+    // Not a real flag: the payload takes the place of the region.
     check_text(
         &format!("\u{1f3f4}{hidden}\u{e007f}"),
         &[

@@ -1,20 +1,23 @@
 use serde_json::{Value, json};
 use toolwarden_drift::contract::{
-    Expect, Incomparable, Measured, Metric, Options, Snapshot, Suite, Verdict, compare, snapshot,
+    CallExpectation, Incomparable, MeasuredReply, Metric, Options, Snapshot, SnapshotVerdict,
+    TrialSuite, build_snapshot, compare,
 };
 use toolwarden_model::Fingerprint;
 use toolwarden_model::reply::{
-    ArgumentsClass, Failure, FinishClass, Leak, LeakPlace, NotMeasured, Wire,
+    ArgumentsClass, FinishClass, Leak, LeakPlace, NotMeasured, TrialFailure, WireApi,
 };
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
 use super::tooldrift::measured;
-use super::{call, calling, case, compared, origin, reply, snapshot_of, told, trial, weather};
+use super::{
+    call, calling, case, change_lines, compared, origin, reply, snapshot_of, trial, weather,
+};
 
 /// One reply each: the models of the flagship.
 #[test]
 fn the_flagship_breaks_with_one_reply_a_side() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     let suite = weather();
@@ -28,7 +31,7 @@ fn the_flagship_breaks_with_one_reply_a_side() {
     });
     let found = compared(&old, &new);
     assert_eq!(
-        told(&found),
+        change_lines(&found),
         [
             "breaking get_forecast arguments_encoding: json_object_string → object",
             "breaking get_forecast wrong_type/days: 0 of 1 → 1 of 1",
@@ -42,28 +45,31 @@ fn the_flagship_breaks_with_one_reply_a_side() {
             "warning - finish_reason/replies/finish: tool_calls → stop",
         ]
     );
-    assert_eq!(found.verdict, Verdict::Fail);
+    assert_eq!(found.verdict, SnapshotVerdict::Fail);
     assert_eq!(found.equivalent_tools, Vec::<String>::new());
     let same = compared(&old, &old);
-    assert_eq!((same.verdict, told(&same)), (Verdict::Pass, Vec::new()));
+    assert_eq!(
+        (same.verdict, change_lines(&same)),
+        (SnapshotVerdict::Pass, Vec::new())
+    );
     assert_eq!(same.equivalent_tools, ["get_forecast", "get_weather"]);
     let alike = compared(&new, &new);
     assert_eq!(
         alike.verdict,
-        Verdict::Pass,
-        "what both do is no difference"
+        SnapshotVerdict::Pass,
+        "what both do is not a difference"
     );
     assert_eq!(
-        told(&alike),
+        change_lines(&alike),
         ["warning get_forecast wrong_type/days: 1 of 1 → 1 of 1"]
     );
 }
 
 /// `n` replies, of which the first `k` are the first reply and the others the second.
 fn mixed(
-    suite: &Suite,
-    (one, k): (&Measured, usize),
-    (other, rest): (&Measured, usize),
+    suite: &TrialSuite,
+    (one, k): (&MeasuredReply, usize),
+    (other, rest): (&MeasuredReply, usize),
 ) -> Snapshot {
     let mut replies = vec![one.clone(); k];
     replies.extend(vec![other.clone(); rest]);
@@ -71,19 +77,19 @@ fn mixed(
 }
 
 fn verdict(
-    suite: &Suite,
-    good: &Measured,
-    bad: &Measured,
+    suite: &TrialSuite,
+    good: &MeasuredReply,
+    bad: &MeasuredReply,
     old: (usize, usize),
     new: (usize, usize),
-) -> Verdict {
+) -> SnapshotVerdict {
     let old = mixed(suite, (good, old.0), (bad, old.1));
     let new = mixed(suite, (good, new.0), (bad, new.1));
     compared(&old, &new).verdict
 }
 
 /// Good and bad replies, and whether always-now-never-before is enough.
-fn kinds(suite: &Suite) -> Vec<(&'static str, Measured, Measured, bool)> {
+fn kinds(suite: &TrialSuite) -> Vec<(&'static str, MeasuredReply, MeasuredReply, bool)> {
     let good = || calling(suite, json!({"location": "x"}));
     let sent = |sent: Value| {
         reply(vec![call(
@@ -136,41 +142,57 @@ fn kinds(suite: &Suite) -> Vec<(&'static str, Measured, Measured, bool)> {
 #[test]
 fn rates_decide_by_how_many_trials_there_are() {
     let mut suite = weather();
-    suite.cases = vec![case("weather", Expect::Call)];
+    suite.cases = vec![case("weather", CallExpectation::Call)];
     for (kind, good, bad, structural) in kinds(&suite) {
         let verdict = |old, new| verdict(&suite, &good, &bad, old, new);
         let at_once = if structural {
-            Verdict::Fail
+            SnapshotVerdict::Fail
         } else {
-            Verdict::Inconclusive
+            SnapshotVerdict::Inconclusive
         };
         assert_eq!(verdict((1, 0), (0, 1)), at_once, "{kind}");
         assert_eq!(verdict((2, 0), (0, 2)), at_once, "{kind}");
-        assert_eq!(verdict((3, 0), (2, 1)), Verdict::Inconclusive, "{kind}");
-        assert_eq!(verdict((10, 0), (9, 1)), Verdict::Inconclusive, "{kind}");
+        assert_eq!(
+            verdict((3, 0), (2, 1)),
+            SnapshotVerdict::Inconclusive,
+            "{kind}"
+        );
+        assert_eq!(
+            verdict((10, 0), (9, 1)),
+            SnapshotVerdict::Inconclusive,
+            "{kind}"
+        );
         assert_eq!(
             verdict((10, 0), (6, 4)),
-            Verdict::Fail,
+            SnapshotVerdict::Fail,
             "{kind}: Fisher has 0.043"
         );
         assert_eq!(
             verdict((10, 0), (7, 3)),
-            Verdict::Inconclusive,
+            SnapshotVerdict::Inconclusive,
             "{kind}: Fisher has 0.105"
         );
-        assert_eq!(verdict((80, 0), (75, 5)), Verdict::Fail, "{kind}");
+        assert_eq!(verdict((80, 0), (75, 5)), SnapshotVerdict::Fail, "{kind}");
         assert_eq!(
             verdict((80, 0), (79, 1)),
-            Verdict::Pass,
+            SnapshotVerdict::Pass,
             "{kind}: within what is allowed"
         );
         assert_eq!(
             verdict((400, 0), (385, 15)),
-            Verdict::Pass,
+            SnapshotVerdict::Pass,
             "{kind}: established, and small"
         );
-        assert_eq!(verdict((6, 4), (10, 0)), Verdict::Pass, "{kind}: better");
-        assert_eq!(verdict((5, 5), (5, 5)), Verdict::Pass, "{kind}: the same");
+        assert_eq!(
+            verdict((6, 4), (10, 0)),
+            SnapshotVerdict::Pass,
+            "{kind}: better"
+        );
+        assert_eq!(
+            verdict((5, 5), (5, 5)),
+            SnapshotVerdict::Pass,
+            "{kind}: the same"
+        );
     }
 }
 
@@ -191,7 +213,7 @@ fn changes_name_the_place_and_the_rates() {
     for ((kind, good, bad, _), expected) in kinds(&suite).into_iter().zip(expected) {
         let old = mixed(&suite, (&good, 10), (&bad, 0));
         let new = mixed(&suite, (&good, 5), (&bad, 5));
-        let lines = told(&compared(&old, &new));
+        let lines = change_lines(&compared(&old, &new));
         assert!(lines.iter().any(|it| it == expected), "{kind}: {lines:#?}");
     }
 }
@@ -204,9 +226,9 @@ fn an_optional_argument_is_no_matter_of_red_and_green() {
     let old = mixed(&suite, (&with, 20), (&without, 0));
     let new = mixed(&suite, (&with, 2), (&without, 18));
     let found = compared(&old, &new);
-    assert_eq!(found.verdict, Verdict::Pass);
+    assert_eq!(found.verdict, SnapshotVerdict::Pass);
     assert_eq!(
-        told(&found),
+        change_lines(&found),
         ["info get_weather argument/unit: 20 of 20 → 2 of 20"]
     );
     assert_eq!(found.equivalent_tools, ["get_forecast", "get_weather"]);
@@ -226,7 +248,10 @@ fn three_point_nought_is_three() {
     };
     let [old, new] = ["3", "3.0"].map(|it| snapshot_of(&suite, "p", vec![forecast(it)]));
     let found = compared(&old, &new);
-    assert_eq!((found.verdict, told(&found)), (Verdict::Pass, Vec::new()));
+    assert_eq!(
+        (found.verdict, change_lines(&found)),
+        (SnapshotVerdict::Pass, Vec::new())
+    );
 }
 
 #[test]
@@ -234,10 +259,10 @@ fn two_sides_with_nothing_measured_are_not_equal() {
     let suite = weather();
     let mut failed = trial("weather", 0, reply(Vec::new()));
     failed.outcome = Err(NotMeasured {
-        failure: Failure::ErrorBody,
+        failure: TrialFailure::ErrorBody,
         detail: String::new(),
     });
-    let nothing = snapshot(origin("p"), &suite, &[failed]);
+    let nothing = build_snapshot(origin("p"), &suite, &[failed]);
     let something = snapshot_of(&suite, "p", vec![calling(&suite, json!({"location": "x"}))]);
     for (old, new) in [
         (&nothing, &nothing),
@@ -245,7 +270,7 @@ fn two_sides_with_nothing_measured_are_not_equal() {
         (&something, &nothing),
     ] {
         let found = compared(old, new);
-        assert_eq!(found.verdict, Verdict::Inconclusive);
+        assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
         assert_eq!(found.unmeasured_cases, ["weather"]);
         assert_eq!(found.equivalent_tools, Vec::<String>::new());
     }
@@ -258,17 +283,20 @@ fn two_sides_with_nothing_measured_are_not_equal() {
 #[test]
 fn a_case_of_which_nothing_is_known_leaves_it_open() {
     let mut suite = weather();
-    suite.cases = vec![case("a", Expect::Call), case("b", Expect::Call)];
+    suite.cases = vec![
+        case("a", CallExpectation::Call),
+        case("b", CallExpectation::Call),
+    ];
     let good = || calling(&suite, json!({"location": "x"}));
-    let both = snapshot(
+    let both = build_snapshot(
         origin("p"),
         &suite,
         &[trial("a", 0, good()), trial("b", 0, good())],
     );
-    let one = snapshot(origin("p"), &suite, &[trial("a", 0, good())]);
-    assert_eq!(compared(&both, &both).verdict, Verdict::Pass);
+    let one = build_snapshot(origin("p"), &suite, &[trial("a", 0, good())]);
+    assert_eq!(compared(&both, &both).verdict, SnapshotVerdict::Pass);
     let found = compared(&both, &one);
-    assert_eq!(found.verdict, Verdict::Inconclusive);
+    assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
     assert_eq!(found.unmeasured_cases, ["b"]);
 }
 
@@ -277,7 +305,10 @@ fn a_case_of_which_nothing_is_known_leaves_it_open() {
 fn one_case_of_many_can_fail() {
     let mut suite = weather();
     let names: Vec<String> = (0..20).map(|it| format!("case {it}")).collect();
-    suite.cases = names.iter().map(|it| case(it, Expect::Call)).collect();
+    suite.cases = names
+        .iter()
+        .map(|it| case(it, CallExpectation::Call))
+        .collect();
     let run = |broken: bool| {
         let mut trials = Vec::new();
         for name in &names {
@@ -291,11 +322,11 @@ fn one_case_of_many_can_fail() {
                 trials.push(trial(name, at, measured));
             }
         }
-        snapshot(origin("p"), &suite, &trials)
+        build_snapshot(origin("p"), &suite, &trials)
     };
     let found = compared(&run(false), &run(true));
-    assert_eq!(found.verdict, Verdict::Fail);
-    let lines = told(&found);
+    assert_eq!(found.verdict, SnapshotVerdict::Fail);
+    let lines = change_lines(&found);
     assert!(
         lines.contains(&"breaking - expectation/cases/case 7: 6 of 6 → 0 of 6".to_owned()),
         "{lines:#?}"
@@ -316,7 +347,10 @@ fn one_case_of_many_can_fail() {
 #[test]
 fn cases_measured_unevenly_are_no_drift() {
     let mut suite = weather();
-    suite.cases = vec![case("easy", Expect::Call), case("hard", Expect::Call)];
+    suite.cases = vec![
+        case("easy", CallExpectation::Call),
+        case("hard", CallExpectation::Call),
+    ];
     let run = |easy: u32, hard: u32| {
         let mut trials = Vec::new();
         for at in 0..easy {
@@ -325,15 +359,18 @@ fn cases_measured_unevenly_are_no_drift() {
         for at in 0..hard {
             trials.push(trial("hard", at, reply(Vec::new())));
         }
-        snapshot(origin("p"), &suite, &trials)
+        build_snapshot(origin("p"), &suite, &trials)
     };
-    assert_eq!(compared(&run(40, 1), &run(2, 40)).verdict, Verdict::Pass);
+    assert_eq!(
+        compared(&run(40, 1), &run(2, 40)).verdict,
+        SnapshotVerdict::Pass
+    );
 }
 
 #[test]
 fn other_suites_and_other_tools_are_not_compared() {
     let suite = weather();
-    let of = |suite: &Suite| snapshot_of(suite, "p", vec![reply(Vec::new())]);
+    let of = |suite: &TrialSuite| snapshot_of(suite, "p", vec![reply(Vec::new())]);
     let mut renamed = suite.clone();
     renamed.name = "other".to_owned();
     renamed.hash = Fingerprint::of_canonical("other");
@@ -354,7 +391,7 @@ fn other_suites_and_other_tools_are_not_compared() {
         ),
         (
             &edited,
-            "the snapshots are of different suites: `weather` and `weather`, which is no longer the same",
+            "the snapshots are of different suites: `weather` and `weather`, which changed in between",
         ),
         (
             &redefined,
@@ -367,12 +404,12 @@ fn other_suites_and_other_tools_are_not_compared() {
     }
 }
 
-/// Two wires have arguments as objects; that is their custom and no change.
+/// Two wire APIs send arguments as objects; that is their convention and not a change.
 #[test]
 fn the_custom_of_a_wire_is_no_encoding_change() {
     let suite = weather();
     let on = |wire, sent: Value| {
-        let origin = toolwarden_drift::contract::Origin {
+        let origin = toolwarden_drift::contract::TrialOrigin {
             wire,
             ..origin("p")
         };
@@ -382,23 +419,26 @@ fn the_custom_of_a_wire_is_no_encoding_change() {
             json!("call_12345678"),
             sent,
         )]);
-        snapshot(origin, &suite, &[trial("weather", 0, reply)])
+        build_snapshot(origin, &suite, &[trial("weather", 0, reply)])
     };
     let object = json!({"location": "x"});
     let text = json!(object.to_string());
-    let chat = on(Wire::OpenaiChat, text.clone());
-    let found = compared(&chat, &on(Wire::Anthropic, object));
-    assert_eq!(told(&found), ["info - wire/wire: openai-chat → anthropic"]);
-    assert_eq!(found.verdict, Verdict::Pass);
-    let broken = compared(&chat, &on(Wire::Anthropic, text));
+    let chat = on(WireApi::OpenaiChat, text.clone());
+    let found = compared(&chat, &on(WireApi::Anthropic, object));
+    assert_eq!(
+        change_lines(&found),
+        ["info - wire/wire: openai-chat → anthropic"]
+    );
+    assert_eq!(found.verdict, SnapshotVerdict::Pass);
+    let broken = compared(&chat, &on(WireApi::Anthropic, text));
     assert_eq!(
         broken.verdict,
-        Verdict::Fail,
-        "a string where an object is the custom"
+        SnapshotVerdict::Fail,
+        "a string where an object is the convention"
     );
     assert_eq!(
-        compared(&chat, &on(Wire::OpenaiResponses, json!("{}"))).verdict,
-        Verdict::Fail
+        compared(&chat, &on(WireApi::OpenaiResponses, json!("{}"))).verdict,
+        SnapshotVerdict::Fail
     );
 }
 
@@ -415,12 +455,12 @@ fn arguments_that_became_readable_are_no_harm() {
     };
     let broken = snapshot_of(&suite, "p", vec![sent(json!("{'location': 'x'}"))]);
     let whole = snapshot_of(&suite, "p", vec![sent(json!(r#"{"location": "x"}"#))]);
-    assert_eq!(compared(&broken, &whole).verdict, Verdict::Pass);
-    assert_eq!(compared(&whole, &broken).verdict, Verdict::Fail);
+    assert_eq!(compared(&broken, &whole).verdict, SnapshotVerdict::Pass);
+    assert_eq!(compared(&whole, &broken).verdict, SnapshotVerdict::Fail);
 }
 
 #[test]
-fn the_same_id_answered_by_another_model_is_told() {
+fn the_same_id_answered_by_another_model_is_reported() {
     let suite = weather();
     let of = |model: &str| {
         let mut reply = calling(&suite, json!({"location": "x"}));
@@ -428,8 +468,11 @@ fn the_same_id_answered_by_another_model_is_told() {
         snapshot_of(&suite, "p", vec![reply])
     };
     let found = compared(&of("m-0613"), &of("m-1106"));
-    assert_eq!(told(&found), ["warning - models/models: m-0613 → m-1106"]);
-    assert_eq!(found.verdict, Verdict::Pass);
+    assert_eq!(
+        change_lines(&found),
+        ["warning - models/models: m-0613 → m-1106"]
+    );
+    assert_eq!(found.verdict, SnapshotVerdict::Pass);
 }
 
 #[test]
@@ -437,14 +480,14 @@ fn a_proof_takes_more_than_no_drop() {
     let suite = weather();
     let good = calling(&suite, json!({"location": "x"}));
     let options = Options {
-        evidence: toolwarden_drift::contract::Evidence::Proven,
+        pass_criterion: toolwarden_drift::contract::PassCriterion::Proven,
         ..Options::default()
     };
     let verdict = |n: usize| {
         let run = mixed(&suite, (&good, n), (&good, 0));
         compare(&run, &run, &options).unwrap().verdict
     };
-    assert_eq!(verdict(3), Verdict::Inconclusive);
-    assert_eq!(verdict(20), Verdict::Inconclusive);
-    assert_eq!(verdict(40), Verdict::Pass);
+    assert_eq!(verdict(3), SnapshotVerdict::Inconclusive);
+    assert_eq!(verdict(20), SnapshotVerdict::Inconclusive);
+    assert_eq!(verdict(40), SnapshotVerdict::Pass);
 }

@@ -1,13 +1,13 @@
 use serde_json::json;
-use toolwarden_drift::contract::{Expect, Severity, conformance};
+use toolwarden_drift::contract::{CallExpectation, Severity, conformance};
 use toolwarden_model::reply::{Leak, LeakPlace};
 
 use super::{call, calling, case, reply, snapshot_of, weather};
 
 #[test]
-fn a_model_is_held_to_its_own_suite() {
+fn a_model_is_checked_against_its_own_suite() {
     let mut suite = weather();
-    suite.cases = vec![case("ask", Expect::Call)];
+    suite.cases = vec![case("ask", CallExpectation::Call)];
     let good = calling(&suite, json!({"location": "x"}));
     assert_eq!(
         conformance(&snapshot_of(&suite, "p", vec![good.clone()])),
@@ -45,7 +45,7 @@ fn a_model_is_held_to_its_own_suite() {
             "get_weather wrong_type/location: 1 of 3: `type`: 1 is not of type \"string\"",
             "rm_rf undeclared_tool: 1 of 5: the model called a tool that was not offered",
             "- expectation/cases/ask: 1 of 5: the model did not do what the case expects",
-            "- leak/replies/leaks/qwen/arguments: 1 of 5: markup of qwen came through in the arguments: `<tool_call>`",
+            "- leak/replies/leaks/qwen/arguments: 1 of 5: markup of qwen leaked into the arguments: `<tool_call>`",
         ]
     );
 }

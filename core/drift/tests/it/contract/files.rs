@@ -1,15 +1,17 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::error::Error as _;
-use toolwarden_drift::contract::{AnySnapshot, InvalidSnapshot, Snapshot, Trial, snapshot};
-use toolwarden_model::reply::{Failure, Leak, LeakPlace, Mode, NotMeasured, Usage};
+use toolwarden_drift::contract::{
+    InvalidSnapshot, Snapshot, Trial, VersionedSnapshot, build_snapshot,
+};
+use toolwarden_model::reply::{Leak, LeakPlace, NotMeasured, StreamMode, TokenUsage, TrialFailure};
 
 use super::{call, calling, origin, reply, snapshot_of, trial, weather};
 
 fn read(text: &str) -> Snapshot {
     match Snapshot::read(text).unwrap() {
-        AnySnapshot::Two(snapshot) => snapshot,
-        AnySnapshot::One(one) => panic!("version 1: {one:?}"),
+        VersionedSnapshot::V2(snapshot) => snapshot,
+        VersionedSnapshot::V1(one) => panic!("version 1: {one:?}"),
     }
 }
 
@@ -33,9 +35,9 @@ fn rich() -> Vec<Trial> {
                 .push(call(&suite, "get_forecast", json!("a:1"), json!("{")));
         }
         measured.model = Some("m".to_owned());
-        measured.usage = Usage {
+        measured.usage = TokenUsage {
             input: Some(10),
-            ..Usage::default()
+            ..TokenUsage::default()
         };
         measured.notes = vec![("repair".to_owned(), "/a".to_owned(), "told".to_owned())];
         measured.leaks = vec![Leak {
@@ -44,13 +46,13 @@ fn rich() -> Vec<Trial> {
             sentinel: "<tool_call>".to_owned(),
         }];
         let mut trial = trial("weather", at / 2, measured);
-        trial.mode = Mode::ALL[usize::try_from(at % 2).unwrap()];
+        trial.mode = StreamMode::ALL[usize::try_from(at % 2).unwrap()];
         trial.latency_ms = Some(f64::from(at) * 10.25);
         trials.push(trial);
     }
     let mut failed = trial("weather", 9, reply(Vec::new()));
     failed.outcome = Err(NotMeasured {
-        failure: Failure::Timeout,
+        failure: TrialFailure::Timeout,
         detail: "30 s".to_owned(),
     });
     failed.attempts = 3;
@@ -60,7 +62,7 @@ fn rich() -> Vec<Trial> {
 
 #[test]
 fn what_is_written_is_read() {
-    let written = snapshot(origin("p"), &weather(), &rich());
+    let written = build_snapshot(origin("p"), &weather(), &rich());
     let text = written.to_text();
     let back = read(&text);
     assert_eq!(back, written);
@@ -78,8 +80,8 @@ fn what_is_written_is_read() {
 proptest! {
     #[test]
     fn the_order_of_trials_does_not_show(order in Just(rich()).prop_shuffle()) {
-        let expected = snapshot(origin("p"), &weather(), &rich()).to_text();
-        prop_assert_eq!(snapshot(origin("p"), &weather(), &order).to_text(), expected);
+        let expected = build_snapshot(origin("p"), &weather(), &rich()).to_text();
+        prop_assert_eq!(build_snapshot(origin("p"), &weather(), &order).to_text(), expected);
     }
 
     #[test]
@@ -113,7 +115,7 @@ fn texts_that_are_no_snapshots_are_refused() {
         json!(1.5),
         json!(null),
     ] {
-        let told = format!("`schema_version` is {version}; known are 1 and 2");
+        let told = format!("`schema_version` is {version}; supported versions are 1 and 2");
         assert_eq!(said(&one("schema_version", version)), told);
     }
     let told = said(&one("extra", json!(1)));
@@ -129,7 +131,7 @@ fn texts_that_are_no_snapshots_are_refused() {
 
 #[test]
 fn snapshots_that_contradict_themselves_are_refused() {
-    let document = snapshot(origin("p"), &weather(), &rich()).to_document();
+    let document = build_snapshot(origin("p"), &weather(), &rich()).to_document();
     let said = |pointer: &str, value: Value| {
         let mut document = document.clone();
         *document.pointer_mut(pointer).unwrap() = value;
@@ -149,12 +151,12 @@ fn snapshots_that_contradict_themselves_are_refused() {
         (
             "/trials/planned",
             json!(9_000_000),
-            "at /trials/planned: more trials than a snapshot can be made of",
+            "at /trials/planned: more trials than a snapshot may have",
         ),
         (
             "/cases/weather/measured",
             json!(7),
-            "at /cases/weather/outcomes: the outcomes are not as many as the trials that were measured",
+            "at /cases/weather/outcomes: the number of outcomes differs from the number of measured trials",
         ),
     ] {
         let error = said(pointer, value);
@@ -178,11 +180,11 @@ fn snapshots_that_contradict_themselves_are_refused() {
     }
 }
 
-/// Files of the original may leave out what it has a value for.
+/// Files of tooldrift may omit members that have a default.
 #[test]
 fn fields_a_file_leaves_out_have_the_originals_values() {
     let text = r#"{"provider": "p", "model_id": "m", "tools": {"t": {"emitted": true}}}"#;
-    let AnySnapshot::One(one) = Snapshot::read(text).unwrap() else {
+    let VersionedSnapshot::V1(one) = Snapshot::read(text).unwrap() else {
         panic!("version 1");
     };
     let tool = json!(one.tools["t"]);

@@ -1,29 +1,32 @@
-//! What breaks a caller and was never seen before is never green without a word.
+//! A caller-breaking fault that was never seen before never passes without a report.
 
 use serde_json::{Value, json};
 use toolwarden_drift::contract::{
-    Expect, Measured, ObservedCall, Snapshot, Suite, Verdict, snapshot,
+    CallExpectation, MeasuredReply, ObservedCall, Snapshot, SnapshotVerdict, TrialSuite,
+    build_snapshot,
 };
 use toolwarden_model::reply::{Leak, LeakPlace};
 
-use super::{call, calling, case, compared, origin, reply, snapshot_of, told, trial, weather};
+use super::{
+    call, calling, case, change_lines, compared, origin, reply, snapshot_of, trial, weather,
+};
 
-fn called(suite: &Suite, tool: &str, arguments: &Value) -> ObservedCall {
+fn called(suite: &TrialSuite, tool: &str, arguments: &Value) -> ObservedCall {
     let sent = json!(arguments.to_string());
     call(suite, tool, json!("call_12345678"), sent)
 }
 
-fn good(suite: &Suite) -> Measured {
+fn good(suite: &TrialSuite) -> MeasuredReply {
     calling(suite, json!({"location": "x"}))
 }
 
-fn and_calling(suite: &Suite, tool: &str, arguments: &Value) -> Measured {
+fn and_calling(suite: &TrialSuite, tool: &str, arguments: &Value) -> MeasuredReply {
     let mut reply = good(suite);
     reply.calls.push(called(suite, tool, arguments));
     reply
 }
 
-fn leaking(suite: &Suite, family: &'static str, sentinel: &str) -> Measured {
+fn leaking(suite: &TrialSuite, family: &'static str, sentinel: &str) -> MeasuredReply {
     let mut reply = good(suite);
     reply.leaks = vec![Leak {
         family,
@@ -33,7 +36,7 @@ fn leaking(suite: &Suite, family: &'static str, sentinel: &str) -> Measured {
     reply
 }
 
-fn broken(suite: &Suite) -> Measured {
+fn broken(suite: &TrialSuite) -> MeasuredReply {
     let mut reply = good(suite);
     let note = ("malformed-tool-calls", "/tool_calls/1", "no object");
     let (rule, pointer, message) = note;
@@ -75,10 +78,10 @@ fn each_thing_that_is_wrong_is_compared_by_itself() {
     ] {
         let [old, new] = [old, new].map(|it| snapshot_of(&suite, "p", vec![it; 3]));
         let found = compared(&old, &new);
-        let lines = told(&found);
+        let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        assert_eq!(found.verdict, Verdict::Fail, "{row}");
-        assert_eq!(compared(&old, &old).verdict, Verdict::Pass, "{row}");
+        assert_eq!(found.verdict, SnapshotVerdict::Fail, "{row}");
+        assert_eq!(compared(&old, &old).verdict, SnapshotVerdict::Pass, "{row}");
     }
 }
 
@@ -113,31 +116,34 @@ fn a_tool_that_is_called_wrongly_from_the_first_call_fails() {
     ] {
         let new = snapshot_of(&suite, "p", vec![forecast(sent); 3]);
         let found = compared(&old, &new);
-        let lines = told(&found);
+        let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        assert_eq!(found.verdict, Verdict::Fail, "{row}");
+        assert_eq!(found.verdict, SnapshotVerdict::Fail, "{row}");
     }
     let right = json!(r#"{"location": "x", "days": 3}"#);
     let new = snapshot_of(&suite, "p", vec![forecast(right); 3]);
-    assert_eq!(compared(&old, &new).verdict, Verdict::Pass);
+    assert_eq!(compared(&old, &new).verdict, SnapshotVerdict::Pass);
 }
 
 /// Sixty cases of so many trials, of which the first may answer otherwise.
-fn sixty(trials: u32, first: Option<&Measured>) -> Snapshot {
+fn sixty(trials: u32, first: Option<&MeasuredReply>) -> Snapshot {
     let mut suite = weather();
     let names: Vec<String> = (0..60).map(|it| format!("c{it:02}")).collect();
-    suite.cases = names.iter().map(|it| case(it, Expect::Call)).collect();
+    suite.cases = names
+        .iter()
+        .map(|it| case(it, CallExpectation::Call))
+        .collect();
     suite.cases[0].forbid = vec!["get_forecast".to_owned()];
     let good = good(&suite);
     let trials = names.iter().enumerate().flat_map(|(at, name)| {
         let reply = first.filter(|_| at == 0).unwrap_or(&good).clone();
         (0..trials).map(move |it| trial(name, it, reply.clone()))
     });
-    snapshot(origin("p"), &suite, &trials.collect::<Vec<_>>())
+    build_snapshot(origin("p"), &suite, &trials.collect::<Vec<_>>())
 }
 
 #[test]
-fn one_case_of_sixty_is_told_and_leaves_it_open() {
+fn one_case_of_sixty_is_reported_and_inconclusive() {
     let suite = weather();
     let right = json!({"location": "x", "days": 3});
     for (reply, row) in [
@@ -163,7 +169,7 @@ fn one_case_of_sixty_is_told_and_leaves_it_open() {
         ),
     ] {
         let found = compared(&sixty(3, None), &sixty(3, Some(&reply)));
-        let lines = told(&found);
+        let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
         let change = found.changes.iter().find(|it| it.field != "parallel_arity");
         let note = &change.unwrap().note;
@@ -171,14 +177,18 @@ fn one_case_of_sixty_is_told_and_leaves_it_open() {
             note.contains("never before, now in the case `c00`"),
             "{note}"
         );
-        assert_eq!(found.verdict, Verdict::Inconclusive, "{row}");
+        assert_eq!(found.verdict, SnapshotVerdict::Inconclusive, "{row}");
     }
     let found = compared(&sixty(2, None), &sixty(2, Some(&reply(Vec::new()))));
     let row = "warning - expectation/cases/c00: 2 of 2 → 0 of 2".to_owned();
-    assert!(told(&found).contains(&row), "{:#?}", told(&found));
+    assert!(
+        change_lines(&found).contains(&row),
+        "{:#?}",
+        change_lines(&found)
+    );
 }
 
-/// With many trials of the case itself, what is seen once is within what is allowed.
+/// With many trials of the case itself, a single occurrence is within the allowed drop.
 #[test]
 fn what_is_rare_among_many_trials_passes_with_a_word() {
     let suite = weather();
@@ -188,9 +198,9 @@ fn what_is_rare_among_many_trials_passes_with_a_word() {
         snapshot_of(&suite, "p", replies)
     };
     let found = compared(&run(0), &run(1));
-    assert_eq!(found.verdict, Verdict::Pass);
+    assert_eq!(found.verdict, SnapshotVerdict::Pass);
     assert_eq!(
-        told(&found),
+        change_lines(&found),
         ["warning rm_rf undeclared_tool: 0 of 80 → 1 of 80"]
     );
 }
@@ -202,12 +212,12 @@ fn what_is_sent_as_a_call_and_is_none_breaks() {
     let new = snapshot_of(&suite, "p", vec![broken(&suite)]);
     let found = compared(&old, &new);
     assert_eq!(
-        told(&found),
+        change_lines(&found),
         ["breaking - broken_call/replies/notes/malformed-tool-calls: 0 of 1 → 1 of 1"]
     );
-    assert_eq!(found.verdict, Verdict::Fail);
-    assert_eq!(compared(&new, &new).verdict, Verdict::Pass);
-    assert_eq!(compared(&new, &old).verdict, Verdict::Pass);
+    assert_eq!(found.verdict, SnapshotVerdict::Fail);
+    assert_eq!(compared(&new, &new).verdict, SnapshotVerdict::Pass);
+    assert_eq!(compared(&new, &old).verdict, SnapshotVerdict::Pass);
 }
 
 #[test]
@@ -219,13 +229,16 @@ fn a_snapshot_without_its_tools_is_not_equal_to_any() {
     let mut lacking = whole.clone();
     lacking.tools.remove("get_forecast");
     for (old, new) in [(&whole, &empty), (&empty, &empty), (&empty, &whole)] {
-        assert_eq!(compared(old, new).verdict, Verdict::Inconclusive);
+        assert_eq!(compared(old, new).verdict, SnapshotVerdict::Inconclusive);
     }
     let found = compared(&whole, &lacking);
-    assert_eq!(found.verdict, Verdict::Inconclusive);
+    assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
     assert_eq!(
-        told(&found),
+        change_lines(&found),
         ["warning - tools/tools: 2 of 2 tool(s) → 1 of 2 tool(s)"]
     );
-    assert_eq!(compared(&lacking, &whole).verdict, Verdict::Inconclusive);
+    assert_eq!(
+        compared(&lacking, &whole).verdict,
+        SnapshotVerdict::Inconclusive
+    );
 }

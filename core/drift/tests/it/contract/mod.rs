@@ -1,5 +1,5 @@
-//! What snapshots of models promise: the original's bytes, the same bytes in any order, and red or
-//! green only where the trials show it.
+//! What snapshots of models promise: tooldrift's bytes, the same bytes in any order, and a fail or a
+//! pass only if the trials show it.
 
 mod compare;
 mod conformance;
@@ -15,15 +15,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use toolwarden_drift::contract::{
-    Comparison, Expect, Fault, Measured, ObservedCall, Options, Origin, Snapshot, Suite, SuiteCase,
-    SuiteTool, Trial, compare, snapshot,
+    ArgumentFault, CallExpectation, MeasuredReply, ObservedCall, Options, Snapshot,
+    SnapshotComparison, SuiteCase, SuiteTool, Trial, TrialOrigin, TrialSuite, build_snapshot,
+    compare,
 };
 use toolwarden_model::Fingerprint;
 use toolwarden_model::json::{Pointer, parse};
-use toolwarden_model::reply::{ArgumentsClass, FinishClass, Mode, Wire};
+use toolwarden_model::reply::{ArgumentsClass, FinishClass, StreamMode, WireApi};
 
-/// The suite of the original: two tools and one case.
-fn weather() -> Suite {
+/// The suite of tooldrift: two tools and one case.
+fn weather() -> TrialSuite {
     let unit = json!({"type": "string", "enum": ["celsius", "fahrenheit"]});
     let tools = [
         (
@@ -44,15 +45,15 @@ fn weather() -> Suite {
         let hash = Fingerprint::of(&schema);
         (name.to_owned(), SuiteTool { schema, hash })
     });
-    Suite {
+    TrialSuite {
         name: "weather".to_owned(),
         hash: Fingerprint::of_canonical("weather"),
         tools: BTreeMap::from(tools),
-        cases: vec![case("weather", Expect::Either)],
+        cases: vec![case("weather", CallExpectation::Either)],
     }
 }
 
-fn case(name: &str, expect: Expect) -> SuiteCase {
+fn case(name: &str, expect: CallExpectation) -> SuiteCase {
     SuiteCase {
         name: name.to_owned(),
         expect,
@@ -60,17 +61,17 @@ fn case(name: &str, expect: Expect) -> SuiteCase {
     }
 }
 
-fn origin(provider: &str) -> Origin {
-    Origin {
+fn origin(provider: &str) -> TrialOrigin {
+    TrialOrigin {
         provider: provider.to_owned(),
         model_id: format!("{provider}-1"),
-        wire: Wire::OpenaiChat,
+        wire: WireApi::OpenaiChat,
         at: None,
     }
 }
 
-/// A call as a shell would hand it over: read, and held against the schema.
-fn call(suite: &Suite, name: &str, id: Value, sent: Value) -> ObservedCall {
+/// A call as a shell would pass it: parsed, and validated against the schema.
+fn call(suite: &TrialSuite, name: &str, id: Value, sent: Value) -> ObservedCall {
     let (class, value) = match &sent {
         Value::Null => (ArgumentsClass::Absent, None),
         Value::Object(value) => (ArgumentsClass::Object, Some(value.clone())),
@@ -96,11 +97,11 @@ fn call(suite: &Suite, name: &str, id: Value, sent: Value) -> ObservedCall {
     }
 }
 
-fn faults(schema: &Value, value: &Value) -> Vec<Fault> {
+fn faults(schema: &Value, value: &Value) -> Vec<ArgumentFault> {
     let validator = jsonschema::validator_for(schema).unwrap();
     let faults = validator.iter_errors(value).map(|error| {
         let keyword = error.schema_path().as_str().rsplit('/').next();
-        Fault {
+        ArgumentFault {
             pointer: Pointer::from(error.instance_path().as_str()),
             keyword: keyword.unwrap_or_default().to_owned(),
             message: error.to_string(),
@@ -110,22 +111,22 @@ fn faults(schema: &Value, value: &Value) -> Vec<Fault> {
 }
 
 /// A reply that stops to have its calls made.
-fn reply(calls: Vec<ObservedCall>) -> Measured {
+fn reply(calls: Vec<ObservedCall>) -> MeasuredReply {
     let (word, finish_class) = if calls.is_empty() {
         ("stop", FinishClass::Done)
     } else {
         ("tool_calls", FinishClass::Calls)
     };
-    Measured {
+    MeasuredReply {
         calls,
         finish: Some(json!(word)),
         finish_class,
-        ..Measured::default()
+        ..MeasuredReply::default()
     }
 }
 
 /// A reply that calls `get_weather` with these arguments, as a string.
-fn calling(suite: &Suite, arguments: Value) -> Measured {
+fn calling(suite: &TrialSuite, arguments: Value) -> MeasuredReply {
     let sent = json!(arguments.to_string());
     reply(vec![call(
         suite,
@@ -135,10 +136,10 @@ fn calling(suite: &Suite, arguments: Value) -> Measured {
     )])
 }
 
-fn trial(case: &str, repetition: u32, measured: Measured) -> Trial {
+fn trial(case: &str, repetition: u32, measured: MeasuredReply) -> Trial {
     Trial {
         case: case.to_owned(),
-        mode: Mode::Nonstream,
+        mode: StreamMode::Nonstream,
         repetition,
         outcome: Ok(measured),
         attempts: 1,
@@ -148,19 +149,19 @@ fn trial(case: &str, repetition: u32, measured: Measured) -> Trial {
 }
 
 /// The snapshot of replies to the one case of a suite.
-fn snapshot_of(suite: &Suite, provider: &str, replies: Vec<Measured>) -> Snapshot {
+fn snapshot_of(suite: &TrialSuite, provider: &str, replies: Vec<MeasuredReply>) -> Snapshot {
     let case = &suite.cases[0].name;
     let trials = replies.into_iter().zip(0..);
     let trials: Vec<Trial> = trials.map(|(it, at)| trial(case, at, it)).collect();
-    snapshot(origin(provider), suite, &trials)
+    build_snapshot(origin(provider), suite, &trials)
 }
 
-fn compared(old: &Snapshot, new: &Snapshot) -> Comparison {
+fn compared(old: &Snapshot, new: &Snapshot) -> SnapshotComparison {
     compare(old, new, &Options::default()).unwrap()
 }
 
-/// The changes, one a line.
-fn told(comparison: &Comparison) -> Vec<String> {
+/// The changes, one per line.
+fn change_lines(comparison: &SnapshotComparison) -> Vec<String> {
     let changes = comparison.changes.iter();
     changes
         .map(|it| {

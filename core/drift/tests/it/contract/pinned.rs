@@ -1,13 +1,15 @@
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{Measured, Pinned, PinnedTool, Snapshot, against_pinned};
+use toolwarden_drift::contract::{
+    MeasuredReply, PinnedContract, PinnedToolContract, Snapshot, compare_with_pinned,
+};
 use toolwarden_model::reply::ArgumentsClass;
-use toolwarden_testkit::vectors;
+use toolwarden_testkit::read_vectors;
 
 use super::tooldrift::measured;
 use super::{calling, reply, snapshot_of, weather};
 
-fn told(snapshot: &Snapshot, expected: &Value) -> Vec<String> {
-    let changes = against_pinned(snapshot, &pinned(expected));
+fn change_lines_of(snapshot: &Snapshot, expected: &Value) -> Vec<String> {
+    let changes = compare_with_pinned(snapshot, &pinned(expected));
     let told = changes.iter().map(|it| {
         let tool = it.tool.as_deref().unwrap_or("-");
         format!(
@@ -24,7 +26,7 @@ fn told(snapshot: &Snapshot, expected: &Value) -> Vec<String> {
 
 #[test]
 fn what_a_model_did_can_be_pinned_whole() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     let suite = weather();
@@ -33,7 +35,10 @@ fn what_a_model_did_can_be_pinned_whole() {
         snapshot_of(&suite, provider, vec![reply])
     };
     let expected = &vectors["deepseek_snapshot"]["tools"];
-    assert_eq!(told(&of("deepseek"), expected), Vec::<String>::new());
+    assert_eq!(
+        change_lines_of(&of("deepseek"), expected),
+        Vec::<String>::new()
+    );
     let rows = vectors["diff_fields"].as_object().unwrap();
     let mut wanted: Vec<String> = rows
         .iter()
@@ -41,7 +46,7 @@ fn what_a_model_did_can_be_pinned_whole() {
             rows.as_array().unwrap().iter().map(move |row| {
                 let text = |at: usize| row[at].as_str().unwrap();
                 format!(
-                    "{} {tool} {}: {} → {}: as pinned in 0 of 1 trials",
+                    "{} {tool} {}: {} → {}: matches its pin in 0 of 1 trials",
                     text(3),
                     text(0),
                     text(1),
@@ -50,7 +55,7 @@ fn what_a_model_did_can_be_pinned_whole() {
             })
         })
         .collect();
-    let mut found = told(&of("qwen"), expected);
+    let mut found = change_lines_of(&of("qwen"), expected);
     wanted.sort();
     found.sort();
     assert_eq!(found, wanted, "all ten rows");
@@ -76,40 +81,40 @@ fn only_what_is_named_is_compared() {
         (
             json!({"get_weather": {"arguments_encoding": "object"}}),
             vec![
-                "breaking get_weather arguments_encoding: object → json_string: as pinned in 0 of 3 trials",
+                "breaking get_weather arguments_encoding: object → json_string: matches its pin in 0 of 3 trials",
             ],
         ),
         (
             json!({"get_weather": {"emitted": true}}),
-            vec!["breaking get_weather emitted: True → False: as pinned in 3 of 4 trials"],
+            vec!["breaking get_weather emitted: True → False: matches its pin in 3 of 4 trials"],
         ),
         (
             json!({"get_weather": {"arg_keys": ["unit", "location"], "arg_nesting": {"location": "string"}}}),
             vec![
-                "breaking get_weather arg_keys: location, unit → location: as pinned in 2 of 3 trials",
-                "breaking get_weather arg_nesting:location: string → integer: as pinned in 2 of 3 trials",
+                "breaking get_weather arg_keys: location, unit → location: matches its pin in 2 of 3 trials",
+                "breaking get_weather arg_nesting:location: string → integer: matches its pin in 2 of 3 trials",
             ],
         ),
         (
             json!({"get_weather": {"emit_rate": 0.9, "schema_valid_rate": 0.5, "id_class": "toolu"}}),
             vec![
-                "breaking get_weather emit_rate: at least 0.9 → 3 of 4: not as pinned",
-                "warning get_weather id_class: toolu → openai_call: as pinned in 0 of 3 calls",
+                "breaking get_weather emit_rate: at least 0.9 → 3 of 4: does not match its pin",
+                "warning get_weather id_class: toolu → openai_call: matches its pin in 0 of 3 calls",
             ],
         ),
         (
             json!({"get_forecast": {"emitted": true, "arguments_encoding": "object"}}),
             vec![
-                "breaking get_forecast arguments_encoding: object → not called: not as pinned",
-                "breaking get_forecast emitted: True → False: as pinned in 0 of 4 trials",
+                "breaking get_forecast arguments_encoding: object → not called: does not match its pin",
+                "breaking get_forecast emitted: True → False: matches its pin in 0 of 4 trials",
             ],
         ),
         (
             json!({"get_forecast": {"emit_rate": 0.1, "schema_valid_rate": 0.1, "id_class": "toolu"}}),
             vec![
-                "breaking get_forecast emit_rate: at least 0.1 → 0 of 4: not as pinned",
-                "breaking get_forecast schema_valid_rate: at least 0.1 → not called: not as pinned",
-                "warning get_forecast id_class: toolu → not called: not as pinned",
+                "breaking get_forecast emit_rate: at least 0.1 → 0 of 4: does not match its pin",
+                "breaking get_forecast schema_valid_rate: at least 0.1 → not called: does not match its pin",
+                "warning get_forecast id_class: toolu → not called: does not match its pin",
             ],
         ),
         (
@@ -117,7 +122,7 @@ fn only_what_is_named_is_compared() {
             vec!["breaking rm_rf emitted: pinned → absent: the suite has no such tool"],
         ),
     ] {
-        assert_eq!(told(&found, &expected), changes, "{expected}");
+        assert_eq!(change_lines_of(&found, &expected), changes, "{expected}");
     }
 }
 
@@ -126,7 +131,7 @@ fn only_what_is_named_is_compared() {
 fn half_of_the_trials_are_not_all() {
     let suite = weather();
     let good = || calling(&suite, json!({"location": "x"}));
-    let half = |other: Measured| {
+    let half = |other: MeasuredReply| {
         let mut replies = vec![good(); 5];
         replies.extend(vec![other; 5]);
         snapshot_of(&suite, "p", replies)
@@ -141,36 +146,36 @@ fn half_of_the_trials_are_not_all() {
         (
             reply(Vec::new()),
             json!({"get_weather": {"emitted": true}}),
-            "emitted: True → False: as pinned in 5 of 10 trials",
+            "emitted: True → False: matches its pin in 5 of 10 trials",
         ),
         (
             calling(&suite, json!({"location": 3})),
             json!({"get_weather": {"arg_nesting": {"location": "string"}}}),
-            "arg_nesting:location: string → integer: as pinned in 5 of 10 trials",
+            "arg_nesting:location: string → integer: matches its pin in 5 of 10 trials",
         ),
         (
             encoded(ArgumentsClass::DoubleEncoded),
             string.clone(),
-            "arguments_encoding: json_string → double_encoded: as pinned in 5 of 10 calls",
+            "arguments_encoding: json_string → double_encoded: matches its pin in 5 of 10 calls",
         ),
         (
             encoded(ArgumentsClass::Invalid),
             string.clone(),
-            "arguments_encoding: json_string → invalid: as pinned in 5 of 10 calls",
+            "arguments_encoding: json_string → invalid: matches its pin in 5 of 10 calls",
         ),
         (
             encoded(ArgumentsClass::Truncated),
             string,
-            "arguments_encoding: json_string → truncated: as pinned in 5 of 10 calls",
+            "arguments_encoding: json_string → truncated: matches its pin in 5 of 10 calls",
         ),
     ] {
         let row = format!("breaking get_weather {row}");
-        assert_eq!(told(&half(other), &expected), [row]);
+        assert_eq!(change_lines_of(&half(other), &expected), [row]);
     }
 }
 
 /// What a contract file would pin, without its reader.
-fn pinned(expected: &Value) -> Pinned {
+fn pinned(expected: &Value) -> PinnedContract {
     let tools = expected.as_object().unwrap().iter();
     let tools = tools.map(|(name, fields)| {
         let text = |field: &str| Some(fields.get(field)?.as_str()?.to_owned());
@@ -189,7 +194,7 @@ fn pinned(expected: &Value) -> Pinned {
                 .map(|(key, it)| (key.clone(), it.as_str().unwrap().to_owned()))
                 .collect()
         };
-        let pinned = PinnedTool {
+        let pinned = PinnedToolContract {
             emitted: fields.get("emitted").and_then(Value::as_bool),
             arg_keys: fields.get("arg_keys").map(texts),
             arg_nesting: fields.get("arg_nesting").map(types),

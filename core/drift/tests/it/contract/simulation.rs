@@ -1,15 +1,16 @@
-//! How often a comparison is red where nothing changed, and where something did, for made-up models.
+//! How often a comparison fails for generated models, with and without a change.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use toolwarden_drift::contract::{
-    Expect, Measured, Options, Suite, Trial, Verdict, compare, snapshot,
+    CallExpectation, MeasuredReply, Options, SnapshotVerdict, Trial, TrialSuite, build_snapshot,
+    compare,
 };
 
 use super::{call, case, origin, reply, trial, weather};
 
-/// How many trials are made up for one row without a change, and how many comparisons at most.
+/// The number of generated trials for one row without a change, and the maximum number of comparisons.
 const NULL_TRIALS: u64 = 120_000;
 const MAX_RUNS: u64 = 2_000;
 const RUNS: u64 = 200;
@@ -17,14 +18,14 @@ const RUNS: u64 = 200;
 /// Tools that are called without being offered.
 const ODD: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
-/// How often a model does what.
+/// How often a model shows each behaviour.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     emits: f64,
     valid: f64,
     optional: f64,
     second: f64,
-    /// How often each of several other faults is there, every one by chance.
+    /// The probability of each of several other faults.
     odd: f64,
 }
 
@@ -36,7 +37,7 @@ const STEADY: Model = Model {
     odd: 0.0,
 };
 
-/// A small source of chance, so that the table is the same everywhere.
+/// A small seeded random generator, so that the table is the same everywhere.
 struct Chance(u64);
 
 impl Chance {
@@ -65,18 +66,18 @@ impl Chance {
     }
 }
 
-/// Calls that are made and held against the schema once.
+/// Calls that are made and validated against the schema once.
 struct Parts {
-    suite: Suite,
-    weather: [[Measured; 2]; 2],
-    forecast: Measured,
+    suite: TrialSuite,
+    weather: [[MeasuredReply; 2]; 2],
+    forecast: MeasuredReply,
 }
 
 impl Parts {
     fn new(cases: usize) -> Self {
         let mut suite = weather();
         suite.cases = (0..cases)
-            .map(|at| case(&format!("c{at}"), Expect::Call))
+            .map(|at| case(&format!("c{at}"), CallExpectation::Call))
             .collect();
         let calling = |tool: &str, arguments: Value| {
             let sent = json!(arguments.to_string());
@@ -99,7 +100,7 @@ impl Parts {
         }
     }
 
-    fn reply(&self, model: Model, chance: &mut Chance) -> Measured {
+    fn reply(&self, model: Model, chance: &mut Chance) -> MeasuredReply {
         let mut does = |share: f64| chance.next() < share;
         let (emits, valid, optional) = (does(model.emits), does(model.valid), does(model.optional));
         let second = does(model.second);
@@ -127,23 +128,28 @@ impl Parts {
         n: u32,
         options: &Options,
         chance: &mut Chance,
-    ) -> Verdict {
+    ) -> SnapshotVerdict {
         let mut run = |model: Model| {
             let mut trials: Vec<Trial> = Vec::new();
             for case in &self.suite.cases {
                 trials.extend((0..n).map(|at| trial(&case.name, at, self.reply(model, chance))));
             }
-            snapshot(origin("p"), &self.suite, &trials)
+            build_snapshot(origin("p"), &self.suite, &trials)
         };
         let (old, new) = (run(old), run(new));
         compare(&old, &new, options).unwrap().verdict
     }
 }
 
-/// Verdicts in percent: red, green, open.
-fn percent(verdicts: &[Verdict]) -> [u64; 3] {
+/// Verdicts in percent: fail, pass, inconclusive.
+fn percent(verdicts: &[SnapshotVerdict]) -> [u64; 3] {
     let all = u64::try_from(verdicts.len()).unwrap();
-    [Verdict::Fail, Verdict::Pass, Verdict::Inconclusive].map(|wanted| {
+    [
+        SnapshotVerdict::Fail,
+        SnapshotVerdict::Pass,
+        SnapshotVerdict::Inconclusive,
+    ]
+    .map(|wanted| {
         let count = verdicts.iter().filter(|it| **it == wanted).count();
         (u64::try_from(count).unwrap() * 100 + all / 2) / all
     })
@@ -283,7 +289,7 @@ fn red_is_rare_where_nothing_changed_and_usual_where_something_did() {
     let table = markdown(&rows);
     println!("{table}");
     for row in &rows {
-        // With one or two replies a side, what always happens cannot be told from what happened once.
+        // With one or two replies per side, a constant fault cannot be distinguished from a single one.
         if row.name.starts_with("nothing") && row.trials >= 3 {
             assert!(row.rates[0] <= 5, "{} trials: {:?}", row.trials, row.rates);
         }

@@ -1,7 +1,11 @@
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{Expect, ExpectedCall, Measured, SuiteCase, Trial, snapshot};
+use toolwarden_drift::contract::{
+    CallExpectation, ExpectedCall, MeasuredReply, SuiteCase, Trial, build_snapshot,
+};
 use toolwarden_model::Fingerprint;
-use toolwarden_model::reply::{Failure, FinishClass, Leak, LeakPlace, Mode, NotMeasured, Wire};
+use toolwarden_model::reply::{
+    FinishClass, Leak, LeakPlace, NotMeasured, StreamMode, TrialFailure, WireApi,
+};
 
 use super::{call, calling, case, origin, reply, snapshot_of, trial, weather};
 
@@ -24,7 +28,7 @@ fn part(snapshot: &toolwarden_drift::contract::Snapshot, pointer: &str) -> Value
 }
 
 #[test]
-fn a_tool_is_told_over_all_calls_and_trials() {
+fn a_tool_is_summarized_over_all_calls_and_trials() {
     let suite = weather();
     let weather = |id: &str, sent: Value| call(&suite, "get_weather", json!(id), sent);
     let replies = vec![
@@ -58,7 +62,7 @@ fn a_tool_is_told_over_all_calls_and_trials() {
             "encodings": {"invalid": 1, "json_object_string": 2, "object": 1},
             "extra_keys": "1/4",
             "faults": [
-                {"calls": 1, "keyword": "arguments", "message": "the arguments are no object: invalid", "pointer": ""},
+                {"calls": 1, "keyword": "arguments", "message": "the arguments are not an object: invalid", "pointer": ""},
                 {"calls": 1, "keyword": "required", "message": "\"location\" is a required property", "pointer": ""},
                 {"calls": 1, "keyword": "type", "message": "3.0 is not of type \"string\"", "pointer": "/location"},
                 {"calls": 1, "keyword": "enum", "message": "\"kelvin\" is not one of \"celsius\" or \"fahrenheit\"", "pointer": "/unit"},
@@ -100,14 +104,14 @@ fn a_tool_is_told_over_all_calls_and_trials() {
 }
 
 #[test]
-fn replies_are_told_as_wholes() {
+fn whole_replies_are_summarized() {
     let suite = weather();
     let leak = |family, place| Leak {
         family,
         place,
         sentinel: "<x>".to_owned(),
     };
-    let stopped = |class, word: Value, calls: bool| Measured {
+    let stopped = |class, word: Value, calls: bool| MeasuredReply {
         finish: Some(word),
         finish_class: class,
         ..if calls {
@@ -165,14 +169,14 @@ fn a_wire_without_a_word_for_calls_is_consistent_when_it_is_done() {
     let mut measured = calling(&suite, json!({"location": "x"}));
     measured.finish_class = FinishClass::Done;
     for (wire, expected) in [
-        (Wire::OpenaiChat, "0/1"),
-        (Wire::Anthropic, "0/1"),
-        (Wire::OpenaiResponses, "1/1"),
-        (Wire::Gemini, "1/1"),
+        (WireApi::OpenaiChat, "0/1"),
+        (WireApi::Anthropic, "0/1"),
+        (WireApi::OpenaiResponses, "1/1"),
+        (WireApi::Gemini, "1/1"),
     ] {
         let mut origin = origin("p");
         origin.wire = wire;
-        let found = snapshot(origin, &suite, &[trial("weather", 0, measured.clone())]);
+        let found = build_snapshot(origin, &suite, &[trial("weather", 0, measured.clone())]);
         assert_eq!(
             part(&found, "/replies/finish_consistent"),
             json!(expected),
@@ -204,12 +208,12 @@ fn failures_are_in_no_rate_but_their_own() {
         ..trial("weather", 3, calling(&suite, json!({"location": "x"})))
     };
     let trials = [
-        failed(0, Failure::Status),
-        failed(1, Failure::Empty),
+        failed(0, TrialFailure::Status),
+        failed(1, TrialFailure::Empty),
         retried,
         quick,
     ];
-    let found = snapshot(origin("p"), &suite, &trials);
+    let found = build_snapshot(origin("p"), &suite, &trials);
     assert_eq!(
         part(&found, "/trials"),
         json!({"planned": 4, "measured": 2, "attempts": 9, "delivery_first": "1/4",
@@ -223,12 +227,12 @@ fn failures_are_in_no_rate_but_their_own() {
     );
     assert_eq!(
         found.failures().collect::<Vec<_>>(),
-        [(Failure::Empty, 1), (Failure::Status, 1)]
+        [(TrialFailure::Empty, 1), (TrialFailure::Status, 1)]
     );
 }
 
 #[test]
-fn cases_are_held_to_what_they_expect() {
+fn cases_are_checked_against_their_expectation() {
     let mut suite = weather();
     let expected = |arguments: Option<Value>| ExpectedCall {
         tool: "get_weather".to_owned(),
@@ -237,16 +241,16 @@ fn cases_are_held_to_what_they_expect() {
     suite.cases = vec![
         SuiteCase {
             calls: vec![expected(Some(json!({"location": "x", "n": 3})))],
-            ..case("exact", Expect::Call)
+            ..case("exact", CallExpectation::Call)
         },
         SuiteCase {
             calls: vec![expected(None), expected(None)],
-            ..case("twice", Expect::Either)
+            ..case("twice", CallExpectation::Either)
         },
-        case("none", Expect::NoCall),
+        case("none", CallExpectation::NoCall),
         SuiteCase {
             forbid: vec!["get_weather".to_owned()],
-            ..case("forbidden", Expect::Either)
+            ..case("forbidden", CallExpectation::Either)
         },
     ];
     let right = calling(&suite, json!({"n": 3.0, "location": "x"}));
@@ -260,7 +264,7 @@ fn cases_are_held_to_what_they_expect() {
             trials.push(trial(case, u32::try_from(at).unwrap(), measured));
         }
     }
-    let found = snapshot(origin("p"), &suite, &trials);
+    let found = build_snapshot(origin("p"), &suite, &trials);
     let told = |name: &str| {
         let case = part(&found, &format!("/cases/{name}"));
         json!([
@@ -298,10 +302,10 @@ fn cases_are_held_to_what_they_expect() {
 }
 
 #[test]
-fn streamed_replies_are_held_against_whole_ones() {
+fn streamed_replies_are_compared_with_whole_ones() {
     let suite = weather();
     let streamed = |repetition, measured| Trial {
-        mode: Mode::Stream,
+        mode: StreamMode::Stream,
         ..trial("weather", repetition, measured)
     };
     let mut other_id = calling(&suite, json!({"location": "z"}));
@@ -313,7 +317,7 @@ fn streamed_replies_are_held_against_whole_ones() {
         streamed(1, other_id),
         streamed(2, calling(&suite, json!({"location": "x"}))),
     ];
-    let found = snapshot(origin("p"), &suite, &trials);
+    let found = build_snapshot(origin("p"), &suite, &trials);
     assert_eq!(part(&found, "/replies/stream_equivalence"), json!("1/2"));
     assert_eq!(part(&found, "/cases/weather/modal_shape"), json!("4/5"));
 }

@@ -1,13 +1,15 @@
 use serde_json::{Value, json};
-use toolwarden_drift::contract::tooldrift::{SnapshotOne, ToolCallShape, WhichSide, diff};
-use toolwarden_drift::contract::{AnySnapshot, Measured, Origin, Snapshot, Suite};
-use toolwarden_model::reply::Wire;
-use toolwarden_testkit::vectors;
+use toolwarden_drift::contract::tooldrift::{SnapshotSide, ToolCallShape, TooldriftSnapshot, diff};
+use toolwarden_drift::contract::{
+    MeasuredReply, Snapshot, TrialOrigin, TrialSuite, VersionedSnapshot,
+};
+use toolwarden_model::reply::WireApi;
+use toolwarden_testkit::read_vectors;
 
 use super::{call, reply, snapshot_of, trial, weather};
 
-/// What a shell would make of a reply of the chat wire.
-pub(super) fn measured(suite: &Suite, body: &Value) -> Measured {
+/// What a shell would make of a reply of the chat API.
+pub(super) fn measured(suite: &TrialSuite, body: &Value) -> MeasuredReply {
     let choice = &body["choices"][0];
     let calls = choice["message"]["tool_calls"].as_array().unwrap();
     let calls = calls.iter().map(|it| {
@@ -15,27 +17,27 @@ pub(super) fn measured(suite: &Suite, body: &Value) -> Measured {
         let name = function["name"].as_str().unwrap();
         call(suite, name, it["id"].clone(), function["arguments"].clone())
     });
-    Measured {
+    MeasuredReply {
         finish: Some(choice["finish_reason"].clone()),
         model: body["model"].as_str().map(str::to_owned),
         ..reply(calls.collect())
     }
 }
 
-fn one(suite: &Suite, provider: &str, body: &Value) -> SnapshotOne {
-    let origin = Origin {
+fn one(suite: &TrialSuite, provider: &str, body: &Value) -> TooldriftSnapshot {
+    let origin = TrialOrigin {
         provider: provider.to_owned(),
         model_id: body["model"].as_str().unwrap().to_owned(),
-        wire: Wire::OpenaiChat,
+        wire: WireApi::OpenaiChat,
         at: None,
     };
     let trials = [trial("weather", 0, measured(suite, body))];
-    SnapshotOne::of(&origin, suite, &trials).unwrap()
+    TooldriftSnapshot::of(&origin, suite, &trials).unwrap()
 }
 
 #[test]
 fn the_flagship_has_all_its_rows() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     let suite = weather();
@@ -45,7 +47,7 @@ fn the_flagship_has_all_its_rows() {
         let mut text = serde_json::to_string_pretty(expected).unwrap();
         text.push('\n');
         assert_eq!(found.to_text(), text, "the vector has its keys sorted");
-        let AnySnapshot::One(read) = Snapshot::read(&text).unwrap() else {
+        let VersionedSnapshot::V1(read) = Snapshot::read(&text).unwrap() else {
             panic!("a snapshot of version 1");
         };
         assert_eq!(read, found);
@@ -85,13 +87,13 @@ fn shape_of(id: &Value, arguments: &Value) -> ToolCallShape {
     call.sent = Some(arguments.clone());
     let origin = super::origin("p");
     let trials = [trial("weather", 0, reply(vec![call]))];
-    let snapshot = SnapshotOne::of(&origin, &suite, &trials).unwrap();
+    let snapshot = TooldriftSnapshot::of(&origin, &suite, &trials).unwrap();
     snapshot.tools["t"].clone()
 }
 
 #[test]
 fn replies_are_normalised_as_by_the_original() {
-    let Some(vectors) = vectors("probe-normalise.json") else {
+    let Some(vectors) = read_vectors("probe-normalise.json") else {
         return;
     };
     let rows = |key: &str| vectors[key].as_array().unwrap().clone();
@@ -127,7 +129,7 @@ fn constants_of_python_are_numbers_and_the_same_letters_in_texts_are_not() {
 }
 
 #[test]
-fn only_the_first_call_counts_and_tools_of_one_side_are_told() {
+fn only_the_first_call_counts_and_tools_of_one_side_are_reported() {
     let suite = weather();
     let calls = vec![
         call(&suite, "rm_rf", json!(null), json!(null)),
@@ -135,9 +137,9 @@ fn only_the_first_call_counts_and_tools_of_one_side_are_told() {
         call(&suite, "get_weather", json!("x"), json!("{\"b\": 1}")),
     ];
     let trials = [trial("weather", 0, reply(calls))];
-    let new = SnapshotOne::of(&super::origin("p"), &suite, &trials).unwrap();
+    let new = TooldriftSnapshot::of(&super::origin("p"), &suite, &trials).unwrap();
     let silent = [trial("weather", 0, reply(Vec::new()))];
-    let old = SnapshotOne::of(&super::origin("p"), &suite, &silent).unwrap();
+    let old = TooldriftSnapshot::of(&super::origin("p"), &suite, &silent).unwrap();
     let delta = diff(&old, &new);
     let told: Vec<String> = delta
         .tools
@@ -163,7 +165,7 @@ fn only_the_first_call_counts_and_tools_of_one_side_are_told() {
     );
     assert!(!delta.tools[2].is_equivalent());
     let gone = diff(&new, &old);
-    assert_eq!(gone.tools[2].only_in, Some(WhichSide::Old));
+    assert_eq!(gone.tools[2].only_in, Some(SnapshotSide::Old));
     assert_eq!(
         gone.tools[0].fields[0].note,
         "the choice finish_reason changed; tool-dispatch gating may differ."
@@ -185,9 +187,9 @@ fn a_snapshot_of_two_holds_one_of_one() {
         .zip(0..)
         .map(|(it, at)| trial("weather", at, it))
         .collect();
-    let one = SnapshotOne::of(&super::origin("p"), &suite, &trials);
+    let one = TooldriftSnapshot::of(&super::origin("p"), &suite, &trials);
     assert_eq!(two.to_tooldrift(), one);
     assert!(one.unwrap().tools["get_weather"].emitted);
     let nothing = snapshot_of(&suite, "p", Vec::new());
-    assert_eq!(nothing.to_tooldrift(), None, "a failure is no contract");
+    assert_eq!(nothing.to_tooldrift(), None, "a failure is not a contract");
 }

@@ -1,8 +1,9 @@
-//! What a comparison says, in full.
+//! Checks the full output of a comparison.
 
 use serde_json::{Value, json};
 use toolwarden_drift::shape::{
-    Certainty, Confidence, Limit, Shape, ShapeDrift, Side, ValueKey, compare, compare_exactly,
+    Certainty, Shape, ShapeDrift, ShapeLimit, ShapeSide, Significance, ValueKey, compare,
+    compare_exactly,
 };
 
 use super::{key, shape_of};
@@ -15,7 +16,7 @@ fn drift(baseline: &[Value], window: &[Value]) -> ShapeDrift {
     compare(
         &shape_of(baseline),
         &shape_of(window),
-        &Confidence::default(),
+        &Significance::default(),
     )
 }
 
@@ -49,7 +50,7 @@ fn check(baseline: &Value, window: &Value, expected: &[&str]) {
 }
 
 #[test]
-fn each_kind_of_change_is_told_once() {
+fn each_kind_of_change_is_reported_once() {
     check(
         &json!({"a": 1}),
         &json!({"a": 2}),
@@ -227,7 +228,7 @@ fn few_results_are_not_measured() {
         found.too_few().map(ToString::to_string).as_deref(),
         Some("1 results against 1 in the baseline cannot be told from chance; 9 against 9 can")
     );
-    // As many as are asked for suffice.
+    // Exactly the required number of results suffices.
     let found = drift(
         &repeated(&json!({"a": 1}), 9),
         &repeated(&json!({"a": "x"}), 9),
@@ -258,7 +259,7 @@ fn other_members_altogether_are_drift_at_any_count() {
     let found = drift(&[json!([order, order])], &[json!([error])]);
     assert!(changes(&found)[0].starts_with("! value: `/[]`: every member was replaced"));
 
-    // Inside of a result three results have to show that it is no map.
+    // In a nested object, three results must show that it is not a map.
     let inside = |owner: Value| json!({"id": 7, "owner": owner});
     let (before, now) = (
         inside(json!({"login": "ada"})),
@@ -413,7 +414,7 @@ fn fixtures_are_compared_exactly() {
 }
 
 #[test]
-fn limits_say_what_cannot_be_told() {
+fn limits_say_what_cannot_be_measured() {
     let found = drift(&repeated(&json!(1), 40), &repeated(&json!(1), 10));
     let limits: Vec<String> = found.limits.iter().map(ToString::to_string).collect();
     assert_eq!(
@@ -427,7 +428,7 @@ fn limits_say_what_cannot_be_told() {
     assert!(nothing.is_empty());
     assert_eq!(
         nothing.limits[0].to_string(),
-        "the baseline has no results, so nothing can be told"
+        "the baseline has no results, so nothing can be compared"
     );
 
     let mut deep = json!(1);
@@ -435,7 +436,7 @@ fn limits_say_what_cannot_be_told() {
         deep = json!([deep]);
     }
     let found = drift(&[json!(1)], &[deep]);
-    assert_eq!(found.limits[2], Limit::Truncated(Side::Window));
+    assert_eq!(found.limits[2], ShapeLimit::Truncated(ShapeSide::Window));
 }
 
 #[test]
@@ -447,12 +448,12 @@ fn values_under_different_keys_are_not_compared() {
     }
     let baseline = shape_of(&repeated(&json!({"a": "abcd", "b": null}), 120));
     for baseline in [baseline.clone(), baseline.without_values()] {
-        let found = compare(&baseline, &window, &Confidence::default());
+        let found = compare(&baseline, &window, &Significance::default());
         assert_eq!(
             changes(&found),
             ["value: `/b`: type null no longer seen: 0 of 40 now, 120 of 120 in the baseline"]
         );
-        assert_eq!(found.limits[2..], [Limit::NoValues]);
+        assert_eq!(found.limits[2..], [ShapeLimit::NoValues]);
     }
 }
 
@@ -475,7 +476,11 @@ fn a_path_the_other_shape_had_no_room_for_is_not_missing() {
         &[repeated(&few, 60), repeated(&many, 1)].concat(),
     );
     assert_eq!(changes(&found), [""; 0]);
-    assert!(found.limits.contains(&Limit::Truncated(Side::Window)));
+    assert!(
+        found
+            .limits
+            .contains(&ShapeLimit::Truncated(ShapeSide::Window))
+    );
 }
 
 fn letters(number: u32) -> String {
@@ -494,9 +499,9 @@ fn later_looks_ask_for_more() {
         compare(
             &baseline,
             &window,
-            &Confidence {
+            &Significance {
                 look,
-                ..Confidence::default()
+                ..Significance::default()
             },
         )
         .changes

@@ -1,4 +1,4 @@
-//! What is not a well-behaved result: any value, MCP results, floods, and files that are no shapes.
+//! Hostile results: arbitrary values, MCP results, floods, and files that are not shapes.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

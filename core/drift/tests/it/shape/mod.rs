@@ -2,8 +2,9 @@
 
 mod compare;
 mod hostile;
-mod monoid;
+mod merge_laws;
 mod simulation;
+mod turnover;
 
 use serde_json::Value;
 use toolwarden_drift::shape::{Shape, ValueKey};

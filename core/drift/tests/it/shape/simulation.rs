@@ -1,13 +1,13 @@
-//! How often drift is called where there is none, and where there is some, for made-up results.
+//! How often a comparison reports drift in generated results, with and without a change.
 //!
-//! Beside it, the rule this replaces: the types of the top-level members over all samples, compared
-//! for equality.
+//! For comparison, the rule that shapes replace: the types of the top-level members over all samples,
+//! compared for equality.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
-use toolwarden_drift::shape::{Confidence, compare};
+use toolwarden_drift::shape::{Significance, compare};
 
 use super::shape_of;
 
@@ -18,13 +18,13 @@ const TRIALS: u64 = 30;
 
 /// One line of the table: how often each rule called drift, in percent.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct SimulationRow {
     pub(crate) baseline: usize,
     pub(crate) window: usize,
-    /// How often the shape said that it cannot tell, where nothing changed, in percent.
+    /// How often the shape was inconclusive where nothing changed, in percent.
     pub(crate) unmeasured: u64,
     pub(crate) unchanged: Rates,
-    pub(crate) changed: Vec<(Edit, Rates)>,
+    pub(crate) changed: Vec<(SimulatedEdit, Rates)>,
 }
 
 /// How often the old rule and the shape called drift, in percent.
@@ -36,7 +36,7 @@ pub(crate) struct Rates {
 
 /// What is changed in the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Edit {
+pub(crate) enum SimulatedEdit {
     NestedType,
     NestedRename,
     EnumValue,
@@ -48,7 +48,7 @@ pub(crate) enum Edit {
     Replaced,
 }
 
-impl Edit {
+impl SimulatedEdit {
     const ALL: [Self; 9] = [
         Self::NestedType,
         Self::NestedRename,
@@ -77,9 +77,9 @@ impl Edit {
 }
 
 /// The table for documents, all of it reproducible.
-pub(crate) fn table() -> Vec<Row> {
+pub(crate) fn table() -> Vec<SimulationRow> {
     let rows = SIZES.iter().map(|(baseline, window)| {
-        let rates = |edit: Option<Edit>, trials: u64| {
+        let rates = |edit: Option<SimulatedEdit>, trials: u64| {
             let mut calls = Rates { old: 0, shape: 0 };
             let mut unmeasured = 0;
             for trial in 0..trials {
@@ -92,7 +92,11 @@ pub(crate) fn table() -> Vec<Row> {
                     (0..*baseline).map(|_| result(&mut random, None)).collect();
                 let now: Vec<Value> = (0..*window).map(|_| result(&mut random, edit)).collect();
                 calls.old += u64::from(top_level_types(&before) != top_level_types(&now));
-                let drift = compare(&shape_of(&before), &shape_of(&now), &Confidence::default());
+                let drift = compare(
+                    &shape_of(&before),
+                    &shape_of(&now),
+                    &Significance::default(),
+                );
                 calls.shape += u64::from(!drift.is_empty());
                 unmeasured += u64::from(drift.too_few().is_some());
             }
@@ -104,12 +108,12 @@ pub(crate) fn table() -> Vec<Row> {
             (rates, percent(unmeasured))
         };
         let (unchanged, unmeasured) = rates(None, NULL_TRIALS);
-        Row {
+        SimulationRow {
             baseline: *baseline,
             window: *window,
             unmeasured,
             unchanged,
-            changed: Edit::ALL
+            changed: SimulatedEdit::ALL
                 .into_iter()
                 .map(|edit| (edit, rates(Some(edit), TRIALS).0))
                 .collect(),
@@ -119,13 +123,13 @@ pub(crate) fn table() -> Vec<Row> {
 }
 
 /// The table as Markdown.
-pub(crate) fn markdown(rows: &[Row]) -> String {
+pub(crate) fn markdown(rows: &[SimulationRow]) -> String {
     let mut text = String::from("| baseline / window | not measured | nothing changed");
-    for edit in Edit::ALL {
+    for edit in SimulatedEdit::ALL {
         write!(text, " | {}", edit.as_str()).expect("strings take text");
     }
     text.push_str(" |\n|---|---|---");
-    text.push_str(&"|---".repeat(Edit::ALL.len()));
+    text.push_str(&"|---".repeat(SimulatedEdit::ALL.len()));
     text.push_str("|\n");
     for row in rows {
         writeln!(text, "{row}").expect("strings take text");
@@ -133,7 +137,7 @@ pub(crate) fn markdown(rows: &[Row]) -> String {
     text
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for SimulationRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -154,32 +158,32 @@ impl fmt::Display for Rates {
 }
 
 /// A result of the made-up tool, with an edit or as it was.
-fn result(random: &mut Random, edit: Option<Edit>) -> Value {
-    let is = |it: Edit| edit == Some(it);
-    if is(Edit::Replaced) {
+fn result(random: &mut Random, edit: Option<SimulatedEdit>) -> Value {
+    let is = |it: SimulatedEdit| edit == Some(it);
+    if is(SimulatedEdit::Replaced) {
         return json!({"error": random.word()});
     }
     let statuses = ["open", "closed", "merged", "draft"];
-    let status = if is(Edit::EnumValue) && random.chance(0.35) {
+    let status = if is(SimulatedEdit::EnumValue) && random.chance(0.35) {
         "archived"
     } else {
         random.pick(&statuses)
     };
     let (year, day) = (2020 + random.below(6), 1 + random.below(28));
-    let created = if is(Edit::Format) {
+    let created = if is(SimulatedEdit::Format) {
         format!("{day:02}.03.{year}")
-    } else if is(Edit::DateLayout) {
+    } else if is(SimulatedEdit::DateLayout) {
         format!("{year}-03-{day:02} {:02}:00:00", random.below(24))
     } else {
         format!("{year}-03-{day:02}T{:02}:00:00Z", random.below(24))
     };
     let mut owner = json!({"login": random.word(), "id": random.below(90_000)});
-    owner["score"] = if is(Edit::NestedType) {
+    owner["score"] = if is(SimulatedEdit::NestedType) {
         json!(random.below(100).to_string())
     } else {
         json!(random.unit() * 100.0)
     };
-    owner[if is(Edit::NestedRename) {
+    owner[if is(SimulatedEdit::NestedRename) {
         "mail"
     } else {
         "contact"
@@ -211,12 +215,22 @@ fn result(random: &mut Random, edit: Option<Edit>) -> Value {
         json!(format!("{} EUR", random.below(500)))
     };
     for (name, chance) in [
-        ("discount", if is(Edit::Rarer) { 0.05 } else { 0.6 }),
-        ("title", if is(Edit::Optional) { 0.45 } else { 1.0 }),
+        (
+            "discount",
+            if is(SimulatedEdit::Rarer) { 0.05 } else { 0.6 },
+        ),
+        (
+            "title",
+            if is(SimulatedEdit::Optional) {
+                0.45
+            } else {
+                1.0
+            },
+        ),
         ("coupon", 0.3),
         ("warning", 0.05),
         ("debug", 0.02),
-        ("labels", if is(Edit::TopKey) { 1.0 } else { 0.0 }),
+        ("labels", if is(SimulatedEdit::TopKey) { 1.0 } else { 0.0 }),
     ] {
         if random.chance(chance) {
             result[name] = json!(random.word());
@@ -225,7 +239,7 @@ fn result(random: &mut Random, edit: Option<Edit>) -> Value {
     result
 }
 
-/// The rule this replaces: per top-level member the sorted set of Python's type names.
+/// The rule that shapes replace: per top-level member the sorted set of Python's type names.
 fn top_level_types(results: &[Value]) -> BTreeMap<String, BTreeSet<&'static str>> {
     let mut types: BTreeMap<String, BTreeSet<&'static str>> = BTreeMap::new();
     for (name, value) in results.iter().filter_map(Value::as_object).flatten() {
@@ -280,7 +294,7 @@ impl Random {
     }
 }
 
-/// The least the table must show; the shape never calls drift where nothing changed.
+/// The minimum the table must show; the shape never reports drift where nothing changed.
 #[test]
 fn drift_is_called_where_there_is_some_and_only_there() {
     let rows = table();
@@ -306,11 +320,11 @@ fn drift_is_called_where_there_is_some_and_only_there() {
     }
     let unmeasured: Vec<u64> = rows.iter().map(|row| row.unmeasured).collect();
     assert_eq!(unmeasured, [100, 100, 0, 0, 0]);
-    // The rule this replaces cries wolf.
+    // The rule that shapes replace gives false alarms.
     assert!(rows.first().is_some_and(|row| row.unchanged.old >= 50));
 }
 
-/// Looking a hundred times at a growing window finds nothing where nothing changed.
+/// A hundred comparisons with a growing window find nothing where nothing changed.
 #[test]
 fn looking_often_finds_nothing() {
     let mut random = Random(5);
@@ -323,7 +337,7 @@ fn looking_often_finds_nothing() {
     for look in 1..=100 {
         let more: Vec<Value> = (0..5).map(|_| result(&mut random, None)).collect();
         window.merge(&shape_of(&more));
-        let drift = compare(&baseline, &window, &Confidence { alpha: 0.001, look });
+        let drift = compare(&baseline, &window, &Significance { alpha: 0.001, look });
         assert!(drift.is_empty(), "look {look}: {:?}", drift.changes);
     }
 }
@@ -349,7 +363,7 @@ fn items_of_one_result_are_not_independent() {
                 .collect();
             shape_of(&results)
         };
-        let drift = compare(&results(25), &results(25), &Confidence::default());
+        let drift = compare(&results(25), &results(25), &Significance::default());
         calls += u32::from(!drift.is_empty());
     }
     assert_eq!(calls, 0);
@@ -372,7 +386,7 @@ fn a_null_or_a_gap_once_in_a_while_is_no_drift() {
         }
         results
     };
-    let confidence = Confidence::default();
+    let confidence = Significance::default();
     let mut alarms = 0;
     for _ in 0..120 {
         let (before, now) = (draw(100, 0.02, 0.01), draw(50, 0.02, 0.01));

@@ -1,22 +1,22 @@
-mod course;
+mod arrow_paths;
 mod text;
 
 use super::label::{ANY_STATE, has_any_state, lines, visible};
-use super::layout::{Extent, Layout, Link, Sketch};
-use super::{Graph, Origin, Target};
-use course::{Row, row_at};
-use text::{LINE, escaped, shortened, wide, widest, write_lines};
+use super::layout::{Extent, GraphLayout, LayoutInput, LayoutLink};
+use super::{EdgeOrigin, EdgeTarget, Graph};
+use arrow_paths::{SvgRow, row_at};
+use text::{LINE, escaped, max_text_width, shortened, text_width, write_lines};
 
-/// The graph as a picture that needs nothing else.
+/// The graph as a self-contained SVG image.
 ///
-/// A graph too large to be read is drawn in part, and says so.
+/// A graph that is too large to read is drawn in part, and the image says so.
 #[must_use]
 pub fn svg(graph: &Graph) -> String {
     Picture::of(graph).draw()
 }
 
-const MOST_STATES: usize = 150;
-const MOST_EDGES: usize = 400;
+const MAX_STATES: usize = 150;
+const MAX_EDGES: usize = 400;
 
 const BOX: f64 = 32.0;
 const PADDING: f64 = 12.0;
@@ -24,7 +24,7 @@ const MARGIN: f64 = 16.0;
 /// How far a loop reaches from its box, and where its label begins.
 const LOOP: f64 = 26.0;
 
-/// Every rule is about this picture only, also where it is pasted into a page.
+/// Every rule applies to this image only, also if the image is pasted into a page.
 const STYLE: &str = "\
 .workflow .back{fill:#fff}\
 .workflow .state{fill:#eef2f7;stroke:#64748b}\
@@ -49,8 +49,8 @@ const STYLE: &str = "\
 struct Picture {
     frames: Vec<Frame>,
     arrows: Vec<Arrow>,
-    layout: Layout,
-    /// What is not drawn, in words.
+    layout: GraphLayout,
+    /// The text that names what is not drawn.
     omitted: Option<String>,
 }
 
@@ -58,8 +58,8 @@ struct Frame {
     name: String,
     class: String,
     width: f64,
-    /// The tools that stay here.
-    stay: Vec<String>,
+    /// The tools that keep a session in this state.
+    loop_tools: Vec<String>,
 }
 
 struct Arrow {
@@ -71,7 +71,7 @@ struct Arrow {
 impl Picture {
     fn of(graph: &Graph) -> Self {
         let mut frames: Vec<Frame> = Vec::new();
-        for state in graph.states.iter().take(MOST_STATES) {
+        for state in graph.states.iter().take(MAX_STATES) {
             let mut class = "state".to_owned();
             for (holds, word) in [
                 (state.initial, " initial"),
@@ -92,34 +92,34 @@ impl Picture {
         let mut left_out = 0;
         for edge in &graph.edges {
             let from = match edge.from {
-                Origin::AnyState => any,
-                Origin::State(number) => number,
+                EdgeOrigin::AnyState => any,
+                EdgeOrigin::State(number) => number,
             };
-            // The place of the any-state box is that of a state where states are left out.
-            let drawn = |number: usize| number < graph.states.len().min(MOST_STATES);
-            let is_drawn = edge.from == Origin::AnyState || drawn(from);
+            // If states are omitted, the index of the any-state box is also that of an omitted state.
+            let drawn = |number: usize| number < graph.states.len().min(MAX_STATES);
+            let is_drawn = edge.from == EdgeOrigin::AnyState || drawn(from);
             match edge.to {
-                Target::Same if is_drawn => {
+                EdgeTarget::Same if is_drawn => {
                     if let Some(frame) = frames.get_mut(from) {
-                        frame.stay = lines(edge);
+                        frame.loop_tools = lines(edge);
                     }
                 }
-                Target::State(to) if is_drawn && drawn(to) && arrows.len() < MOST_EDGES => {
+                EdgeTarget::State(to) if is_drawn && drawn(to) && arrows.len() < MAX_EDGES => {
                     let tools = lines(edge);
                     arrows.push(Arrow { from, to, tools });
                 }
-                Target::Same | Target::State(_) => left_out += 1,
+                EdgeTarget::Same | EdgeTarget::State(_) => left_out += 1,
             }
         }
-        let states_left = graph.states.len().saturating_sub(MOST_STATES);
+        let states_left = graph.states.len().saturating_sub(MAX_STATES);
         let omitted = (states_left + left_out > 0)
             .then(|| format!("not drawn: {states_left} states and {left_out} transitions"));
-        let mut sketch = Sketch {
+        let mut sketch = LayoutInput {
             boxes: frames.iter().map(Frame::extent).collect(),
             tops: Vec::new(),
             links: arrows.iter().map(Arrow::link).collect(),
         };
-        let states = graph.states.iter().enumerate().take(MOST_STATES);
+        let states = graph.states.iter().enumerate().take(MAX_STATES);
         let initial = states.filter(|(_, state)| state.initial);
         sketch.tops.extend(initial.map(|(number, _)| number));
         sketch.tops.push(any);
@@ -176,18 +176,18 @@ impl Picture {
 impl Frame {
     fn new(name: String, class: String) -> Self {
         Self {
-            width: wide(&name) + 2.0 * PADDING,
+            width: text_width(&name) + 2.0 * PADDING,
             name,
             class,
-            stay: Vec::new(),
+            loop_tools: Vec::new(),
         }
     }
 
     fn extent(&self) -> Extent {
-        let beside = if self.stay.is_empty() {
+        let beside = if self.loop_tools.is_empty() {
             0.0
         } else {
-            LOOP + widest(&self.stay)
+            LOOP + max_text_width(&self.loop_tools)
         };
         Extent {
             left: self.width / 2.0,
@@ -195,7 +195,7 @@ impl Frame {
         }
     }
 
-    fn draw(&self, out: &mut String, x: f64, row: Row) {
+    fn draw(&self, out: &mut String, x: f64, row: SvgRow) {
         let y = (row.top + row.bottom) / 2.0;
         let (left, top, width) = (x - self.width / 2.0, y - BOX / 2.0, self.width);
         let (class, name) = (&self.class, escaped(&self.name));
@@ -208,7 +208,7 @@ impl Frame {
         out.push_str(&format!(
             "<text x=\"{x:.1}\" y=\"{baseline:.1}\" text-anchor=\"middle\">{short}</text></g>\n"
         ));
-        if !self.stay.is_empty() {
+        if !self.loop_tools.is_empty() {
             let right = x + self.width / 2.0;
             let (from, to, far) = (y - 7.0, y + 7.0, right + LOOP);
             out.push_str(&format!(
@@ -217,17 +217,17 @@ impl Frame {
                 from - 7.0,
                 to + 7.0
             ));
-            write_lines(out, &self.stay, right + LOOP, y);
+            write_lines(out, &self.loop_tools, right + LOOP, y);
         }
     }
 }
 
 impl Arrow {
-    fn link(&self) -> Link {
-        Link {
+    fn link(&self) -> LayoutLink {
+        LayoutLink {
             from: self.from,
             to: self.to,
-            label: widest(&self.tools),
+            label: max_text_width(&self.tools),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How much room text takes, and how it is written.
+//! The size of text, and writing it.
 
 const LONGEST_NAME: usize = 36;
 
@@ -6,9 +6,9 @@ const LONGEST_NAME: usize = 36;
 const CHARACTER: f64 = 7.25;
 pub(super) const LINE: f64 = 15.0;
 
-/// Text of several lines around a middle.
+/// Text of several lines, centred vertically.
 pub(super) fn write_lines(out: &mut String, lines: &[String], x: f64, middle: f64) {
-    let mut y = middle - high(lines) / 2.0 + LINE * 0.75;
+    let mut y = middle - text_height(lines) / 2.0 + LINE * 0.75;
     for line in lines {
         let (title, short) = (escaped(line), escaped(&shortened(line)));
         let title = if title == short {
@@ -32,17 +32,20 @@ pub(super) fn shortened(name: &str) -> String {
     short
 }
 
-pub(super) fn wide(name: &str) -> f64 {
-    // Scripts beyond the alphabetic ones take about two places for each character.
+pub(super) fn text_width(name: &str) -> f64 {
+    // Characters of non-alphabetic scripts are about twice as wide.
     let places = |c: char| if u32::from(c) < 0x1100 { 1 } else { 2 };
     count(shortened(name).chars().map(places).sum()) * CHARACTER
 }
 
-pub(super) fn widest(lines: &[String]) -> f64 {
-    lines.iter().map(|line| wide(line)).fold(0.0, f64::max)
+pub(super) fn max_text_width(lines: &[String]) -> f64 {
+    lines
+        .iter()
+        .map(|line| text_width(line))
+        .fold(0.0, f64::max)
 }
 
-pub(super) fn high(lines: &[String]) -> f64 {
+pub(super) fn text_height(lines: &[String]) -> f64 {
     count(lines.len()) * LINE
 }
 

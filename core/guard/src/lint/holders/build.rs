@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Holders, Index, Source, taken_over};
+use super::{Holders, Index, Source, inherited_roles};
 use crate::policy::{DEFAULT_GROUP, Grants, PermissionPattern, Policy};
 
 pub(super) fn build(policy: &Policy) -> Holders<'_> {
-    let mut building = Building::default();
+    let mut building = HoldersBuilder::default();
     let anyone = building.holder(policy, &policy.anyone);
     for principal in policy.principals.values() {
         building.holder(policy, &principal.grants);
@@ -13,18 +13,18 @@ pub(super) fn build(policy: &Policy) -> Holders<'_> {
 }
 
 #[derive(Default)]
-struct Building<'p> {
+struct HoldersBuilder<'p> {
     sources: BTreeMap<Source<'p>, usize>,
     holders: BTreeMap<Vec<usize>, usize>,
     numbers: BTreeMap<&'p str, usize>,
     roles: BTreeMap<&'p str, usize>,
 }
 
-impl<'p> Building<'p> {
+impl<'p> HoldersBuilder<'p> {
     fn holder(&mut self, policy: &'p Policy, grants: &'p Grants) -> usize {
         let mut sources = vec![self.source(grants)];
         let mut says_groups = grants.groups.is_some();
-        for (name, role) in taken_over(policy, grants) {
+        for (name, role) in inherited_roles(policy, grants) {
             says_groups |= role.groups.is_some();
             let known = self.roles.get(name).copied();
             let source = known.unwrap_or_else(|| self.source(role));

@@ -1,4 +1,5 @@
-//! Who may request and who holds what, asked without going through every principal for every tool.
+//! Finds who may request a group and who holds a permission, without visiting every principal for every
+//! tool.
 
 mod build;
 #[cfg(test)]
@@ -11,23 +12,23 @@ use crate::policy::{
     EVERY, FeatureKind, Grants, Permission, Policy, ToolPolicy, group_and_parents,
 };
 
-/// The principals of a policy, those with equal grants taken together.
+/// The principals of a policy; those with equal grants are merged.
 #[derive(Debug, Default)]
 pub(super) struct Holders<'p> {
     sources: Vec<Source<'p>>,
-    /// For each holder its sources.
+    /// For each holder, its sources.
     holders: Vec<Vec<usize>>,
-    /// Who the policy does not list.
+    /// The principals that the policy does not list.
     pub(super) anyone: usize,
     groups: BTreeMap<&'p str, Index>,
     tree: PatternTree,
     patterns: Vec<Index>,
-    /// For each source who has it.
+    /// For each source, its holders.
     holders_of: Vec<Vec<usize>>,
     denied_tools: BTreeSet<&'p str>,
 }
 
-/// What one principal or role says itself, roles it takes over aside.
+/// The grants that one principal or role states itself, without those of its roles.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Source<'p> {
     groups: BTreeSet<&'p str>,
@@ -41,35 +42,35 @@ struct Source<'p> {
 #[derive(Debug, Default)]
 struct Index {
     sources: Vec<usize>,
-    /// How many holders they have together.
+    /// The total number of their holders.
     total: usize,
 }
 
-/// A tool as it is asked for.
+/// A tool as principals request it.
 #[derive(Debug)]
-pub(super) struct Wanted<'p> {
+pub(super) struct ToolQuery<'p> {
     pub(super) tool: &'p str,
-    /// Its groups and all groups around them.
+    /// Its groups and all their parent groups.
     pub(super) groups: BTreeSet<&'p str>,
-    pub(super) permissions: Vec<Needed<'p>>,
+    pub(super) permissions: Vec<PermissionQuery<'p>>,
 }
 
 /// A permission with every pattern that covers it.
 #[derive(Debug)]
-pub(super) struct Needed<'p> {
+pub(super) struct PermissionQuery<'p> {
     pub(super) permission: &'p Permission,
     covering: Vec<usize>,
 }
 
-/// Whether somebody can call a tool, states aside.
+/// Whether a principal can call a tool, ignoring states.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Access<'p> {
-    Somebody,
-    /// Nobody may request it.
+pub(super) enum ToolAccess<'p> {
+    Callable,
+    /// No principal may request it.
     NoRequester,
-    /// Nobody who may request it holds these.
+    /// No principal that may request it holds these.
     Lacking(Vec<&'p str>),
-    /// Each permission is held by somebody who may request it, and nobody holds them all.
+    /// For each permission, some principal that may request the tool holds it, but none holds them all.
     NotTogether,
 }
 
@@ -78,31 +79,35 @@ impl<'p> Holders<'p> {
         build::build(policy)
     }
 
-    pub(super) fn wanted(&self, tool: &'p ToolPolicy) -> Wanted<'p> {
+    pub(super) fn tool_query(&self, tool: &'p ToolPolicy) -> ToolQuery<'p> {
         let groups = tool
             .groups
             .iter()
             .flat_map(|group| group_and_parents(group));
-        Wanted {
-            // Rules that deny tools name nothing else.
+        ToolQuery {
+            // Rules that deny tools apply to tools only.
             tool: if tool.kind == FeatureKind::Tool {
                 &tool.name
             } else {
                 ""
             },
             groups: groups.collect(),
-            permissions: tool.permissions.iter().map(|it| self.needed(it)).collect(),
+            permissions: tool
+                .permissions
+                .iter()
+                .map(|it| self.permission_query(it))
+                .collect(),
         }
     }
 
-    pub(super) fn needed(&self, permission: &'p Permission) -> Needed<'p> {
-        Needed {
+    pub(super) fn permission_query(&self, permission: &'p Permission) -> PermissionQuery<'p> {
+        PermissionQuery {
             permission,
             covering: self.tree.covering(permission.as_str()),
         }
     }
 
-    /// Whether somebody may request a group.
+    /// Whether some principal may request a group.
     pub(super) fn group_is_requestable(&self, group: &str) -> bool {
         let around: BTreeSet<&str> = group_and_parents(group).collect();
         self.granted_any(&around).any(|holder| {
@@ -112,8 +117,8 @@ impl<'p> Holders<'p> {
         })
     }
 
-    /// Whether somebody holds a permission.
-    pub(super) fn is_held(&self, needed: &Needed<'_>) -> bool {
+    /// Whether some principal holds a permission.
+    pub(super) fn is_held(&self, needed: &PermissionQuery<'_>) -> bool {
         self.allowed(needed)
             .any(|holder| self.holds(holder, needed))
     }
@@ -123,7 +128,7 @@ impl<'p> Holders<'p> {
         self.denied_tools.contains(tool)
     }
 
-    pub(super) fn may_call(&self, holder: usize, wanted: &Wanted<'_>) -> bool {
+    pub(super) fn may_call(&self, holder: usize, wanted: &ToolQuery<'_>) -> bool {
         self.may_request(holder, wanted)
             && wanted
                 .permissions
@@ -131,8 +136,8 @@ impl<'p> Holders<'p> {
                 .all(|needed| self.holds(holder, needed))
     }
 
-    pub(super) fn access(&self, wanted: &Wanted<'p>) -> Access<'p> {
-        // Only those are asked who pass the condition that the fewest pass.
+    pub(super) fn access(&self, wanted: &ToolQuery<'p>) -> ToolAccess<'p> {
+        // Only the holders that pass the most selective condition are examined.
         let by_permission = wanted
             .permissions
             .iter()
@@ -140,16 +145,16 @@ impl<'p> Holders<'p> {
         let rarest = by_permission.min_by_key(|(total, _)| *total);
         let by_group: usize = self.granting(&wanted.groups).map(|index| index.total).sum();
         let may_call = |holder| self.may_call(holder, wanted);
-        let somebody = match rarest {
+        let is_callable = match rarest {
             Some((total, needed)) if total < by_group => self.allowed(needed).any(may_call),
             _ => self.granted_any(&wanted.groups).any(may_call),
         };
-        if somebody {
-            return Access::Somebody;
+        if is_callable {
+            return ToolAccess::Callable;
         }
         let may_request = |holder: usize| self.may_request(holder, wanted);
         if !self.granted_any(&wanted.groups).any(may_request) {
-            return Access::NoRequester;
+            return ToolAccess::NoRequester;
         }
         let lacking = wanted.permissions.iter().filter(|needed| {
             let mut holders = self.allowed(needed);
@@ -157,12 +162,12 @@ impl<'p> Holders<'p> {
         });
         let lacking: Vec<&str> = lacking.map(|needed| needed.permission.as_str()).collect();
         if lacking.is_empty() {
-            return Access::NotTogether;
+            return ToolAccess::NotTogether;
         }
-        Access::Lacking(lacking)
+        ToolAccess::Lacking(lacking)
     }
 
-    fn may_request(&self, holder: usize, wanted: &Wanted<'_>) -> bool {
+    fn may_request(&self, holder: usize, wanted: &ToolQuery<'_>) -> bool {
         let denied = |source: &Source<'_>| {
             source.denied_tools.contains(wanted.tool) || source.denies_group(&wanted.groups)
         };
@@ -173,7 +178,7 @@ impl<'p> Holders<'p> {
         !self.sources_of(holder).any(denied) && self.sources_of(holder).any(granted)
     }
 
-    fn holds(&self, holder: usize, needed: &Needed<'_>) -> bool {
+    fn holds(&self, holder: usize, needed: &PermissionQuery<'_>) -> bool {
         let any =
             |patterns: &BTreeSet<usize>| needed.covering.iter().any(|it| patterns.contains(it));
         !self.sources_of(holder).any(|source| any(&source.denied))
@@ -192,13 +197,13 @@ impl<'p> Holders<'p> {
             .filter_map(|group| self.groups.get(group))
     }
 
-    /// Who is granted a group, denied or not; some more than once.
+    /// The holders that are granted a group, even if it is also denied; some occur more than once.
     fn granted_any<'s>(&'s self, groups: &'s BTreeSet<&'s str>) -> impl Iterator<Item = usize> {
         self.granting(groups).flat_map(|index| self.having(index))
     }
 
-    /// Who is granted a permission, denied or not; some more than once.
-    fn allowed<'s>(&'s self, needed: &'s Needed<'_>) -> impl Iterator<Item = usize> {
+    /// The holders that are granted a permission, even if it is also denied; some occur more than once.
+    fn allowed<'s>(&'s self, needed: &'s PermissionQuery<'_>) -> impl Iterator<Item = usize> {
         let indexes = needed
             .covering
             .iter()
@@ -206,7 +211,7 @@ impl<'p> Holders<'p> {
         indexes.flat_map(|index| self.having(index))
     }
 
-    fn total(&self, needed: &Needed<'_>) -> usize {
+    fn total(&self, needed: &PermissionQuery<'_>) -> usize {
         let indexes = needed
             .covering
             .iter()
@@ -232,13 +237,13 @@ impl Source<'_> {
     }
 }
 
-/// The grants of every principal and role, and of everybody else.
+/// The grants of every principal and role, and of all unlisted principals.
 pub(super) fn all_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
-    policy.roles.values().chain(held_grants(policy))
+    policy.roles.values().chain(principal_grants(policy))
 }
 
-/// The grants of every principal, and of everybody else.
-pub(super) fn held_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
+/// The grants of every principal, and of all unlisted principals.
+pub(super) fn principal_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
     let principals = policy
         .principals
         .values()
@@ -246,8 +251,11 @@ pub(super) fn held_grants(policy: &Policy) -> impl Iterator<Item = &Grants> {
     principals.chain([&policy.anyone])
 }
 
-/// The roles grants take over, directly or through other roles, each once.
-pub(super) fn taken_over<'p>(policy: &'p Policy, grants: &'p Grants) -> Vec<(&'p str, &'p Grants)> {
+/// The roles that grants include, directly or through other roles, each once.
+pub(super) fn inherited_roles<'p>(
+    policy: &'p Policy,
+    grants: &'p Grants,
+) -> Vec<(&'p str, &'p Grants)> {
     let mut taken = BTreeSet::new();
     let mut roles = Vec::new();
     let mut pending = vec![grants];

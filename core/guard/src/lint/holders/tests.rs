@@ -61,17 +61,17 @@ proptest! {
         }
         let policy = read(&text);
         let holders = Holders::of(&policy);
-        let access = policy.tools.iter().map(|tool| holders.access(&holders.wanted(tool)));
-        let found: Vec<bool> = access.map(|it| it == Access::Somebody).collect();
+        let access = policy.tools.iter().map(|tool| holders.access(&holders.tool_query(tool)));
+        let found: Vec<bool> = access.map(|it| it == ToolAccess::Callable).collect();
         prop_assert_eq!(found, asked_one_by_one(&policy), "{}", text);
     }
 }
 
-/// Whether somebody can call each tool, found by asking everybody about everything.
+/// Whether a principal can call each tool, found by checking every principal for every tool.
 fn asked_one_by_one(policy: &Policy) -> Vec<bool> {
-    let holders: Vec<Vec<&Grants>> = held_grants(policy)
+    let holders: Vec<Vec<&Grants>> = principal_grants(policy)
         .map(|grants| {
-            let roles = taken_over(policy, grants);
+            let roles = inherited_roles(policy, grants);
             roles
                 .into_iter()
                 .map(|(_, role)| role)

@@ -1,14 +1,20 @@
 use super::*;
 
-const KEYS: &[Key] = &[
-    Key::new("first_name").or(&["given_name"]),
-    Key::new("tags").or(&["labels"]).texts().may_be_empty(),
+const KEYS: &[KeySpec] = &[
+    KeySpec::new("first_name").alias(&["given_name"]),
+    KeySpec::new("tags")
+        .alias(&["labels"])
+        .text_list()
+        .may_be_empty(),
 ];
 
-/// What is told of a text that is read in some way, one mistake per line.
-fn told<T>(text: &str, read: impl FnOnce(&mut Reader, &Document) -> T) -> (T, Vec<String>) {
+/// Reads a text and returns the value and the mistakes, one per line.
+fn read_with_messages<T>(
+    text: &str,
+    read: impl FnOnce(&mut DocumentReader, &Document) -> T,
+) -> (T, Vec<String>) {
     let document = Document::read(text).unwrap();
-    let mut reader = Reader::default();
+    let mut reader = DocumentReader::default();
     let value = read(&mut reader, &document);
     let told = reader.finish(&document).into_iter().map(|it| {
         let position = it.position;
@@ -17,27 +23,27 @@ fn told<T>(text: &str, read: impl FnOnce(&mut Reader, &Document) -> T) -> (T, Ve
     (value, told.collect())
 }
 
-/// What a section says under a key, and what is told of it.
+/// The value of a section's key, and the mistakes.
 fn section(text: &str, key: &str) -> (Option<String>, Vec<String>) {
-    told(text, |reader, document| {
+    read_with_messages(text, |reader, document| {
         let section = reader.section(&document.root(), KEYS);
         section.get(key).map(|at| at.value.to_string())
     })
 }
 
-/// What is read of one value, and what is told of it.
+/// One value, or the mistakes found in it.
 fn one<T>(
     text: &str,
-    read: impl FnOnce(&mut Reader, &Placed<'_>) -> Option<T>,
+    read: impl FnOnce(&mut DocumentReader, &LocatedValue<'_>) -> Option<T>,
 ) -> Result<T, Vec<String>> {
-    let (value, told) = told(&format!("a: {text}"), |reader, document| {
+    let (value, told) = read_with_messages(&format!("a: {text}"), |reader, document| {
         let (_, at) = reader.named(&document.root(), "a name").remove(0);
         read(reader, &at)
     });
     match value {
         Some(value) if told.is_empty() => Ok(value),
         None if !told.is_empty() => Err(told),
-        _ => panic!("{text} is told and read, or neither: {told:?}"),
+        _ => panic!("{text} gives a value and mistakes, or neither: {told:?}"),
     }
 }
 
@@ -113,8 +119,8 @@ fn two_spellings_have_to_say_the_same() {
 }
 
 #[test]
-fn what_is_missing_is_told_where_it_should_be() {
-    let ((), told) = told("x:\n  tags: a\n", |reader, document| {
+fn missing_keys_are_reported_at_their_parent() {
+    let ((), told) = read_with_messages("x:\n  tags: a\n", |reader, document| {
         for (_, at) in reader.named(&document.root(), "a name") {
             let section = reader.section(&at, KEYS);
             assert!(reader.required(&section, "tags").is_some());
@@ -125,8 +131,8 @@ fn what_is_missing_is_told_where_it_should_be() {
 }
 
 #[test]
-fn every_mistake_is_told_in_the_order_of_the_text() {
-    let (read, told) = told("' ': 1\nb: [x, 2, '']\nc: {}\n", |reader, document| {
+fn diagnostics_follow_the_order_of_the_text() {
+    let (read, told) = read_with_messages("' ': 1\nb: [x, 2, '']\nc: {}\n", |reader, document| {
         let named = reader.named(&document.root(), "a name");
         for (_, at) in named.iter().rev() {
             reader.list(at);
@@ -153,14 +159,14 @@ fn every_mistake_is_told_in_the_order_of_the_text() {
 #[test]
 fn values_are_what_they_have_to_be() {
     assert_eq!(
-        one("yes", Reader::truth),
+        one("yes", DocumentReader::boolean),
         wrong("true or false", "a string")
     );
-    assert_eq!(one("true", Reader::truth), Ok(true));
+    assert_eq!(one("true", DocumentReader::boolean), Ok(true));
 
     let line = |text: &str| {
         one(text, |reader, at| {
-            reader.line(at, "a title").map(str::to_owned)
+            reader.non_blank_text(at, "a title").map(str::to_owned)
         })
     };
     assert_eq!(line("' x '"), Ok("x".to_owned()));
@@ -173,31 +179,37 @@ fn values_are_what_they_have_to_be() {
     assert_eq!(word("of"), Err(vec![unknown]));
 
     let counts = "a whole number from 1 to 4294967295";
-    let count = |text: &str| one(text, Reader::count).map(NonZeroU32::get);
+    let count = |text: &str| one(text, DocumentReader::count).map(NonZeroU32::get);
     assert_eq!(count("4294967295"), Ok(u32::MAX));
     assert_eq!(count("0"), wrong(counts, "0"));
     assert_eq!(count("1.5"), wrong(counts, "1.5"));
     assert_eq!(count("'3'"), wrong(counts, "a string"));
 
     let wholes = "a whole number from 0 to 18446744073709551615";
-    assert_eq!(one("0", Reader::whole), Ok(0));
-    assert_eq!(one("-1", Reader::whole), wrong(wholes, "-1"));
+    assert_eq!(one("0", DocumentReader::unsigned), Ok(0));
+    assert_eq!(one("-1", DocumentReader::unsigned), wrong(wholes, "-1"));
 
-    assert_eq!(one("0.5", Reader::number), Ok(0.5));
-    let huge = one("1e999", Reader::number);
+    assert_eq!(one("0.5", DocumentReader::number), Ok(0.5));
+    let huge = one("1e999", DocumentReader::number);
     assert_eq!(huge, wrong("a number", "1e999"));
 
-    assert_eq!(one("5m", Reader::duration), Ok(Duration::from_secs(300)));
-    assert_eq!(one("90", Reader::duration), Ok(Duration::from_secs(90)));
-    let none = "1:1 /a: `0s` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w".to_owned();
-    assert_eq!(one("0s", Reader::duration), Err(vec![none]));
+    assert_eq!(
+        one("5m", DocumentReader::duration),
+        Ok(Duration::from_secs(300))
+    );
+    assert_eq!(
+        one("90", DocumentReader::duration),
+        Ok(Duration::from_secs(90))
+    );
+    let none = "1:1 /a: `0s` is not a duration; write 90, 30s, 5m, 1.5h, 7d or 2w".to_owned();
+    assert_eq!(one("0s", DocumentReader::duration), Err(vec![none]));
 }
 
-/// Mistakes of a document of its own kind.
+/// A document type with its own mistakes.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum Own {
     #[error(transparent)]
-    Mistake(#[from] Mistake),
+    Mistake(#[from] DiagnosticKind),
     #[error("too many")]
     TooMany,
 }
@@ -205,8 +217,8 @@ enum Own {
 #[test]
 fn a_document_adds_mistakes_of_its_own() {
     let document = Document::read("[a, b]").unwrap();
-    let mut reader: Reader<Own> = Reader::default();
-    reader.error(&Pointer::root().index(1), Own::TooMany);
+    let mut reader: DocumentReader<Own> = DocumentReader::default();
+    reader.report(&Pointer::root().index(1), Own::TooMany);
     assert!(reader.object(&document.root()).is_none());
     let told: Vec<String> = reader
         .finish(&document)

@@ -1,6 +1,6 @@
-//! What the documents of the API look like, as JSON Schema.
+//! The JSON Schemas of the API's documents.
 
-mod parts;
+mod builders;
 mod policy;
 mod service;
 mod watch;

@@ -1,10 +1,11 @@
 //! Tools, decisions, sessions and the workflow.
 
 use serde_json::Value;
-use toolwarden_guard::{Code, Gate};
+use toolwarden_guard::{Gate, ReasonCode};
 
-use super::parts::{
-    anything, count, document, flag, list, maybe, number, object, text, time, value, word,
+use super::builders::{
+    any_object, any_value, count, document, flag, list, nullable, number, object, one_of, text,
+    time,
 };
 use crate::api::openapi::reference;
 
@@ -31,22 +32,22 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
 
 fn tool() -> Value {
     object(&[
-        ("name", maybe(text())),
+        ("name", nullable(text())),
         ("server", text()),
         ("tool", text()),
-        ("definition", value()),
+        ("definition", any_value()),
         ("groups?", list(text())),
         ("treatment?", reference("Treatment")),
-        ("collision?", maybe(text())),
+        ("collision?", nullable(text())),
     ])
 }
 
 fn treatment() -> Value {
     let kinds = ["serve", "hide", "quarantine", "block-server"];
     object(&[
-        ("kind", word(&kinds)),
-        ("why", maybe(text())),
-        ("alert", maybe(text())),
+        ("kind", one_of(&kinds)),
+        ("why", nullable(text())),
+        ("alert", nullable(text())),
     ])
 }
 
@@ -66,35 +67,35 @@ fn tools() -> Value {
             ("tools", list(reference("Tool"))),
             ("count", count()),
             ("servers_away", list(away)),
-            ("next", maybe(text())),
+            ("next", nullable(text())),
         ],
     )
 }
 
 fn decision() -> Value {
-    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    let codes: Vec<&str> = ReasonCode::ALL.iter().map(|code| code.as_str()).collect();
     document(
         "decision",
         &[
             ("allowed", flag()),
-            ("code", word(&codes)),
-            ("gate", maybe(gate())),
+            ("code", one_of(&codes)),
+            ("gate", nullable(gate())),
             ("reason", text()),
             ("advice", text()),
             ("pointers", list(text())),
-            ("retryAfter", maybe(number())),
-            ("latency_ms", maybe(number())),
-            ("call", maybe(text())),
-            ("expires", maybe(time())),
-            ("leads_to", maybe(text())),
-            ("checks_result", maybe(flag())),
+            ("retryAfter", nullable(number())),
+            ("latency_ms", nullable(number())),
+            ("call", nullable(text())),
+            ("expires", nullable(time())),
+            ("leads_to", nullable(text())),
+            ("checks_result", nullable(flag())),
         ],
     )
 }
 
 fn gate() -> Value {
     let gates: Vec<&str> = Gate::ALL.iter().map(|gate| gate.as_str()).collect();
-    word(&gates)
+    one_of(&gates)
 }
 
 fn completion() -> Value {
@@ -103,8 +104,8 @@ fn completion() -> Value {
         "completion",
         &[
             ("call", text()),
-            ("outcome", word(&outcomes)),
-            ("rejected", maybe(text())),
+            ("outcome", one_of(&outcomes)),
+            ("rejected", nullable(text())),
             ("state", text()),
             ("moved", flag()),
         ],
@@ -114,17 +115,17 @@ fn completion() -> Value {
 fn explanation() -> Value {
     let step = object(&[
         ("gate", gate()),
-        ("passes", maybe(flag())),
-        ("code", maybe(text())),
-        ("reason", maybe(text())),
+        ("passes", nullable(flag())),
+        ("code", nullable(text())),
+        ("reason", nullable(text())),
     ]);
     let server = object(&[
         ("name", text()),
         ("tool", text()),
         ("health", text()),
         ("lists_it", flag()),
-        ("list_age", maybe(number())),
-        ("last_error", maybe(text())),
+        ("list_age", nullable(number())),
+        ("last_error", nullable(text())),
     ]);
     let causes = [
         "visible",
@@ -144,17 +145,17 @@ fn explanation() -> Value {
         "explanation",
         &[
             ("answer", text()),
-            ("cause", word(&causes)),
+            ("cause", one_of(&causes)),
             ("remedy", text()),
             ("visible", flag()),
             ("callable", flag()),
             ("principal", text()),
             ("tool", text()),
-            ("session", maybe(text())),
+            ("session", nullable(text())),
             ("gates", list(step)),
-            ("server", maybe(server)),
-            ("treatment", maybe(reference("Treatment"))),
-            ("collision", maybe(reference("Collision"))),
+            ("server", nullable(server)),
+            ("treatment", nullable(reference("Treatment"))),
+            ("collision", nullable(reference("Collision"))),
             ("suggestions", list(text())),
         ],
     )
@@ -163,9 +164,9 @@ fn explanation() -> Value {
 fn groups() -> Value {
     let group = object(&[
         ("name", text()),
-        ("description", maybe(text())),
+        ("description", nullable(text())),
         ("tools", list(text())),
-        ("when", maybe(text())),
+        ("when", nullable(text())),
         ("on", flag()),
         ("granted", flag()),
     ]);
@@ -180,8 +181,8 @@ fn states() -> Value {
         ("dead_end", flag()),
     ]);
     let transition = object(&[
-        ("from", maybe(text())),
-        ("to", maybe(text())),
+        ("from", nullable(text())),
+        ("to", nullable(text())),
         ("tools", list(text())),
     ]);
     document(
@@ -192,10 +193,10 @@ fn states() -> Value {
 
 fn session() -> Value {
     let conversation = object(&[
-        ("era", word(&["handshake", "stateless"])),
+        ("era", one_of(&["handshake", "stateless"])),
         ("protocol_version", text()),
-        ("client", maybe(text())),
-        ("mcp_session_id", maybe(text())),
+        ("client", nullable(text())),
+        ("mcp_session_id", nullable(text())),
         ("listening", flag()),
     ]);
     object(&[
@@ -216,7 +217,7 @@ fn sessions() -> Value {
         &[
             ("sessions", list(reference("Session"))),
             ("count", count()),
-            ("next", maybe(text())),
+            ("next", nullable(text())),
         ],
     )
 }
@@ -227,7 +228,7 @@ fn session_document() -> Value {
         &[
             ("principal", text()),
             ("state", text()),
-            ("log", anything()),
+            ("log", any_object()),
         ],
     )
 }

@@ -2,25 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{anything, count, document, flag, list, maybe, object, text, time, value, word};
-use crate::api::openapi::error_words;
+use super::builders::{
+    any_object, any_value, count, document, flag, list, nullable, object, one_of, text, time,
+};
+use crate::api::openapi::error_kinds;
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("Error", error()),
         ("Audit", audit()),
         ("Verification", verification()),
-        ("Config", document("config", &[("settings", value())])),
-        ("Health", document("health", &[("status", word(&["up"]))])),
+        ("Config", document("config", &[("settings", any_value())])),
+        ("Health", document("health", &[("status", one_of(&["up"]))])),
         ("Ready", ready()),
         ("Version", version()),
-        ("OpenApi", anything()),
+        ("OpenApi", any_object()),
     ]
 }
 
 fn error() -> Value {
     let error = object(&[
-        ("code", word(&error_words())),
+        ("code", one_of(&error_kinds())),
         ("message", text()),
         ("remedy", text()),
     ]);
@@ -30,27 +32,27 @@ fn error() -> Value {
 fn audit() -> Value {
     let record = object(&[
         ("seq", count()),
-        ("at", maybe(time())),
+        ("at", nullable(time())),
         ("kind", text()),
-        ("principal", maybe(text())),
-        ("tool", maybe(text())),
-        ("session", maybe(text())),
+        ("principal", nullable(text())),
+        ("tool", nullable(text())),
+        ("session", nullable(text())),
         ("code", text()),
-        ("allowed", maybe(flag())),
-        ("body", value()),
+        ("allowed", nullable(flag())),
+        ("body", any_value()),
         ("hash", text()),
     ]);
     document(
         "audit",
-        &[("records", list(record)), ("next", maybe(text()))],
+        &[("records", list(record)), ("next", nullable(text()))],
     )
 }
 
-/// As `toolwarden audit verify` tells it.
+/// As `toolwarden audit verify` reports it.
 fn verification() -> Value {
     let noted = object(&[
         ("head", text()),
-        ("status", word(&["confirmed", "removed"])),
+        ("status", one_of(&["confirmed", "removed"])),
     ]);
     let fault = object(&[
         ("code", text()),
@@ -62,11 +64,11 @@ fn verification() -> Value {
     object(&[
         ("schema", schema),
         ("intact", flag()),
-        ("records", maybe(count())),
+        ("records", nullable(count())),
         ("removed_through", count()),
-        ("head", maybe(text())),
-        ("noted", maybe(noted)),
-        ("fault", maybe(fault)),
+        ("head", nullable(text())),
+        ("noted", nullable(noted)),
+        ("fault", nullable(fault)),
         ("damage", list(text())),
     ])
 }
@@ -89,7 +91,7 @@ fn version() -> Value {
         &[
             ("name", text()),
             ("version", text()),
-            ("api", word(&["v1"])),
+            ("api", one_of(&["v1"])),
             ("handshake_versions", list(text())),
         ],
     )

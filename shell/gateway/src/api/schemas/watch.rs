@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::parts::{
-    anything, count, document, flag, list, maybe, number, object, text, time, value, word,
+use super::builders::{
+    any_object, any_value, count, document, flag, list, nullable, number, object, one_of, text,
+    time,
 };
 use crate::api::openapi::reference;
 
@@ -48,52 +49,52 @@ fn server_entry() -> Value {
         "idle", "starting", "up", "degraded", "down", "failed", "closed",
     ];
     let breaker = object(&[
-        ("status", word(&["closed", "open", "half-open"])),
-        ("retry_after", maybe(number())),
+        ("status", one_of(&["closed", "open", "half-open"])),
+        ("retry_after", nullable(number())),
     ]);
     let tools = object(&[
         ("listed", count()),
         ("served", count()),
         ("hidden", count()),
         ("quarantined", count()),
-        ("blocked", maybe(text())),
+        ("blocked", nullable(text())),
         ("list_age", number()),
     ]);
-    let endpoint = object(&[("kind", word(&["command", "url"])), ("place", text())]);
+    let endpoint = object(&[("kind", one_of(&["command", "url"])), ("place", text())]);
     let error = object(&[("at", time()), ("text", text())]);
     object(&[
         ("name", text()),
-        ("health", word(&healths)),
+        ("health", one_of(&healths)),
         ("since", time()),
-        ("start", word(&["eager", "lazy"])),
-        ("sessions", word(&["isolated", "shared"])),
-        ("era", maybe(word(&["handshake", "stateless"]))),
-        ("protocol_version", maybe(text())),
+        ("start", one_of(&["eager", "lazy"])),
+        ("sessions", one_of(&["isolated", "shared"])),
+        ("era", nullable(one_of(&["handshake", "stateless"]))),
+        ("protocol_version", nullable(text())),
         ("links", count()),
         ("in_flight", count()),
         ("restarts", count()),
-        ("latency_ms", maybe(number())),
+        ("latency_ms", nullable(number())),
         ("breaker", breaker),
-        ("tools", maybe(tools)),
+        ("tools", nullable(tools)),
         ("endpoint?", endpoint),
         ("pids?", list(count())),
-        ("last_error?", maybe(error.clone())),
-        ("previous_error?", maybe(error)),
+        ("last_error?", nullable(error.clone())),
+        ("previous_error?", nullable(error)),
     ])
 }
 
 fn baseline() -> Value {
-    let approval = object(&[("by", text()), ("at", time()), ("why", maybe(text()))]);
+    let approval = object(&[("by", text()), ("at", time()), ("why", nullable(text()))]);
     object(&[
         ("server?", text()),
         ("tool", text()),
         ("version", text()),
         ("origin", text()),
-        ("fingerprint", maybe(text())),
-        ("format", maybe(text())),
+        ("fingerprint", nullable(text())),
+        ("format", nullable(text())),
         ("has_shape", flag()),
-        ("schema_hash", maybe(text())),
-        ("response_pattern_hash", maybe(text())),
+        ("schema_hash", nullable(text())),
+        ("response_pattern_hash", nullable(text())),
         ("approved", approval),
     ])
 }
@@ -104,15 +105,15 @@ fn baseline_document() -> Value {
         &[
             ("server", text()),
             ("tool", text()),
-            ("baseline", maybe(reference("Baseline"))),
-            ("definition", value()),
+            ("baseline", nullable(reference("Baseline"))),
+            ("definition", any_value()),
             ("history", list(reference("Baseline"))),
             ("alerts", list(reference("Alert"))),
         ],
     )
 }
 
-/// One difference, with what proves that it matters.
+/// One change with its evidence.
 fn change() -> Value {
     object(&[
         ("id", text()),
@@ -123,13 +124,13 @@ fn change() -> Value {
         ("class", text()),
         ("message", text()),
         ("approved", flag()),
-        ("judgement?", anything()),
-        ("before?", value()),
-        ("after?", value()),
-        ("rename?", anything()),
-        ("effect?", anything()),
-        ("words?", anything()),
-        ("reasons?", list(anything())),
+        ("judgement?", any_object()),
+        ("before?", any_value()),
+        ("after?", any_value()),
+        ("rename?", any_object()),
+        ("effect?", any_object()),
+        ("words?", any_object()),
+        ("reasons?", list(any_object())),
     ])
 }
 
@@ -151,7 +152,7 @@ fn approved() -> Value {
     let entry = object(&[
         ("server", text()),
         ("tool", text()),
-        ("approved", word(&["tool", "gone", "change"])),
+        ("approved", one_of(&["tool", "gone", "change"])),
         ("id?", text()),
         ("left?", count()),
     ]);
@@ -172,13 +173,13 @@ fn alert() -> Value {
         ("scope", text()),
         ("tool", text()),
         ("change_type", text()),
-        ("severity", word(&["low", "medium", "high"])),
+        ("severity", one_of(&["low", "medium", "high"])),
         ("class", text()),
-        ("status", word(&["open", "approved", "closed"])),
+        ("status", one_of(&["open", "approved", "closed"])),
         ("first_seen", time()),
         ("last_seen", time()),
         ("times", count()),
-        ("drift", value()),
+        ("drift", any_value()),
     ])
 }
 
@@ -188,7 +189,7 @@ fn alerts() -> Value {
         &[
             ("alerts", list(reference("Alert"))),
             ("count", count()),
-            ("next", maybe(text())),
+            ("next", nullable(text())),
         ],
     )
 }
@@ -198,7 +199,7 @@ fn deliveries() -> Value {
         ("target", text()),
         ("status", text()),
         ("tries", count()),
-        ("error", maybe(text())),
+        ("error", nullable(text())),
         ("at", time()),
     ]);
     document(
@@ -216,9 +217,9 @@ fn delivery_status() -> Value {
         ("pending", count()),
         ("delivered", count()),
         ("failed", count()),
-        ("last_success", maybe(time())),
-        ("last_error", maybe(error)),
-        ("next_try", maybe(time())),
+        ("last_success", nullable(time())),
+        ("last_error", nullable(error)),
+        ("next_try", nullable(time())),
     ]);
     document(
         "delivery-status",
@@ -227,7 +228,7 @@ fn delivery_status() -> Value {
             ("dropped", count()),
             ("overflowed", count()),
             ("repeated", count()),
-            ("store_error", maybe(text())),
+            ("store_error", nullable(text())),
         ],
     )
 }

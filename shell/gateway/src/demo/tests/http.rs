@@ -3,9 +3,9 @@ use std::time::Duration;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolwarden_mcp::{Endpoint, Limits, Url};
+use toolwarden_mcp::{ConnectionLimits, Endpoint, ServerUrl};
 
-use super::super::{DemoServer, Eras, Sessions};
+use super::super::{DemoServer, SessionMode, SupportedEras};
 use super::{connect, start};
 
 const SOON: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ async fn send(
     timeout(SOON, request.send()).await.unwrap().unwrap()
 }
 
-/// Reads events until one answers or names the text.
+/// Reads events until one is an answer or contains the text.
 async fn read_until(response: &mut Response, text: &str) -> String {
     let mut all = String::new();
     while !all.contains(text) {
@@ -67,7 +67,7 @@ fn stateless(method: &str, mut params: Value, capabilities: &Value) -> Value {
 
 #[tokio::test]
 async fn a_client_of_the_handshake_is_asked_back() {
-    let server = start(Eras::Both, Sessions::Required);
+    let server = start(SupportedEras::Both, SessionMode::Required);
     let session = initialize(&server, json!({"elicitation": {}})).await;
     let headers = [("mcp-session-id", session.as_str())];
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
@@ -100,7 +100,7 @@ async fn a_client_of_the_handshake_is_asked_back() {
 
 #[tokio::test]
 async fn a_client_without_sessions_is_asked_in_rounds() {
-    let server = start(Eras::Both, Sessions::Required);
+    let server = start(SupportedEras::Both, SessionMode::Required);
     let headers = [
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
@@ -141,7 +141,7 @@ async fn a_client_without_sessions_is_asked_in_rounds() {
 
 #[tokio::test]
 async fn headers_that_lie_are_refused() {
-    let server = start(Eras::Both, Sessions::Required);
+    let server = start(SupportedEras::Both, SessionMode::Required);
     let call = |region: &str| {
         let params = json!({"name": "search_orders", "arguments": {"region": region}});
         stateless("tools/call", params, &json!({}))
@@ -168,7 +168,7 @@ async fn headers_that_lie_are_refused() {
 
 #[tokio::test]
 async fn news_reach_who_listens() {
-    let server = start(Eras::Both, Sessions::Required);
+    let server = start(SupportedEras::Both, SessionMode::Required);
     let session = initialize(&server, json!({})).await;
     let headers = [("mcp-session-id", session.as_str())];
     let subscribe = json!({"jsonrpc": "2.0", "id": 1, "method": "resources/subscribe", "params": {"uri": "orders://today"}});
@@ -204,7 +204,7 @@ async fn news_reach_who_listens() {
 
 #[tokio::test]
 async fn progress_is_told_and_work_can_be_given_up() {
-    let server = start(Eras::Both, Sessions::Required);
+    let server = start(SupportedEras::Both, SessionMode::Required);
     let headers = [
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "tools/call"),
@@ -217,10 +217,10 @@ async fn progress_is_told_and_work_can_be_given_up() {
     let mut stream = send(&server, Method::POST, &headers, &call(1)).await;
     let all = read_until(&mut stream, "the report is written").await;
     assert_eq!(all.matches(r#""progressToken":"p""#).count(), 2, "{all}");
-    assert_eq!(server.shop.seen().given_up, 0);
+    assert_eq!(server.shop.seen().cancelled, 0);
     drop(send(&server, Method::POST, &headers, &call(60_000)).await);
     timeout(SOON, async {
-        while server.shop.seen().given_up == 0 {
+        while server.shop.seen().cancelled == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
@@ -230,7 +230,7 @@ async fn progress_is_told_and_work_can_be_given_up() {
 
 #[tokio::test]
 async fn sessions_expire_and_servers_die() {
-    let server = start(Eras::Handshake, Sessions::Required);
+    let server = start(SupportedEras::Handshake, SessionMode::Required);
     let session = initialize(&server, json!({})).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let mut statuses = Vec::new();
@@ -258,8 +258,8 @@ async fn sessions_expire_and_servers_die() {
     assert_eq!(server.shop.open_sessions(), 0);
     server.die();
     let endpoint = Endpoint::url(&server.url).unwrap();
-    let limits = Limits::default();
-    let gone = toolwarden_mcp::Client::connect(&endpoint, &limits).await;
+    let limits = ConnectionLimits::default();
+    let gone = toolwarden_mcp::McpClient::connect(&endpoint, &limits).await;
     assert!(gone.unwrap_err().to_string().contains("Connection refused"));
     server.revive().unwrap();
     let client = connect(&server).await;
@@ -272,12 +272,12 @@ async fn sessions_expire_and_servers_die() {
 
 #[tokio::test]
 async fn what_a_client_sends_is_kept() {
-    let server = start(Eras::Stateless, Sessions::Required);
-    let endpoint = Endpoint::Url(Url {
+    let server = start(SupportedEras::Stateless, SessionMode::Required);
+    let endpoint = Endpoint::Url(ServerUrl {
         url: server.url.clone(),
         headers: vec![("authorization".to_owned(), "Bearer secret".to_owned())],
     });
-    let client = toolwarden_mcp::Client::connect(&endpoint, &Limits::default())
+    let client = toolwarden_mcp::McpClient::connect(&endpoint, &ConnectionLimits::default())
         .await
         .unwrap();
     client.request("prompts/list", Value::Null).await.unwrap();
@@ -285,7 +285,7 @@ async fn what_a_client_sends_is_kept() {
     assert_eq!(seen.last_header("authorization"), Some("Bearer secret"));
     assert_eq!(seen.last_header("mcp-method"), Some("prompts/list"));
     assert_eq!(seen.headers().len(), 2);
-    let face = super::parsed(&seen.face.clone().unwrap());
+    let face = super::parsed(&seen.last_client_info.clone().unwrap());
     assert_eq!(
         face["io.modelcontextprotocol/clientInfo"]["name"],
         "toolwarden"

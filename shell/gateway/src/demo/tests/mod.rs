@@ -1,15 +1,15 @@
-//! The shop, spoken to as clients do.
+//! Tests of the shop with the requests of clients.
 
 mod http;
 mod stdio;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolwarden_mcp::{Client, Endpoint, Era, Limits};
+use toolwarden_mcp::{ConnectionLimits, Endpoint, Era, McpClient};
 
-use super::{DemoServer, Eras, Sessions, ShopOptions, drifted_tools, tools};
+use super::{DemoServer, SessionMode, ShopOptions, SupportedEras, drifted_tools, tools};
 
-pub(super) fn start(eras: Eras, sessions: Sessions) -> DemoServer {
+pub(super) fn start(eras: SupportedEras, sessions: SessionMode) -> DemoServer {
     DemoServer::start(ShopOptions {
         eras,
         sessions,
@@ -18,9 +18,9 @@ pub(super) fn start(eras: Eras, sessions: Sessions) -> DemoServer {
     .unwrap()
 }
 
-pub(super) async fn connect(server: &DemoServer) -> Client {
+pub(super) async fn connect(server: &DemoServer) -> McpClient {
     let endpoint = Endpoint::url(&server.url).unwrap();
-    Client::connect(&endpoint, &Limits::default())
+    McpClient::connect(&endpoint, &ConnectionLimits::default())
         .await
         .unwrap()
 }
@@ -29,7 +29,7 @@ pub(super) fn parsed(text: &RawValue) -> Value {
     serde_json::from_str(text.get()).unwrap()
 }
 
-async fn listed(client: &Client) -> Vec<Value> {
+async fn listed(client: &McpClient) -> Vec<Value> {
     let listing = client.list_tools().await.unwrap();
     listing.tools.iter().map(|tool| parsed(tool)).collect()
 }
@@ -37,10 +37,30 @@ async fn listed(client: &Client) -> Vec<Value> {
 #[tokio::test]
 async fn each_era_is_spoken_alone() {
     for (eras, sessions, era, opened) in [
-        (Eras::Both, Sessions::Required, Era::Stateless, 0),
-        (Eras::Stateless, Sessions::Required, Era::Stateless, 0),
-        (Eras::Handshake, Sessions::Required, Era::Handshake, 1),
-        (Eras::Handshake, Sessions::None, Era::Handshake, 1),
+        (
+            SupportedEras::Both,
+            SessionMode::Required,
+            Era::Stateless,
+            0,
+        ),
+        (
+            SupportedEras::Stateless,
+            SessionMode::Required,
+            Era::Stateless,
+            0,
+        ),
+        (
+            SupportedEras::Handshake,
+            SessionMode::Required,
+            Era::Handshake,
+            1,
+        ),
+        (
+            SupportedEras::Handshake,
+            SessionMode::None,
+            Era::Handshake,
+            1,
+        ),
     ] {
         let server = start(eras, sessions);
         let client = connect(&server).await;
@@ -75,7 +95,7 @@ async fn each_era_is_spoken_alone() {
 
 #[tokio::test]
 async fn an_echo_is_byte_for_byte() {
-    let server = start(Eras::Handshake, Sessions::Required);
+    let server = start(SupportedEras::Handshake, SessionMode::Required);
     let client = connect(&server).await;
     let arguments: Value =
         serde_json::from_str(r#"{"b":1.00,"a":12345678901234567890123}"#).unwrap();
@@ -92,8 +112,8 @@ async fn an_echo_is_byte_for_byte() {
 
 #[tokio::test]
 async fn tools_drift_and_are_restored() {
-    for eras in [Eras::Handshake, Eras::Stateless] {
-        let server = start(eras, Sessions::Required);
+    for eras in [SupportedEras::Handshake, SupportedEras::Stateless] {
+        let server = start(eras, SessionMode::Required);
         let client = connect(&server).await;
         server.shop.drift();
         let now = listed(&client).await;
@@ -133,8 +153,8 @@ async fn lists_have_pages() {
 
 #[tokio::test]
 async fn what_is_no_tool_is_offered_too() {
-    for eras in [Eras::Handshake, Eras::Stateless] {
-        let server = start(eras, Sessions::Required);
+    for eras in [SupportedEras::Handshake, SupportedEras::Stateless] {
+        let server = start(eras, SessionMode::Required);
         let client = connect(&server).await;
         for (method, params, pointer, expected) in [
             (

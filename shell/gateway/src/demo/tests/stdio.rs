@@ -5,7 +5,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::super::{Eras, Shop, ShopOptions, serve_stdio};
+use super::super::{Shop, ShopOptions, SupportedEras, serve_stdio};
 
 struct Wire {
     to: DuplexStream,
@@ -48,7 +48,7 @@ impl Wire {
     }
 }
 
-fn shop(eras: Eras) -> Shop {
+fn shop(eras: SupportedEras) -> Shop {
     Shop::new(ShopOptions {
         eras,
         ..ShopOptions::default()
@@ -57,7 +57,7 @@ fn shop(eras: Eras) -> Shop {
 
 #[tokio::test]
 async fn the_handshake_over_streams() {
-    let shop = shop(Eras::Both);
+    let shop = shop(SupportedEras::Both);
     let mut wire = Wire::open(&shop);
     let early = wire.ask("tools/list", json!({})).await;
     assert_eq!(early["error"]["message"], "`initialize` comes first");
@@ -85,7 +85,7 @@ async fn the_handshake_over_streams() {
     wire.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "a"}}))
         .await;
     assert_eq!(wire.ask("ping", json!({})).await["result"], json!({}));
-    assert_eq!((shop.seen().given_up, shop.open_sessions()), (1, 1));
+    assert_eq!((shop.seen().cancelled, shop.open_sessions()), (1, 1));
     let Wire { to, from, server } = wire;
     drop((to, from));
     server.await.unwrap().unwrap();
@@ -98,7 +98,7 @@ async fn the_stateless_era_over_streams() {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
     });
-    let shop = shop(Eras::Stateless);
+    let shop = shop(SupportedEras::Stateless);
     let mut wire = Wire::open(&shop);
     let found = wire.ask("server/discover", json!({"_meta": meta})).await;
     assert_eq!(found["result"]["supportedVersions"], json!(["2026-07-28"]));
@@ -129,7 +129,7 @@ async fn the_stateless_era_over_streams() {
 
 #[tokio::test]
 async fn a_shop_of_one_era_does_not_know_the_other() {
-    let mut wire = Wire::open(&shop(Eras::Handshake));
+    let mut wire = Wire::open(&shop(SupportedEras::Handshake));
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},

@@ -1,4 +1,4 @@
-//! What a token has to say.
+//! Checks the claims of a token.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use toolwarden_warden::guard::CallerClaims;
 use toolwarden_warden::settings::{JwtSettings, RoleClaim};
 
-use super::token::{Token, Verified};
+use super::token::{UnverifiedToken, VerifiedClaims};
+use crate::identity::authentication_error::AuthenticationFailure;
 use crate::identity::credential::is_plain_name;
-use crate::identity::refusal::Reason;
 
-/// What tokens of one issuer are held to.
+/// The requirements for tokens of one issuer.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub(super) struct ClaimRules {
     issuer: Option<String>,
     audience: String,
     principal_claim: String,
@@ -23,29 +23,32 @@ pub(super) struct Rule {
     roles: Option<RoleClaim>,
 }
 
-/// What a token that passed gives.
+/// What a valid token grants.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::identity) struct Passed {
+pub(in crate::identity) struct ValidToken {
     pub(in crate::identity) principal: Arc<str>,
-    /// When it stops to be valid, in seconds since 1970.
-    pub(in crate::identity) until: i64,
-    /// The certificate it has to come with: its SHA-256 digest in base64url.
+    /// When it expires, in seconds since 1970.
+    pub(in crate::identity) expires_at: i64,
+    /// The client certificate it is bound to: its SHA-256 digest in base64url.
     pub(super) bound_to: Option<String>,
-    /// Who vouches for the principal, and the roles it has.
+    /// The issuer that vouches for the principal, and its roles.
     pub(in crate::identity) claims: Arc<CallerClaims>,
 }
 
-impl Passed {
-    /// Whether the connection has the certificate that the token is bound to, if it is bound to one.
-    pub(super) fn fits(&self, thumbprint: Option<&str>) -> Result<(), Reason> {
+impl ValidToken {
+    /// Checks that the connection has the certificate that the token is bound to, if it is bound to one.
+    pub(super) fn check_binding(
+        &self,
+        thumbprint: Option<&str>,
+    ) -> Result<(), AuthenticationFailure> {
         match &self.bound_to {
-            Some(bound) if thumbprint != Some(bound) => Err(Reason::Binding),
+            Some(bound) if thumbprint != Some(bound) => Err(AuthenticationFailure::Binding),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-impl Rule {
+impl ClaimRules {
     pub(super) fn new(settings: &JwtSettings) -> Self {
         Self {
             issuer: settings.issuer.clone(),
@@ -58,40 +61,44 @@ impl Rule {
         }
     }
 
-    /// Whether a token says that it comes from this issuer.
-    pub(super) fn may_concern(&self, token: &Token<'_>) -> bool {
+    /// Whether a token claims to come from this issuer.
+    pub(super) fn matches_issuer(&self, token: &UnverifiedToken<'_>) -> bool {
         let wanted = self.issuer.as_deref();
         wanted.is_none_or(|issuer| token.claimed_issuer() == Some(issuer))
     }
 
-    pub(super) fn check(&self, claims: &Verified<'_>, now: i64) -> Result<Passed, Reason> {
-        let expiry = seconds(claims.get("exp").ok_or(Reason::Expired)?)?;
+    pub(super) fn check(
+        &self,
+        claims: &VerifiedClaims<'_>,
+        now: i64,
+    ) -> Result<ValidToken, AuthenticationFailure> {
+        let expiry = seconds(claims.get("exp").ok_or(AuthenticationFailure::Expired)?)?;
         let until = expiry.saturating_add(self.leeway);
         if now >= until {
-            return Err(Reason::Expired);
+            return Err(AuthenticationFailure::Expired);
         }
         if let Some(from) = claims.get("nbf")
             && now < seconds(from)?.saturating_sub(self.leeway)
         {
-            return Err(Reason::NotYet);
+            return Err(AuthenticationFailure::NotYetValid);
         }
         if let Some(issuer) = &self.issuer
             && claims.get("iss").and_then(Value::as_str) != Some(issuer)
         {
-            return Err(Reason::Issuer);
+            return Err(AuthenticationFailure::Issuer);
         }
-        if !names(claims.get("aud")).any(|name| name == self.audience) {
-            return Err(Reason::Audience);
+        if !string_items(claims.get("aud")).any(|name| name == self.audience) {
+            return Err(AuthenticationFailure::Audience);
         }
         let principal = Arc::from(self.principal(claims)?);
         let bound_to = binding(claims)?;
         let mut needed = self.scopes.iter();
-        if !needed.all(|scope| granted(claims).any(|name| name == scope)) {
-            return Err(Reason::Scope);
+        if !needed.all(|scope| token_scopes(claims).any(|name| name == scope)) {
+            return Err(AuthenticationFailure::Scope);
         }
-        Ok(Passed {
+        Ok(ValidToken {
             principal,
-            until,
+            expires_at: until,
             bound_to,
             claims: Arc::new(CallerClaims {
                 issuer: claims.get("iss").and_then(Value::as_str).map(Arc::from),
@@ -100,8 +107,8 @@ impl Rule {
         })
     }
 
-    /// The roles of the policy that the token gives, sorted.
-    fn roles(&self, claims: &Verified<'_>) -> Arc<[Box<str>]> {
+    /// The roles of the policy that the token grants, sorted.
+    fn roles(&self, claims: &VerifiedClaims<'_>) -> Arc<[Box<str>]> {
         let Some(RoleClaim { claim, map }) = &self.roles else {
             return Arc::default();
         };
@@ -127,24 +134,26 @@ impl Rule {
         roles.into_iter().map(Box::from).collect()
     }
 
-    fn principal(&self, claims: &Verified<'_>) -> Result<String, Reason> {
+    fn principal(&self, claims: &VerifiedClaims<'_>) -> Result<String, AuthenticationFailure> {
         let name = claims.get(&self.principal_claim).and_then(Value::as_str);
         let name = name.filter(|name| is_plain_name(name));
-        let name = name.ok_or(Reason::Principal)?;
+        let name = name.ok_or(AuthenticationFailure::Principal)?;
         Ok(format!("{}{name}", self.principal_prefix))
     }
 }
 
-/// The certificate that a token is bound to (RFC 8705). Bindings of other kinds are not checked here, so that
-/// tokens with one are refused: without the check they would be plain bearer tokens.
-fn binding(claims: &Verified<'_>) -> Result<Option<String>, Reason> {
+/// The certificate that a token is bound to (RFC 8705). Other kinds of bindings are not checked here, so tokens
+/// that have one are refused: without the check they would be plain bearer tokens.
+fn binding(claims: &VerifiedClaims<'_>) -> Result<Option<String>, AuthenticationFailure> {
     let Some(confirmation) = claims.get("cnf") else {
         return Ok(None);
     };
-    let members = confirmation.as_object().ok_or(Reason::Binding)?;
+    let members = confirmation
+        .as_object()
+        .ok_or(AuthenticationFailure::Binding)?;
     match (members.len(), members.get("x5t#S256")) {
         (1, Some(Value::String(thumbprint))) => Ok(Some(thumbprint.clone())),
-        _ => Err(Reason::Binding),
+        _ => Err(AuthenticationFailure::Binding),
     }
 }
 
@@ -152,28 +161,28 @@ fn unescaped(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }
 
-/// The scopes of a token: a text with spaces, or a list, under either name.
-fn granted<'a>(claims: &Verified<'a>) -> impl Iterator<Item = &'a str> {
-    let listed = names(claims.get("scope")).chain(names(claims.get("scp")));
+/// The scopes of a token: a string with spaces, or a list, under either name.
+fn token_scopes<'a>(claims: &VerifiedClaims<'a>) -> impl Iterator<Item = &'a str> {
+    let listed = string_items(claims.get("scope")).chain(string_items(claims.get("scp")));
     listed.flat_map(str::split_ascii_whitespace)
 }
 
-/// A text, or the texts of a list.
-fn names(value: Option<&Value>) -> impl Iterator<Item = &str> {
+/// A string, or the strings of a list.
+fn string_items(value: Option<&Value>) -> impl Iterator<Item = &str> {
     let one = value.and_then(Value::as_str);
     let many = value.and_then(Value::as_array);
     one.into_iter()
         .chain(many.into_iter().flatten().filter_map(Value::as_str))
 }
 
-/// A time of a token. One that is no number makes the token unreadable: to take it for absent would
-/// leave out a check.
+/// A time in a token. A value that is not a number makes the token invalid: treating it as absent would skip a
+/// check.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "casts from float saturate, and a time beyond that range is as good as its end"
 )]
-fn seconds(value: &Value) -> Result<i64, Reason> {
+fn seconds(value: &Value) -> Result<i64, AuthenticationFailure> {
     let whole = value.as_i64();
     let seconds = whole.or_else(|| value.as_f64().map(|seconds| seconds as i64));
-    seconds.ok_or(Reason::Malformed)
+    seconds.ok_or(AuthenticationFailure::Malformed)
 }

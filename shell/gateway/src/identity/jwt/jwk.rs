@@ -5,17 +5,17 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::key::{Algorithm, Key};
+use super::key::{Algorithm, VerificationKey};
 
-/// The most keys of a set that are taken.
-const MOST_KEYS: usize = 64;
+/// The most keys of a set that are used.
+const MAX_KEYS: usize = 64;
 
 #[derive(Deserialize)]
 struct JwkSet {
     keys: Vec<Value>,
 }
 
-/// The members of a key that matter here. Members of one kind are absent in the others.
+/// The relevant members of a key. Members of one key type are absent in the others.
 #[derive(Deserialize)]
 struct Jwk {
     kty: String,
@@ -31,15 +31,15 @@ struct Jwk {
     y: Option<String>,
 }
 
-/// The keys of a set that can check signatures. Others are left out, as RFC 7517 asks: sets hold keys for
-/// encryption, and of kinds to come. None means that it is not a set.
-pub(super) fn keys_of(document: &[u8]) -> Option<Vec<Key>> {
+/// The keys of a set that can verify signatures. Others are ignored, as RFC 7517 requires: sets contain keys for
+/// encryption, and of future types. `None` if the document is not a key set.
+pub(super) fn parse_key_set(document: &[u8]) -> Option<Vec<VerificationKey>> {
     let JwkSet { keys } = serde_json::from_slice(document).ok()?;
-    let usable = keys.into_iter().filter_map(key_of);
-    Some(usable.take(MOST_KEYS).collect())
+    let usable = keys.into_iter().filter_map(parse_key);
+    Some(usable.take(MAX_KEYS).collect())
 }
 
-fn key_of(value: Value) -> Option<Key> {
+fn parse_key(value: Value) -> Option<VerificationKey> {
     let jwk: Jwk = serde_json::from_value(value).ok()?;
     let signs = jwk.usage.as_deref().is_none_or(|usage| usage == "sig");
     let verifies = |operations: &Vec<String>| operations.iter().any(|it| it == "verify");
@@ -48,8 +48,8 @@ fn key_of(value: Value) -> Option<Key> {
     }
     let only = match jwk.alg.as_deref() {
         None => None,
-        // A key for an algorithm that is not known here is of no use.
-        Some(name) => Some(Algorithm::named(name)?),
+        // A key for an unknown algorithm is useless.
+        Some(name) => Some(Algorithm::from_name(name)?),
     };
     let number = |text: &Option<String>| URL_SAFE_NO_PAD.decode(text.as_deref()?).ok();
     let point = |size| {
@@ -57,13 +57,13 @@ fn key_of(value: Value) -> Option<Key> {
         let fits = x.len() == size && y.len() == size;
         fits.then(|| [&[4], x.as_slice(), y.as_slice()].concat())
     };
-    // A shared secret (`oct`) in a published set would let everybody sign.
+    // With a shared secret (`oct`) from a published set, any reader of the set could sign tokens.
     let key = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
-        ("RSA", _) => Key::rsa(&number(&jwk.n)?, &number(&jwk.e)?)?,
-        ("EC", Some("P-256")) => Key::p256(point(32)?)?,
-        ("EC", Some("P-384")) => Key::p384(point(48)?)?,
-        ("OKP", Some("Ed25519")) => Key::ed25519(number(&jwk.x)?)?,
+        ("RSA", _) => VerificationKey::rsa(&number(&jwk.n)?, &number(&jwk.e)?)?,
+        ("EC", Some("P-256")) => VerificationKey::p256(point(32)?)?,
+        ("EC", Some("P-384")) => VerificationKey::p384(point(48)?)?,
+        ("OKP", Some("Ed25519")) => VerificationKey::ed25519(number(&jwk.x)?)?,
         _ => return None,
     };
-    Some(key.called(jwk.kid, only))
+    Some(key.with_id(jwk.kid, only))
 }

@@ -1,4 +1,4 @@
-//! Keys that check signatures. What a key is decides which algorithms it is used with, never the token.
+//! Keys that verify signatures. The type of the key decides which algorithms it is used with, never the token.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use x509_cert::der::asn1::{ObjectIdentifier, UintRef};
 use x509_cert::der::{Decode as _, Encode as _, Reader as _, SliceReader};
 use x509_cert::spki::SubjectPublicKeyInfoRef;
 
+use crate::identity::authentication_error::AuthenticationFailure;
 use crate::identity::error::UnusableKey;
-use crate::identity::refusal::Reason;
 
 /// The shortest shared secret, in bytes: the length of the shortest signature (RFC 7518, 3.2).
-pub(super) const LEAST_SECRET: usize = 32;
+pub(super) const MIN_SECRET_BYTES: usize = 32;
 
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 const EC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
@@ -21,7 +21,7 @@ const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7
 const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
 const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 
-/// How a token says it is signed.
+/// The signature algorithm that a token names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Hs256,
@@ -39,7 +39,7 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "HS256" => Self::Hs256,
             "HS384" => Self::Hs384,
@@ -60,10 +60,10 @@ impl Algorithm {
 
 /// A key of an issuer.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct VerificationKey {
     id: Option<String>,
-    /// The one algorithm it is for, where its issuer says so.
-    only: Option<Algorithm>,
+    /// The only algorithm it is for, if its issuer says so.
+    algorithm: Option<Algorithm>,
     material: Material,
 }
 
@@ -76,23 +76,23 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-impl Key {
+impl VerificationKey {
     /// A shared secret.
-    pub(super) fn secret(secret: &str) -> Self {
-        Self::anonymous(Material::Secret(secret.as_bytes().to_vec()))
+    pub(super) fn from_secret(secret: &str) -> Self {
+        Self::without_id(Material::Secret(secret.as_bytes().to_vec()))
     }
 
-    /// A public key in PEM, by itself or in a certificate.
-    pub(super) fn public(pem: &str) -> Result<Self, UnusableKey> {
+    /// A public key in PEM, on its own or in a certificate.
+    pub(super) fn from_pem(pem: &str) -> Result<Self, UnusableKey> {
         let section = <(SectionKind, Vec<u8>)>::from_pem_slice(pem.as_bytes());
         let (kind, der) = section.map_err(|_| UnusableKey::NotPem)?;
         match kind {
-            SectionKind::PublicKey => Self::of_info(&der),
+            SectionKind::PublicKey => Self::from_spki(&der),
             SectionKind::Certificate => {
                 let certificate = x509_cert::Certificate::from_der(&der).ok();
                 let info = certificate
                     .and_then(|it| it.tbs_certificate().subject_public_key_info().to_der().ok());
-                Self::of_info(&info.ok_or(UnusableKey::NotPem)?)
+                Self::from_spki(&info.ok_or(UnusableKey::NotPem)?)
             }
             SectionKind::PrivateKey | SectionKind::RsaPrivateKey | SectionKind::EcPrivateKey => {
                 Err(UnusableKey::Private)
@@ -101,34 +101,34 @@ impl Key {
         }
     }
 
-    /// An RSA key by its numbers.
+    /// An RSA key from its modulus and exponent.
     pub(super) fn rsa(n: &[u8], e: &[u8]) -> Option<Self> {
         let (n, e) = (without_zeros(n), without_zeros(e));
         let usable = (256..=1024).contains(&n.len()) && (1..=4).contains(&e.len());
-        usable.then(|| Self::anonymous(Material::Rsa { n, e }))
+        usable.then(|| Self::without_id(Material::Rsa { n, e }))
     }
 
-    /// A key on the curve P-256, by its uncompressed point.
+    /// A P-256 key from its uncompressed point.
     pub(super) fn p256(point: Vec<u8>) -> Option<Self> {
         let usable = point.len() == 65 && point.first() == Some(&4);
-        usable.then(|| Self::anonymous(Material::P256(point)))
+        usable.then(|| Self::without_id(Material::P256(point)))
     }
 
-    /// A key on the curve P-384, by its uncompressed point.
+    /// A P-384 key from its uncompressed point.
     pub(super) fn p384(point: Vec<u8>) -> Option<Self> {
         let usable = point.len() == 97 && point.first() == Some(&4);
-        usable.then(|| Self::anonymous(Material::P384(point)))
+        usable.then(|| Self::without_id(Material::P384(point)))
     }
 
     /// An Ed25519 key.
     pub(super) fn ed25519(bytes: Vec<u8>) -> Option<Self> {
         let usable = bytes.len() == 32;
-        usable.then(|| Self::anonymous(Material::Ed25519(bytes)))
+        usable.then(|| Self::without_id(Material::Ed25519(bytes)))
     }
 
-    /// The key with a name, and for one algorithm only where one is given.
-    pub(super) fn called(mut self, id: Option<String>, only: Option<Algorithm>) -> Self {
-        (self.id, self.only) = (id, only);
+    /// The key with an id, restricted to one algorithm if one is given.
+    pub(super) fn with_id(mut self, id: Option<String>, only: Option<Algorithm>) -> Self {
+        (self.id, self.algorithm) = (id, only);
         self
     }
 
@@ -136,27 +136,29 @@ impl Key {
         self.id.as_ref()
     }
 
-    /// Whether a signature over a message is by this key.
+    /// Whether a signature over a message was made with this key.
     pub(super) fn verify(
         &self,
         algorithm: Algorithm,
         message: &[u8],
         signature: &[u8],
-    ) -> Result<(), Reason> {
-        if self.only.is_some_and(|only| only != algorithm) {
-            return Err(Reason::Algorithm);
+    ) -> Result<(), AuthenticationFailure> {
+        if self.algorithm.is_some_and(|only| only != algorithm) {
+            return Err(AuthenticationFailure::Algorithm);
         }
         let outcome = match &self.material {
             Material::Secret(secret) => {
-                let algorithm = hmac_algorithm(algorithm).ok_or(Reason::Algorithm)?;
-                // A secret is at least as long as the signature (RFC 7518, 3.2).
+                let algorithm =
+                    hmac_algorithm(algorithm).ok_or(AuthenticationFailure::Algorithm)?;
+                // A secret must be at least as long as the signature (RFC 7518, 3.2).
                 if secret.len() < algorithm.digest_algorithm().output_len() {
-                    return Err(Reason::Algorithm);
+                    return Err(AuthenticationFailure::Algorithm);
                 }
                 hmac::verify(&hmac::Key::new(algorithm, secret), message, signature)
             }
             Material::Rsa { n, e } => {
-                let parameters = rsa_parameters(algorithm).ok_or(Reason::Algorithm)?;
+                let parameters =
+                    rsa_parameters(algorithm).ok_or(AuthenticationFailure::Algorithm)?;
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
             Material::P256(point) if algorithm == Algorithm::Es256 => {
@@ -171,14 +173,14 @@ impl Key {
                 UnparsedPublicKey::new(&signature::ED25519, bytes).verify(message, signature)
             }
             Material::P256(_) | Material::P384(_) | Material::Ed25519(_) => {
-                return Err(Reason::Algorithm);
+                return Err(AuthenticationFailure::Algorithm);
             }
         };
-        outcome.map_err(|_| Reason::Signature)
+        outcome.map_err(|_| AuthenticationFailure::Signature)
     }
 
     /// The key in a `SubjectPublicKeyInfo`.
-    fn of_info(der: &[u8]) -> Result<Self, UnusableKey> {
+    fn from_spki(der: &[u8]) -> Result<Self, UnusableKey> {
         let info = SubjectPublicKeyInfoRef::from_der(der).map_err(|_| UnusableKey::Kind)?;
         let curve = info
             .algorithm
@@ -187,7 +189,7 @@ impl Key {
         let bits = info.subject_public_key.as_bytes();
         let bytes = bits.ok_or(UnusableKey::Kind)?;
         let key = match (info.algorithm.oid, curve) {
-            (RSA, _) => rsa_of_der(bytes),
+            (RSA, _) => rsa_from_der(bytes),
             (EC, Some(P256)) => Self::p256(bytes.to_vec()),
             (EC, Some(P384)) => Self::p384(bytes.to_vec()),
             (ED25519, _) => Self::ed25519(bytes.to_vec()),
@@ -196,16 +198,16 @@ impl Key {
         key.ok_or(UnusableKey::Kind)
     }
 
-    fn anonymous(material: Material) -> Self {
+    fn without_id(material: Material) -> Self {
         Self {
             id: None,
-            only: None,
+            algorithm: None,
             material,
         }
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for VerificationKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Key");
         shown.field("id", &self.id).finish_non_exhaustive()
@@ -233,15 +235,15 @@ fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     }
 }
 
-/// The two numbers of an RSA key as PKCS #1 writes them.
-fn rsa_of_der(der: &[u8]) -> Option<Key> {
+/// The RSA key in PKCS #1 form.
+fn rsa_from_der(der: &[u8]) -> Option<VerificationKey> {
     let mut reader = SliceReader::new(der).ok()?;
     let numbers = reader.sequence(|inner| {
         let numbers = (UintRef::decode(inner)?, UintRef::decode(inner)?);
         Ok::<_, x509_cert::der::Error>(numbers)
     });
     let (n, e) = numbers.ok()?;
-    Key::rsa(n.as_bytes(), e.as_bytes())
+    VerificationKey::rsa(n.as_bytes(), e.as_bytes())
 }
 
 fn without_zeros(number: &[u8]) -> Vec<u8> {

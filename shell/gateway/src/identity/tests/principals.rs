@@ -13,7 +13,9 @@ use toolwarden_warden::settings::{
 };
 
 use super::support::{Issuer, Signer, bearer, claims, claims_with, jwt, with_issuer};
-use crate::identity::{ApiKey, Identities, Principal, Reason, Timing, TlsSubject, Unauthenticated};
+use crate::identity::{
+    ApiKey, AuthenticationError, AuthenticationFailure, Identities, Principal, Timing, TlsSubject,
+};
 
 const OTHER: &str = "https://other.example";
 
@@ -25,7 +27,9 @@ fn issuer(signer: &Signer, name: &str, prefix: &str) -> JwtSettings {
     }
 }
 
-fn reason(found: Result<Principal, Unauthenticated>) -> Result<(String, bool), Reason> {
+fn reason(
+    found: Result<Principal, AuthenticationError>,
+) -> Result<(String, bool), AuthenticationFailure> {
     let found = found.map_err(|refusal| refusal.reason());
     found.map(|it| (it.name.to_string(), it.admin))
 }
@@ -72,17 +76,32 @@ async fn a_token_cannot_name_a_principal_of_another_source() {
         (of_other("alice"), named("other:alice", false)),
         (of_other("root"), named("other:root", true)),
         // The administrator's, the key owner's, the certificates', the anonymous and the other issuer's names.
-        (of_one("robot"), Err(Reason::Taken)),
-        (of_one("guest"), Err(Reason::Taken)),
-        (of_one("builder"), Err(Reason::Taken)),
-        (of_one("cert:host"), Err(Reason::Taken)),
-        (of_one("other:root"), Err(Reason::Taken)),
+        (
+            of_one("robot"),
+            Err(AuthenticationFailure::PrincipalConflict),
+        ),
+        (
+            of_one("guest"),
+            Err(AuthenticationFailure::PrincipalConflict),
+        ),
+        (
+            of_one("builder"),
+            Err(AuthenticationFailure::PrincipalConflict),
+        ),
+        (
+            of_one("cert:host"),
+            Err(AuthenticationFailure::PrincipalConflict),
+        ),
+        (
+            of_one("other:root"),
+            Err(AuthenticationFailure::PrincipalConflict),
+        ),
         ("tw_robot".to_owned(), named("robot", true)),
     ] {
         let found = identities.identify(&bearer(&token), None).await;
         if let Err(refusal) = &found {
             assert_eq!(refusal.status(), 403);
-            let claimed = refusal.claimed().unwrap();
+            let claimed = refusal.claimed_name().unwrap();
             assert_eq!(&*claimed.source, super::support::ISSUER);
         }
         assert_eq!(reason(found), expected, "{token}");
@@ -111,8 +130,8 @@ async fn a_token_cannot_name_a_principal_of_another_source() {
     let identities = Identities::load(&open).await.unwrap();
     for (common_name, expected) in [
         ("host", named("host", false)),
-        ("robot", Err(Reason::Taken)),
-        ("other:root", Err(Reason::Taken)),
+        ("robot", Err(AuthenticationFailure::PrincipalConflict)),
+        ("other:root", Err(AuthenticationFailure::PrincipalConflict)),
     ] {
         let subject = TlsSubject {
             common_name: Some(common_name.to_owned()),
@@ -136,14 +155,30 @@ async fn a_bound_token_needs_its_certificate() {
     let both = json!({"x5t#S256": thumbprint(b"mine"), "jkt": "key"});
     for (confirmation, certificate, expected) in [
         (bound.clone(), Some(&b"mine"[..]), Ok(())),
-        (bound.clone(), Some(b"yours"), Err(Reason::Binding)),
-        (bound, None, Err(Reason::Binding)),
+        (
+            bound.clone(),
+            Some(b"yours"),
+            Err(AuthenticationFailure::Binding),
+        ),
+        (bound, None, Err(AuthenticationFailure::Binding)),
         // Bindings that are not checked here.
-        (json!({"jkt": "key"}), Some(b"mine"), Err(Reason::Binding)),
-        (both, Some(b"mine"), Err(Reason::Binding)),
-        (json!({}), Some(b"mine"), Err(Reason::Binding)),
-        (json!("x"), Some(b"mine"), Err(Reason::Binding)),
-        (Value::Null, None, Err(Reason::Binding)),
+        (
+            json!({"jkt": "key"}),
+            Some(b"mine"),
+            Err(AuthenticationFailure::Binding),
+        ),
+        (both, Some(b"mine"), Err(AuthenticationFailure::Binding)),
+        (
+            json!({}),
+            Some(b"mine"),
+            Err(AuthenticationFailure::Binding),
+        ),
+        (
+            json!("x"),
+            Some(b"mine"),
+            Err(AuthenticationFailure::Binding),
+        ),
+        (Value::Null, None, Err(AuthenticationFailure::Binding)),
     ] {
         let token = signer.token(&claims_with(&json!({"cnf": confirmation})));
         let subject = certificate.map(connection);
@@ -225,7 +260,7 @@ async fn long_signatures_need_long_secrets() {
             let found = reason(identities.identify(&bearer(&token), None).await);
             let expected = match length >= least {
                 true => Ok(("jwt:alice".to_owned(), false)),
-                false => Err(Reason::Algorithm),
+                false => Err(AuthenticationFailure::Algorithm),
             };
             assert_eq!(found, expected, "{algorithm:?} {length}");
         }
@@ -255,7 +290,7 @@ async fn withdrawn_keys_stop_working_within_the_refresh_time() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert!(works(&two).await);
-    // A set without any key withdraws all of them; it is no failure to wait out.
+    // A set without any key withdraws all of them; it is not a temporary failure.
     issuer.show(&[]);
     while works(&two).await {
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -3,12 +3,12 @@
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use toolwarden_warden::settings::Listen;
+use toolwarden_warden::settings::ListenSettings;
 
-use crate::identity::{Refused, Site};
+use crate::identity::{OriginError, Site};
 
-fn listen(address: &str) -> Listen {
-    Listen {
+fn listen(address: &str) -> ListenSettings {
+    ListenSettings {
         address: address.parse().unwrap(),
         tls: None,
         public_url: None,
@@ -20,7 +20,7 @@ fn listen(address: &str) -> Listen {
     }
 }
 
-fn site(listen: &Listen) -> Site {
+fn site(listen: &ListenSettings) -> Site {
     Site::new(listen, listen.address).unwrap()
 }
 
@@ -38,8 +38,8 @@ fn refused(site: &Site, host: &str, origin: Option<&str>) -> &'static str {
     sent.extend(origin.map(|origin| (ORIGIN, origin)));
     match site.check(&headers(&sent)) {
         Ok(()) => "",
-        Err(Refused::Host { .. }) => "host",
-        Err(Refused::Origin { .. }) => "origin",
+        Err(OriginError::Host { .. }) => "host",
+        Err(OriginError::Origin { .. }) => "origin",
     }
 }
 
@@ -144,7 +144,8 @@ fn the_base_url_is_the_public_one_or_the_one_used() {
 fn mistakes_in_the_settings_are_told() {
     let mut listen = listen("127.0.0.1:8080");
     listen.hosts = vec!["https://gw.example".to_owned()];
-    let message = |listen: &Listen| Site::new(listen, listen.address).unwrap_err().to_string();
+    let message =
+        |listen: &ListenSettings| Site::new(listen, listen.address).unwrap_err().to_string();
     assert_eq!(
         message(&listen),
         "`https://gw.example` is not a host: write a name or an address, with or without a port"

@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use toolwarden_warden::settings::{IdentitySettings, JwtKeys, JwtSettings};
 
-use crate::identity::{Identities, Principal, Reason, Timing};
+use crate::identity::{AuthenticationFailure, Identities, Principal, Timing};
 
 pub(super) const ISSUER: &str = "https://issuer.example";
 pub(super) const AUDIENCE: &str = "gateway";
@@ -170,7 +170,10 @@ pub(super) fn jwt(keys: JwtKeys) -> JwtSettings {
 }
 
 /// Who a caller with this token is: the principal's name, or why there is none.
-pub(super) async fn name_of(identities: &Identities, token: &str) -> Result<String, Reason> {
+pub(super) async fn name_of(
+    identities: &Identities,
+    token: &str,
+) -> Result<String, AuthenticationFailure> {
     let found = identities.identify(&bearer(token), None).await;
     let found: Result<Principal, _> = found.map_err(|refusal| refusal.reason());
     found.map(|principal| principal.name.to_string())
@@ -186,7 +189,7 @@ pub(super) fn with_issuer(issuer: JwtSettings, timing: Timing) -> Identities {
         jwt: vec![issuer],
         ..IdentitySettings::default()
     };
-    Identities::with(&settings, timing, None).unwrap()
+    Identities::build(&settings, timing, None).unwrap()
 }
 
 /// Answers of an issuer, by path. They can be changed while it runs.
@@ -246,7 +249,7 @@ impl Issuer {
         JwtKeys::Jwks(format!("{}/keys", self.url))
     }
 
-    /// How often it was asked for something.
+    /// How many requests it received.
     pub(super) fn asked(&self) -> usize {
         self.asked.load(Ordering::SeqCst)
     }

@@ -9,7 +9,7 @@ use super::support::{
     AUDIENCE, ISSUER, Signer, claims, claims_with, encoded, jwt, name_of, now, with_issuer,
 };
 use crate::identity::api_key::Digest;
-use crate::identity::{Reason, Timing};
+use crate::identity::{AuthenticationFailure, Timing};
 
 const RSA_PEM: &str = include_str!("rsa/public.pem");
 const RSA_TOKENS: &str = include_str!("rsa/tokens.json");
@@ -33,35 +33,77 @@ async fn claims_are_checked() {
         (json!({"exp": now - 2}), alice()),
         (json!({"nbf": now + 2}), alice()),
         (json!({"exp": 4e9}), alice()),
-        (json!({"exp": now - 60}), Err(Reason::Expired)),
-        (json!({"exp": -1}), Err(Reason::Expired)),
-        (json!({"nbf": now + 60}), Err(Reason::NotYet)),
-        // What is not a time is not left unchecked.
+        (
+            json!({"exp": now - 60}),
+            Err(AuthenticationFailure::Expired),
+        ),
+        (json!({"exp": -1}), Err(AuthenticationFailure::Expired)),
+        (
+            json!({"nbf": now + 60}),
+            Err(AuthenticationFailure::NotYetValid),
+        ),
+        // A value that is not a time is not skipped.
         (
             json!({"exp": (now + 600).to_string()}),
-            Err(Reason::Malformed),
+            Err(AuthenticationFailure::Malformed),
         ),
-        (json!({"exp": null}), Err(Reason::Malformed)),
-        (json!({"nbf": "never"}), Err(Reason::Malformed)),
-        (json!({"iss": "https://evil.example"}), Err(Reason::Issuer)),
-        (json!({"iss": format!("{ISSUER}/")}), Err(Reason::Issuer)),
-        (json!({"iss": [ISSUER]}), Err(Reason::Issuer)),
-        (json!({"aud": "other"}), Err(Reason::Audience)),
-        (json!({"aud": []}), Err(Reason::Audience)),
-        (json!({"aud": null}), Err(Reason::Audience)),
-        (json!({"aud": {"gateway": 1}}), Err(Reason::Audience)),
-        (json!({"scope": "read toolsmith"}), Err(Reason::Scope)),
-        (json!({"scope": null}), Err(Reason::Scope)),
-        (json!({"sub": null}), Err(Reason::Principal)),
-        (json!({"sub": ""}), Err(Reason::Principal)),
-        (json!({"sub": 7}), Err(Reason::Principal)),
-        (json!({"sub": "al\nice"}), Err(Reason::Principal)),
-        // What looks like alice to those who read the log.
-        (json!({"sub": "alice "}), Err(Reason::Principal)),
-        (json!({"sub": "\u{a0}alice"}), Err(Reason::Principal)),
-        (json!({"sub": "ali\u{200b}ce"}), Err(Reason::Principal)),
-        (json!({"sub": "\u{202e}ecila"}), Err(Reason::Principal)),
-        (json!({"sub": "a".repeat(300)}), Err(Reason::Principal)),
+        (json!({"exp": null}), Err(AuthenticationFailure::Malformed)),
+        (
+            json!({"nbf": "never"}),
+            Err(AuthenticationFailure::Malformed),
+        ),
+        (
+            json!({"iss": "https://evil.example"}),
+            Err(AuthenticationFailure::Issuer),
+        ),
+        (
+            json!({"iss": format!("{ISSUER}/")}),
+            Err(AuthenticationFailure::Issuer),
+        ),
+        (json!({"iss": [ISSUER]}), Err(AuthenticationFailure::Issuer)),
+        (
+            json!({"aud": "other"}),
+            Err(AuthenticationFailure::Audience),
+        ),
+        (json!({"aud": []}), Err(AuthenticationFailure::Audience)),
+        (json!({"aud": null}), Err(AuthenticationFailure::Audience)),
+        (
+            json!({"aud": {"gateway": 1}}),
+            Err(AuthenticationFailure::Audience),
+        ),
+        (
+            json!({"scope": "read toolsmith"}),
+            Err(AuthenticationFailure::Scope),
+        ),
+        (json!({"scope": null}), Err(AuthenticationFailure::Scope)),
+        (json!({"sub": null}), Err(AuthenticationFailure::Principal)),
+        (json!({"sub": ""}), Err(AuthenticationFailure::Principal)),
+        (json!({"sub": 7}), Err(AuthenticationFailure::Principal)),
+        (
+            json!({"sub": "al\nice"}),
+            Err(AuthenticationFailure::Principal),
+        ),
+        // Names that look like alice in the log.
+        (
+            json!({"sub": "alice "}),
+            Err(AuthenticationFailure::Principal),
+        ),
+        (
+            json!({"sub": "\u{a0}alice"}),
+            Err(AuthenticationFailure::Principal),
+        ),
+        (
+            json!({"sub": "ali\u{200b}ce"}),
+            Err(AuthenticationFailure::Principal),
+        ),
+        (
+            json!({"sub": "\u{202e}ecila"}),
+            Err(AuthenticationFailure::Principal),
+        ),
+        (
+            json!({"sub": "a".repeat(300)}),
+            Err(AuthenticationFailure::Principal),
+        ),
     ] {
         let mut claims = claims_with(&granted);
         for (name, value) in changes.as_object().unwrap() {
@@ -73,7 +115,7 @@ async fn claims_are_checked() {
     let mut endless = claims_with(&granted);
     endless.as_object_mut().unwrap().remove("exp");
     let found = name_of(&identities, &signer.token(&endless)).await;
-    assert_eq!(found, Err(Reason::Expired));
+    assert_eq!(found, Err(AuthenticationFailure::Expired));
 }
 
 #[tokio::test]
@@ -114,7 +156,7 @@ async fn the_key_decides_on_the_algorithm() {
     let signer = Signer::es256();
     let pem = signer.pem();
     let identities = with_issuer(jwt(JwtKeys::PublicKey(pem.clone())), Timing::default());
-    // The public key is known to everybody; taken for a secret, everybody could sign.
+    // The public key is not secret: if it were accepted as a shared secret, anyone could sign.
     let forger = Signer::Hs256(pem.clone().into_bytes());
     let trimmed = Signer::Hs256(pem.trim().as_bytes().to_vec());
     let bare = |algorithm: &str| {
@@ -122,33 +164,39 @@ async fn the_key_decides_on_the_algorithm() {
         format!("{header}.{}.", encoded(&claims()))
     };
     for (token, expected) in [
-        (forger.token(&claims()), Reason::Algorithm),
-        (trimmed.token(&claims()), Reason::Algorithm),
-        (bare("none"), Reason::Algorithm),
-        (bare("None"), Reason::Algorithm),
-        (bare("nOnE"), Reason::Algorithm),
-        (bare(""), Reason::Algorithm),
-        (bare("ES256"), Reason::Signature),
-        (bare("HS256"), Reason::Algorithm),
-        (Signer::es256().token(&claims()), Reason::Signature),
-        (Signer::eddsa().token(&claims()), Reason::Algorithm),
+        (forger.token(&claims()), AuthenticationFailure::Algorithm),
+        (trimmed.token(&claims()), AuthenticationFailure::Algorithm),
+        (bare("none"), AuthenticationFailure::Algorithm),
+        (bare("None"), AuthenticationFailure::Algorithm),
+        (bare("nOnE"), AuthenticationFailure::Algorithm),
+        (bare(""), AuthenticationFailure::Algorithm),
+        (bare("ES256"), AuthenticationFailure::Signature),
+        (bare("HS256"), AuthenticationFailure::Algorithm),
+        (
+            Signer::es256().token(&claims()),
+            AuthenticationFailure::Signature,
+        ),
+        (
+            Signer::eddsa().token(&claims()),
+            AuthenticationFailure::Algorithm,
+        ),
         (
             signer.token_with(&json!({"alg": "ES384"}), &claims()),
-            Reason::Algorithm,
+            AuthenticationFailure::Algorithm,
         ),
         (
             signer.token_with(&json!({"alg": "ES256", "crit": ["exp"]}), &claims()),
-            Reason::Malformed,
+            AuthenticationFailure::Malformed,
         ),
         (
             signer.token_with(&json!({"alg": "ES256", "typ": "logout+jwt"}), &claims()),
-            Reason::Malformed,
+            AuthenticationFailure::Malformed,
         ),
-        ("a.b.c".to_owned(), Reason::Malformed),
-        ("a.b".to_owned(), Reason::Malformed),
+        ("a.b.c".to_owned(), AuthenticationFailure::Malformed),
+        ("a.b".to_owned(), AuthenticationFailure::Malformed),
         (
             format!("{}.{}", "a".repeat(20_000), "b.c"),
-            Reason::Malformed,
+            AuthenticationFailure::Malformed,
         ),
     ] {
         assert_eq!(name_of(&identities, &token).await, Err(expected), "{token}");
@@ -176,12 +224,12 @@ async fn rsa_signatures_of_both_paddings_pass() {
     }
     let forged = Signer::Hs256(RSA_PEM.into()).token(&claims());
     let found = name_of(&identities, &forged).await;
-    assert_eq!(found, Err(Reason::Algorithm));
+    assert_eq!(found, Err(AuthenticationFailure::Algorithm));
     let (one, other) = (&tokens["RS256"], &tokens["RS384"]);
     let (_, signature) = other.rsplit_once('.').unwrap();
     let (signed, _) = one.rsplit_once('.').unwrap();
     let found = name_of(&identities, &format!("{signed}.{signature}")).await;
-    assert_eq!(found, Err(Reason::Signature));
+    assert_eq!(found, Err(AuthenticationFailure::Signature));
 }
 
 #[tokio::test]
@@ -199,9 +247,12 @@ async fn issuers_are_told_apart() {
     for (token, expected) in [
         (one.token(&claims()), Ok("jwt:alice".to_owned())),
         (other.token(&of_other), Ok("other:alice".to_owned())),
-        // Nobody signs for somebody else.
-        (one.token(&of_other), Err(Reason::Signature)),
-        (other.token(&claims()), Err(Reason::Signature)),
+        // One issuer does not sign for another.
+        (one.token(&of_other), Err(AuthenticationFailure::Signature)),
+        (
+            other.token(&claims()),
+            Err(AuthenticationFailure::Signature),
+        ),
     ] {
         assert_eq!(name_of(&identities, &token).await, expected);
     }
@@ -216,9 +267,9 @@ async fn a_token_is_checked_once_and_forgotten_when_it_expires() {
     let digest = Digest::of(&token);
     let remembered = |at: u64| {
         let at = i64::try_from(at).unwrap();
-        identities.issuers.checked_before(&digest, at)
+        identities.issuers.find_cached(&digest, at)
     };
-    let name = |at: u64| remembered(at).map(|it| it.passed.principal.to_string());
+    let name = |at: u64| remembered(at).map(|it| it.token.principal.to_string());
     assert!(remembered(now()).is_none());
     name_of(&identities, &token).await.unwrap();
     assert_eq!(name(now()).as_deref(), Some("jwt:alice"));

@@ -1,22 +1,22 @@
-//! A server that fails is left alone for a while.
+//! The circuit breaker of a failing server.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::settings::{Breaker, ServerSettings};
+use toolwarden_warden::settings::{BreakerSettings, ServerSettings};
 
-use super::counter::{counter, is_alive, told};
-use super::hearing::{agent, call, call_within, until, upstream};
+use super::counter::{counter, is_alive, parse_answer};
+use super::http_server::TestHttpServer;
+use super::observer::{agent, call, call_within, until, upstream};
 use super::settings::{number, settings, shared};
-use super::site::Site;
-use crate::upstream::{BreakerStatus, Health, LinkKey, UpstreamAsking, UpstreamError};
+use crate::upstream::{BreakerStatus, LinkKey, UpstreamError, UpstreamHealth, UpstreamRequest};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SOON: Option<Duration> = Some(Duration::from_millis(150));
 
 fn nervous(settings: ServerSettings) -> ServerSettings {
     ServerSettings {
-        breaker: Breaker {
+        breaker: BreakerSettings {
             failures: number(2),
             pause: PAUSE,
         },
@@ -26,47 +26,53 @@ fn nervous(settings: ServerSettings) -> ServerSettings {
 
 #[tokio::test]
 async fn time_outs_open_it_and_one_request_tries_again() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, diary) = upstream(nervous(shared(site.endpoint())));
     let main = LinkKey::Main;
     call(&server, &main, "t").await.unwrap();
-    site.desk.hangs.store(true, Ordering::Release);
-    for health in [Health::Degraded, Health::Down] {
+    site.behavior.hangs.store(true, Ordering::Release);
+    for health in [UpstreamHealth::Degraded, UpstreamHealth::Down] {
         let error = call_within(&server, &main, "t", SOON).await.unwrap_err();
         assert!(matches!(error, UpstreamError::Timeout { .. }), "{error}");
         assert_eq!(server.status().health, health);
     }
-    let sent = site.desk.count("tools/call");
+    let sent = site.behavior.count("tools/call");
     let began = Instant::now();
     let error = call(&server, &main, "t").await.unwrap_err();
     assert!(began.elapsed() < Duration::from_millis(50));
-    assert!(matches!(error, UpstreamError::Open { .. }), "{error}");
+    assert!(
+        matches!(error, UpstreamError::BreakerOpen { .. }),
+        "{error}"
+    );
     assert!(error.retry_after().unwrap() <= PAUSE);
-    assert_eq!(site.desk.count("tools/call"), sent);
+    assert_eq!(site.behavior.count("tools/call"), sent);
 
     tokio::time::sleep(PAUSE).await;
     assert_eq!(server.status().breaker, BreakerStatus::HalfOpen);
     // One tries, and the others are refused; it fails, and all are.
     let trial = call_within(&server, &main, "t", SOON);
     let other = async {
-        until("the trial is sent", || site.desk.count("tools/call") > sent).await;
+        until("the trial is sent", || {
+            site.behavior.count("tools/call") > sent
+        })
+        .await;
         call(&server, &main, "t").await
     };
     let (trial, other) = tokio::join!(trial, other);
     assert!(matches!(trial, Err(UpstreamError::Timeout { .. })));
-    assert!(matches!(other, Err(UpstreamError::Open { .. })));
+    assert!(matches!(other, Err(UpstreamError::BreakerOpen { .. })));
     assert!(matches!(
         call(&server, &main, "t").await,
-        Err(UpstreamError::Open { .. })
+        Err(UpstreamError::BreakerOpen { .. })
     ));
 
     tokio::time::sleep(PAUSE).await;
-    site.desk.hangs.store(false, Ordering::Release);
+    site.behavior.hangs.store(false, Ordering::Release);
     call(&server, &main, "t").await.unwrap();
     let status = server.status();
     assert_eq!(
         (status.health, status.breaker),
-        (Health::Up, BreakerStatus::Closed)
+        (UpstreamHealth::Up, BreakerStatus::Closed)
     );
     assert_eq!(
         diary.lines(),
@@ -76,55 +82,58 @@ async fn time_outs_open_it_and_one_request_tries_again() {
 
 #[tokio::test]
 async fn errors_of_the_server_are_answers_and_refusals_of_a_request_no_failures() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(nervous(shared(site.endpoint())));
     for _ in 0..5 {
-        let asking = UpstreamAsking::new("no/such/method", None);
+        let asking = UpstreamRequest::new("no/such/method", None);
         let answer = server.ask(&LinkKey::Main, &agent(), asking).await.unwrap();
         assert_eq!(answer.unwrap_err().code, -32601);
     }
-    site.desk.refuses.store(422, Ordering::Release);
+    site.behavior.refuses.store(422, Ordering::Release);
     for _ in 0..5 {
         let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
         assert!(matches!(error, UpstreamError::Protocol { .. }), "{error}");
     }
-    site.desk.refuses.store(503, Ordering::Release);
+    site.behavior.refuses.store(503, Ordering::Release);
     for _ in 0..2 {
         let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
         assert!(matches!(error, UpstreamError::Down { .. }), "{error}");
     }
     let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
-    assert!(matches!(error, UpstreamError::Open { .. }), "{error}");
+    assert!(
+        matches!(error, UpstreamError::BreakerOpen { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_trial_that_is_given_up_leaves_room_for_another() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(nervous(shared(site.endpoint())));
     let main = LinkKey::Main;
-    site.desk.hangs.store(true, Ordering::Release);
+    site.behavior.hangs.store(true, Ordering::Release);
     for _ in 0..2 {
         call_within(&server, &main, "t", SOON).await.unwrap_err();
     }
     tokio::time::sleep(PAUSE).await;
     let given_up = tokio::time::timeout(Duration::from_millis(50), call(&server, &main, "t"));
     given_up.await.unwrap_err();
-    site.desk.hangs.store(false, Ordering::Release);
+    site.behavior.hangs.store(false, Ordering::Release);
     call(&server, &main, "t").await.unwrap();
 }
 
-/// A program that hangs does not come back by itself: the next trial meets a new one.
+/// A program that hangs does not recover on its own: the next trial uses a new one.
 #[tokio::test]
 async fn a_program_that_hangs_is_ended() {
     let (server, _) = upstream(nervous(settings(counter("", None))));
     let main = LinkKey::Main;
-    let (_, first) = told(&call(&server, &main, "t").await.unwrap());
+    let (_, first) = parse_answer(&call(&server, &main, "t").await.unwrap());
     for _ in 0..2 {
         call_within(&server, &main, "hang", SOON).await.unwrap_err();
     }
     until("it is ended", || !is_alive(first)).await;
     tokio::time::sleep(PAUSE).await;
-    let (count, second) = told(&call(&server, &main, "t").await.unwrap());
+    let (count, second) = parse_answer(&call(&server, &main, "t").await.unwrap());
     assert_eq!(count, 1);
     assert_ne!(first, second);
     server.close().await;

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolwarden_mcp::{Command, Endpoint, Inherit};
+use toolwarden_mcp::{Command, Endpoint, EnvInheritance};
 
 /// The counting program.
 pub(super) fn counter(mode: &str, log: Option<&Path>) -> Endpoint {
@@ -20,7 +20,7 @@ pub(super) fn command(program: &str, args: Vec<String>) -> Endpoint {
         program: program.to_owned(),
         args,
         env: Vec::new(),
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: None,
         shows_errors: false,
     })
@@ -32,7 +32,7 @@ pub(super) fn log_in(directory: &tempfile::TempDir) -> PathBuf {
 }
 
 /// Count and process of an answer.
-pub(super) fn told(answer: &Value) -> (u64, u32) {
+pub(super) fn parse_answer(answer: &Value) -> (u64, u32) {
     let number = |key: &str| answer.get(key).and_then(Value::as_u64).unwrap();
     (number("count"), u32::try_from(number("pid")).unwrap())
 }

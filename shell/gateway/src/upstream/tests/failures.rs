@@ -1,33 +1,36 @@
-//! Servers that do not start: for good, or for a while.
+//! Servers that fail to start: permanently, or for a while.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::settings::{Restart, ServerSettings, Start};
+use toolwarden_warden::settings::{RestartSettings, ServerSettings, StartMode};
 
 use super::counter::{command, counter};
-use super::hearing::{call, until, upstream};
+use super::http_server::TestHttpServer;
+use super::observer::{call, until, upstream};
 use super::settings::{key, settings, shared};
-use super::site::Site;
-use crate::upstream::{Health, LinkKey, UpstreamError};
+use crate::upstream::{LinkKey, UpstreamError, UpstreamHealth};
 
-/// Facts, item 9: told at once, by type, and nobody waits for it.
+/// Facts, item 9: reported at once, by type, without a wait.
 #[tokio::test]
 async fn a_program_that_does_not_exist_is_a_permanent_failure() {
     let directory = tempfile::tempdir().unwrap();
     let program = directory.path().join("no-such-server");
     let path = program.to_str().unwrap().to_owned();
     let (server, diary) = upstream(ServerSettings {
-        start: Start::Eager,
-        restart: Restart {
+        start: StartMode::Eager,
+        restart: RestartSettings {
             first: Duration::from_millis(1),
-            most: Duration::from_millis(1),
+            max_delay: Duration::from_millis(1),
         },
         ..settings(command(&path, Vec::new()))
     });
     server.keep_open();
-    until("it has failed", || server.status().health == Health::Failed).await;
+    until("it has failed", || {
+        server.status().health == UpstreamHealth::Failed
+    })
+    .await;
     let began = Instant::now();
     for _ in 0..2 {
         let error = call(&server, &key("a"), "t").await.unwrap_err();
@@ -53,7 +56,7 @@ async fn a_program_that_does_not_exist_is_a_permanent_failure() {
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     server.retry();
-    until("it is up", || server.status().health == Health::Up).await;
+    until("it is up", || server.status().health == UpstreamHealth::Up).await;
     call(&server, &key("a"), "t").await.unwrap();
     server.close().await;
 }
@@ -68,7 +71,7 @@ async fn a_program_that_crashes_is_tried_again_later_and_its_last_words_are_not_
     assert!(source.to_string().contains("no database"), "{source}");
     assert!(!error.to_string().contains("hunter2"), "{error}");
     let status = server.status();
-    assert_eq!((status.health, status.links), (Health::Down, 0));
+    assert_eq!((status.health, status.links), (UpstreamHealth::Down, 0));
     assert!(status.last_error.unwrap().text.contains("no database"));
 }
 
@@ -93,38 +96,38 @@ async fn while_it_waits_nobody_starts_it() {
 
 #[tokio::test]
 async fn an_eager_server_that_is_not_there_yet_is_reached_when_it_is() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let endpoint = site.endpoint();
     let refused = 503;
-    site.desk
+    site.behavior
         .refuses
         .store(refused, std::sync::atomic::Ordering::Release);
     let (server, _) = upstream(ServerSettings {
-        start: Start::Eager,
-        restart: Restart {
+        start: StartMode::Eager,
+        restart: RestartSettings {
             first: Duration::from_millis(20),
-            most: Duration::from_millis(50),
+            max_delay: Duration::from_millis(50),
         },
         ..shared(endpoint)
     });
     server.keep_open();
-    until("it is tried", || site.desk.count("initialize") >= 3).await;
-    assert_eq!(server.status().health, Health::Down);
-    site.desk
+    until("it is tried", || site.behavior.count("initialize") >= 3).await;
+    assert_eq!(server.status().health, UpstreamHealth::Down);
+    site.behavior
         .refuses
         .store(0, std::sync::atomic::Ordering::Release);
-    until("it is up", || server.status().health == Health::Up).await;
+    until("it is up", || server.status().health == UpstreamHealth::Up).await;
     call(&server, &LinkKey::Main, "t").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_server_that_wants_other_credentials_is_a_permanent_failure() {
-    let site = Site::open().await;
-    site.desk
+    let site = TestHttpServer::open().await;
+    site.behavior
         .refuses
         .store(401, std::sync::atomic::Ordering::Release);
     let (server, _) = upstream(shared(site.endpoint()));
     let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
     assert!(matches!(error, UpstreamError::Permanent { .. }), "{error}");
-    assert_eq!(server.status().health, Health::Failed);
+    assert_eq!(server.status().health, UpstreamHealth::Failed);
 }

@@ -1,14 +1,14 @@
-//! How many links there are, and how long.
+//! The number and lifetime of links.
 
 use std::time::Duration;
 
 use toolwarden_mcp::Era;
-use toolwarden_warden::settings::{ServerSettings, Start};
+use toolwarden_warden::settings::{ServerSettings, StartMode};
 
-use super::counter::{counter, is_alive, told};
-use super::hearing::{agent, call, until, upstream};
+use super::counter::{counter, is_alive, parse_answer};
+use super::observer::{agent, call, until, upstream};
 use super::settings::{key, number, settings, shared};
-use crate::upstream::{Busy, Health, LinkKey, UpstreamError, main_face};
+use crate::upstream::{BusyReason, LinkKey, UpstreamError, UpstreamHealth, gateway_client_info};
 
 #[tokio::test]
 async fn whoever_wants_the_same_link_shares_one_attempt() {
@@ -18,10 +18,10 @@ async fn whoever_wants_the_same_link_shares_one_attempt() {
         let server = server.clone();
         calls.spawn(async move {
             let key = key(&number.to_string());
-            told(&call(&server, &key, "t").await.unwrap())
+            parse_answer(&call(&server, &key, "t").await.unwrap())
         });
     }
-    // Whoever gives up takes nothing from the others.
+    // A request that is cancelled takes nothing from the others.
     let impatient =
         tokio::time::timeout(Duration::from_millis(1), call(&server, &LinkKey::Main, "t"));
     impatient.await.unwrap_err();
@@ -38,13 +38,13 @@ async fn programs_of_conversations_are_apart_and_end_with_them() {
     let (server, diary) = upstream(settings(counter("", None)));
     let mut seen = Vec::new();
     for name in ["a", "a", "b"] {
-        seen.push(told(&call(&server, &key(name), "t").await.unwrap()));
+        seen.push(parse_answer(&call(&server, &key(name), "t").await.unwrap()));
     }
     let counts: Vec<u64> = seen.iter().map(|it| it.0).collect();
     assert_eq!(counts, [1, 2, 1]);
     let (a, b) = (seen[0].1, seen[2].1);
     assert_ne!(a, b);
-    server.release(&key("a"));
+    server.close_conversation_link(&key("a"));
     until("its program has ended", || !is_alive(a)).await;
     assert!(is_alive(b));
     assert_eq!(
@@ -57,9 +57,12 @@ async fn programs_of_conversations_are_apart_and_end_with_them() {
 #[tokio::test]
 async fn the_agent_s_face_is_shown_on_its_own_link_only() {
     let (server, _) = upstream(settings(counter("", None)));
-    let said = |held: &crate::upstream::HeldLink| held.server().instructions.clone().unwrap();
+    let said = |held: &crate::upstream::OpenLink| held.server().instructions.clone().unwrap();
     let own = server.link(&key("a"), &agent()).await.unwrap();
-    let main = server.link(&LinkKey::Main, &server.face()).await.unwrap();
+    let main = server
+        .link(&LinkKey::Main, &server.client_info())
+        .await
+        .unwrap();
     assert_eq!(said(&own), r#"{"roots": {}}"#);
     assert_eq!(
         said(&main),
@@ -67,8 +70,11 @@ async fn the_agent_s_face_is_shown_on_its_own_link_only() {
     );
     server.close().await;
     let (server, _) = upstream(shared(counter("", None)));
-    server.speak_as(&agent(), Era::Handshake);
-    let main = server.link(&key("a"), &main_face()).await.unwrap();
+    server.set_client_info(&agent(), Era::Handshake);
+    let main = server
+        .link(&key("a"), &gateway_client_info())
+        .await
+        .unwrap();
     assert_eq!(said(&main), r#"{"roots": {}}"#);
     server.close().await;
 }
@@ -81,7 +87,7 @@ async fn the_longest_idle_link_makes_room_and_one_in_use_does_not() {
     });
     let mut pids = Vec::new();
     for name in ["a", "b", "a", "c"] {
-        pids.push(told(&call(&server, &key(name), "t").await.unwrap()).1);
+        pids.push(parse_answer(&call(&server, &key(name), "t").await.unwrap()).1);
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(
@@ -101,13 +107,13 @@ async fn the_longest_idle_link_makes_room_and_one_in_use_does_not() {
         busy.spawn(async move { call(&server, &key(name), "work").await.unwrap() });
     }
     until("both are at work", || server.status().in_flight == 2).await;
-    // The main link is the last that goes.
+    // The main link is closed last.
     call(&server, &key("d"), "t").await.unwrap();
     let held = server.clone();
     busy.spawn(async move { call(&held, &key("d"), "work").await.unwrap() });
     until("all are at work", || server.status().in_flight == 3).await;
     let error = call(&server, &key("e"), "t").await.unwrap_err();
-    let what = Busy::Links { limit: 3 };
+    let what = BusyReason::Links { limit: 3 };
     assert!(
         matches!(&error, UpstreamError::Busy { what: it, .. } if *it == what),
         "{error}"
@@ -120,22 +126,22 @@ async fn the_longest_idle_link_makes_room_and_one_in_use_does_not() {
 
 #[tokio::test]
 async fn idle_links_are_closed_but_not_the_main_link_of_an_eager_server() {
-    for (start, left) in [(Start::Lazy, 0), (Start::Eager, 1)] {
+    for (start, left) in [(StartMode::Lazy, 0), (StartMode::Eager, 1)] {
         let mut settings = settings(counter("", None));
         settings.start = start;
         settings.timeouts.idle = Duration::from_millis(300);
         let (server, diary) = upstream(settings);
-        let (_, pid) = told(&call(&server, &key("a"), "t").await.unwrap());
-        // A request under way is use, however long it takes.
-        let (_, same) = told(&call(&server, &key("a"), "rest").await.unwrap());
+        let (_, pid) = parse_answer(&call(&server, &key("a"), "t").await.unwrap());
+        // A request in flight counts as use, however long it takes.
+        let (_, same) = parse_answer(&call(&server, &key("a"), "rest").await.unwrap());
         assert_eq!(pid, same);
         until("idle links are closed", || server.status().links == left).await;
         until("the program has ended", || !is_alive(pid)).await;
         assert!(diary.links().contains(&"lost a".to_owned()));
         let health = server.status().health;
-        let expected = [Health::Idle, Health::Up][left];
+        let expected = [UpstreamHealth::Idle, UpstreamHealth::Up][left];
         assert_eq!(health, expected);
-        let (count, again) = told(&call(&server, &key("a"), "t").await.unwrap());
+        let (count, again) = parse_answer(&call(&server, &key("a"), "t").await.unwrap());
         assert_eq!(count, 1);
         assert_ne!(pid, again);
         assert_eq!(server.status().restarts, 0);
@@ -146,13 +152,16 @@ async fn idle_links_are_closed_but_not_the_main_link_of_an_eager_server() {
 #[tokio::test]
 async fn a_conversation_that_ends_while_its_link_is_opened_leaves_nothing() {
     let (server, _) = upstream(settings(counter("", None)));
-    server.link(&LinkKey::Main, &server.face()).await.unwrap();
+    server
+        .link(&LinkKey::Main, &server.client_info())
+        .await
+        .unwrap();
     let opening = tokio::spawn({
         let server = server.clone();
         async move { server.link(&key("a"), &agent()).await.map(drop) }
     });
     tokio::time::sleep(Duration::from_millis(5)).await;
-    server.release(&key("a"));
+    server.close_conversation_link(&key("a"));
     let error = opening.await.unwrap().unwrap_err();
     assert!(matches!(error, UpstreamError::Closed { .. }), "{error}");
     assert_eq!(server.status().links, 1);

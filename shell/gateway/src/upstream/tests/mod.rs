@@ -3,10 +3,10 @@
 mod breaker;
 mod counter;
 mod failures;
-mod hearing;
+mod http_server;
 mod links;
+mod observer;
 mod programs;
 mod sessions;
 mod settings;
-mod site;
 mod turns;

@@ -3,12 +3,12 @@
 use std::fs;
 use std::time::Duration;
 
-use toolwarden_warden::settings::{Restart, ServerSettings, Start};
+use toolwarden_warden::settings::{RestartSettings, ServerSettings, StartMode};
 
-use super::counter::{counter, is_alive, is_gone, kill, log_in, told};
-use super::hearing::{agent, call, until, upstream};
+use super::counter::{counter, is_alive, is_gone, kill, log_in, parse_answer};
+use super::observer::{agent, call, until, upstream};
 use super::settings::{key, settings, shared};
-use crate::upstream::{Health, LinkKey, UpstreamError};
+use crate::upstream::{LinkKey, UpstreamError, UpstreamHealth};
 
 /// Facts, items 12 and 14: a program that ended is started again for the next call, and a dead link is
 /// never used.
@@ -17,12 +17,12 @@ async fn a_program_that_was_killed_is_started_again_for_the_next_call() {
     let (server, diary) = upstream(shared(counter("", None)));
     let mut pids = Vec::new();
     for round in 1..=3 {
-        let (count, pid) = told(&call(&server, &LinkKey::Main, "t").await.unwrap());
+        let (count, pid) = parse_answer(&call(&server, &LinkKey::Main, "t").await.unwrap());
         assert_eq!(count, 1);
         pids.push(pid);
         kill(pid);
         until("the end is noticed", || server.status().links == 0).await;
-        assert_eq!(server.status().health, Health::Down);
+        assert_eq!(server.status().health, UpstreamHealth::Down);
         assert_eq!(diary.links().len(), 2 * round);
     }
     assert_eq!(server.status().restarts, 2);
@@ -35,10 +35,10 @@ async fn a_program_that_was_killed_is_started_again_for_the_next_call() {
 async fn a_call_right_after_the_end_is_answered_or_lost_and_the_next_answered() {
     let (server, _) = upstream(shared(counter("", None)));
     for _ in 0..5 {
-        let (_, pid) = told(&call(&server, &LinkKey::Main, "t").await.unwrap());
+        let (_, pid) = parse_answer(&call(&server, &LinkKey::Main, "t").await.unwrap());
         kill(pid);
         match call(&server, &LinkKey::Main, "t").await {
-            Ok(answer) => assert_ne!(told(&answer).1, pid),
+            Ok(answer) => assert_ne!(parse_answer(&answer).1, pid),
             Err(error) => assert!(matches!(error, UpstreamError::Lost { .. }), "{error}"),
         }
     }
@@ -66,16 +66,16 @@ async fn a_call_under_which_the_program_ends_is_not_made_twice() {
 #[tokio::test]
 async fn an_eager_server_is_started_at_once_and_again_by_itself() {
     let (server, _) = upstream(ServerSettings {
-        start: Start::Eager,
-        restart: Restart {
+        start: StartMode::Eager,
+        restart: RestartSettings {
             first: Duration::from_millis(100),
-            most: Duration::from_millis(100),
+            max_delay: Duration::from_millis(100),
         },
         ..settings(counter("", None))
     });
     server.keep_open();
     server.keep_open();
-    until("it is up", || server.status().health == Health::Up).await;
+    until("it is up", || server.status().health == UpstreamHealth::Up).await;
     let first = server.status().pids;
     assert_eq!(first.len(), 1);
     kill(first[0]);
@@ -86,7 +86,7 @@ async fn an_eager_server_is_started_at_once_and_again_by_itself() {
     .await;
     assert_eq!(server.status().restarts, 1);
     server.close().await;
-    assert_eq!(server.status().health, Health::Closed);
+    assert_eq!(server.status().health, UpstreamHealth::Closed);
     let refused = server.link(&LinkKey::Main, &agent()).await;
     assert!(matches!(refused, Err(UpstreamError::Closed { .. })));
 }
@@ -98,10 +98,10 @@ async fn fifty_conversations_leave_no_program_behind() {
     let mut pids = Vec::new();
     for number in 0..50 {
         let key = key(&number.to_string());
-        let (count, pid) = told(&call(&server, &key, "t").await.unwrap());
+        let (count, pid) = parse_answer(&call(&server, &key, "t").await.unwrap());
         assert_eq!(count, 1);
         pids.push(pid);
-        server.release(&key);
+        server.close_conversation_link(&key);
     }
     pids.extend(server.status().pids);
     assert_eq!(pids.len(), 51);
@@ -116,7 +116,7 @@ async fn dropping_the_server_ends_its_programs() {
     server.keep_open();
     let mut pids = Vec::new();
     for name in ["a", "b"] {
-        pids.push(told(&call(&server, &key(name), "t").await.unwrap()).1);
+        pids.push(parse_answer(&call(&server, &key(name), "t").await.unwrap()).1);
     }
     pids.extend(server.status().pids);
     drop(server);

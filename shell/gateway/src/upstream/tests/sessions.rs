@@ -1,40 +1,40 @@
-//! Whose session a request goes over, and what becomes of it.
+//! Which session a request uses, and its outcome.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::hearing::{agent, call, raw, until, upstream};
+use super::http_server::TestHttpServer;
+use super::observer::{agent, call, raw, until, upstream};
 use super::settings::{key, settings, shared};
-use super::site::Site;
-use crate::upstream::{LinkKey, UpstreamAsking, UpstreamError};
+use crate::upstream::{LinkKey, UpstreamError, UpstreamRequest};
 
-/// Facts, item 7: an expired session is opened anew, and nobody sees it.
+/// Facts, item 7: an expired session is renewed transparently.
 #[tokio::test]
 async fn an_expired_session_is_opened_anew_and_the_request_sent_once_more() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, diary) = upstream(shared(site.endpoint()));
     let first = call(&server, &key("a"), "t").await.unwrap();
-    site.desk.expire();
+    site.behavior.expire();
     let second = call(&server, &key("a"), "t").await.unwrap();
     assert_eq!(first, json!({"session": "session-1"}));
     assert_eq!(second, json!({"session": "session-2"}));
-    assert_eq!(site.desk.count("initialize"), 2);
+    assert_eq!(site.behavior.count("initialize"), 2);
     assert_eq!(server.status().restarts, 1);
     assert_eq!(
         diary.links(),
         ["connected main", "lost main", "connected main"]
     );
     server.close().await;
-    assert_eq!(site.desk.open_sessions(), 0);
+    assert_eq!(site.behavior.open_sessions(), 0);
 }
 
 #[tokio::test]
 async fn many_requests_of_an_expired_session_share_the_new_one() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(shared(site.endpoint()));
     call(&server, &LinkKey::Main, "t").await.unwrap();
-    site.desk.expire();
+    site.behavior.expire();
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..20 {
         let server = server.clone();
@@ -43,17 +43,17 @@ async fn many_requests_of_an_expired_session_share_the_new_one() {
     for answer in calls.join_all().await {
         assert_eq!(answer, json!({"session": "session-2"}));
     }
-    assert_eq!(site.desk.count("initialize"), 2);
+    assert_eq!(site.behavior.count("initialize"), 2);
 }
 
 #[tokio::test]
 async fn a_session_that_always_expires_is_given_up() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(shared(site.endpoint()));
-    site.desk.forgets.store(true, Ordering::Release);
+    site.behavior.forgets.store(true, Ordering::Release);
     let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
     assert!(matches!(error, UpstreamError::Down { .. }), "{error}");
-    assert_eq!(site.desk.count("tools/call"), 2);
+    assert_eq!(site.behavior.count("tools/call"), 2);
 }
 
 /// Facts, item 13: what one conversation does to its session, another never sees.
@@ -63,7 +63,7 @@ async fn conversations_have_sessions_of_their_own_unless_they_are_shared() {
         (false, ["session-2", "session-3", "session-2"]),
         (true, ["session-1", "session-1", "session-1"]),
     ] {
-        let site = Site::open().await;
+        let site = TestHttpServer::open().await;
         let settings = if is_shared {
             shared(site.endpoint())
         } else {
@@ -76,13 +76,13 @@ async fn conversations_have_sessions_of_their_own_unless_they_are_shared() {
             seen.push(answer["session"].as_str().unwrap().to_owned());
         }
         assert_eq!(seen, sessions);
-        let open = site.desk.open_sessions();
-        server.release(&key("a"));
-        server.release(&key("nobody"));
-        server.release(&LinkKey::Main);
+        let open = site.behavior.open_sessions();
+        server.close_conversation_link(&key("a"));
+        server.close_conversation_link(&key("unknown"));
+        server.close_conversation_link(&LinkKey::Main);
         let left = open - usize::from(!is_shared);
         until("the session is deleted", || {
-            site.desk.open_sessions() == left
+            site.behavior.open_sessions() == left
         })
         .await;
         assert_eq!(server.status().links, left);
@@ -91,8 +91,8 @@ async fn conversations_have_sessions_of_their_own_unless_they_are_shared() {
 
 #[tokio::test]
 async fn a_server_of_the_stateless_era_needs_one_link() {
-    let site = Site::open().await;
-    site.desk.stateless.store(true, Ordering::Release);
+    let site = TestHttpServer::open().await;
+    site.behavior.stateless.store(true, Ordering::Release);
     let (server, diary) = upstream(settings(site.endpoint()));
     for name in ["a", "b"] {
         let answer = call(&server, &key(name), "t").await.unwrap();
@@ -104,10 +104,10 @@ async fn a_server_of_the_stateless_era_needs_one_link() {
 
 #[tokio::test]
 async fn only_a_permit_calls_a_tool() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(shared(site.endpoint()));
     let params = raw(&json!({"name": "t"}));
-    let asking = UpstreamAsking::new("tools/call", Some(&params));
+    let asking = UpstreamRequest::new("tools/call", Some(&params));
     let refused = server.ask(&LinkKey::Main, &agent(), asking).await;
     assert!(matches!(refused, Err(UpstreamError::NeedsPermit { .. })));
     let refused = server.notify(&LinkKey::Main, "tools/call", Some(&params));
@@ -115,21 +115,21 @@ async fn only_a_permit_calls_a_tool() {
         refused.await,
         Err(UpstreamError::NeedsPermit { .. })
     ));
-    assert_eq!(site.desk.count("tools/call"), 0);
+    assert_eq!(site.behavior.count("tools/call"), 0);
 }
 
 #[tokio::test]
 async fn notifications_open_nothing() {
-    let site = Site::open().await;
+    let site = TestHttpServer::open().await;
     let (server, _) = upstream(shared(site.endpoint()));
     let method = "notifications/roots/list_changed";
     let refused = server.notify(&LinkKey::Main, method, None).await;
     assert!(matches!(refused, Err(UpstreamError::NoLink { .. })));
     call(&server, &LinkKey::Main, "t").await.unwrap();
     server.notify(&LinkKey::Main, method, None).await.unwrap();
-    assert_eq!(site.desk.count(method), 1);
+    assert_eq!(site.behavior.count(method), 1);
     let (id, nothing) = (raw(&json!(7)), raw(&json!({})));
     let answer = server.answer(&LinkKey::Main, &id, Ok(&nothing));
     answer.await.unwrap();
-    assert_eq!(site.desk.count(""), 1);
+    assert_eq!(site.behavior.count(""), 1);
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use toolwarden_mcp::Endpoint;
 use toolwarden_warden::settings::{
-    Breaker, Restart, ServerSettings, SessionSharing, Start, Timeouts,
+    BreakerSettings, RestartSettings, ServerSettings, SessionSharing, StartMode, Timeouts,
 };
 
 /// Settings short enough for failures to show quickly, of a server that starts when it is needed.
 pub(super) fn settings(endpoint: Endpoint) -> ServerSettings {
     ServerSettings {
-        start: Start::Lazy,
+        start: StartMode::Lazy,
         timeouts: Timeouts {
             connect: Duration::from_secs(5),
             start: Duration::from_secs(20),
@@ -18,11 +18,11 @@ pub(super) fn settings(endpoint: Endpoint) -> ServerSettings {
             idle: Duration::from_secs(60),
             list: Duration::from_secs(10),
         },
-        restart: Restart {
+        restart: RestartSettings {
             first: Duration::from_secs(20),
-            most: Duration::from_secs(20),
+            max_delay: Duration::from_secs(20),
         },
-        breaker: Breaker {
+        breaker: BreakerSettings {
             failures: number(100),
             pause: Duration::from_millis(500),
         },
@@ -42,5 +42,5 @@ pub(super) const fn number(number: u32) -> NonZeroU32 {
 }
 
 pub(super) fn key(name: &str) -> crate::upstream::LinkKey {
-    crate::upstream::LinkKey::Of(Arc::from(name))
+    crate::upstream::LinkKey::Conversation(Arc::from(name))
 }

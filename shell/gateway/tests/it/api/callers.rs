@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_gateway::api::openapi_document;
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 /// Paths of the document with something in place of what they name.
 fn paths() -> Vec<(String, String, Value)> {
@@ -20,11 +20,11 @@ fn paths() -> Vec<(String, String, Value)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_known_is_told_how_to_be() {
+async fn unauthenticated_callers_get_a_challenge() {
     let site = Site::start().await;
     for (method, path, operation) in paths() {
         let open = operation["security"] == json!([]);
-        let (status, headers, text) = site.send(Who::Nobody, &method, &path, None).await;
+        let (status, headers, text) = site.send(Who::Anonymous, &method, &path, None).await;
         if open {
             assert!([200, 503].contains(&status), "{method} {path}: {status}");
             continue;
@@ -48,7 +48,7 @@ async fn who_is_not_known_is_told_how_to_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_for_administrators_is_for_nobody_else() {
+async fn admin_routes_refuse_other_callers() {
     let site = Site::start().await;
     let mut refused = 0;
     for (method, path, operation) in paths() {
@@ -65,15 +65,15 @@ async fn what_is_for_administrators_is_for_nobody_else() {
         ("/api/v1/tools?all=true", "list tools they do not see"),
         (
             "/api/v1/explain?tool=x&principal=bob",
-            "explain for somebody else",
+            "explain for other callers",
         ),
         (
             "/api/v1/groups?principal=bob",
-            "look at groups for somebody else",
+            "look at groups for other callers",
         ),
         (
             "/api/v1/sessions?principal=bob",
-            "look at sessions for somebody else",
+            "look at sessions for other callers",
         ),
     ] {
         let (status, answer) = site.get(Who::Ann, path).await;
@@ -99,7 +99,7 @@ async fn what_is_for_administrators_is_for_nobody_else() {
 async fn metrics_are_open_where_anonymous_callers_are() {
     let site =
         Site::start_with(json!({"identity": {"anonymous": "guest", "admins": ["guest"]}})).await;
-    let (status, headers, text) = site.send(Who::Nobody, "GET", "/metrics", None).await;
+    let (status, headers, text) = site.send(Who::Anonymous, "GET", "/metrics", None).await;
     assert_eq!(status, 200);
     assert_eq!(
         headers["content-type"],

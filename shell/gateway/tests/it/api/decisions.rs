@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::site::{Site, Who, client};
+use super::fixture::{Site, Who, client};
 
 const DECIDE: &str = "/api/v1/decide";
 const COMPLETE: &str = "/api/v1/complete";
@@ -41,7 +41,7 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
         ),
         (&json!(true), &json!("found"), &json!(true))
     );
-    // A call that failed moves nothing.
+    // A failed call moves nothing.
     let failed = json!({"call": allowed["call"], "outcome": "failed", "error": "no network"});
     let (_, answer) = site.post(Who::Ann, COMPLETE, failed.clone()).await;
     assert_eq!(
@@ -49,7 +49,7 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
         (&json!("undefined"), &json!(false))
     );
     let (status, _) = site.post(Who::Ann, COMPLETE, failed).await;
-    assert_eq!(status, 404, "an end is told once");
+    assert_eq!(status, 404, "an outcome is reported once");
 
     let allowed = decide(&site, Who::Ann, search).await;
     let told = |result: Option<Value>| {
@@ -59,7 +59,7 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
         }
         told
     };
-    // Nobody else tells how it ended, and what is held to a schema has to be shown.
+    // Only the caller may report the outcome, and a result with a schema must be sent.
     let result = json!({"orders": [], "matches": 0});
     let (status, _) = site
         .post(Who::Bob, COMPLETE, told(Some(result.clone())))
@@ -67,7 +67,7 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
     assert_eq!(status, 404);
     let (status, answer) = site.post(Who::Ann, COMPLETE, told(None)).await;
     assert_eq!(status, 400, "{answer}");
-    // Whoever has to follow a workflow does not say that it moved on.
+    // A caller that must follow a workflow may not report that it moved.
     let (status, answer) = site
         .post(Who::Ann, COMPLETE, told(Some(result.clone())))
         .await;
@@ -118,7 +118,7 @@ async fn a_workflow_moves_on_when_its_calls_succeed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_calls_are_told_when_to_go_on() {
+async fn rate_limited_calls_get_retry_after() {
     let site = Site::start().await;
     let echo = json!({"tool": "shop__echo", "groups": ["read"]});
     for _ in 0..2 {
@@ -131,7 +131,7 @@ async fn too_many_calls_are_told_when_to_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_whose_end_nobody_tells_is_abandoned() {
+async fn a_call_without_reported_outcome_is_abandoned() {
     let site = Site::start_patiently(json!({}), Duration::from_millis(200)).await;
     let allowed = decide(&site, Who::Bob, json!({"tool": "shop__list_folders"})).await;
     let call = allowed["call"].as_str().unwrap();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_gateway::api::openapi_document;
 use toolwarden_testkit::{Registry, installed};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 /// Every operation with a request that it answers.
 #[tokio::test(flavor = "multi_thread")]

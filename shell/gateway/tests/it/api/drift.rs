@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_drifted_waits_until_it_is_approved() {
@@ -33,7 +33,7 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
         "{narrowed:#?}"
     );
 
-    // Whoever may call it otherwise is told what is the matter.
+    // A caller that may otherwise call it gets the reason.
     let explained = site
         .root("/api/v1/explain?tool=shop__refund_order&principal=ann&groups=write")
         .await;
@@ -107,7 +107,7 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
         json!([{"server": "shop", "tool": "refund_order", "approved": "tool"}])
     );
 
-    // It is back with the answer, not some time later.
+    // It is back with the response, not some time later.
     let tool = site.root("/api/v1/tools/shop__refund_order").await;
     assert_eq!(tool["tool"]["treatment"]["kind"], "serve");
     assert_eq!(site.root("/api/v1/changes").await["changes"], json!([]));

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_cause_has_a_sentence() {
@@ -16,13 +16,13 @@ async fn every_cause_has_a_sentence() {
             Who::Ann,
             "tool=echo",
             "other_name",
-            "`ann` does not see `echo`: no tool goes by this name here. Did you mean `shop__echo`?",
+            "`ann` does not see `echo`: no tool has this name here. Did you mean `shop__echo`?",
         ),
         (
             Who::Ann,
             "tool=shop__ehco",
             "other_name",
-            "`ann` does not see `shop__ehco`: no tool goes by this name here. Did you mean `shop__echo`?",
+            "`ann` does not see `shop__ehco`: no tool has this name here. Did you mean `shop__echo`?",
         ),
         (
             Who::Ann,
@@ -66,7 +66,7 @@ async fn every_cause_has_a_sentence() {
     site.shop.die();
     let mut cause = Value::Null;
     for _ in 0..200 {
-        // Somebody has to notice.
+        // A request must notice first that the server is down.
         site.post(Who::Root, "/api/v1/servers/shop/retry", json!({}))
             .await;
         let answer = site
@@ -101,7 +101,7 @@ async fn a_server_that_never_answered_is_told_apart() {
         answer["answer"],
         "`root` does not see `gone__search`: server `gone` is down and has not listed its tools yet."
     );
-    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    let (status, ready) = site.get(Who::Anonymous, "/api/v1/ready").await;
     assert_eq!(status, 200, "{ready}");
     assert_eq!(
         ready["degraded"],

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_is_asked_in_pages_and_verified() {
@@ -123,7 +123,7 @@ async fn what_administrators_do_is_in_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_tell_secrets_to_nobody_and_details_to_administrators() {
+async fn server_details_are_for_administrators_and_never_hold_secrets() {
     let site = Site::start().await;
     let admins = site.root("/api/v1/servers/shop").await;
     let server = &admins["server"];
@@ -190,17 +190,17 @@ async fn groups_and_states_are_those_of_the_caller() {
 #[tokio::test(flavor = "multi_thread")]
 async fn readiness_fails_with_the_store() {
     let site = Site::start().await;
-    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    let (status, ready) = site.get(Who::Anonymous, "/api/v1/ready").await;
     assert_eq!((status, &ready["ready"]), (200, &json!(true)));
     let store = site.gateway.settings().store.clone();
     std::fs::rename(&store, store.with_extension("away")).unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
-    let (status, ready) = site.get(Who::Nobody, "/api/v1/ready").await;
+    let (status, ready) = site.get(Who::Anonymous, "/api/v1/ready").await;
     assert_eq!(status, 503);
     let reasons = ready["reasons"].as_array().unwrap();
     let store_fails = json!({"code": "store", "text": "the store cannot be written"});
     assert!(reasons.contains(&store_fails), "{reasons:?}");
-    let (status, _) = site.get(Who::Nobody, "/api/v1/health").await;
+    let (status, _) = site.get(Who::Anonymous, "/api/v1/health").await;
     assert_eq!(status, 200);
     let (status, answer) = site.get(Who::Root, "/api/v1/audit").await;
     assert_eq!(

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use super::site::{Site, Who, client};
+use super::fixture::{Site, Who, client};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_in_words() {
+async fn invalid_parameters_are_refused() {
     let site = Site::start().await;
     for (path, said) in [
         (
@@ -28,11 +28,11 @@ async fn what_does_not_fit_is_refused_in_words() {
         ),
         (
             "/api/v1/tools?cursor=nowhere",
-            "the cursor is none of ours; start again without one",
+            "the cursor is not one of ours; start again without one",
         ),
         (
             "/api/v1/audit?cursor=-1",
-            "the cursor is none of ours; start again without one",
+            "the cursor is not one of ours; start again without one",
         ),
         (
             "/api/v1/audit?since=yesterday",
@@ -96,7 +96,7 @@ async fn what_does_not_fit_is_refused_in_words() {
             r#"{"tool": "x", "tool": "y"}"#,
             "`/tool` of the body is written twice",
         ),
-        ("decide", "[]", "the body is no object"),
+        ("decide", "[]", "the body is not an object"),
         (
             "complete",
             r#"{"call": "x", "outcome": "done"}"#,
@@ -170,7 +170,7 @@ async fn what_is_not_there_is_not_found() {
             "GET",
             "/api/v1/baselines/shop/echoo",
             404,
-            "nothing of a tool `echoo` was ever pinned, did you mean `echo`?",
+            "tool `echoo` was never pinned, did you mean `echo`?",
         ),
         ("GET", "/api/v1/alerts/..%2f%00%ff", 400, ""),
         (

@@ -1,8 +1,8 @@
-//! A workflow does not move on by the word of the agent that has to follow it.
+//! An agent that must follow a workflow cannot move it by its own report.
 
 use serde_json::{Value, json};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 /// A gateway whose second server has never been reached: nothing listens there.
 async fn site(prefix: &str) -> Site {
@@ -64,7 +64,7 @@ async fn success_of_a_tool_that_a_server_may_have_is_not_reported_by_agents() {
             let (status, answer) = completed(&site, Who::Root, tool).await;
             assert_eq!((status, &answer["moved"]), (200, &json!(true)), "{answer}");
         }
-        // What the policy says is called elsewhere, and what moves nothing.
+        // A tool that the policy marks as called elsewhere, and one that moves nothing.
         for (tool, moved) in [("by-phone", true), ("note", false)] {
             let (status, answer) = completed(&site, Who::Ann, tool).await;
             assert_eq!(

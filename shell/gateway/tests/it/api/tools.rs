@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::site::{Site, Who};
+use super::fixture::{Site, Who};
 
 fn names(answer: &Value) -> Vec<&str> {
     let tools = answer["tools"].as_array().unwrap();

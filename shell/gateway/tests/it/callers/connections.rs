@@ -1,4 +1,4 @@
-//! Peers that only cost something.
+//! Peers that only use up resources.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ async fn gateway(listen: serde_json::Value) -> (TestGateway, SocketAddr) {
     (gateway, address)
 }
 
-/// Sends a text and gives what comes until the other side closes or nothing more comes for a while.
+/// Sends a text and returns what arrives until the other side closes or is silent for a while.
 async fn exchange(address: SocketAddr, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Callers: who they are, what they may cost, and what they may not learn.
+//! Callers: their identity, their limits, and what they must not learn.
 
 mod connections;
 mod revoked;

@@ -1,4 +1,4 @@
-//! A credential that is taken away takes its sessions and streams with it.
+//! A revoked credential ends its sessions and streams.
 
 use std::net::SocketAddr;
 
@@ -121,7 +121,7 @@ async fn streams_and_sessions_end_with_their_credential() {
             .count()
     };
     assert!(held_by("ben") > 0);
-    // The key of one is removed, another is no administrator any more, and the issuer is not trusted any more.
+    // One key is removed, another caller is no longer an administrator, and the issuer is no longer trusted.
     let less = callers(&["ada", "cyn"], json!([]), json!([]));
     live.reload(&less).await.unwrap();
     for stream in of_ben.into_iter().chain(of_cyn).chain(of_tom) {
@@ -137,7 +137,7 @@ async fn streams_and_sessions_end_with_their_credential() {
         .post(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}))
         .await;
     assert_eq!(refused.status(), 401);
-    // Others notice nothing.
+    // Other callers are not affected.
     assert!(!ada.tools().await.is_empty());
     live.running.gateway.end();
     drop(of_ada);

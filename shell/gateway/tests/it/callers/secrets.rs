@@ -1,4 +1,4 @@
-//! Secrets of the settings do not leave the gateway in what it says itself, nor in errors of servers.
+//! The gateway does not reveal secrets of the settings, neither in its own messages nor in errors of servers.
 
 use axum::Router;
 use axum::http::HeaderMap;

@@ -1,7 +1,7 @@
 //! Tokens of issuers, over real requests.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::runtime::{Running, load_policy};
+use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::Era;
 
 use super::{ISSUER, bearer, issuer};
@@ -35,7 +35,7 @@ async fn groups_of_a_token_are_roles_of_the_policy() {
             ("alice", json!({"groups": ["others"]}), false),
             ("alice", json!({}), false),
             ("alice", json!({"groups": ["admins", "others"]}), true),
-            // What the policy says of a principal by name is not changed by its token.
+            // A token does not change the policy's rules for a principal by name.
             ("named", json!({"groups": ["admins"]}), false),
         ] {
             let bearer = bearer(subject, claims.clone());
@@ -115,7 +115,7 @@ async fn roles_have_to_be_in_the_policy() {
     let folder = tempfile::TempDir::new().unwrap();
     let loaded = settings_in(&settings, folder.path());
     let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
-    let error = Running::start(loaded, policy, Value::Null)
+    let error = RunningGateway::start(loaded, policy, Value::Null)
         .await
         .unwrap_err();
     assert_eq!(

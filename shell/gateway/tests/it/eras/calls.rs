@@ -4,7 +4,7 @@ use toolwarden_mcp::Era;
 
 use crate::support::{Agent, EVERYTHING, PAIRS, TestGateway, shop_of, until};
 
-/// Agents that can be asked and such that cannot: what they call takes different ways.
+/// Agents that accept server requests and agents that do not: their calls take different paths.
 fn pairs_and_faces() -> impl Iterator<Item = ((Era, Era), &'static str)> {
     PAIRS
         .into_iter()
@@ -81,7 +81,7 @@ async fn errors_cross_eras() {
             (&json!(true), &json!("there is no such order")),
             "{of_agent:?} {of_server:?}"
         );
-        // An error of the protocol comes back as it was.
+        // A protocol error is returned unchanged.
         let refused = agent
             .ask("resources/read", json!({"uri": "orders://A-9999"}))
             .await;
@@ -142,7 +142,7 @@ async fn progress_and_log_messages_come_before_the_answer() {
         );
         assert_eq!(heard(Some("info")).await, 1, "{of_agent:?} {of_server:?}");
         if of_agent == Era::Stateless {
-            // Who names no level wants no messages.
+            // An agent that sets no level gets no log messages.
             assert_eq!(heard(None).await, 0, "{of_server:?}");
         }
         gateway.stop().await;
@@ -162,7 +162,7 @@ async fn cancellation_reaches_the_server() {
         });
         let mut exchange = agent.begin_as(&json!("c-1"), "tools/call", params).await;
         assert_eq!(exchange.message().await["method"], "notifications/message");
-        assert_eq!(shop.shop.seen().given_up, 0);
+        assert_eq!(shop.shop.seen().cancelled, 0);
         match of_agent {
             Era::Handshake => {
                 let given_up = json!({"requestId": "c-1", "reason": "enough"});
@@ -172,10 +172,10 @@ async fn cancellation_reaches_the_server() {
             Era::Stateless => drop(exchange),
         }
         until("the server gives the call up", || {
-            shop.shop.seen().given_up == 1
+            shop.shop.seen().cancelled == 1
         })
         .await;
-        // What was given up leaves the way free.
+        // A cancelled request does not block later ones.
         let again = agent.call("shop__echo", json!({})).await;
         assert_eq!(again["result"]["content"][0]["text"], "echo", "{again}");
         gateway.stop().await;

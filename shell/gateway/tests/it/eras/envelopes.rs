@@ -1,4 +1,4 @@
-//! What requests say of themselves, and headers that repeat it.
+//! The metadata of requests, and headers that repeat it.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -54,7 +54,7 @@ async fn headers_must_repeat_the_body() {
     let seen = shop.shop.seen();
     assert_eq!(seen.last_header("mcp-param-region"), Some("eu"));
     assert_eq!(seen.last_header("mcp-name"), Some("search_orders"));
-    // What is no ASCII is wrapped.
+    // A value that is not ASCII is encoded.
     let params = agent
         .params(json!({"name": "shop__search_orders", "arguments": {"region": "gr\u{f6}\u{df}e"}}));
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
@@ -95,7 +95,7 @@ async fn handshake_agents_need_no_headers_and_servers_get_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn versions_nobody_speaks_are_refused() {
+async fn unsupported_versions_are_refused() {
     let shop = shop_of(Era::Stateless);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Stateless, &gateway.url, "{}").await;
@@ -117,7 +117,7 @@ async fn versions_nobody_speaks_are_refused() {
             "data": {"supported": ["2026-07-28"], "requested": "2027-01-01"},
         }})
     );
-    // Whoever says nothing of itself is told what is missing.
+    // An agent that sends no metadata gets an error that names what is missing.
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let headers = [
         ("mcp-protocol-version", "2026-07-28"),

@@ -2,5 +2,5 @@
 
 mod calls;
 mod envelopes;
-mod news;
-mod questions;
+mod notifications;
+mod server_requests;

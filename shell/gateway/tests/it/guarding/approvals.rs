@@ -103,7 +103,7 @@ async fn a_payment_under_way_keeps_others_out_whatever_becomes_of_it() {
     gateway.stop().await;
 }
 
-/// A server that pays and then says that it knows no such session.
+/// A server that pays and then reports that the session is unknown.
 async fn forgetful() -> (String, Arc<AtomicUsize>) {
     let paid = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&paid);

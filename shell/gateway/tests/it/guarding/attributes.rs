@@ -1,7 +1,7 @@
 //! Conditions on `load` and `request`, over MCP.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::runtime::{Running, load_policy};
+use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::Era;
 
 use super::{ERAS, agent_of, at_with, code, echoing, identity, rows, worked};
@@ -48,7 +48,7 @@ async fn clients_give_attributes_by_meta_and_by_header() {
         let with = agent_of(era, &gateway.url, "ada", &headers).await;
         assert_eq!(with.tools().await, ["report", "plain"], "{era:?}");
         assert!(worked(&with.call("report", json!({})).await));
-        // What is said twice, or is no attribute, is refused.
+        // A duplicate attribute, or a value that is not an attribute, is refused.
         for (agent, attributes) in [
             (&with, json!({"region": "us"})),
             (&without, json!({"region": {"a": 1}})),
@@ -90,7 +90,7 @@ async fn load_is_what_the_busiest_server_has_under_way() {
     };
     let watching = async {
         let status = || gateway.gateway.upstreams()[0].status().in_flight;
-        until("two calls are under way", || status() >= 2).await;
+        until("two calls are in flight", || status() >= 2).await;
         let refused = ada.call("report", json!({})).await;
         server.shop.recover();
         refused
@@ -108,7 +108,7 @@ async fn a_condition_that_no_client_can_meet_is_refused_at_the_start() {
     let folder = tempfile::TempDir::new().unwrap();
     let loaded = settings_in(&settings, folder.path());
     let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
-    let refused = Running::start(loaded, policy, Value::Null)
+    let refused = RunningGateway::start(loaded, policy, Value::Null)
         .await
         .err()
         .unwrap();

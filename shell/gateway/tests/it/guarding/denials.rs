@@ -1,4 +1,4 @@
-//! Every gate refuses with its code, and says how to go on.
+//! Every gate denies with its code, and says how to continue.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -134,7 +134,7 @@ async fn each_in_both_forms() {
     }
 }
 
-/// A server that is away is told apart from a refusal, in both forms.
+/// A server that is down is distinguished from a denial, in both forms.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_away() {
     for form in ["tool-error", "rpc-error"] {

@@ -1,4 +1,4 @@
-//! How a gateway ends: calls in flight, new requests, readiness.
+//! Shutdown of a gateway: calls in flight, new requests, readiness.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ async fn a_call_that_is_cut_off_gets_an_error_and_a_record() {
         assert_eq!(status, 503);
         assert_eq!(
             told["reasons"],
-            json!([{"code": "ending", "text": "the gateway is about to end"}])
+            json!([{"code": "ending", "text": "the gateway is shutting down"}])
         );
         let answer = in_flight.await.unwrap();
         assert_eq!(
@@ -69,7 +69,10 @@ async fn a_call_that_is_cut_off_gets_an_error_and_a_record() {
         );
         let rows = rows(&live.running.gateway);
         let served = live.stop().await;
-        assert_eq!(served.cut, 0, "{era:?}: every connection ended in order");
+        assert_eq!(
+            served.aborted_connections, 0,
+            "{era:?}: every connection ended in order"
+        );
         let outcome = rows.iter().find(|row| row.kind == "outcome").unwrap();
         assert_eq!(outcome.code, "failed", "{outcome:?}");
         assert!(

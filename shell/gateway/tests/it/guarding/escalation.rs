@@ -1,4 +1,4 @@
-//! Attempts to get more than is granted: refused, counted, written down.
+//! Attempts to get more than is granted are refused, counted and recorded.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -25,7 +25,7 @@ async fn groups_that_are_not_granted_are_refused_everywhere() {
             json!(["*"]),
             json!(["read-only", "write"]),
         ] {
-            // The header of an agent counts before `_meta`, so this one has none.
+            // The agent's header takes precedence over `_meta`, so this one has none.
             let headers = [("authorization", &*bearer("ben"))];
             let mut plain = Agent::silent(era, &gateway.url, &json!({}), &headers);
             plain.session.clone_from(&ben.session);
@@ -88,7 +88,7 @@ async fn groups_that_are_not_granted_are_refused_everywhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_says_where_they_are() {
+async fn callers_cannot_choose_their_state() {
     for era in ERAS {
         let server = server(Era::Handshake);
         let gateway = gateway(&server, policy()).await;
@@ -118,7 +118,7 @@ async fn nobody_says_where_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_of_others_are_nobodys() {
+async fn sessions_of_other_principals_are_refused() {
     let server = server(Era::Handshake);
     let gateway = gateway(&server, policy()).await;
     let groups = ("toolwarden-groups", "knowledge,compute,admin");
@@ -158,7 +158,7 @@ async fn sessions_of_others_are_nobodys() {
             ("ben", json!("ada"))
         ]
     );
-    // By its name it is another session, which is where every session starts.
+    // Under its own name it is another session, in the initial state.
     let mut thief = agent_of(Era::Stateless, &gateway.url, "cyn", &[]).await;
     let id = ada.session.as_ref().unwrap();
     thief.meta = json!({"toolwarden/session": id, "toolwarden/groups": ["*"]});

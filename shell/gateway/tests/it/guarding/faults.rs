@@ -1,4 +1,4 @@
-//! Servers that die, hang, drip, flood and babble. Each call still has an end, and others go on.
+//! Servers that die, hang, stall, flood and send garbage. Every call still ends, and other servers keep working.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use toolwarden_mcp::Era;
 use super::{at_with, code, echoing, rows, worked};
 use crate::support::{Agent, TestGateway, shop_of, until, until_async};
 
-/// What a server that misbehaves is held to.
+/// The limits for a misbehaving server.
 fn held(mut entry: Value) -> Value {
     entry["timeouts"] = json!({"request": "2s", "list": "3s", "start": "20s"});
     entry["restart"] = json!({"first": "10ms", "most": "50ms"});
@@ -22,12 +22,12 @@ fn held(mut entry: Value) -> Value {
     entry
 }
 
-/// Limits that no flood of these tests reaches: other bounds are to hold.
+/// Limits that no flood of these tests reaches, so that other limits apply.
 fn any_amount() -> Value {
     json!({"messages_per_minute": 1_000_000_000, "bytes_per_minute": "1024GiB"})
 }
 
-/// Each of these calls fails with this code in good time, and then all is well again.
+/// Each of these calls fails in time with this code, and the server works again afterwards.
 async fn go_wrong(entry: Value, cases: &[(&str, &str)]) -> TestGateway {
     let shop = shop_of(Era::Handshake);
     let servers = json!({"bad": held(entry), "good": at_with(&shop, json!({}))});
@@ -70,15 +70,15 @@ async fn programs_that_misbehave() {
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert!(
         worked(&agent.call("bad__noise", json!({})).await),
-        "noise is no answer"
+        "noise is not an answer"
     );
     let upstream = gateway.gateway.upstreams().swap_remove(0);
     let pids = upstream.status().pids;
     assert_eq!(pids.len(), 1, "one at a time");
-    // Killed under a call.
+    // Killed during a call.
     let call = agent.call("bad__hang", json!({}));
     let kill = async {
-        until("it is under way", || upstream.status().in_flight == 1).await;
+        until("it is in flight", || upstream.status().in_flight == 1).await;
         let status = std::process::Command::new("kill")
             .args(["-9", &pids[0].to_string()])
             .status();
@@ -96,7 +96,7 @@ async fn programs_that_misbehave() {
     until("none is left", || pids.iter().all(|pid| !exists(*pid))).await;
 }
 
-/// The caller learns of a crash at once and in full; it is history once the server is back.
+/// The caller gets the full error of a crash at once; it is history once the server has recovered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_crashes_says_why() {
     let mut entry = held(json!({
@@ -154,7 +154,7 @@ fn exists(pid: u32) -> bool {
     std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// A server over HTTP that does to a call what the name of the tool says.
+/// An HTTP server that misbehaves as the name of the tool says.
 async fn faulty() -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -290,7 +290,7 @@ async fn sites_that_misbehave() {
         ("short", "protocol"),
     ];
     let gateway = go_wrong(json!({"url": url}), &cases).await;
-    // Streams that would not end were closed from here.
+    // The gateway closed streams that would not end.
     until("they are closed", || given_up.load(Ordering::Relaxed) >= 3).await;
     gateway.stop().await;
 }
@@ -333,7 +333,7 @@ async fn ten_thousand_tools() {
         began.elapsed() < Duration::from_secs(5),
         "calls do not pay for the list"
     );
-    // One of them changes: the others are served, that one is not.
+    // One of them changes: it is withheld, and the others are served.
     let mut changed = tools;
     changed[7]["description"] = json!("Does something else.");
     server.shop.set_tools(&changed);
@@ -349,9 +349,9 @@ async fn ten_thousand_tools() {
     gateway.stop().await;
 }
 
-/// A server that hangs holds up neither the lists nor the calls of others.
+/// A server that hangs delays neither the lists nor the calls of other servers.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_hangs_holds_nobody_up() {
+async fn a_hanging_server_delays_no_other() {
     let (hung, good) = (shop_of(Era::Handshake), shop_of(Era::Stateless));
     hung.shop.hang();
     let gateway = TestGateway::start(&json!({"servers": {
@@ -376,7 +376,7 @@ async fn a_server_that_hangs_holds_nobody_up() {
         agent.tools().await.len() == 14
     })
     .await;
-    // Once listed, it is shown as it was while it hangs again.
+    // Once it has been listed, the last list is shown while it hangs again.
     hung.shop.hang();
     assert_eq!(agent.tools().await.len(), 14);
     hung.shop.recover();

@@ -1,11 +1,11 @@
-//! Resources, prompts, completion, skills and methods of extensions pass the gates that tools pass, and
-//! leave the records that calls leave.
+//! Resources, prompts, completion, skills and methods of extensions pass the same gates as tools, and are recorded
+//! like calls.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolwarden_mcp::Era;
 
-use super::{ERAS, Row, agent_of, bearer_of, identity, rows, rows_in, worked};
+use super::{AuditRow, ERAS, agent_of, bearer_of, identity, rows, rows_in, worked};
 use crate::support::{Agent, TestGateway, http, shop_of, until};
 use crate::transparent::Peer;
 
@@ -13,7 +13,7 @@ const SKILL: &str = "skill://desk/SKILL.md";
 const PLAN: &str = "file:///secret/plan";
 const DENIED: i64 = -32010;
 
-/// A server with one of everything.
+/// A server with one feature of each kind.
 fn desk() -> Peer {
     let digest: String = Sha256::digest("Explains.")
         .iter()
@@ -39,15 +39,15 @@ fn desk() -> Peer {
     )
 }
 
-/// One way to use something of the server.
+/// One way to use a feature of the server.
 struct Use {
     method: &'static str,
     params: Value,
-    /// What it is, in records.
+    /// Its name in records.
     recorded: String,
 }
 
-/// Every way to use something besides a tool. Agents of the handshake era subscribe, others listen.
+/// Every way to use a feature other than a tool. Agents of the handshake era subscribe, others listen.
 fn uses(era: Era) -> Vec<Use> {
     let argument = json!({"name": "tone", "value": "f"});
     let subscription = match era {
@@ -120,7 +120,7 @@ async fn use_of(agent: &Agent, used: &Use, meta: &Value) -> Value {
     agent.ask(used.method, params).await
 }
 
-/// The code of a refusal; none where there is none.
+/// The code of a denial; `None` if there is none.
 fn refusal(answer: &Value) -> Option<&str> {
     let error = answer.get("error")?;
     assert_eq!(error["code"], DENIED, "{answer}");
@@ -142,15 +142,15 @@ async fn gateway(desk: &Peer, policy: Value, defaults: Value) -> TestGateway {
     .await
 }
 
-/// Decisions and outcomes about anything but tools.
-fn about_features(gateway: &TestGateway) -> Vec<Row> {
+/// Decisions and outcomes about features other than tools.
+fn about_features(gateway: &TestGateway) -> Vec<AuditRow> {
     let rows = rows(&gateway.gateway).into_iter();
     rows.filter(|row| ["decision", "outcome"].contains(&row.kind.as_str()))
         .filter(|row| row.tool.contains(':'))
         .collect()
 }
 
-/// How often the server got one of these requests.
+/// How often the server received one of these requests.
 fn got(desk: &Peer, era: Era) -> usize {
     let methods: Vec<&str> = uses(era).iter().map(|it| it.method).collect();
     let asked = |line: &String| methods.contains(&line.split(' ').next().unwrap());
@@ -161,7 +161,7 @@ fn none_asked() -> Value {
     json!({"toolwarden/groups": []})
 }
 
-/// Who asks for no groups sees and reads nothing, also under the policy that admits everything.
+/// A caller that requests no groups sees and reads nothing, even under a policy that admits everything.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_groups_nothing_is_listed_or_used() {
     for era in ERAS {
@@ -189,7 +189,7 @@ async fn without_groups_nothing_is_listed_or_used() {
     }
 }
 
-/// What is used leaves a decision and an outcome that say what it was, whose, by whom and how.
+/// Each use leaves a decision and an outcome that name the feature, its server, the principal and the method.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_used_is_recorded_with_its_outcome() {
     for era in ERAS {
@@ -250,7 +250,7 @@ async fn what_is_used_is_recorded_with_its_outcome() {
     }
 }
 
-/// Rules for everything that the server has.
+/// Rules for all features of the server.
 fn ruled(rules: &Value) -> Value {
     json!({
         "tools": {"desk__begin": {"state": "begun"}},
@@ -360,7 +360,7 @@ async fn states_decide_what_is_listed_and_used() {
     }
 }
 
-/// What one rule covers is counted together, so that other addresses do not evade it.
+/// Uses that one rule covers are counted together, so that other addresses do not evade it.
 #[tokio::test(flavor = "multi_thread")]
 async fn rates_limit_what_a_rule_covers() {
     for era in ERAS {
@@ -391,7 +391,7 @@ async fn rates_limit_what_a_rule_covers() {
     }
 }
 
-/// What the policy does not name follows the defaults of its server, or is hidden.
+/// Features that the policy does not name follow the defaults of their server, or are hidden.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_rule_names_follows_its_server() {
     let staff = json!({"toolwarden/groups": ["staff"]});
@@ -416,9 +416,9 @@ async fn what_no_rule_names_follows_its_server() {
     }
 }
 
-/// Under `unlisted: hide` what no rule names is as if it were not there, and the record says why.
+/// Under `unlisted: hide`, a feature that no rule names looks like one that does not exist, and the record says why.
 #[tokio::test(flavor = "multi_thread")]
-async fn hidden_things_are_as_unknown_ones() {
+async fn hidden_features_look_unknown() {
     for era in ERAS {
         let desk = desk();
         let policy = json!({
@@ -488,7 +488,7 @@ async fn other_spellings_of_an_address_meet_the_same_rule() {
     gateway.stop().await;
 }
 
-/// A file of a skill is read by those who may use the skill, and a folder shows what may be read.
+/// Callers that may use a skill may read its files, and a folder shows only what may be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_belong_to_their_skills() {
     for era in ERAS {
@@ -519,7 +519,7 @@ async fn files_belong_to_their_skills() {
     }
 }
 
-/// The skill is for everyone, and one entry of its folder is not.
+/// All callers may use the skill, but not one entry of its folder.
 async fn policy_with_visible_skill(era: Era) {
     let desk = desk();
     let mut policy = ruled(&json!({}));
@@ -538,7 +538,7 @@ async fn policy_with_visible_skill(era: Era) {
     gateway.stop().await;
 }
 
-/// Stateless agents listen to resources they may read, and to no others.
+/// Stateless agents can listen only to resources that they may read.
 #[tokio::test(flavor = "multi_thread")]
 async fn listening_is_decided_for_each_resource() {
     const ORDER: &str = "orders://A-1002";
@@ -578,7 +578,7 @@ async fn listening_is_decided_for_each_resource() {
     }
 }
 
-/// The record is in the log while the server still works on the request.
+/// The record is in the log while the server still processes the request.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_decision_is_written_before_the_request_leaves() {
     let server = shop_of(Era::Handshake);
@@ -629,7 +629,7 @@ async fn explanations_are_of_resources_prompts_and_skills_too() {
         serde_json::from_str::<Value>(&told).unwrap()
     };
     let plan = format!("resource:{PLAN}");
-    // No list is known before an agent asks for one.
+    // No list is known before an agent requests one.
     let told = explain(&plan).await;
     assert_eq!(
         (&told["cause"], &told["callable"]),
@@ -663,7 +663,7 @@ async fn explanations_are_of_resources_prompts_and_skills_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_read_a_resource_any_more_hears_no_more_of_it() {
+async fn lost_read_access_ends_notifications() {
     const TODAY: &str = "orders://today";
     for servers in ERAS {
         let server = shop_of(servers);
@@ -686,7 +686,7 @@ async fn who_may_not_read_a_resource_any_more_hears_no_more_of_it() {
         let guard = gateway.gateway.guard();
         guard.revoke_permission("ada", "orders:read").unwrap();
         server.shop.notify_resource_updated(TODAY);
-        // What comes next is something else.
+        // The next message is another one.
         tokio::time::sleep(std::time::Duration::from_millis(300)).await;
         guard.grant_permission("ada", "orders:read").unwrap();
         let notified = tokio::time::timeout(std::time::Duration::from_millis(300), news.message());

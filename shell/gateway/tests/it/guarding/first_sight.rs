@@ -1,5 +1,4 @@
-//! Poisoned definitions, servers to be reviewed, slow comparisons and misuse, as agents and operators meet
-//! them.
+//! Poisoned definitions, servers under review, slow comparisons and misuse, as agents and operators see them.
 
 use std::time::Instant;
 
@@ -125,7 +124,7 @@ async fn poisoned_prompts_resources_and_templates_wait_for_approval() {
         assert_eq!(listed(LISTS[0]).await, ["letter"]);
         assert_eq!(listed(LISTS[1]).await, ["note://good"]);
         assert_eq!(listed(LISTS[2]).await, ["good://{x}"]);
-        // What is withheld is not had by its name either, and that is recorded.
+        // A withheld entry cannot be used by its name either, and the attempt is recorded.
         for (method, params) in [
             ("prompts/get", json!({"name": "bad"})),
             ("resources/read", json!({"uri": "note://bad"})),
@@ -160,8 +159,8 @@ async fn poisoned_prompts_resources_and_templates_wait_for_approval() {
     }
 }
 
-/// Entries that the gateway cannot read are not served unsearched, and what is withheld takes neither a name nor an
-/// address from what is served.
+/// Entries that the gateway cannot parse are not served unchecked, and withheld entries reserve neither names nor
+/// addresses.
 #[tokio::test(flavor = "multi_thread")]
 async fn odd_entries_of_one_server_harm_no_other() {
     let mut described = poisoned_features();
@@ -240,7 +239,7 @@ async fn names_that_collide_and_references_to_other_servers_raise_alerts() {
     }))
     .await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
-    // Honest servers do this, too: nothing is withheld.
+    // Honest servers do this, too, so nothing is withheld.
     assert_eq!(agent.tools().await.len(), 6);
     until("the alerts say what was found", || {
         let told = hook.of_kind("finding");
@@ -269,11 +268,14 @@ async fn a_hostile_comparison_delays_no_other_server() {
         let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
         tokio::spawn(async move { agent.call("bad__find", json!({"a": "x"})).await })
     };
-    // Something of another server waits for approval.
+    // A change of another server waits for approval.
     well.shop.drift();
     well.shop.notify_list_changed();
     until_async("the other server drifted", async || {
-        let changes = gateway.gateway.watch().changes(Some("well".to_owned()));
+        let changes = gateway
+            .gateway
+            .watch()
+            .pending_approvals(Some("well".to_owned()));
         !changes.await.unwrap().is_empty()
     })
     .await;

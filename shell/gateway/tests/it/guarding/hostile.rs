@@ -1,4 +1,4 @@
-//! Agents and servers that mean ill.
+//! Malicious agents and servers.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -6,7 +6,7 @@ use toolwarden_mcp::Era;
 use super::{agent_of, approve_all, at_with, code, echoing, identity};
 use crate::support::{Agent, TestGateway, at, shop_of, until_async};
 
-/// A server that offers a tool of the name of another's does not free it of its rules.
+/// A server that offers a tool with the name of another server's tool does not free that tool of its rules.
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_stay_with_a_tool_whose_name_is_taken() {
     let (bank, evil) = (shop_of(Era::Handshake), shop_of(Era::Handshake));
@@ -38,7 +38,7 @@ async fn rules_stay_with_a_tool_whose_name_is_taken() {
     for name in ["pay", "bank__pay", "evil__pay"] {
         assert!(code(&ada.call(name, json!({})).await).is_some(), "{name}");
     }
-    // Both are served now, and neither has the name that the policy knows.
+    // Both are served now, and neither has the name in the policy.
     approve_all(&gateway.gateway).await;
     until_async("it is approved", async || {
         let answer = ada.call("evil__pay", json!({})).await;
@@ -57,9 +57,9 @@ async fn rules_stay_with_a_tool_whose_name_is_taken() {
     gateway.stop().await;
 }
 
-/// What is no notification does not pass as one.
+/// A message that is not a notification does not pass as one.
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_without_an_id_reach_nobody() {
+async fn requests_without_an_id_are_not_forwarded() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
@@ -81,15 +81,15 @@ async fn requests_without_an_id_reach_nobody() {
     gateway.stop().await;
 }
 
-/// What is kept for as long as a conversation is small.
+/// What the gateway stores for as long as a conversation lasts is small.
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_fills_the_memory_with_words_about_themselves() {
+async fn client_info_is_bounded() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let capabilities = json!({"experimental": {"x": "a".repeat(20_000)}});
     let agent = Agent::silent(Era::Stateless, &gateway.url, &capabilities, &[]);
     let answer = agent.ask("tools/list", json!({})).await;
-    let words = "what is said of capabilities is longer than 16384 bytes";
+    let words = "`capabilities` is longer than 16384 bytes";
     assert_eq!(answer["error"]["message"], words, "{answer}");
     let mut agent = Agent::of(Era::Stateless, &gateway.url, "{}").await;
     agent.meta = json!({"toolwarden/session": "a".repeat(257)});
@@ -103,7 +103,7 @@ async fn nobody_fills_the_memory_with_words_about_themselves() {
         (
             "initialize",
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}),
-            "what is said of the client is longer than 16384 bytes",
+            "`clientInfo` is longer than 16384 bytes",
         ),
         (
             "tools/list",

@@ -1,4 +1,4 @@
-//! Who may ask, and what becomes of their credentials.
+//! Authentication of callers, and the handling of their credentials.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -22,7 +22,7 @@ async fn post(url: &str, headers: &[(&str, &str)]) -> reqwest::Response {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_nobody_is_told_how_to_become_somebody() {
+async fn unauthenticated_requests_get_a_challenge() {
     let server = shop_of(Era::Handshake);
     let mut callers = identity(&["ada"]);
     callers["jwt"] = json!([{"issuer": "https://login.example", "audience": "gateway",
@@ -96,7 +96,7 @@ async fn other_names_of_this_machine_are_refused() {
     gateway.stop().await;
 }
 
-/// A caller's token stays here; a server gets its own credential.
+/// A caller's token is not forwarded; a server gets its own credential.
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_do_not_mix() {
     for servers in super::ERAS {

@@ -1,19 +1,19 @@
-//! What the gateway lets through, what it refuses, and what it says and writes down of either.
+//! What the gateway allows and denies, and what it reports and records about both.
 
 mod approvals;
 mod attributes;
+mod default_groups;
 mod denials;
 mod drain;
+mod drift_actions;
 mod escalation;
 mod faults;
 mod features;
 mod first_sight;
-mod health;
+mod health_alerts;
 mod hostile;
 mod identity;
-mod measures;
 mod mutations;
-mod plain;
 mod records;
 mod reload;
 mod results;
@@ -38,10 +38,10 @@ use toolwarden_gateway::Gateway;
 use toolwarden_gateway::demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_store::{RecordFilter, Store};
-use toolwarden_warden::guard::Log;
+use toolwarden_warden::guard::AuditLog;
 use toolwarden_warden::guard::audit::verify;
-use toolwarden_warden::inline::Approving;
-use toolwarden_warden::{Approved, Selection};
+use toolwarden_warden::inline::ApprovalRequest;
+use toolwarden_warden::{ApprovalSelection, ApprovedItem};
 
 use crate::support::{Agent, at};
 
@@ -49,9 +49,9 @@ pub(crate) use reload::Live;
 
 const ERAS: [Era; 2] = [Era::Handshake, Era::Stateless];
 
-/// A client of one's own.
+/// A new HTTP client.
 fn client() -> reqwest::Client {
-    // Whoever comes first installs it.
+    // The first test installs it.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder().no_proxy().build().unwrap()
 }
@@ -109,7 +109,7 @@ fn at_with(server: &DemoServer, more: Value) -> Value {
     entry
 }
 
-/// The code of a refusal that is told as a result of the tool; none where there is none.
+/// The code of a denial in a tool result; `None` if there is none.
 pub(crate) fn code(answer: &Value) -> Option<&str> {
     let result = &answer["result"];
     let denial = &result["_meta"]["toolwarden/denial"];
@@ -117,14 +117,14 @@ pub(crate) fn code(answer: &Value) -> Option<&str> {
     denial["code"].as_str()
 }
 
-/// Whether a tool was called and did what it should.
+/// Whether a tool was called and succeeded.
 pub(crate) fn worked(answer: &Value) -> bool {
     answer["result"].is_object() && answer["result"]["isError"] != true
 }
 
 /// One record of the log.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct AuditRow {
     pub(crate) kind: String,
     pub(crate) code: String,
     pub(crate) principal: String,
@@ -134,8 +134,8 @@ pub(crate) struct Row {
     pub(crate) body: Value,
 }
 
-impl Row {
-    /// Who vouched for the principal.
+impl AuditRow {
+    /// The source that vouched for the principal.
     pub(crate) fn issuer(&self) -> String {
         self.body["issuer"].as_str().unwrap_or_default().to_owned()
     }
@@ -150,22 +150,22 @@ impl Row {
     }
 }
 
-/// Everything in the log of a running gateway; its chain holds.
-pub(crate) fn rows(gateway: &Gateway) -> Vec<Row> {
-    if let Log::Kept(writer) = gateway.guard().log() {
+/// All records of a running gateway; verifies the chain.
+pub(crate) fn rows(gateway: &Gateway) -> Vec<AuditRow> {
+    if let AuditLog::Stored(writer) = gateway.guard().log() {
         writer.flush().unwrap();
     }
     rows_in(&gateway.settings().store)
 }
 
-fn rows_in(path: &Path) -> Vec<Row> {
+fn rows_in(path: &Path) -> Vec<AuditRow> {
     let store = Store::open(path).unwrap();
     let verification = verify(&store, None).unwrap();
     assert!(verification.chain.is_ok(), "{verification:?}");
     let mut rows = Vec::new();
     let each = |row: &toolwarden_store::RecordRow<'_>| {
         let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-        rows.push(Row {
+        rows.push(AuditRow {
             kind: row.kind.to_owned(),
             code: row.code.to_owned(),
             principal: text(row.principal),
@@ -180,33 +180,33 @@ fn rows_in(path: &Path) -> Vec<Row> {
     rows
 }
 
-/// The records of these kinds, as words.
-fn words(rows: &[Row], kinds: &[&str]) -> Vec<String> {
+/// The records of these kinds, as text.
+fn words(rows: &[AuditRow], kinds: &[&str]) -> Vec<String> {
     let wanted = rows.iter().filter(|row| kinds.contains(&row.kind.as_str()));
-    wanted.map(Row::word).collect()
+    wanted.map(AuditRow::word).collect()
 }
 
-/// The value of a counter, none where nothing was counted.
+/// The value of a counter; `None` if it was never incremented.
 fn counted(gateway: &Gateway, series: &str) -> Option<u64> {
     let text = gateway.metrics_text(Default::default(), 0);
     let line = text.lines().find(|line| line.starts_with(series))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
-/// Approves whatever waits.
-pub(crate) async fn approve_all(gateway: &Gateway) -> Vec<Approved> {
-    let approving = Approving {
-        selection: Selection {
+/// Approves all pending changes.
+pub(crate) async fn approve_all(gateway: &Gateway) -> Vec<ApprovedItem> {
+    let approving = ApprovalRequest {
+        selection: ApprovalSelection {
             all: true,
-            ..Selection::default()
+            ..ApprovalSelection::default()
         },
         by: "ada".to_owned(),
-        ..Approving::default()
+        ..ApprovalRequest::default()
     };
     gateway.watch().approve(approving).await.unwrap()
 }
 
-/// A webhook that keeps what it is sent.
+/// A webhook that stores what it receives.
 #[derive(Clone, Default)]
 struct Hook {
     got: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
@@ -226,7 +226,7 @@ impl Hook {
         (hook, url)
     }
 
-    /// What it was sent of a kind.
+    /// The notices of a kind that it received.
     fn of_kind(&self, kind: &str) -> Vec<Value> {
         let got = self.got.lock().unwrap();
         let bodies = got.iter().map(|(_, body)| body.clone());

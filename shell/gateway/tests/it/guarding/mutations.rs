@@ -1,4 +1,4 @@
-//! The 23 realistic mutations of a tool, made live.
+//! The 23 realistic mutations of a tool, against a running gateway.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -9,7 +9,7 @@ use crate::support::{Agent, TestGateway, shop_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_mutation_is_caught() {
-    let Some(vectors) = toolwarden_testkit::vectors("mutations.json") else {
+    let Some(vectors) = toolwarden_testkit::read_vectors("mutations.json") else {
         return;
     };
     let cases = vectors["cases"].as_array().unwrap();
@@ -40,7 +40,7 @@ async fn every_mutation_is_caught() {
             assert_eq!((&*notice.server, &*notice.tool), ("mail", "send"), "{name}");
             let called = server.shop.seen().calls_of("send") - calls;
             if defaults[&notice.class] == OnDrift::Serve {
-                // Told, and served: nothing that worked is refused by the new definition.
+                // Reported and served: the new definition rejects nothing that worked.
                 assert!(worked(&answer), "{name}: {answer}");
                 assert_eq!(agent.tools().await, ["mail__send"], "{name}");
             } else {
@@ -56,7 +56,7 @@ async fn every_mutation_is_caught() {
         }
         assert_eq!(
             withheld, 17,
-            "the other six take more than before, and are told"
+            "the other six accept more than before, and are reported"
         );
         gateway.stop().await;
     }

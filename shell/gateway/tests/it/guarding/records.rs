@@ -1,4 +1,4 @@
-//! What is written down of a call: before it leaves, and after it returns.
+//! The records of a call: before it is forwarded, and after it returns.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ async fn every_call_has_its_decision_and_its_outcome() {
     }
 }
 
-/// The record is in the log while the server still works on the call.
+/// The record is in the log while the server still processes the call.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_decision_is_written_before_the_call_leaves() {
     let server = shop_of(Era::Handshake);
@@ -87,7 +87,7 @@ async fn the_decision_is_written_before_the_call_leaves() {
     });
     let gateway = TestGateway::start(&settings).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
-    // The first call of a session looks at what the session is offered.
+    // The first call of a session lists what the session is offered.
     assert!(worked(&agent.call("s__echo", json!({})).await));
     let before = rows(&gateway.gateway).len();
     server.shop.hang();
@@ -109,7 +109,7 @@ async fn the_decision_is_written_before_the_call_leaves() {
     gateway.stop().await;
 }
 
-/// An agent that leaves in the middle of a call.
+/// An agent that disconnects during a call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_agent_leaves_is_abandoned_and_the_server_told() {
     for servers in ERAS {
@@ -121,7 +121,7 @@ async fn a_call_whose_agent_leaves_is_abandoned_and_the_server_told() {
             let slow =
                 json!({"name": "s__export_report", "arguments": {"steps": 100, "pause_ms": 600}});
             match agents {
-                // Closing the connection is how a stateless agent gives up.
+                // A stateless agent cancels by closing the connection.
                 Era::Stateless => {
                     let call = agent.ask("tools/call", slow);
                     let gone = tokio::time::timeout(Duration::from_millis(400), call).await;
@@ -147,7 +147,7 @@ async fn a_call_whose_agent_leaves_is_abandoned_and_the_server_told() {
                     assert!(rest.iter().all(|it| it.get("result").is_none()), "{rest:?}");
                 }
             }
-            until("the server is told", || server.shop.seen().given_up == 1).await;
+            until("the server knows", || server.shop.seen().cancelled == 1).await;
             until("it is written down", || {
                 rows(&gateway.gateway).last().unwrap().word() == "outcome abandoned"
             })
@@ -161,7 +161,7 @@ async fn a_call_whose_agent_leaves_is_abandoned_and_the_server_told() {
     }
 }
 
-/// Before a stream has begun, an agent of the handshake era that closes the connection has left, too.
+/// An agent of the handshake era that closes the connection before a stream has begun has disconnected, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_connection_breaks_is_abandoned() {
     for agents in ERAS {

@@ -1,4 +1,4 @@
-//! Settings that change while calls are under way.
+//! Settings that change while calls are in flight.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
-use toolwarden_gateway::listener::Served;
-use toolwarden_gateway::runtime::{Running, StartError, load_policy};
+use toolwarden_gateway::listener::ServeSummary;
+use toolwarden_gateway::runtime::{RunningGateway, StartError, load_policy};
 use toolwarden_mcp::Era;
 use toolwarden_warden::settings::{Settings, SettingsChanges};
 
@@ -19,10 +19,10 @@ use super::{agent_of, at_with, code, identity, rows, worked};
 use crate::support::{Agent, settings_in, shop_of, until, until_async};
 
 pub(crate) struct Live {
-    pub(crate) running: Arc<Running>,
+    pub(crate) running: Arc<RunningGateway>,
     folder: TempDir,
     pub(crate) url: String,
-    serving: JoinHandle<Served>,
+    serving: JoinHandle<ServeSummary>,
 }
 
 impl Live {
@@ -30,7 +30,9 @@ impl Live {
         let folder = TempDir::new().unwrap();
         let loaded = settings_in(settings, folder.path());
         let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
-        let running = Running::start(loaded, policy, Value::Null).await.unwrap();
+        let running = RunningGateway::start(loaded, policy, Value::Null)
+            .await
+            .unwrap();
         let url = format!("http://{}/mcp", running.address());
         let running = Arc::new(running);
         let serving = tokio::spawn({
@@ -52,7 +54,7 @@ impl Live {
         self.running.reload(loaded, policy, Value::Null).await
     }
 
-    pub(crate) async fn stop(self) -> Served {
+    pub(crate) async fn stop(self) -> ServeSummary {
         self.running.shutdown().begin();
         self.serving.await.unwrap()
     }
@@ -78,11 +80,11 @@ async fn calls_under_way_end_and_new_ones_meet_what_is_new() {
         let ada = Arc::clone(&ada);
         async move { ada.ask("tools/call", slow()).await }
     });
-    until("it is under way", || {
+    until("it is in flight", || {
         a.shop.seen().calls_of("export_report") == 1
     })
     .await;
-    // The one goes, the other comes; who was somebody is nobody, and what was allowed is not.
+    // One server is removed and another added; a former caller is unknown now, and an allowed call is denied.
     settings["servers"] = json!({"b": at_with(&b, json!({}))});
     settings["identity"] = identity(&["ada", "ben"]);
     settings["policy"] = json!({"tools": {"b__echo": {"required_permissions": ["a:b"]}}});
@@ -99,7 +101,7 @@ async fn calls_under_way_end_and_new_ones_meet_what_is_new() {
     let tools = ben.tools().await;
     assert_eq!(tools.len(), 6, "{tools:?}");
     assert!(tools.iter().all(|it| it.starts_with("b__")));
-    assert!(!under_way.is_finished(), "the slow one is still under way");
+    assert!(!under_way.is_finished(), "the slow one is still in flight");
     let answer = under_way.await.unwrap();
     assert!(worked(&answer), "{answer}");
     assert_eq!(
@@ -117,7 +119,7 @@ async fn calls_under_way_end_and_new_ones_meet_what_is_new() {
     live.stop().await;
 }
 
-/// A server of which something else is said has the same tools before anybody lists them again.
+/// A server with changed settings keeps its tools before any agent lists them again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_server_answers_the_next_call() {
     let a = shop_of(Era::Handshake);
@@ -133,7 +135,7 @@ async fn a_changed_server_answers_the_next_call() {
         assert!(worked(&answer), "{answer}");
         assert_eq!(agent.tools().await.len(), 7);
     }
-    // Sessions stay where they were.
+    // Sessions keep their state.
     assert_eq!(live.running.gateway.conversations().len(), 1);
     live.stop().await;
 }
@@ -162,7 +164,10 @@ async fn what_cannot_be_used_changes_nothing() {
         assert!(refused.is_err(), "{text}");
     }
     for (settings, why) in [
-        (with("identity", json!({})), "nobody could use the gateway"),
+        (
+            with("identity", json!({})),
+            "no caller could use the gateway",
+        ),
         (
             with(
                 "identity",
@@ -195,14 +200,14 @@ async fn the_end_waits_for_calls_under_way() {
         let agent = Arc::clone(&agent);
         async move { agent.ask("tools/call", slow()).await }
     });
-    until("it is under way", || {
+    until("it is in flight", || {
         a.shop.seen().calls_of("export_report") == 1
     })
     .await;
     let store = live.running.gateway.settings().store.clone();
     let url = live.url.clone();
     live.running.shutdown().begin();
-    until_async("nobody new is let in", async || {
+    until_async("no connection is let in", async || {
         let client = super::client();
         client
             .get(&url)
@@ -215,7 +220,7 @@ async fn the_end_waits_for_calls_under_way() {
     let answer = under_way.await.unwrap();
     assert!(worked(&answer), "{answer}");
     let served = live.serving.await.unwrap();
-    assert_eq!(served.cut, 0);
+    assert_eq!(served.aborted_connections, 0);
     drop(live.running);
     assert_eq!(a.shop.open_sessions(), 0, "sessions are ended, not left");
     until("all is written", || {
@@ -267,13 +272,13 @@ async fn renewed_certificates_are_taken_over() {
     let live = Live::start(&settings).await;
     assert!(shows(&live, &first).await);
     let second = renew();
-    assert!(shows(&live, &first).await, "nobody said so yet");
+    assert!(shows(&live, &first).await, "not reloaded yet");
     let changes = live.reload(&settings).await.unwrap();
     assert!(changes.need_restart.is_empty(), "{changes:?}");
     assert!(shows(&live, &second).await);
     assert!(!shows(&live, &first).await);
 
-    // What cannot be used changes nothing.
+    // Invalid settings change nothing.
     std::fs::write(certificates.path().join("gateway.pem"), "broken").unwrap();
     live.reload(&settings).await.unwrap_err();
     assert!(shows(&live, &second).await);

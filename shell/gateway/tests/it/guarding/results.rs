@@ -1,4 +1,4 @@
-//! What comes back: its shape, its promise, its text.
+//! Results: their shape, their output schema, their text.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -34,7 +34,7 @@ async fn started(
     (server, gateway, agent, hook)
 }
 
-/// What was learned outlives the gateway, and what does not fit it is told.
+/// Learned shapes outlive the gateway, and results that do not match them are reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn results_that_change_their_shape_raise_an_alert() {
     let (server, gateway, agent, _) = started(json!({"output": "off"})).await;
@@ -45,7 +45,7 @@ async fn results_that_change_their_shape_raise_an_alert() {
         ));
     }
     gateway.gateway.watch().flush().await.unwrap();
-    assert!(notices.try_recv().is_err(), "learning is no drift");
+    assert!(notices.try_recv().is_err(), "learning is not drift");
     let folder = gateway.stop().await;
     let (hook, url) = Hook::start().await;
     let settings = json!({
@@ -62,12 +62,12 @@ async fn results_that_change_their_shape_raise_an_alert() {
     gateway.gateway.watch().flush().await.unwrap();
     let notice = notices.try_recv().unwrap();
     assert_eq!((&*notice.server, &*notice.tool), ("s", "show"));
-    until("people are told", || {
+    until("alert delivered", || {
         !hook.of_kind("result_drift").is_empty()
     })
     .await;
     assert_eq!(hook.of_kind("result_drift").len(), 1);
-    // Results are no reason to withhold a tool.
+    // Results are not a reason to withhold a tool.
     assert_eq!(agent.tools().await, ["s__show"]);
     gateway.stop().await;
 }
@@ -81,11 +81,11 @@ async fn what_results_say_to_models_is_reported_once() {
         ));
         for _ in 0..3 {
             let answer = agent.call("s__show", json!({"note": INJECTION})).await;
-            // Reported, not withheld: what a text means is for people to judge.
+            // Reported, not withheld: people must judge what a text means.
             assert!(worked(&answer), "{answer}");
         }
         gateway.gateway.watch().flush().await.unwrap();
-        until("people are told", || !hook.of_kind("finding").is_empty()).await;
+        until("alert delivered", || !hook.of_kind("finding").is_empty()).await;
         let alerts = gateway
             .gateway
             .watch()

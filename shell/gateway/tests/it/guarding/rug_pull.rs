@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_gateway::demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_store::{Approval, Store};
-use toolwarden_warden::{Selection, approve};
+use toolwarden_warden::{ApprovalSelection, approve};
 
 use super::{ERAS, Hook, approve_all, at_with, code, worked};
 use crate::support::{Agent, TestGateway, shop_of, until, until_async};
@@ -15,15 +15,15 @@ fn refund() -> Value {
     json!({"order_id": "A-1001", "amount": 5, "reason": "broken"})
 }
 
-struct Pulled {
+struct RugPull {
     server: DemoServer,
     gateway: TestGateway,
     agent: Agent,
     hook: Hook,
 }
 
-/// A gateway before a server that was listed and used.
-async fn start(agents: Era, servers: Era, watch: Value) -> Pulled {
+/// A gateway in front of a server that was listed and used.
+async fn start(agents: Era, servers: Era, watch: Value) -> RugPull {
     let server = shop_of(servers);
     let (hook, url) = Hook::start().await;
     let gateway = TestGateway::start(&json!({
@@ -35,7 +35,7 @@ async fn start(agents: Era, servers: Era, watch: Value) -> Pulled {
     assert!(agent.tools().await.contains(&REFUND.to_owned()));
     let answer = agent.call(REFUND, refund()).await;
     assert!(worked(&answer), "{answer}");
-    Pulled {
+    RugPull {
         server,
         gateway,
         agent,
@@ -43,12 +43,12 @@ async fn start(agents: Era, servers: Era, watch: Value) -> Pulled {
     }
 }
 
-impl Pulled {
+impl RugPull {
     fn calls(&self) -> u64 {
         self.server.shop.seen().calls_of("refund_order")
     }
 
-    /// It is withheld, people were told, and nothing arrived at the server.
+    /// The tool is withheld, an alert was sent, and no call reached the server.
     async fn is_refused(&self) {
         let calls = self.calls();
         let answer = self.agent.call(REFUND, refund()).await;
@@ -56,7 +56,7 @@ impl Pulled {
         assert_eq!(self.calls(), calls, "the server never saw it");
         assert!(!self.sees().await);
         assert!(worked(&self.agent.call("shop__echo", json!({})).await));
-        until("people are told", || !self.hook.of_kind("drift").is_empty()).await;
+        until("alert delivered", || !self.hook.of_kind("drift").is_empty()).await;
         let alerts = self.hook.of_kind("drift");
         let told: Vec<_> = alerts
             .iter()
@@ -84,7 +84,7 @@ impl Pulled {
         self.agent.tools().await.contains(&REFUND.to_owned())
     }
 
-    /// It is served again, as it is now.
+    /// The tool is served again in its current form.
     async fn is_restored(&self) {
         until_async("it is served again", || self.sees()).await;
         let answer = self.agent.call(REFUND, refund()).await;
@@ -98,7 +98,7 @@ impl Pulled {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn told_by_the_server() {
+async fn when_the_server_notifies() {
     for agents in ERAS {
         for servers in ERAS {
             let pulled = start(agents, servers, json!({})).await;
@@ -112,7 +112,7 @@ async fn told_by_the_server() {
     }
 }
 
-/// Nobody says anything, and the very next call is refused. Another process approves.
+/// The server sends no notification, and the very next call is denied. Another process approves.
 #[tokio::test(flavor = "multi_thread")]
 async fn silently_before_a_call() {
     for agents in ERAS {
@@ -125,9 +125,9 @@ async fn silently_before_a_call() {
         pulled.is_refused().await;
         let store = Store::open(&pulled.gateway.gateway.settings().store).unwrap();
         let servers = store.servers().unwrap();
-        let all = Selection {
+        let all = ApprovalSelection {
             all: true,
-            ..Selection::default()
+            ..ApprovalSelection::default()
         };
         let approval = Approval {
             by: "ben".to_owned(),
@@ -136,7 +136,7 @@ async fn silently_before_a_call() {
         };
         assert_eq!(approve(&store, &servers, &all, &approval).unwrap().len(), 1);
         pulled.is_restored().await;
-        // Back to what was pinned first is drift, too.
+        // A return to the first pinned definition is drift, too.
         pulled.server.shop.restore();
         let answer = pulled.agent.call(REFUND, refund()).await;
         assert_eq!(code(&answer), Some("quarantined"), "{answer}");
@@ -152,8 +152,8 @@ async fn by_the_clock() {
     pulled.stays_refused_until_approved().await;
 }
 
-/// The session of before is unknown to the new server: the call that meets it first looks at it before
-/// it is made there.
+/// The new server does not know the previous session: the first call that finds this lists the tools before it is
+/// sent there.
 #[tokio::test(flavor = "multi_thread")]
 async fn over_a_restart_of_the_server() {
     let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
@@ -171,7 +171,7 @@ async fn over_a_restart_of_the_server() {
     pulled.stays_refused_until_approved().await;
 }
 
-/// Without sessions a restart shows by the end of the stream on which the server tells of changes.
+/// Without sessions, a restart shows by the end of the stream of change notifications.
 #[tokio::test(flavor = "multi_thread")]
 async fn over_a_restart_of_a_stateless_server() {
     let pulled = start(Era::Handshake, Era::Stateless, json!({})).await;
@@ -184,15 +184,15 @@ async fn over_a_restart_of_a_stateless_server() {
     pulled.stays_refused_until_approved().await;
 }
 
-/// What a server changes while its stream is away is seen when the stream is back.
+/// Changes made while the stream is down are detected when it is reopened.
 #[tokio::test(flavor = "multi_thread")]
-async fn while_nobody_listens() {
+async fn without_open_streams() {
     let pulled = start(Era::Handshake, Era::Stateless, json!({})).await;
     let shop = &pulled.server.shop;
     until("the gateway listens", || shop.listeners() > 0).await;
     shop.close_streams();
     until("the stream is away", || shop.listeners() == 0).await;
-    // Looked at once more, so that the end of the stream is no reason to look.
+    // Listed once more, so that the end of the stream is not a reason to list.
     let looks = || shop.seen().lists;
     let before = looks();
     until_async("it was looked at", async || {
@@ -201,7 +201,7 @@ async fn while_nobody_listens() {
     })
     .await;
     shop.drift();
-    until("people are told", || {
+    until("alert delivered", || {
         !pulled.hook.of_kind("drift").is_empty()
     })
     .await;
@@ -209,7 +209,7 @@ async fn while_nobody_listens() {
     pulled.gateway.stop().await;
 }
 
-/// The gateway saw the change itself, the agent's call that it is undone.
+/// The gateway detected the change itself, and the agent's call detects that it was undone.
 #[tokio::test(flavor = "multi_thread")]
 async fn put_back_in_silence() {
     for servers in ERAS {
@@ -218,7 +218,7 @@ async fn put_back_in_silence() {
         until("the gateway listens", || shop.listeners() > 0).await;
         shop.drift();
         shop.notify_list_changed();
-        until("people are told", || {
+        until("alert delivered", || {
             !pulled.hook.of_kind("drift").is_empty()
         })
         .await;
@@ -230,7 +230,7 @@ async fn put_back_in_silence() {
     }
 }
 
-/// A session that expired is renewed unseen where the server is what it was.
+/// An expired session is renewed transparently if the server has not changed.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_that_expire_are_renewed_and_the_server_looked_at() {
     let pulled = start(Era::Handshake, Era::Handshake, json!({})).await;
@@ -256,7 +256,7 @@ async fn over_a_restart_of_the_gateway() {
     pulled.server.shop.drift();
     let settings = json!({"servers": {"shop": at_with(&pulled.server, json!({"start": "lazy"}))}});
     let gateway = TestGateway::start_in(&settings, folder).await;
-    // Without a list before: the first call looks.
+    // Without an earlier list: the first call lists the tools.
     let agent = Agent::of(Era::Stateless, &gateway.url, "{}").await;
     let answer = agent.call(REFUND, refund()).await;
     assert_eq!(code(&answer), Some("quarantined"), "{answer}");
@@ -264,7 +264,7 @@ async fn over_a_restart_of_the_gateway() {
     gateway.stop().await;
 }
 
-/// However many call at the moment of the change, none is decided by what was before.
+/// However many calls arrive at the moment of the change, none is decided by the previous definition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn under_many_callers() {
     let pulled = start(Era::Handshake, Era::Stateless, json!({"before_call": "0s"})).await;

@@ -1,4 +1,4 @@
-//! A tool keeps its rules under whatever name it is shown.
+//! A tool keeps its rules under every name by which it is shown.
 
 use serde_json::{Value, json};
 use toolwarden_gateway::demo::DemoServer;
@@ -111,7 +111,7 @@ async fn a_name_that_changes_keeps_rules_and_windows() {
     gateway.stop().await;
 }
 
-/// A server that names a tool as the policy names that of another gets neither its rules nor its place.
+/// A server that gives a tool the policy's name for another server's tool gets neither its rules nor its name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_like_that_of_another_server_is_withheld() {
     for prefix in ["conflict", "never"] {

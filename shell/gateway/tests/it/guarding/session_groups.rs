@@ -1,4 +1,4 @@
-//! What a session asked for when it began bounds its requests; and results that are not objects.
+//! The groups requested when a session began bound its requests; and results that are not objects.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -45,11 +45,11 @@ async fn a_request_does_not_widen_the_groups_of_its_session() {
     let params = json!({"name": "write", "arguments": {}, "_meta": meta});
     let answer = plain.ask("tools/call", params).await;
     assert_eq!(code(&answer), Some("groups_beyond_session"), "{answer}");
-    // Less, or the same, is fine.
+    // Fewer or the same groups are allowed.
     assert!(worked(&plain.call("read", json!({})).await));
     let none = json!({"_meta": {"toolwarden/groups": []}});
     assert_eq!(plain.result("tools/list", none).await["tools"], json!([]));
-    // A session that named none is bound by grants alone.
+    // A session that named none is bound only by grants.
     let free = agent_of(Era::Handshake, &gateway.url, "ada", &[]).await;
     let params = json!({"name": "write", "arguments": {}, "_meta": meta});
     assert!(worked(&free.ask("tools/call", params).await));
@@ -123,7 +123,7 @@ async fn a_session_bounds_requests_that_name_it() {
         "{refused}"
     );
     assert_eq!(server.shop.seen().calls_of("write"), 0);
-    // Those who share a workflow session over connections of their own each have the groups they asked for.
+    // Callers that share a workflow session over their own connections each have the groups they requested.
     let wide = [("toolwarden-groups", "files/write")];
     let beside = agent_of(Era::Handshake, &gateway.url, "ada", &wide).await;
     assert!(worked(&beside.call("write", json!({})).await));

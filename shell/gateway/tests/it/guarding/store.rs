@@ -1,4 +1,4 @@
-//! A store that cannot be written: nothing is let through that cannot be written down.
+//! A store that cannot be written: the gateway allows nothing that it cannot record.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -6,7 +6,7 @@ use toolwarden_mcp::Era;
 use super::{at_with, code, counted, rows_in, worked};
 use crate::support::{Agent, TestGateway, shop_of};
 
-/// Says that this process is the one whose files may not grow.
+/// Marks the process whose files may not grow.
 const LIMITED: &str = "TOOLWARDEN_TEST_LIMITED";
 
 async fn gateway(server: &toolwarden_gateway::demo::DemoServer, durability: &str) -> TestGateway {
@@ -88,7 +88,7 @@ async fn fill(durability: &str) {
     );
 }
 
-/// Whoever takes the file away, or puts another in its place, does not get calls through unwritten.
+/// Removing or replacing the file does not let calls pass without a record.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_taken_away_lets_nothing_through() {
     for replaced in [false, true] {
@@ -108,7 +108,7 @@ async fn a_store_that_is_taken_away_lets_nothing_through() {
         let answer = agent.call("s__echo", json!({})).await;
         assert_eq!(code(&answer), Some("audit_unavailable"), "{answer}");
         assert_eq!(server.shop.seen().calls_of("echo"), 1);
-        // A list that cannot be checked is not served either, beyond what was checked before.
+        // A list that cannot be checked is not served either, except for what was checked before.
         server.shop.drift();
         server.shop.notify_list_changed();
         let refund = json!({"order_id": "A-1001", "amount": 5, "reason": "r"});

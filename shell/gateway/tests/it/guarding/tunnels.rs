@@ -1,4 +1,4 @@
-//! Requests that would reach a server past the gates.
+//! Requests that try to bypass the gates.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -33,7 +33,7 @@ async fn tasks_and_references_carry_nothing_past_the_gates() {
             let answer = eve.ask("tasks/foo", json!({"taskId": "s/other"})).await;
             assert_eq!(answer["error"]["code"], -32601, "{era:?}: {answer}");
         }
-        // What is decided is what the server would read.
+        // The guard decides on what the server would read.
         for reference in [
             json!({"type": "ref/prompt", "name": "secret", "uri": "file:///public"}),
             json!({"type": "ref/resource", "name": "secret"}),
@@ -55,8 +55,8 @@ async fn tasks_and_references_carry_nothing_past_the_gates() {
     }
 }
 
-/// A caller that may use nothing of a server does not reach it, and over a connection that others share no one
-/// speaks for them.
+/// A caller that may not use a server does not reach it, and over a shared connection no caller speaks for the
+/// others.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_request_for_anything_does_not_reach_shared_servers() {
     let peer = Peer::new(
@@ -102,7 +102,7 @@ async fn what_is_no_request_for_anything_does_not_reach_shared_servers() {
     ] {
         assert!(!log.iter().any(|it| it.starts_with(unheard)), "{log:?}");
     }
-    // The level of the one that wants to hear most counts.
+    // The most verbose level wins.
     ada.ask("logging/setLevel", json!({"level": "info"})).await;
     assert!(
         peer.log()

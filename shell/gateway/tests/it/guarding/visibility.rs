@@ -1,4 +1,4 @@
-//! What agents see, and how they ask for it.
+//! What agents see, and how they request it.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -7,7 +7,7 @@ use super::workflow::{gateway, policy, server};
 use super::{ERAS, agent_of, code, key};
 use crate::support::{Agent, TestGateway, shop_of};
 
-/// Header, `_meta` and path ask alike; the path counts first, `_meta` last.
+/// Header, `_meta` and path request groups alike; the path takes precedence, `_meta` comes last.
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_are_asked_for_in_three_ways() {
     let server = server(Era::Handshake);
@@ -39,7 +39,7 @@ async fn groups_are_asked_for_in_three_ways() {
             both,
             "the path counts before the header"
         );
-        // What is called is decided by the same groups as what is listed.
+        // The same groups decide calls and lists.
         let answer = plain.call("knowledge-query", json!({})).await;
         assert_eq!(code(&answer), Some("filtered_by_group"));
         let params = json!({"name": "text-completion", "arguments": {},
@@ -56,7 +56,7 @@ async fn groups_are_asked_for_in_three_ways() {
     gateway.stop().await;
 }
 
-/// One request of the stateless era says nothing for the next.
+/// A stateless request does not affect the next one.
 #[tokio::test(flavor = "multi_thread")]
 async fn stateless_requests_ask_each_for_themselves() {
     let server = server(Era::Stateless);
@@ -135,9 +135,9 @@ async fn a_name_of_two_servers_is_refused_with_both_named() {
     gateway.stop().await;
 }
 
-/// Tools that the policy does not name can be hidden, or held to rules of their server.
+/// Tools that the policy does not name can be hidden, or follow the rules of their server.
 #[tokio::test(flavor = "multi_thread")]
-async fn tools_nobody_named() {
+async fn tools_not_named_in_the_policy() {
     let server = shop_of(Era::Handshake);
     let entry = super::at_with(&server, json!({"tool_defaults": {"group": "shop"}}));
     let mut settings = json!({

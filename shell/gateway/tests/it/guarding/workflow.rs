@@ -16,7 +16,7 @@ pub(super) const TOOLS: [&str; 6] = [
     "plain",
 ];
 
-/// The tools of §5.1, and who may ask for what.
+/// The tools of §5.1, and the groups that callers may request.
 pub(super) fn policy() -> Value {
     json!({
         "tools": {
@@ -36,7 +36,7 @@ pub(super) fn policy() -> Value {
     })
 }
 
-/// A server with these tools, and one that fails when it is told to.
+/// A server with these tools, and one that fails on request.
 pub(super) fn server(era: Era) -> DemoServer {
     let server = shop_of(era);
     let mut tools = echoing(&TOOLS);
@@ -80,12 +80,12 @@ async fn two_principals_walk_through_it_at_once() {
         step(&ada, "knowledge-query").await;
         let analysing = ["graph-update", "complex-analysis", "reset-workflow"];
         assert_eq!(ada.tools().await, analysing);
-        assert_eq!(ben.tools().await, of_ben, "nobody moves but the caller");
+        assert_eq!(ben.tools().await, of_ben, "only the caller moves");
         let again = ada.call("knowledge-query", json!({})).await;
         assert_eq!(code(&again), Some("filtered_by_state"));
         step(&ada, "graph-update").await;
         assert_eq!(ada.tools().await, analysing, "it leads nowhere");
-        // A call that fails moves nothing.
+        // A failed call moves nothing.
         let failed = ben.call("refund_order", json!({"order_id": "none"})).await;
         assert_eq!(failed["result"]["isError"], true, "{failed}");
         assert_eq!(ben.tools().await, of_ben);
@@ -202,7 +202,7 @@ async fn a_session_survives_its_connection() {
     let mut second = Agent::silent(Era::Handshake, &gateway.url, &json!({}), &headers);
     second.session.clone_from(&first.session);
     assert_eq!(second.tools().await, analysing);
-    // A name of one's own outlives the id.
+    // A named session outlives the id.
     let named = async |name: &str| {
         let mut agent = Agent::silent(Era::Handshake, &gateway.url, &json!({}), &headers);
         let params = json!({
@@ -244,10 +244,10 @@ async fn a_session_survives_its_connection() {
     gateway.stop().await;
 }
 
-/// Every case of the acceptance vectors, asked for over MCP.
+/// Every case of the acceptance vectors, requested over MCP.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_group_and_state_of_the_vectors() {
-    let Some(vectors) = toolwarden_testkit::vectors("groups.json") else {
+    let Some(vectors) = toolwarden_testkit::read_vectors("groups.json") else {
         return;
     };
     let mut policy = policy();
@@ -279,7 +279,7 @@ async fn every_group_and_state_of_the_vectors() {
         let mut names: Vec<_> = tools.iter().map(|it| it["name"].clone()).collect();
         names.sort_by_key(|it| it.as_str().unwrap().to_owned());
         assert_eq!(Value::Array(names), *expected, "{label}");
-        // What is listed can be called, and nothing else.
+        // Exactly the listed tools can be called.
         let listed = expected
             .as_array()
             .unwrap()

@@ -30,7 +30,7 @@ const LISTS: [(&str, Option<&str>); 4] = [
     ("resourceTemplates", None),
 ];
 
-/// A value without what says only in which era it was sent.
+/// A value without members that only name the era.
 fn without_era(value: &Value) -> Value {
     match value {
         Value::Array(all) => all.iter().map(without_era).collect(),

@@ -120,7 +120,7 @@ async fn inspector_2_12_0() {
         let mut result = printed["result"].take();
         let members = result.as_object_mut();
         let members = members.unwrap_or_else(|| panic!("{request:?}: {printed}"));
-        // What says only in which era it was sent.
+        // Members that only name the era.
         for member in ["resultType", "_meta", "ttlMs", "cacheScope"] {
             members.remove(member);
         }

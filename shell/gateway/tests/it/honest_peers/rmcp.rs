@@ -96,7 +96,7 @@ impl ClientHandler for Peer {
 
 type Client = RunningService<RoleClient, Peer>;
 
-/// A typed value out of what goes over the wire.
+/// A typed value from its JSON.
 fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }

@@ -7,7 +7,7 @@ use super::{hostile, peak, upstream};
 use crate::guarding::{code, worked};
 use crate::support::{Agent, EVERYTHING, TestGateway, at, shop_of, until_async};
 
-/// What a flood may take beside what the test takes at rest.
+/// How much memory a flood may take in addition to the test at rest.
 const OF_FLOOD: u64 = 200 << 20;
 
 async fn started(mut server: Value) -> (TestGateway, toolwarden_gateway::demo::DemoServer) {
@@ -61,7 +61,7 @@ async fn three_hundred_thousand_questions() {
     disconnected("questions").await;
 }
 
-/// Lists have an end, which is named.
+/// Lists have limits, and the error names the limit.
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_pages() {
     let mut server = hostile();

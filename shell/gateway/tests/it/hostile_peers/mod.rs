@@ -1,4 +1,4 @@
-//! Agents and servers that mean ill, each with a bound on the time, the bytes or the descriptors they cost.
+//! Malicious agents and servers, each with a limit on the time, bytes or descriptors they cost.
 
 mod environment;
 mod floods;

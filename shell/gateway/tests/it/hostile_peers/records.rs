@@ -51,7 +51,7 @@ async fn a_denied_call_of_megabytes_leaves_a_short_record() {
     gateway.stop().await;
 }
 
-/// Denials over a rate are summed up: they do not fill the log, and none of them is silent.
+/// Denials above a rate are summarized: they do not fill the log, and none goes unrecorded.
 #[tokio::test(flavor = "multi_thread")]
 async fn denials_over_the_rate_are_summed_up() {
     let shop = shop_of(Era::Handshake);
@@ -88,7 +88,7 @@ async fn denials_over_the_rate_are_summed_up() {
     gateway.stop().await;
 }
 
-/// A store that is full makes the gateway refuse calls, and say so beforehand and then.
+/// A full store makes the gateway deny calls, and it reports that before and then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_store_is_announced_and_fails_closed() {
     let shop = shop_of(Era::Handshake);

@@ -7,7 +7,7 @@ use super::{hostile, upstream};
 use crate::guarding::{agent_of, code, identity, worked};
 use crate::support::{TestGateway, until_async};
 
-/// Calls of one principal that take too long shut the server for that principal, not for others.
+/// Calls of one principal that take too long block the server for that principal, not for others.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_principal_opens_the_breaker_for_itself_alone() {
     let mut server = hostile();

@@ -1,8 +1,8 @@
-//! Several servers behind one gateway, and what befalls them.
+//! Several servers behind one gateway, and their failures.
 
-mod life;
+mod features;
+mod lifecycle;
 mod names;
-mod others;
 mod pages;
 mod tasks;
 mod tokens;

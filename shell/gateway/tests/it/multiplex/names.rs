@@ -99,7 +99,7 @@ async fn a_list_that_is_empty_for_collisions_says_so() {
     let list = agent.result("tools/list", json!({})).await;
     assert_eq!(list["tools"], json!([]));
     let why = &list["_meta"]["toolwarden/empty"];
-    let text = "every tool behind this gateway has the name of another";
+    let text = "every tool behind this gateway shares its name with another";
     assert_eq!(why["text"], text, "{why}");
     let collision = why["collisions"][0].as_str().unwrap();
     assert!(

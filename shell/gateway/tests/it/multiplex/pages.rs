@@ -1,12 +1,12 @@
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::{DemoServer, Eras, ShopOptions, tools};
+use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras, tools};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, TestGateway};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_have_pages_on_both_sides() {
-    for eras in [Eras::Handshake, Eras::Stateless] {
+    for eras in [SupportedEras::Handshake, SupportedEras::Stateless] {
         let server = DemoServer::start(ShopOptions {
             eras,
             page: 3,

@@ -1,4 +1,4 @@
-//! Tasks of servers that call them the same.
+//! Tasks of servers that use the same ids.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -67,9 +67,9 @@ fn begin(arguments: &Value) -> Value {
     json!({"name": "a__work", "arguments": arguments, "task": {"ttl": 60000}})
 }
 
-/// Over a link that agents share, a server tells everybody of everybody's tasks.
+/// Over a shared link, a server reports the tasks of all agents to every agent.
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_of_others_are_nobodys() {
+async fn tasks_of_other_principals_are_refused() {
     let mut shared = server("for ada");
     shared["sessions"] = json!("shared");
     let settings = json!({"servers": {"a": shared}, "identity": identity(&["ada", "ben"])});
@@ -84,12 +84,12 @@ async fn tasks_of_others_are_nobodys() {
         assert_eq!(words, "no task `a/1` is known", "{method}");
     }
     let got = ada.result("tasks/get", json!({"taskId": "a/1"})).await;
-    assert_eq!(got["status"], "working", "nobody cancelled it");
+    assert_eq!(got["status"], "working", "it was not cancelled");
     assert_eq!(ada.names("tasks/list", "tasks", "taskId").await, ["a/1"]);
     gateway.stop().await;
 }
 
-/// Where each agent has a link of its own, servers may call the tasks of both the same.
+/// If each agent has its own link, servers may use the same id for the tasks of both.
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_of_the_same_name_are_two() {
     let settings = json!({
@@ -112,7 +112,7 @@ async fn tasks_of_the_same_name_are_two() {
     gateway.stop().await;
 }
 
-/// What comes by a task is held to what comes at once.
+/// The result of a task passes the same checks as an immediate result.
 #[tokio::test(flavor = "multi_thread")]
 async fn tasks_end_as_they_end() {
     let mut enforced = server("for ada");

@@ -71,7 +71,7 @@ async fn questions_of_two_servers_are_not_mixed_up() {
         .iter()
         .map(|(_, question, _)| question["id"].to_string())
         .collect();
-    assert_eq!(ids.len(), 3, "the ids of what is asked differ");
+    assert_eq!(ids.len(), 3, "the ids of server requests differ");
     open.reverse();
     for (order, question, mut exchange) in open {
         let action = format!("of {order}");
@@ -84,7 +84,7 @@ async fn questions_of_two_servers_are_not_mixed_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_answers_for_another() {
+async fn agents_cannot_answer_for_each_other() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, EVERYTHING).await;

@@ -1,4 +1,4 @@
-//! Streamable HTTP as agents meet it.
+//! Streamable HTTP from the agent's side.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -6,7 +6,7 @@ use toolwarden_mcp::Era;
 use crate::support::{Agent, Exchange, TestGateway, http, shop_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_message_is_refused() {
+async fn invalid_messages_are_refused() {
     let shop = shop_of(Era::Handshake);
     let settings = json!({"listen": {"address": "127.0.0.1:0", "max_body": "64KiB"}});
     let gateway = TestGateway::before_with(&[("shop", &shop)], settings).await;
@@ -23,7 +23,7 @@ async fn what_is_no_message_is_refused() {
         (ping, &[("accept", "text/html")], 406),
         (ping, &[("accept", "*/*")], 200),
         (ping, &[("mcp-session-id", "")], 400),
-        (ping, &[("mcp-session-id", "nobody")], 404),
+        (ping, &[("mcp-session-id", "unknown")], 404),
         (ping, &[("mcp-protocol-version", "1999-01-01")], 400),
         (r#"{"jsonrpc":"2.0""#, &[], 400),
         (r#"{"id":1}"#, &[], 400),
@@ -61,7 +61,7 @@ async fn answers_are_json_unless_something_comes_first() {
     let mut stream = agent.begin("tools/call", report.clone()).await;
     assert!(stream.is_stream);
     assert_eq!(stream.rest().await.len(), 2);
-    // Who takes no stream gets the answer alone.
+    // An agent that accepts no stream gets only the response.
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": report});
     let headers = [("accept", "application/json")];
     let mut alone = Exchange::new(agent.post_text(&body.to_string(), &headers).await);
@@ -89,7 +89,7 @@ async fn sessions_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_has_the_session_of_another() {
+async fn sessions_belong_to_their_principal() {
     let shop = shop_of(Era::Handshake);
     let settings = json!({"identity": {"api_keys": [
         {"principal": "a", "key": "a-0123456789abcdef0123456789abcdef"},

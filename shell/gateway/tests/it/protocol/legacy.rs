@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwarden_gateway::demo::tools;
-use toolwarden_mcp::{Client, Endpoint, Era, Limits};
+use toolwarden_mcp::{ConnectionLimits, Endpoint, Era, McpClient};
 
 use crate::support::{Exchange, TestGateway, http, shop_of, until};
 
@@ -12,7 +12,7 @@ async fn an_old_client_is_served() {
         let shop = shop_of(of_server);
         let gateway = TestGateway::before(&[("shop", &shop)]).await;
         let endpoint = Endpoint::url(&format!("{}/sse", gateway.root())).unwrap();
-        let client = Client::connect(&endpoint, &Limits::default())
+        let client = McpClient::connect(&endpoint, &ConnectionLimits::default())
             .await
             .unwrap();
         assert_eq!(client.server().era, Era::Handshake);
@@ -70,6 +70,6 @@ async fn messages_go_to_the_address_of_the_stream() {
         "{done}"
     );
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
-    assert_eq!(post("/messages?sessionId=nobody", ping).await, 404);
+    assert_eq!(post("/messages?sessionId=unknown", ping).await, 404);
     gateway.stop().await;
 }

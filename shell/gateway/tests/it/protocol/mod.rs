@@ -1,4 +1,4 @@
-//! What goes over the wire between agents, the gateway and servers.
+//! The messages between agents, the gateway and servers.
 
 mod http;
 mod legacy;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_gateway::upstream::Health;
+use toolwarden_gateway::upstream::UpstreamHealth;
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, TestGateway, until, until_async};
@@ -81,6 +81,9 @@ async fn a_program_that_does_not_exist_is_told_apart() {
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;
     assert!(!agent.tools().await.is_empty());
     let none = gateway.gateway.upstreams().swap_remove(0);
-    until("it is given up", || none.status().health == Health::Failed).await;
+    until("it is given up", || {
+        none.status().health == UpstreamHealth::Failed
+    })
+    .await;
     gateway.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Nothing is lost or made anew on the way.
+//! The gateway forwards messages byte for byte.
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -93,7 +93,7 @@ async fn parameters_and_results_stay_byte_for_byte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_ours_stays_here() {
+async fn gateway_meta_keys_are_not_forwarded() {
     for of_server in [Era::Handshake, Era::Stateless] {
         let shop = shop_of(of_server);
         let gateway = TestGateway::before_with(
@@ -179,7 +179,7 @@ async fn ids_come_back_as_they_were_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_said_twice_is_refused() {
+async fn duplicate_members_are_refused() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;

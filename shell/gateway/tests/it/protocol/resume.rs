@@ -1,4 +1,4 @@
-//! Agents that lose a connection go on reading where they were.
+//! Agents that lose a connection resume where they stopped.
 
 use serde_json::json;
 use toolwarden_mcp::Era;
@@ -16,7 +16,7 @@ async fn a_lost_stream_of_a_request_goes_on() {
         "_meta": {"progressToken": "p"},
     });
     let mut stream = agent.begin_as(&json!("r"), "tools/call", report).await;
-    // The first event only says where the stream is.
+    // The first event carries only the position of the stream.
     let first = stream.event().await.unwrap();
     assert_eq!(first.text, "");
     assert!(first.id.is_some());
@@ -35,14 +35,14 @@ async fn a_lost_stream_of_a_request_goes_on() {
         rest.last().unwrap()["result"]["content"][0]["text"],
         "the report is written"
     );
-    assert_eq!(shop.shop.seen().given_up, 0);
-    // What was read to its end is gone.
+    assert_eq!(shop.shop.seen().cancelled, 0);
+    // A stream that was read to its end is gone.
     assert_eq!(agent.listen(Some(&last)).await.status, 404);
     gateway.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_waits_for_whoever_comes_back() {
+async fn a_response_waits_for_a_resuming_agent() {
     let shop = shop_of(Era::Handshake);
     let gateway = TestGateway::before(&[("shop", &shop)]).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, EVERYTHING).await;
@@ -85,7 +85,7 @@ async fn the_standing_stream_goes_on() {
     let last = stream.last_id.clone().unwrap();
     drop(stream);
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    // What happens while nobody reads is kept.
+    // Events are kept while there is no reader.
     shop.shop.notify_resource_updated(uri);
     let mut resumed = agent.listen(Some(&last)).await;
     assert_eq!(resumed.message().await["params"]["uri"], uri);
@@ -96,7 +96,7 @@ async fn the_standing_stream_goes_on() {
         uri,
         "it can be read again"
     );
-    // A newer reader takes the stream over.
+    // A newer reader replaces the older one.
     let mut newer = agent.listen(None).await;
     shop.shop.notify_resource_updated(uri);
     assert_eq!(

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use toolwarden_gateway::demo::DemoServer;
-use toolwarden_gateway::runtime::{Alone, load_policy};
+use toolwarden_gateway::runtime::{SingleAgentGateway, load_policy};
 use toolwarden_gateway::stdio;
 use toolwarden_mcp::Era;
 
@@ -24,7 +24,7 @@ struct Wire {
     to: DuplexStream,
     from: BufReader<DuplexStream>,
     serving: JoinHandle<std::io::Result<()>>,
-    alone: Arc<Alone>,
+    alone: Arc<SingleAgentGateway>,
     _folder: TempDir,
 }
 
@@ -33,7 +33,7 @@ impl Wire {
         let folder = TempDir::new().unwrap();
         let settings = settings_in(settings, folder.path());
         let policy = load_policy(&settings, &folder.path().join("toolwarden.yaml")).unwrap();
-        let alone = Arc::new(Alone::start(settings, policy).unwrap());
+        let alone = Arc::new(SingleAgentGateway::start(settings, policy).unwrap());
         let (to, input) = duplex(1 << 16);
         let (output, from) = duplex(1 << 16);
         let gateway = alone.gateway.clone();
@@ -127,9 +127,9 @@ async fn a_wrapped_server_looks_like_itself() {
             listed["result"]["tools"],
             Value::from(toolwarden_gateway::demo::tools())
         );
-        // The server was told who the agent is.
+        // The gateway presented the agent to the server.
         let face: Value = {
-            let face = shop.shop.seen().face.unwrap();
+            let face = shop.shop.seen().last_client_info.unwrap();
             serde_json::from_str(face.get()).unwrap()
         };
         let info = match of_server {
@@ -173,7 +173,7 @@ async fn calls_are_cancelled_and_garbage_is_answered() {
     assert_eq!(log["method"], "notifications/message", "{log}");
     wire.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"r"}}"#)
         .await;
-    until("the call is given up", || shop.shop.seen().given_up == 1).await;
+    until("the call is given up", || shop.shop.seen().cancelled == 1).await;
     let pong = wire.ask("p", "ping", json!({})).await;
     assert_eq!(pong, json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
     wire.close().await;
@@ -209,9 +209,11 @@ async fn the_stateless_era_on_standard_streams() {
     );
     wire.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#)
         .await;
-    until("nobody listens", || {
+    until("no agent listens", || {
         let conversations = wire.alone.gateway.conversations().all();
-        conversations.iter().all(|it| it.listeners().is_empty())
+        conversations
+            .iter()
+            .all(|it| it.notification_streams().is_empty())
     })
     .await;
     let wanted = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});

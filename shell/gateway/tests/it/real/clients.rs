@@ -101,7 +101,7 @@ fn expected(version: &str) -> Value {
     })
 }
 
-/// A shop of one era behind a gateway, with news of a resource all the time.
+/// A shop of one era behind a gateway, with constant updates of a resource.
 struct Place {
     gateway: TestGateway,
     _server: DemoServer,

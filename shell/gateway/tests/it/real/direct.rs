@@ -5,26 +5,27 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolwarden_mcp::protocol::stamped;
+use toolwarden_mcp::protocol::with_client_meta;
 use toolwarden_mcp::{
-    Audience, Endpoint, Era, EraPreference, Face, FromServer, Limits, Link, LinkAsking,
+    ClientInfo, ConnectionLimits, ConnectionRequest, Endpoint, Era, EraPreference, MessageHandler,
+    ServerConnection, ServerMessage,
 };
 
 use crate::support::SOON;
 
 /// A connection to one server.
-pub(super) struct Direct {
+pub(super) struct DirectServer {
     pub(super) era: Era,
-    link: Link,
-    face: Face,
+    link: ServerConnection,
+    face: ClientInfo,
 }
 
 /// Hears nothing: a server that asks gets no answer.
 #[derive(Debug)]
-struct Deaf;
+struct IgnoreMessages;
 
-impl Audience for Deaf {
-    fn hear(&self, _message: FromServer) {}
+impl MessageHandler for IgnoreMessages {
+    fn handle(&self, _message: ServerMessage) {}
 }
 
 #[derive(Deserialize)]
@@ -34,8 +35,8 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-impl Direct {
-    /// Starts a server and says of itself what [`crate::support::Agent`] says.
+impl DirectServer {
+    /// Starts a server and describes the client like [`crate::support::Agent`] does.
     pub(super) async fn open(endpoint: &Endpoint, capabilities: &str) -> Self {
         Self::open_in(endpoint, capabilities, EraPreference::Newest).await
     }
@@ -47,12 +48,19 @@ impl Direct {
         preference: EraPreference,
     ) -> Self {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        let face = Face {
+        let face = ClientInfo {
             capabilities: raw(capabilities).into(),
             info: raw(r#"{"name":"test","version":"1"}"#).into(),
         };
-        let limits = Limits::default();
-        let link = Link::open_in(endpoint, &limits, &face, Arc::new(Deaf), preference).await;
+        let limits = ConnectionLimits::default();
+        let link = ServerConnection::open_in_era(
+            endpoint,
+            &limits,
+            &face,
+            Arc::new(IgnoreMessages),
+            preference,
+        )
+        .await;
         let link = link.unwrap_or_else(|error| panic!("{endpoint:?}: {error}"));
         Self {
             era: link.server().era,
@@ -90,14 +98,14 @@ impl Direct {
         let params = to_raw_value(params).unwrap();
         let params = match self.era {
             Era::Handshake => params,
-            Era::Stateless => stamped(Some(&params), &self.face),
+            Era::Stateless => with_client_meta(Some(&params), &self.face),
         };
-        let asking = LinkAsking {
+        let asking = ConnectionRequest {
             method,
             params: Some(&params),
             headers: Vec::new(),
-            limit: SOON * 3,
-            aside: None,
+            timeout: SOON * 3,
+            handler: None,
             sent: None,
         };
         let outcome = self.link.ask(asking).await.unwrap();

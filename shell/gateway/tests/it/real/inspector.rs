@@ -16,7 +16,7 @@ const NODE: &str = if cfg!(target_arch = "aarch64") {
 };
 const PROGRAM: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
-/// What it is asked to do, and the member of the result that tells.
+/// The operation, and the member of the result that shows its success.
 const REQUESTS: [(&[&str], &str); 5] = [
     (&["tools/list"], "tools"),
     (

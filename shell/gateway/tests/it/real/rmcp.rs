@@ -26,30 +26,29 @@ use crate::support::{TestGateway, http, shop_of, until};
 /// How long a whole walk may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-type Client = RunningService<RoleClient, Told>;
+type Client = RunningService<RoleClient, ObservingClient>;
 
 /// How far something is, and of how much.
 type Step = (f64, Option<f64>);
 
 /// A client that agrees to whatever it is asked, and keeps how far things are.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct ObservingClient {
     progress: Arc<Mutex<Vec<Step>>>,
 }
 
-impl Told {
-    /// Waits for so many steps. The SDK hears each in a task of its own, so that their order here says
-    /// nothing.
+impl ObservingClient {
+    /// Waits for this many steps. The SDK handles each in its own task, so their order here means nothing.
     async fn steps(&self, expected: usize) -> Vec<Step> {
         let told = || self.progress.lock().unwrap().clone();
-        until("all is told", || told().len() >= expected).await;
+        until("all progress arrived", || told().len() >= expected).await;
         let mut steps = told();
         steps.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         steps
     }
 }
 
-impl ClientHandler for Told {
+impl ClientHandler for ObservingClient {
     fn get_info(&self) -> ClientConfig {
         typed(json!({
             "protocolVersion": "2025-11-25",
@@ -77,7 +76,7 @@ impl ClientHandler for Told {
     }
 }
 
-/// A typed value out of what goes over the wire.
+/// A typed value from its JSON.
 fn typed<T: DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
@@ -91,7 +90,7 @@ fn lifecycle(era: Era) -> ClientLifecycleMode {
     }
 }
 
-/// A gateway before a server of each era, with a tool that nobody may call.
+/// A gateway in front of a server of each era, with a tool that no caller may use.
 async fn gateway() -> (TestGateway, [DemoServer; 2]) {
     let servers = [shop_of(Era::Handshake), shop_of(Era::Stateless)];
     let policy = json!({
@@ -182,7 +181,7 @@ async fn over_http() {
     for era in [Era::Handshake, Era::Stateless] {
         let config = StreamableHttpClientTransportConfig::with_uri(gateway.url.clone());
         let transport = StreamableHttpClientTransport::with_client(http(&gateway.url), config);
-        let told = Told::default();
+        let told = ObservingClient::default();
         let client = told.serve_with_lifecycle(transport, lifecycle(era)).await;
         let client = client.unwrap();
         let seen = timeout(LIMIT, walk(&client)).await.unwrap();
@@ -203,7 +202,7 @@ async fn over_standard_streams() {
             let (input, output) = tokio::io::split(there);
             stdio::serve(&behind, &Arc::from("agent"), input, output).await
         });
-        let told = Told::default();
+        let told = ObservingClient::default();
         let client = told.serve_with_lifecycle(here, lifecycle(era)).await;
         let client = client.unwrap();
         let seen = timeout(LIMIT, walk(&client)).await.unwrap();

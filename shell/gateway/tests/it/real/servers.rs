@@ -6,10 +6,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolwarden_mcp::{Command, Endpoint, Era, EraPreference, Inherit};
+use toolwarden_mcp::{Command, Endpoint, EnvInheritance, Era, EraPreference};
 use toolwarden_testkit::{Registry, installed};
 
-use super::direct::Direct;
+use super::direct::DirectServer;
 use crate::support::{Agent, EVERYTHING, TestGateway};
 
 /// A published server.
@@ -182,7 +182,7 @@ impl Published {
             env: env
                 .map(|(key, value)| ((*key).to_owned(), text(value)))
                 .collect(),
-            inherit: Inherit::default(),
+            inherit: EnvInheritance::default(),
             directory: Some(folder.to_owned()),
             shows_errors: false,
         })
@@ -288,8 +288,8 @@ async fn compare(servers: &[(&Published, Command)], folder: &Path, capabilities:
     let mut expected = [Vec::new(), Vec::new()];
     for (server, command) in servers {
         let endpoint = Endpoint::Command(command.clone());
-        let direct = Direct::open(&endpoint, capabilities).await;
-        let old = Direct::open_in(&endpoint, capabilities, EraPreference::Handshake).await;
+        let direct = DirectServer::open(&endpoint, capabilities).await;
+        let old = DirectServer::open_in(&endpoint, capabilities, EraPreference::Handshake).await;
         for (expected, direct) in expected.iter_mut().zip([&old, &direct]) {
             let listed = direct.tools().await;
             assert!(!listed.is_empty(), "{}", server.name);

@@ -69,7 +69,7 @@ async fn errors_are_valid_in_every_revision() {
     assert_valid(&faults);
 }
 
-/// Servers that are away, for what is not a tool.
+/// Servers that are down, for requests other than tool calls.
 #[tokio::test(flavor = "multi_thread")]
 async fn servers_that_are_away_are_valid_errors() {
     let mut faults = Vec::new();
@@ -198,7 +198,7 @@ async fn errors_without_an_id_are_valid() {
     assert_valid(&faults);
 }
 
-/// Refusals of the HTTP layer: callers that are not known, and sessions that ended.
+/// Refusals of the HTTP layer: unauthenticated callers, and sessions that ended.
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_http_are_valid() {
     let shop = shop_of(Era::Handshake);

@@ -1,4 +1,4 @@
-//! How agents are greeted, and lists: empty ones and pages.
+//! Responses to opening requests, and lists: empty ones and pages.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -18,7 +18,7 @@ async fn greetings_are_valid_in_every_revision() {
     let mut faults = Vec::new();
     for of_server in [Era::Handshake, Era::Stateless] {
         let (one, other) = (shop_of(of_server), shop_of(of_server));
-        // One server that is shown as it is, several, and none that can be reached.
+        // One transparent server, several servers, and none that can be reached.
         let several = TestGateway::before(&[("one", &one), ("other", &other)]).await;
         let alone = TestGateway::before_with(&[("one", &one)], json!({"prefix": "never"})).await;
         let gone = TestGateway::start(&json!({

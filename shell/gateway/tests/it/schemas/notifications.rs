@@ -1,4 +1,4 @@
-//! What agents hear without a request: subscriptions, changed lists, progress and messages.
+//! Messages without a request: subscriptions, changed lists, progress and log messages.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -72,7 +72,7 @@ async fn notifications_are_valid_in_every_revision() {
     assert_valid(&faults);
 }
 
-/// The next news of the resource: the server's stream may open a moment after the subscription.
+/// The next update of the resource: the server's stream may open a moment after the subscription.
 async fn updated(shop: &toolwarden_gateway::demo::Shop, stream: &mut Exchange) -> Value {
     let told = tokio::spawn({
         let shop = shop.clone();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
-use toolwarden_testkit::conformance::Suite;
+use toolwarden_testkit::conformance::ConformanceSuite;
 use toolwarden_testkit::{Registry, installed};
 
 /// The schema of each revision; none if the packages cannot be installed here.
@@ -16,7 +16,7 @@ pub(super) fn schemas() -> Option<&'static Map<String, Value>> {
 }
 
 fn read() -> Option<Map<String, Value>> {
-    let suite = Suite::newest()?;
+    let suite = ConformanceSuite::newest()?;
     let programs = installed(Registry::PyPi, &["mcp==1.0.0"])?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/schemas");
     let mut all = printed(

@@ -1,4 +1,4 @@
-//! What servers ask agents, in the words of the agent's era.
+//! Requests of servers to agents, in the form of the agent's era.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -31,7 +31,7 @@ fn call(tool: &str) -> Value {
     json!({"name": tool, "arguments": {"order_id": "A-1001"}})
 }
 
-/// Input that a handshake server asks for becomes `input_required`.
+/// Input that a handshake server requests becomes `input_required`.
 #[tokio::test(flavor = "multi_thread")]
 async fn input_required_is_valid() {
     let Some(revision) = Revision::stateless() else {
@@ -67,7 +67,7 @@ async fn input_required_is_valid() {
     assert_valid(&faults);
 }
 
-/// Input that a stateless server asks for becomes a request of the handshake era.
+/// Input that a stateless server requests becomes a request of the handshake era.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_of_servers_are_valid() {
     let mut faults = Vec::new();

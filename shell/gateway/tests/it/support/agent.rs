@@ -7,7 +7,7 @@ use toolwarden_mcp::Era;
 
 use super::{Exchange, SOON};
 
-/// What an agent says that can do everything a server may ask.
+/// The capabilities of an agent that accepts every request a server may send.
 pub(crate) const EVERYTHING: &str =
     r#"{"sampling":{},"elicitation":{"form":{}},"roots":{"listChanged":true}}"#;
 
@@ -164,7 +164,7 @@ impl Agent {
             }
         }
         for (name, value) in headers {
-            // An empty value takes a usual header away.
+            // An empty value removes a usual header.
             if !value.is_empty() {
                 request = request.header(*name, *value);
             }
@@ -275,7 +275,7 @@ impl Agent {
         assert_eq!(self.post(&body).await.status(), 202);
     }
 
-    /// Opens the stream of what comes unasked, or one that was lost.
+    /// Opens the stream of messages that belong to no request, or resumes a lost stream.
     pub(crate) async fn listen(&self, last: Option<&str>) -> Exchange {
         let mut request = self
             .http

@@ -1,7 +1,7 @@
 //! A running gateway, and agents that speak raw JSON to it.
 
 mod agent;
-mod exchange;
+mod http_exchange;
 
 use std::future::Future;
 use std::path::Path;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::{DemoServer, Eras, ShopOptions};
-use toolwarden_gateway::runtime::{Running, load_policy};
+use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras};
+use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::Era;
 use toolwarden_warden::settings::Settings;
 
 pub(crate) use agent::{Agent, EVERYTHING};
-pub(crate) use exchange::Exchange;
+pub(crate) use http_exchange::Exchange;
 
 /// How long anything may take on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -41,7 +41,9 @@ impl TestGateway {
     pub(crate) async fn start_in(settings: &Value, folder: TempDir) -> Self {
         let loaded = settings_in(settings, folder.path());
         let policy = load_policy(&loaded, &folder.path().join("toolwarden.yaml")).unwrap();
-        let running = Running::start(loaded, policy, Value::Null).await.unwrap();
+        let running = RunningGateway::start(loaded, policy, Value::Null)
+            .await
+            .unwrap();
         let url = format!("http://{}/mcp", running.address());
         let gateway = running.gateway.clone();
         let shutdown = running.shutdown();
@@ -113,8 +115,8 @@ pub(crate) fn at(server: &DemoServer) -> Value {
 /// A demo server of one era.
 pub(crate) fn shop_of(era: Era) -> DemoServer {
     let eras = match era {
-        Era::Handshake => Eras::Handshake,
-        Era::Stateless => Eras::Stateless,
+        Era::Handshake => SupportedEras::Handshake,
+        Era::Stateless => SupportedEras::Stateless,
     };
     DemoServer::start(ShopOptions {
         eras,
@@ -136,7 +138,7 @@ pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     until_async(what, || std::future::ready(is_so())).await;
 }
 
-/// As [`until`], where finding out takes time.
+/// Like [`until`], for an asynchronous condition.
 pub(crate) async fn until_async<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
     let began = std::time::Instant::now();
     while !is_so().await {

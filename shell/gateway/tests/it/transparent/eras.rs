@@ -1,12 +1,12 @@
 //! The era of a server follows what the agent needs.
 
 use serde_json::json;
-use toolwarden_gateway::demo::{DemoServer, Eras, ShopOptions};
+use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, EVERYTHING, TestGateway, at};
 
-fn shop(eras: Eras) -> DemoServer {
+fn shop(eras: SupportedEras) -> DemoServer {
     DemoServer::start(ShopOptions {
         eras,
         ..ShopOptions::default()
@@ -52,7 +52,7 @@ async fn asks_back(agent: &Agent) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_both_eras_speaks_that_of_the_agent() {
     for era in [Era::Handshake, Era::Stateless] {
-        let server = shop(Eras::Both);
+        let server = shop(SupportedEras::Both);
         let settings = json!({"prefix": "never", "servers": {"shop": at(&server)}});
         let gateway = TestGateway::start(&settings).await;
         let agent = Agent::of(era, &gateway.url, EVERYTHING).await;
@@ -77,7 +77,7 @@ async fn a_server_of_both_eras_speaks_that_of_the_agent() {
 async fn the_settings_force_an_era() {
     for (protocol, handshakes) in [("handshake", true), ("stateless", false)] {
         for era in [Era::Handshake, Era::Stateless] {
-            let server = shop(Eras::Both);
+            let server = shop(SupportedEras::Both);
             let entry = json!({"url": server.url, "protocol": protocol});
             let settings = json!({"prefix": "never", "servers": {"shop": entry}});
             let gateway = TestGateway::start(&settings).await;
@@ -92,7 +92,7 @@ async fn the_settings_force_an_era() {
             gateway.stop().await;
         }
     }
-    let stateless = shop(Eras::Stateless);
+    let stateless = shop(SupportedEras::Stateless);
     let entry = json!({"url": stateless.url, "protocol": "handshake"});
     let gateway = TestGateway::start(&json!({"servers": {"shop": entry}})).await;
     let agent = Agent::of(Era::Handshake, &gateway.url, "{}").await;

@@ -1,4 +1,4 @@
-//! What is advertised works, and what does not work is not advertised.
+//! Advertised extensions work, and extensions that do not work are not advertised.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};

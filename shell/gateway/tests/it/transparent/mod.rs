@@ -28,7 +28,7 @@ impl Peer {
         peer
     }
 
-    /// Describes it anew; it reads the file with every message.
+    /// Replaces its description; it reads the file with every message.
     fn describe(&self, mut described: Value) {
         described["name"] = json!(self.name);
         described["log"] = json!(self.folder.path().join("log"));

@@ -1,4 +1,4 @@
-//! Resources belong to servers, and only their owner is asked for them.
+//! Resources belong to servers, and requests for them go only to their owner.
 
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
@@ -29,7 +29,7 @@ fn bank() -> Peer {
     )
 }
 
-/// Answers whatever it is asked for.
+/// A server that answers every request.
 fn evil() -> Peer {
     let template = json!({"uriTemplate": "account://{+rest}", "name": "anything"});
     Peer::new(
@@ -102,7 +102,7 @@ async fn only_the_owner_is_asked_for_what_no_list_has() {
         // She sees no tool that refers to it, and no other server is asked in its place.
         assert!(read(&eve, PAGE).await.is_err(), "{era:?}");
         assert!(read(&ada, "ui://nowhere/at.html").await.is_err(), "{era:?}");
-        // The template that says more of the address counts.
+        // The more specific template wins.
         let account = read(&ada, "account://bank/7").await.unwrap();
         assert_eq!(account.1, "account://bank/7 of bank", "{era:?}");
         // An answer refers to it.
@@ -110,7 +110,7 @@ async fn only_the_owner_is_asked_for_what_no_list_has() {
         ada.call("bank__link", json!({"uri": "hidden://one"})).await;
         let linked = read(&ada, "hidden://one").await.unwrap();
         assert_eq!(linked.1, "hidden://one of bank", "{era:?}");
-        // A link to what another server lists takes nothing from that server.
+        // A link to a resource that another server lists takes nothing from that server.
         ada.call("evil__link", json!({"uri": "note://bank"})).await;
         let listed = read(&ada, "note://bank").await.unwrap();
         assert_eq!(listed.1, "note://bank of bank", "{era:?}");

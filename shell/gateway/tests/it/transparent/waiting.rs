@@ -1,4 +1,4 @@
-//! A server that does not answer holds up no list of others.
+//! A server that does not respond delays no list of other servers.
 
 use std::time::{Duration, Instant};
 

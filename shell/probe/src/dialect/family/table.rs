@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use super::{Family, plain, value, whole};
+use super::{KeywordFamily, plain_family, property_family, schema_family};
 
-pub(super) fn references() -> Vec<Family> {
+pub(super) fn references() -> Vec<KeywordFamily> {
     let point = json!({
         "type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]
     });
@@ -16,19 +16,19 @@ pub(super) fn references() -> Vec<Family> {
     };
     let wanted = json!({"value": {"x": 1}});
     vec![
-        whole(
+        schema_family(
             "$ref",
             "a reference to `$defs`",
             referring("#/$defs/point", "$defs"),
             &wanted,
         ),
-        whole(
+        schema_family(
             "definitions",
             "a reference to `definitions`",
             referring("#/definitions/point", "definitions"),
             &wanted,
         ),
-        whole(
+        schema_family(
             "recursion",
             "a schema that refers to itself",
             json!({
@@ -43,7 +43,7 @@ pub(super) fn references() -> Vec<Family> {
             }),
             &json!({"value": {"x": 1, "next": {"x": 2}}}),
         ),
-        whole(
+        schema_family(
             "depth",
             "twelve objects inside each other",
             nested(12),
@@ -60,17 +60,17 @@ fn nested(levels: usize) -> Value {
     )
 }
 
-pub(super) fn unions() -> Vec<Family> {
+pub(super) fn unions() -> Vec<KeywordFamily> {
     let either = json!([{"type": "string"}, {"type": "integer"}]);
     vec![
-        value("anyOf", "a union", json!({"anyOf": either}), &json!(true)),
-        value(
+        property_family("anyOf", "a union", json!({"anyOf": either}), &json!(true)),
+        property_family(
             "type-beside-anyOf",
             "a union beside a type",
             json!({"type": "string", "anyOf": [{"minLength": 2}, {"enum": ["x"]}]}),
             &json!("y"),
         ),
-        whole(
+        schema_family(
             "anyOf-at-root",
             "a union of whole arguments",
             json!({
@@ -80,25 +80,25 @@ pub(super) fn unions() -> Vec<Family> {
             }),
             &json!({}),
         ),
-        value(
+        property_family(
             "oneOf",
             "exactly one of several",
             json!({"oneOf": either}),
             &json!(true),
         ),
-        value(
+        property_family(
             "allOf",
             "all of several",
             json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}),
             &json!("far too long"),
         ),
-        value(
+        property_family(
             "not",
             "a negation",
             json!({"type": "string", "not": {"const": "x"}}),
             &json!("x"),
         ),
-        whole(
+        schema_family(
             "if",
             "a condition",
             json!({
@@ -110,31 +110,31 @@ pub(super) fn unions() -> Vec<Family> {
             }),
             &json!({"kind": "box"}),
         ),
-        value(
+        property_family(
             "type-list",
             "several types",
             json!({"type": ["string", "null"]}),
             &json!(7),
         ),
-        value(
+        property_family(
             "type-list-of-containers",
             "several types, a container among them",
             json!({"type": ["object", "array", "string"]}),
             &json!(7),
         ),
-        value(
+        property_family(
             "nullable",
-            "the word of OpenAPI for null",
+            "OpenAPI's keyword for null",
             json!({"type": "string", "nullable": true}),
             &json!(7),
         ),
-        value(
+        property_family(
             "untyped",
             "no type at all",
             json!({"description": "Anything."}),
             &json!(7),
         ),
-        value(
+        property_family(
             "boolean-schema",
             "true for a schema",
             json!(true),
@@ -143,9 +143,9 @@ pub(super) fn unions() -> Vec<Family> {
     ]
 }
 
-pub(super) fn values() -> Vec<Family> {
+pub(super) fn values() -> Vec<KeywordFamily> {
     let string = |id, what, keyword: &str, limit: Value, wanted: &str| {
-        value(
+        property_family(
             id,
             what,
             json!({"type": "string", keyword: limit}),
@@ -153,7 +153,7 @@ pub(super) fn values() -> Vec<Family> {
         )
     };
     let number = |id, what, keyword: &str, limit: i32, wanted: i32| {
-        value(
+        property_family(
             id,
             what,
             json!({"type": "integer", keyword: limit}),
@@ -161,7 +161,7 @@ pub(super) fn values() -> Vec<Family> {
         )
     };
     vec![
-        value("const", "one value", json!({"const": "x"}), &json!("y")),
+        property_family("const", "one value", json!({"const": "x"}), &json!("y")),
         string(
             "enum",
             "a choice of strings",
@@ -169,13 +169,13 @@ pub(super) fn values() -> Vec<Family> {
             json!(["a", "b"]),
             "c",
         ),
-        value(
+        property_family(
             "enum-of-numbers",
             "a choice of numbers",
             json!({"type": "integer", "enum": [1, 2]}),
             &json!(3),
         ),
-        value(
+        property_family(
             "enum-of-types",
             "a choice of several types",
             json!({"enum": ["a", 1, null]}),
@@ -190,7 +190,7 @@ pub(super) fn values() -> Vec<Family> {
         ),
         string(
             "format-of-openapi",
-            "a format nobody defines",
+            "an undefined format",
             "format",
             json!("int128"),
             "x",
@@ -230,13 +230,13 @@ pub(super) fn values() -> Vec<Family> {
     ]
 }
 
-pub(super) fn objects() -> Vec<Family> {
+pub(super) fn objects() -> Vec<KeywordFamily> {
     let object = |id, what, members: Value, wanted: Value| {
         let mut schema = json!({"type": "object"});
         if let (Value::Object(schema), Value::Object(members)) = (&mut schema, members) {
             schema.extend(members);
         }
-        value(id, what, schema, &wanted)
+        property_family(id, what, schema, &wanted)
     };
     let x = json!({"x": {"type": "string"}});
     vec![
@@ -278,7 +278,7 @@ pub(super) fn objects() -> Vec<Family> {
         ),
         object(
             "unevaluatedProperties",
-            "keys that nothing speaks of",
+            "keys that no keyword covers",
             json!({"properties": x, "unevaluatedProperties": false}),
             json!({"y": "b"}),
         ),
@@ -288,20 +288,20 @@ pub(super) fn objects() -> Vec<Family> {
             json!({"properties": {}}),
             json!("x"),
         ),
-        whole(
+        schema_family(
             "no-properties",
             "no arguments at all",
             json!({"type": "object"}),
             &json!({}),
         ),
-        whole("no-schema", "an empty schema", json!({}), &json!({})),
+        schema_family("no-schema", "an empty schema", json!({}), &json!({})),
     ]
 }
 
-pub(super) fn lists() -> Vec<Family> {
+pub(super) fn lists() -> Vec<KeywordFamily> {
     let array = |id, what, keyword: &str, limit: Value, wanted: Value| {
         let schema = json!({"type": "array", "items": {"type": "integer"}, keyword: limit});
-        value(id, what, schema, &wanted)
+        property_family(id, what, schema, &wanted)
     };
     vec![
         array(
@@ -332,19 +332,19 @@ pub(super) fn lists() -> Vec<Family> {
             json!({"const": 7}),
             json!([1]),
         ),
-        value(
+        property_family(
             "no-items",
             "a list of anything",
             json!({"type": "array"}),
             &json!("x"),
         ),
-        value(
+        property_family(
             "prefixItems",
             "a tuple",
             json!({"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]}),
             &json!(["a", 1]),
         ),
-        whole(
+        schema_family(
             "items-list",
             "a tuple as draft 7 has it",
             json!({
@@ -360,9 +360,9 @@ pub(super) fn lists() -> Vec<Family> {
     ]
 }
 
-pub(super) fn annotations() -> Vec<Family> {
+pub(super) fn annotations() -> Vec<KeywordFamily> {
     let noted = |id, what, keyword: &str, note: Value| {
-        value(
+        property_family(
             id,
             what,
             json!({"type": "string", keyword: note}),
@@ -370,7 +370,7 @@ pub(super) fn annotations() -> Vec<Family> {
         )
     };
     vec![
-        whole(
+        schema_family(
             "$schema",
             "the draft by name",
             json!({
@@ -388,24 +388,24 @@ pub(super) fn annotations() -> Vec<Family> {
         noted("deprecated", "a deprecation", "deprecated", json!(true)),
         noted(
             "unknown-keyword",
-            "a keyword nobody defines",
+            "an undefined keyword",
             "x-note",
             json!("for readers"),
         ),
     ]
 }
 
-pub(super) fn names() -> Vec<Family> {
+pub(super) fn names() -> Vec<KeywordFamily> {
     let parameter = |id, what, name: &str| {
         let schema =
             json!({"type": "object", "properties": {name: {"type": "string"}}, "required": [name]});
-        whole(id, what, schema, &json!({ name: "x" }))
+        schema_family(id, what, schema, &json!({ name: "x" }))
     };
-    let tool = |id, what, name| Family {
+    let tool = |id, what, name| KeywordFamily {
         id,
         what,
         name,
-        ..plain()
+        ..plain_family()
     };
     vec![
         parameter("parameter-dot", "a parameter with a dot", "a.b"),
@@ -421,5 +421,5 @@ pub(super) fn names() -> Vec<Family> {
     ]
 }
 
-/// 65 characters, one more than most names may have.
+/// 65 characters, one more than most providers allow.
 const LONG: &str = "a2345678901234567890123456789012345678901234567890123456789012345";

@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use toolwarden_drift::contract::{Pinned, PinnedTool};
-use toolwarden_model::reply::Wire;
-use toolwarden_probe::{Contract, Provider};
+use toolwarden_drift::contract::{PinnedContract, PinnedToolContract};
+use toolwarden_model::reply::WireApi;
+use toolwarden_probe::{ContractFile, Provider};
 
-use super::told;
+use super::error_text;
 
 const SUITE: &str = "
 name: s
@@ -14,25 +14,25 @@ messages: [{role: user, content: hi}]
 tools: [{name: get_weather, inputSchema: {type: object}}]
 ";
 
-/// A contract in a folder with a suite, and what is wrong with it.
-fn contract(text: &str) -> Result<Contract, String> {
+/// A contract in a folder with a suite, and the mistakes in it.
+fn contract(text: &str) -> Result<ContractFile, String> {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("suite.yaml"), SUITE).unwrap();
     let path = folder.path().join("c.yaml");
-    let read = Contract::of_text(text, &path);
-    read.map_err(|error| told(&error, folder.path()))
+    let read = ContractFile::parse(text, &path);
+    read.map_err(|error| error_text(&error, folder.path()))
 }
 
 #[test]
 fn the_example_reads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/contract.yaml");
-    let contract = Contract::load(&path).unwrap();
+    let contract = ContractFile::load(&path).unwrap();
     assert_eq!(contract.suite, path.with_file_name("suite.weather.yaml"));
     let find = |name| Provider::find(name).unwrap();
     assert_eq!(contract.providers, [find("deepseek"), find("qwen")]);
     let types = [("location", "string"), ("unit", "string")];
     let types = types.map(|(name, word)| (name.to_owned(), word.to_owned()));
-    let weather = PinnedTool {
+    let weather = PinnedToolContract {
         emitted: Some(true),
         arg_keys: Some(vec!["location".to_owned(), "unit".to_owned()]),
         arg_nesting: Some(BTreeMap::from(types)),
@@ -40,16 +40,16 @@ fn the_example_reads() {
         parallel_arity: Some(1),
         tool_call_id_format: Some("openai".to_owned()),
         finish_reason: Some("tool_calls".to_owned()),
-        ..PinnedTool::default()
+        ..PinnedToolContract::default()
     };
-    let forecast = PinnedTool {
+    let forecast = PinnedToolContract {
         emitted: Some(true),
         arguments_encoding: Some("json_string".to_owned()),
-        ..PinnedTool::default()
+        ..PinnedToolContract::default()
     };
     let tools = [("get_weather", weather), ("get_forecast", forecast)];
     let tools = tools.map(|(name, tool)| (name.to_owned(), tool));
-    assert_eq!(contract.expected, Some(Pinned::from(tools)));
+    assert_eq!(contract.expected, Some(PinnedContract::from(tools)));
 }
 
 #[test]
@@ -84,7 +84,7 @@ providers:
         .headers
         .insert(text("anthropic-beta"), text("tools"));
     let azure = Provider {
-        wire: Wire::OpenaiResponses,
+        wire: WireApi::OpenaiResponses,
         extra_body: json!({"max_tokens": 9}).as_object().unwrap().clone(),
         headers: BTreeMap::from([
             (text("api-key"), text("${AZURE_KEY}")),
@@ -105,32 +105,35 @@ fn only_what_is_named_is_pinned() {
         read.expected.map(|it| it["get_weather"].clone())
     };
     assert_eq!(pin("{}"), None);
-    assert_eq!(pin("{get_weather: {}}"), Some(PinnedTool::default()));
-    let keys = PinnedTool {
+    assert_eq!(
+        pin("{get_weather: {}}"),
+        Some(PinnedToolContract::default())
+    );
+    let keys = PinnedToolContract {
         arg_keys: Some(vec!["a".to_owned(), "b".to_owned()]),
-        ..PinnedTool::default()
+        ..PinnedToolContract::default()
     };
     assert_eq!(pin("{get_weather: {arg_keys: [b, a, b]}}"), Some(keys));
-    let silent = PinnedTool {
+    let silent = PinnedToolContract {
         emitted: Some(false),
         parallel_arity: Some(0),
         finish_reason: Some(String::new()),
-        ..PinnedTool::default()
+        ..PinnedToolContract::default()
     };
     let text = "{get_weather: {emitted: false, parallel_arity: 0, finish_reason: ''}}";
     assert_eq!(pin(text), Some(silent));
-    let rates = PinnedTool {
+    let rates = PinnedToolContract {
         id_class: Some("kimi_functions".to_owned()),
         emit_rate: Some(0.9),
         schema_valid_rate: Some(1.0),
-        ..PinnedTool::default()
+        ..PinnedToolContract::default()
     };
     let text = "{get_weather: {id_class: kimi_functions, emit_rate: 0.9, schema_valid_rate: 1}}";
     assert_eq!(pin(text), Some(rates));
 }
 
 #[test]
-fn mistakes_are_told_with_their_places() {
+fn mistakes_are_reported_with_positions() {
     let head = "suite: suite.yaml\nproviders:\n  kimi:\n";
     for (text, message) in [
         (
@@ -139,7 +142,7 @@ fn mistakes_are_told_with_their_places() {
         ),
         (
             "version: 2\nsuit: a\nproviders: {}\n",
-            "c.yaml:1:1: /version: only version 1 is known\n\
+            "c.yaml:1:1: /version: only version 1 is supported\n\
              c.yaml:1:1: /: `suite` is missing\n\
              c.yaml:2:1: /suit: unknown key `suit`, did you mean `suite`?\n\
              c.yaml:3:1: /providers: expected at least one provider, found none",
@@ -155,7 +158,7 @@ fn mistakes_are_told_with_their_places() {
              c.yaml:4:3: /providers/other: provider `other` is not known; give its `base_url` and \
              `model_id`\n\
              c.yaml:4:11: /providers/other/base_url: expected a base_url such as \
-             https://api.example.com/v1, this is no address",
+             https://api.example.com/v1, this is not an address",
         ),
         (
             "suite: suite.yaml\nproviders:\n  kimi:\n    api_key: sk-123456\n    modell: x\n",
@@ -184,9 +187,9 @@ fn mistakes_are_told_with_their_places() {
              c.yaml:8:7: /providers/kimi/headers/X-Y: the header `X-Y` looks like a key; keys do not \
              belong in a file, use `api_key_env`, or `${NAME}` for the value of an environment \
              variable\n\
-             c.yaml:9:7: /providers/kimi/headers/X Z: `X Z` is no header that can be sent; its name \
+             c.yaml:9:7: /providers/kimi/headers/X Z: `X Z` is not a header that can be sent; its name \
              has other characters than letters, digits and -\n\
-             c.yaml:10:7: /providers/kimi/headers/X-W: `X-W` is no header that can be sent; a \
+             c.yaml:10:7: /providers/kimi/headers/X-W: `X-W` is not a header that can be sent; a \
              variable is written ${NAME}\n\
              c.yaml:11:7: /providers/kimi/headers/X-V: `X-V` has no value; write one, or leave the \
              key out",
@@ -237,11 +240,11 @@ fn the_suite_is_looked_for_beside_the_contract() {
     std::fs::write(folder.path().join("suite.yaml"), SUITE).unwrap();
     let read = |suite: &str| {
         let text = format!("suite: {suite}\nproviders: {{kimi: }}\n");
-        Contract::of_text(&text, &path).map_err(|error| told(&error, &inner))
+        ContractFile::parse(&text, &path).map_err(|error| error_text(&error, &inner))
     };
     let beside = read("../suite.yaml").unwrap();
     assert_eq!(beside.suite, inner.join("../suite.yaml"));
-    // Tests run in the folder of the package.
+    // Tests run in the package's folder.
     let here = read("data/suite.weather.yaml").unwrap();
     assert_eq!(here.suite, Path::new("data/suite.weather.yaml"));
     assert_eq!(
@@ -252,7 +255,7 @@ fn the_suite_is_looked_for_beside_the_contract() {
 
 #[test]
 fn every_field_that_is_compared_can_be_pinned() {
-    for field in PinnedTool::FIELDS {
+    for field in PinnedToolContract::FIELDS {
         let text = format!(
             "suite: suite.yaml\nproviders: {{kimi: }}\nexpected: {{get_weather: {{{field}x: 1}}}}\n"
         );

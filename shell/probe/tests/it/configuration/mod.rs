@@ -1,4 +1,4 @@
-//! The files people write, and what the program says about them.
+//! The files that users write, and the program's error messages about them.
 
 mod contracts;
 mod presets;
@@ -8,8 +8,8 @@ use std::path::Path;
 
 use toolwarden_probe::ProbeFileError;
 
-/// What an error says, each line without the folder of its file.
-fn told(error: &ProbeFileError, folder: &Path) -> String {
+/// The text of an error, without the folder in each line.
+fn error_text(error: &ProbeFileError, folder: &Path) -> String {
     let folder = format!("{}/", folder.display());
     error.to_string().replace(&folder, "")
 }

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use toolwarden_model::reply::Wire;
-use toolwarden_probe::{FIXTURES, InvalidProvider, Key, Provider, Suite, fixture, presets};
-use toolwarden_testkit::vectors;
+use toolwarden_model::reply::WireApi;
+use toolwarden_probe::{ApiKey, FIXTURES, InvalidProvider, ProbeSuite, Provider, fixture, presets};
+use toolwarden_testkit::read_vectors;
 
 fn env(set: &'static [(&str, &str)]) -> impl Fn(&str) -> Option<String> {
     move |name| {
@@ -65,15 +65,15 @@ fn the_five_providers_of_tooldrift_are_asked_as_before() {
 
 #[test]
 fn wires_are_those_of_the_vendors() {
-    let others: BTreeMap<&str, Wire> = presets()
+    let others: BTreeMap<&str, WireApi> = presets()
         .iter()
-        .filter(|it| it.wire != Wire::OpenaiChat)
+        .filter(|it| it.wire != WireApi::OpenaiChat)
         .map(|it| (it.name.as_str(), it.wire))
         .collect();
     let expected = [
-        ("anthropic", Wire::Anthropic),
-        ("gemini", Wire::Gemini),
-        ("openai-responses", Wire::OpenaiResponses),
+        ("anthropic", WireApi::Anthropic),
+        ("gemini", WireApi::Gemini),
+        ("openai-responses", WireApi::OpenaiResponses),
     ];
     assert_eq!(others, BTreeMap::from(expected));
 }
@@ -93,7 +93,7 @@ fn a_provider_is_a_preset_or_described() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_told() {
+fn unusable_providers_are_reported() {
     let message = |name, model, url| match Provider::resolve(name, model, url) {
         Ok(provider) => format!("{provider:?}"),
         Err(error @ (InvalidProvider::Unknown(_) | InvalidProvider::BaseUrl(_))) => {
@@ -114,8 +114,8 @@ fn what_cannot_be_asked_is_told() {
         )
     );
     for (url, why) in [
-        ("api.example.com", "this is no address"),
-        ("file:///etc/passwd", "only http and https are spoken"),
+        ("api.example.com", "this is not an address"),
+        ("file:///etc/passwd", "only http and https are supported"),
         (
             "https://me:sk-1@example.com",
             "a name or password does not belong in it",
@@ -138,7 +138,7 @@ fn the_first_variable_that_is_set_holds_the_key() {
         ("MOONSHOTAI_API_KEY", "second\n"),
         ("KIMI_API_KEY", "third"),
     ]);
-    assert_eq!(kimi.key(&set), Ok(Key::new("second")));
+    assert_eq!(kimi.key(&set), Ok(ApiKey::new("second")));
     assert_eq!(kimi.key_variable(&set), Some("MOONSHOTAI_API_KEY"));
 
     let nothing = env(&[]);
@@ -153,7 +153,10 @@ fn the_first_variable_that_is_set_holds_the_key() {
         assert_eq!(Provider::find(name).unwrap().key(&nothing), Ok(None));
     }
     let vllm = Provider::find("vllm").unwrap();
-    assert_eq!(vllm.key(&env(&[("VLLM_API_KEY", "k")])), Ok(Key::new("k")));
+    assert_eq!(
+        vllm.key(&env(&[("VLLM_API_KEY", "k")])),
+        Ok(ApiKey::new("k"))
+    );
     for local in [
         "http://localhost:1/v1",
         "http://[::1]:1",
@@ -174,15 +177,15 @@ fn headers_take_the_values_of_variables() {
         ("Api-Key".to_owned(), "Key ${A};${B}".to_owned()),
     ]);
     let headers = provider
-        .resolved_headers(&env(&[("A", "secret-a"), ("B", "secret-b")]))
+        .resolve_headers(&env(&[("A", "secret-a"), ("B", "secret-b")]))
         .unwrap();
     assert_eq!(headers.values["Api-Key"].expose(), "Key secret-a;secret-b");
     assert_eq!(headers.values["X-Team"].expose(), "platform");
-    let secrets: Vec<&str> = headers.secrets.iter().map(Key::expose).collect();
+    let secrets: Vec<&str> = headers.secrets.iter().map(ApiKey::expose).collect();
     assert_eq!(secrets, ["secret-a", "secret-b"]);
     assert!(!format!("{headers:?}").contains("secret-a"));
     assert_eq!(provider.key(&env(&[])), Ok(None), "a header authorizes");
-    let missing = provider.resolved_headers(&env(&[("A", "a")]));
+    let missing = provider.resolve_headers(&env(&[("A", "a")]));
     assert_eq!(
         missing.unwrap_err().to_string(),
         "$B is not set; the header 'Api-Key' of provider 'x' needs it"
@@ -191,7 +194,7 @@ fn headers_take_the_values_of_variables() {
 
 #[test]
 fn every_fixture_answers_the_bundled_suite_as_its_preset_would() {
-    let suite = Suite::bundled().unwrap();
+    let suite = ProbeSuite::bundled().unwrap();
     let offered: Vec<&str> = suite.tools.iter().map(|it| it.name.as_str()).collect();
     for (name, body) in FIXTURES {
         let body: Value = serde_json::from_slice(body).unwrap();
@@ -208,7 +211,7 @@ fn every_fixture_answers_the_bundled_suite_as_its_preset_would() {
 
 #[test]
 fn two_fixtures_are_those_of_tooldrift() {
-    let Some(vectors) = vectors("probe-flagship.json") else {
+    let Some(vectors) = read_vectors("probe-flagship.json") else {
         return;
     };
     for name in ["deepseek", "qwen"] {

@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{Expect, ExpectedCall, SuiteCase};
-use toolwarden_model::reply::Mode;
-use toolwarden_probe::{Case, ProbeFileError, Sampling, Suite};
+use toolwarden_drift::contract::{CallExpectation, ExpectedCall, SuiteCase};
+use toolwarden_model::reply::StreamMode;
+use toolwarden_probe::{ProbeCase, ProbeFileError, ProbeSampling, ProbeSuite};
 
-use super::told;
+use super::error_text;
 
 const EXAMPLE: &str = include_str!("../../../../../examples/suite.weather.yaml");
 
@@ -18,18 +18,18 @@ tools:
     inputSchema: {type: object}
 "#;
 
-fn suite(text: &str) -> Result<Suite, String> {
+fn suite(text: &str) -> Result<ProbeSuite, String> {
     let text = format!("{TOOLS}{text}");
-    let read = Suite::of_text(&text, Path::new("s.yaml"));
+    let read = ProbeSuite::parse(&text, Path::new("s.yaml"));
     read.map_err(|error| error.to_string())
 }
 
-fn case(name: &str) -> Case {
-    Case {
+fn case(name: &str) -> ProbeCase {
+    ProbeCase {
         name: name.to_owned(),
         messages: vec![json!({"role": "user", "content": "hi"})],
         tool_choice: Some(json!("auto")),
-        expect: Expect::Either,
+        expect: CallExpectation::Either,
         calls: Vec::new(),
         forbid: Vec::new(),
         extra: serde_json::Map::new(),
@@ -38,10 +38,13 @@ fn case(name: &str) -> Case {
 
 #[test]
 fn the_bundled_suite_is_the_example_and_reads_as_tooldrift_reads_it() {
-    let suite = Suite::bundled().unwrap();
-    assert_eq!(Suite::of_text(EXAMPLE, Path::new("x.yaml")).unwrap(), suite);
+    let suite = ProbeSuite::bundled().unwrap();
+    assert_eq!(
+        ProbeSuite::parse(EXAMPLE, Path::new("x.yaml")).unwrap(),
+        suite
+    );
     assert_eq!(suite.name, "weather");
-    assert_eq!(suite.sampling, Sampling::default());
+    assert_eq!(suite.sampling, ProbeSampling::default());
     let arguments: Vec<_> = suite
         .tools
         .iter()
@@ -60,7 +63,7 @@ fn the_bundled_suite_is_the_example_and_reads_as_tooldrift_reads_it() {
         .map(|it| &it["role"])
         .collect();
     assert_eq!(roles, ["system", "user"]);
-    let expected = Case {
+    let expected = ProbeCase {
         messages: suite.cases[0].messages.clone(),
         ..case("weather")
     };
@@ -70,8 +73,8 @@ fn the_bundled_suite_is_the_example_and_reads_as_tooldrift_reads_it() {
 #[test]
 fn a_suite_without_a_name_is_called_after_its_file() {
     let text = format!("{TOOLS}messages: [{{role: user, content: hi}}]\ntool_choice: null\n");
-    let suite = Suite::of_text(&text, Path::new("a/suite.mine.yaml")).unwrap();
-    let expected = Case {
+    let suite = ProbeSuite::parse(&text, Path::new("a/suite.mine.yaml")).unwrap();
+    let expected = ProbeCase {
         tool_choice: None,
         ..case("suite.mine")
     };
@@ -105,10 +108,10 @@ cases:
     .unwrap();
     assert_eq!(
         read.sampling,
-        Sampling {
+        ProbeSampling {
             repeat: 3.try_into().unwrap(),
             temperature: Some(0.5),
-            modes: vec![Mode::Stream, Mode::Nonstream],
+            modes: vec![StreamMode::Stream, StreamMode::Nonstream],
         }
     );
     assert_eq!(Value::Object(read.extra), json!({"max_tokens": 100}));
@@ -123,16 +126,16 @@ cases:
             arguments: Some(json!({"path": "x", "lines": 1})),
         },
     ];
-    let a = Case {
+    let a = ProbeCase {
         tool_choice: Some(json!("required")),
-        expect: Expect::Call,
+        expect: CallExpectation::Call,
         calls,
         extra: json!({"seed": 1}).as_object().unwrap().clone(),
         ..case("a")
     };
-    let b = Case {
+    let b = ProbeCase {
         tool_choice: Some(json!({"type": "function", "function": {"name": "send"}})),
-        expect: Expect::NoCall,
+        expect: CallExpectation::NoCall,
         forbid: vec!["send".to_owned()],
         ..case("b")
     };
@@ -141,12 +144,12 @@ cases:
     let sampling = suite(top).unwrap().sampling;
     assert_eq!(
         (sampling.repeat.get(), sampling.modes),
-        (2, vec![Mode::Stream])
+        (2, vec![StreamMode::Stream])
     );
 }
 
 #[test]
-fn mistakes_are_told_with_their_places() {
+fn mistakes_are_reported_with_positions() {
     let ok = "messages: [{role: user, content: hi}]\n";
     for (text, message) in [
         ("", "s.yaml:2:1: /: `messages` is missing"),
@@ -189,8 +192,10 @@ fn mistakes_are_told_with_their_places() {
         ),
         (
             "calls:\n  - tool: read\n    arguments: {lines: many}\n  - {tool: send, arguments: 3}\n",
-            "s.yaml:11:5: /calls/0/arguments: no right call of `read`: \"path\" is a required property\n\
-             s.yaml:11:17: /calls/0/arguments/lines: no right call of `read`: \"many\" is not of type \"integer\"\n\
+            "s.yaml:11:5: /calls/0/arguments: the expected call of `read` is invalid: \
+             \"path\" is a required property\n\
+             s.yaml:11:17: /calls/0/arguments/lines: the expected call of `read` is invalid: \
+             \"many\" is not of type \"integer\"\n\
              s.yaml:12:18: /calls/1/arguments: expected a mapping, found a number",
         ),
         (
@@ -247,7 +252,7 @@ fn mistakes_are_told_with_their_places() {
 }
 
 #[test]
-fn mistakes_in_tools_are_told_with_their_places() {
+fn tool_mistakes_are_reported_with_positions() {
     let messages = "messages: [{role: user, content: hi}]";
     for (tools, message) in [
         (
@@ -277,11 +282,11 @@ fn mistakes_in_tools_are_told_with_their_places() {
         ),
         (
             "[{type: web_search_20250305, name: web_search}]",
-            "s.yaml:2:9: /tools/0: a tool the provider runs itself cannot be put to others",
+            "s.yaml:2:9: /tools/0: a tool that the provider runs cannot be offered to others",
         ),
     ] {
         let text = format!("{messages}\ntools: {tools}\n");
-        let error = Suite::of_text(&text, Path::new("s.yaml")).unwrap_err();
+        let error = ProbeSuite::parse(&text, Path::new("s.yaml")).unwrap_err();
         assert_eq!(error.to_string(), message, "{tools}");
     }
 }
@@ -299,7 +304,7 @@ fn tools_may_stand_in_a_file_of_their_own() {
         "tools.json",
         r#"{"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}"#,
     );
-    let suite = Suite::load(&path).unwrap();
+    let suite = ProbeSuite::load(&path).unwrap();
     assert_eq!(
         (suite.name.as_str(), suite.tools[0].name.as_str()),
         ("suite", "a")
@@ -315,10 +320,10 @@ fn tools_may_stand_in_a_file_of_their_own() {
         ),
     ] {
         write("tools.json", text);
-        let error = Suite::load(&path).unwrap_err();
-        assert_eq!(told(&error, folder.path()), message);
+        let error = ProbeSuite::load(&path).unwrap_err();
+        assert_eq!(error_text(&error, folder.path()), message);
     }
-    let gone = Suite::load(&folder.path().join("gone.yaml")).unwrap_err();
+    let gone = ProbeSuite::load(&folder.path().join("gone.yaml")).unwrap_err();
     assert!(matches!(gone, ProbeFileError::File(error) if error.is_not_found()));
 }
 
@@ -379,7 +384,9 @@ fn a_tool_is_the_same_in_every_format() {
     ];
     let facts = forms.map(|tools| {
         let text = format!("{messages}tools: {tools}\n");
-        Suite::of_text(&text, Path::new("s.yaml")).unwrap().facts()
+        ProbeSuite::parse(&text, Path::new("s.yaml"))
+            .unwrap()
+            .facts()
     });
     assert_eq!(facts[0], facts[1]);
     assert_eq!(facts[0], facts[2]);
@@ -396,7 +403,7 @@ fn the_suite_of_the_documentation_is_one() {
     std::fs::write(folder.path().join("tools.json"), tools.to_string()).unwrap();
     let path = folder.path().join("suite.yaml");
     std::fs::write(&path, block).unwrap();
-    let suite = Suite::load(&path).unwrap();
+    let suite = ProbeSuite::load(&path).unwrap();
     assert_eq!((suite.name.as_str(), suite.cases.len()), ("billing", 2));
     assert_eq!(suite.sampling.repeat.get(), 20);
 }
@@ -413,16 +420,25 @@ fn a_tool_choice_says_what_is_expected() {
         (suite.cases[0].expect, tools.collect::<Vec<_>>())
     };
     let none = Vec::<String>::new;
-    assert_eq!(expecting(&json!("auto"), ""), (Expect::Either, none()));
-    assert_eq!(expecting(&json!("none"), ""), (Expect::NoCall, none()));
-    assert_eq!(expecting(&json!("required"), ""), (Expect::Call, none()));
+    assert_eq!(
+        expecting(&json!("auto"), ""),
+        (CallExpectation::Either, none())
+    );
+    assert_eq!(
+        expecting(&json!("none"), ""),
+        (CallExpectation::NoCall, none())
+    );
+    assert_eq!(
+        expecting(&json!("required"), ""),
+        (CallExpectation::Call, none())
+    );
     assert_eq!(
         expecting(&named, ""),
-        (Expect::Call, vec!["read".to_owned()])
+        (CallExpectation::Call, vec!["read".to_owned()])
     );
     assert_eq!(
         expecting(&named, ", expect: either"),
-        (Expect::Either, none()),
+        (CallExpectation::Either, none()),
         "the case has the last word"
     );
 }

@@ -1,22 +1,22 @@
-//! The durable audit log: records are written in batches, tied to each other, verified and removed
-//! when they are old.
+//! The durable audit log: records are written in batches, hash-chained, verified, and removed when they
+//! expire.
 
-mod administration;
-mod batch;
-mod direct;
+mod approval_records;
+mod audit_writer;
+mod direct_writer;
+mod log_connection;
 mod prune;
-mod queue;
-mod quota;
-mod row;
-mod sink;
-mod told;
+mod record_batch;
+mod record_queue;
+mod record_row;
+mod store_quota;
+mod verification_report;
 mod verify;
-mod writer;
 
-pub(in crate::guard) use administration::ADMINISTRATION;
-pub(crate) use administration::record_approval;
+pub(in crate::guard) use approval_records::ADMINISTRATION;
+pub(crate) use approval_records::record_approval;
+pub use audit_writer::{AuditError, AuditHealth, AuditOptions, AuditWriter, Recordable, Ticket};
 pub use prune::prune;
-pub use quota::StoreUsage;
-pub use told::fault_meaning;
+pub use store_quota::StoreUsage;
+pub use verification_report::describe_fault;
 pub use verify::{Verification, verify};
-pub use writer::{AuditError, AuditOptions, AuditWriter, Health, Recordable, Ticket};

@@ -1,27 +1,27 @@
-use toolwarden_guard::audit::{Link, checkpoint};
-use toolwarden_store::{Cut, Removal, Store, StoreError};
+use toolwarden_guard::audit::{ChainLink, checkpoint};
+use toolwarden_store::{PruneRange, PrunedRecords, Store, StoreError};
 
-use super::row;
+use super::record_row;
 
-/// Removes the oldest records and records that; none if there is nothing to remove.
+/// Removes the oldest records and appends a checkpoint record; `None` if there is nothing to remove.
 ///
-/// The log is not verified: whoever wants to know whether what is removed was intact does that first.
+/// It does not verify the log. To know whether the removed records were intact, verify the log first.
 ///
 /// # Errors
 /// The store cannot be written; then nothing was removed.
 pub fn prune(
     store: &Store,
-    cut: Cut,
+    cut: PruneRange,
     now_ms: i64,
     by: &str,
-) -> Result<Option<Removal>, StoreError> {
-    store.remove_records(cut, |appender, removal| {
-        let last = Link {
+) -> Result<Option<PrunedRecords>, StoreError> {
+    store.prune_records(cut, |appender, removal| {
+        let last = ChainLink {
             seq: removal.through,
             hash: removal.hash,
         };
         let content = checkpoint(last, now_ms, by);
-        row::append(appender, content.borrow())?;
+        record_row::append_record(appender, content.borrow())?;
         Ok(())
     })
 }

@@ -1,47 +1,52 @@
 use std::ops::ControlFlow;
 
-use toolwarden_guard::audit::{Fault, Intact, Link, Verifier};
+use toolwarden_guard::audit::{ChainFault, ChainLink, ChainVerifier, VerifiedLog};
 use toolwarden_store::{Store, StoreError};
 
-use super::row;
+use super::record_row;
 
-/// What a verification of the log found.
+/// The result of verifying the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     /// The chain, or the first record that breaks it.
-    pub chain: Result<Intact, Fault>,
-    /// The head the store claims.
-    pub head: Link,
-    /// The last record that was removed, as the store claims; number 0 if none was.
-    pub removed: Link,
-    /// What SQLite finds wrong with the file.
+    pub chain: Result<VerifiedLog, ChainFault>,
+    /// The head that the store claims.
+    pub head: ChainLink,
+    /// The last removed record according to the store; number 0 if none was removed.
+    pub removed: ChainLink,
+    /// The damage that SQLite finds in the file.
     pub damage: Vec<String>,
 }
 
 impl Verification {
-    /// Whether nothing is wrong.
+    /// Whether there is no fault.
     #[must_use]
     pub const fn is_intact(&self) -> bool {
         self.chain.is_ok() && self.damage.is_empty()
     }
 }
 
-/// Verifies the whole log, and that it holds the record of a head that was noted elsewhere.
+/// Verifies the whole log, and that it contains the record of a head that was noted elsewhere.
 ///
-/// Without a noted head it cannot be seen that the newest records are gone and the head was changed
-/// to fit, nor that the whole chain was computed anew.
+/// Without a noted head, verification cannot detect that the newest records were removed and the head
+/// adjusted, or that the whole chain was recomputed.
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn verify(store: &Store, noted: Option<Link>) -> Result<Verification, StoreError> {
+pub fn verify(store: &Store, noted: Option<ChainLink>) -> Result<Verification, StoreError> {
     let none = toolwarden_model::Fingerprint::from_bytes([0; 32]);
     let begin = |head| {
-        let (head, removed) = (row::head(head), row::removed(head));
-        (Verifier::new(head, removed, noted), head, removed, None)
+        let (head, removed) = (record_row::head_link(head), record_row::removed_link(head));
+        (
+            ChainVerifier::new(head, removed, noted),
+            head,
+            removed,
+            None,
+        )
     };
     let scanned = store.scan_records(begin, |state, seq, record| {
         let (verifier, _, _, fault) = state;
-        let content = record.map(row::content);
+        let content = record.map(record_row::row_content);
         let hash = record.map_or(none, |record| record.hash);
         match verifier.feed(seq, content, &hash) {
             Ok(()) => ControlFlow::Continue(()),
@@ -55,9 +60,9 @@ pub fn verify(store: &Store, noted: Option<Link>) -> Result<Verification, StoreE
         Ok(scanned) => scanned,
         Err(StoreError::NoAuditHead { .. }) => {
             return Ok(Verification {
-                chain: Err(Fault::HeadUnreadable),
-                head: Link::GENESIS,
-                removed: Link::GENESIS,
+                chain: Err(ChainFault::HeadUnreadable),
+                head: ChainLink::GENESIS,
+                removed: ChainLink::GENESIS,
                 damage: store.integrity()?,
             });
         }

@@ -3,19 +3,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Code, ToolPolicy};
+use toolwarden_guard::{ReasonCode, ToolPolicy};
 
-use crate::guard::{Call, Clock, LiveGuard, LoadedPolicy, Log, Present, RecentLog};
+use crate::guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy, OnDuplicate, RecentLog};
 
-fn loaded(policy: &str) -> LoadedPolicy {
+fn load_policy(policy: &str) -> LoadedPolicy {
     LoadedPolicy::of_text(policy.as_bytes(), Path::new("p"), Path::new("")).unwrap()
 }
 
-fn bench(policy: LoadedPolicy) -> (LiveGuard, Arc<RecentLog>) {
+fn setup(policy: LoadedPolicy) -> (LiveGuard, Arc<RecentLog>) {
     let log = Arc::new(RecentLog::default());
     let guard = LiveGuard::new(
         policy.guard,
-        Log::Recent(Arc::clone(&log)),
+        AuditLog::Recent(Arc::clone(&log)),
         Clock::default(),
     );
     (guard.unwrap(), log)
@@ -25,7 +25,7 @@ fn tool(name: &str, schema: Value) -> Arc<ToolPolicy> {
     Arc::new(ToolPolicy::discovered(name, None, Some(schema), None, None))
 }
 
-fn wants(key: &str) -> Value {
+fn requires(key: &str) -> Value {
     json!({"required": [key]})
 }
 
@@ -60,16 +60,16 @@ fn policy_records(log: &RecentLog) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn the_policy_keeps_its_word_and_servers_complete_it() {
-    let (guard, _) = bench(loaded(
+fn policy_rules_override_discovered_definitions() {
+    let (guard, _) = setup(load_policy(
         "tools:\n  bare: {group: [default]}\n  strict: {input_schema: {required: [a]}}\n  shut: {group: [other]}",
     ));
     let faults = guard.discover(
         [
-            tool("bare", wants("b")),
-            tool("strict", wants("b")),
+            tool("bare", requires("b")),
+            tool("strict", requires("b")),
             tool("shut", json!({})),
-            tool("new", wants("n")),
+            tool("new", requires("n")),
             tool("new", json!({})),
             tool("broken", json!({"type": "nonsense"})),
         ],
@@ -117,20 +117,20 @@ fn the_policy_keeps_its_word_and_servers_complete_it() {
 
 #[test]
 fn a_policy_can_hide_what_it_does_not_name() {
-    let (guard, _) = bench(loaded("tools: {named: ~}\nunlisted: hide"));
+    let (guard, _) = setup(load_policy("tools: {named: ~}\nunlisted: hide"));
     guard.discover([tool("named", json!({})), tool("new", json!({}))], none());
     assert_eq!(decide(&guard, "named", json!({})), "allowed");
     assert_eq!(
         decide(&guard, "new", json!({})),
         "unknown_tool: connector 'new' is not registered"
     );
-    guard.exchange(loaded("tools: {named: ~}\nunlisted: serve"));
+    guard.exchange(load_policy("tools: {named: ~}\nunlisted: serve"));
     assert_eq!(decide(&guard, "new", json!({})), "allowed");
 }
 
 #[test]
 fn quarantine_of_either_side_counts_and_says_why() {
-    let (guard, _) = bench(loaded("tools: {a: ~, b: ~}\nquarantine: [a]"));
+    let (guard, _) = setup(load_policy("tools: {a: ~, b: ~}\nquarantine: [a]"));
     let quarantine = [
         ("b".to_owned(), "its description changed".to_owned()),
         ("c".to_owned(), String::new()),
@@ -156,36 +156,36 @@ fn quarantine_of_either_side_counts_and_says_why() {
 }
 
 #[test]
-fn what_is_learned_outlives_the_policy_and_other_changes() {
-    let (guard, _) = bench(loaded("tools: {old: {required_permissions: [x:y]}}"));
+fn discovered_tools_survive_policy_changes() {
+    let (guard, _) = setup(load_policy("tools: {old: {required_permissions: [x:y]}}"));
     let needy = ToolPolicy::read_defaults(&json!({"required_permissions": ["x:y"]})).unwrap();
-    let needy = ToolPolicy::discovered("needy", None, None, None, None).held_to(&needy);
-    let tools = || [tool("new", wants("n")), Arc::new(needy.clone())];
+    let needy = ToolPolicy::discovered("needy", None, None, None, None).with_defaults(&needy);
+    let tools = || [tool("new", requires("n")), Arc::new(needy.clone())];
     guard.discover(tools(), none());
     guard.grant_permission("p", "x:*").unwrap();
     assert_eq!(decide(&guard, "needy", json!({})), "allowed");
-    guard.exchange(loaded("tools: {other: ~}"));
+    guard.exchange(load_policy("tools: {other: ~}"));
     assert_eq!(decide(&guard, "needy", json!({})), "allowed");
     assert_eq!(decide(&guard, "new", json!({"n": 1})), "allowed");
-    guard.discover([tool("new", wants("m"))], none());
+    guard.discover([tool("new", requires("m"))], none());
     assert_eq!(decide(&guard, "new", json!({"m": 1})), "allowed");
     assert!(decide(&guard, "needy", json!({})).starts_with("unknown_tool"));
 
-    let twice = guard.register(&ToolPolicy::new("new"), Present::Keep);
+    let twice = guard.register(&ToolPolicy::new("new"), OnDuplicate::Keep);
     assert_eq!(twice.unwrap_err().tool, "new");
     guard.unregister("new");
     assert!(decide(&guard, "new", json!({"m": 1})).starts_with("unknown_tool"));
-    guard.discover([tool("new", wants("m"))], none());
+    guard.discover([tool("new", requires("m"))], none());
     assert_eq!(decide(&guard, "new", json!({"m": 1})), "allowed");
 }
 
 #[test]
-fn records_tell_of_names_and_quarantine_and_of_nothing_else() {
-    let (guard, log) = bench(loaded("tools: {}"));
+fn records_contain_only_names_and_quarantine() {
+    let (guard, log) = setup(load_policy("tools: {}"));
     let many = || (0..60).map(|at| tool(&format!("t{at:02}"), json!({})));
     guard.discover(many(), none());
     guard.discover(many(), none());
-    guard.discover(many().map(|it| tool(&it.name, wants("a"))), none());
+    guard.discover(many().map(|it| tool(&it.name, requires("a"))), none());
     guard.discover(many().rev(), none());
     guard.discover(
         many().skip(1),
@@ -213,10 +213,11 @@ fn records_tell_of_names_and_quarantine_and_of_nothing_else() {
 }
 
 #[test]
-fn without_a_policy_everybody_may_call_everything() {
-    let (guard, _) = bench(LoadedPolicy::open().unwrap());
+fn without_a_policy_any_caller_may_call_any_tool() {
+    let (guard, _) = setup(LoadedPolicy::open().unwrap());
     let defaults = ToolPolicy::read_defaults(&json!({"groups": ["files"]})).unwrap();
-    let grouped = ToolPolicy::discovered("grouped", None, None, None, None).held_to(&defaults);
+    let grouped =
+        ToolPolicy::discovered("grouped", None, None, None, None).with_defaults(&defaults);
     guard.discover([tool("plain", json!({})), Arc::new(grouped)], none());
     assert_eq!(decide(&guard, "plain", json!({})), "allowed");
     for groups in [["files"], ["*"]] {
@@ -226,6 +227,10 @@ fn without_a_policy_everybody_may_call_everything() {
             groups: Some(groups.into_iter().collect()),
             ..Call::default()
         };
-        assert_eq!(guard.intercept(&call).code, Code::Allowed, "{groups:?}");
+        assert_eq!(
+            guard.intercept(&call).code,
+            ReasonCode::Allowed,
+            "{groups:?}"
+        );
     }
 }

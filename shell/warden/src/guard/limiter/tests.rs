@@ -7,8 +7,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 use toolwarden_guard::{Limit, Window};
 
-use super::key::Id;
-use super::{Exceeded, Key, Limiter, RateLimitState, check_rate_limit, check_rate_limit_with};
+use super::rate_key::RateKeyHash;
+use super::{
+    Limiter, RateKey, RateLimitExceeded, RateLimitState, check_rate_limit, check_rate_limit_with,
+};
 
 fn limiter() -> Limiter {
     Limiter::new().unwrap()
@@ -21,20 +23,25 @@ fn limit(max: u32, window: u64) -> Limit {
     }
 }
 
-fn reached(which: usize, wait: u64) -> Exceeded {
-    Exceeded::Limit {
+fn reached(which: usize, wait: u64) -> RateLimitExceeded {
+    RateLimitExceeded::Limit {
         which,
         retry_after: Duration::from_nanos(wait),
     }
 }
 
-/// Checks without keeping the proof, as no test here takes the call back.
-fn call(limiter: &Limiter, now: u64, key: Key<'_>, limit: Limit) -> Result<(), Exceeded> {
+/// Checks a call and drops the proof, because no test here refunds it.
+fn call(
+    limiter: &Limiter,
+    now: u64,
+    key: RateKey<'_>,
+    limit: Limit,
+) -> Result<(), RateLimitExceeded> {
     limiter.check(now, key, limit).map(drop)
 }
 
-const T: Key<'_> = Key::of_tool("t");
-const A: Key<'_> = Key::of_agent("t", "a");
+const T: RateKey<'_> = RateKey::of_tool("t");
+const A: RateKey<'_> = RateKey::of_agent("t", "a");
 
 #[test]
 fn the_module_level_check_is_that_of_the_document() {
@@ -81,7 +88,7 @@ fn keys_do_not_run_into_each_other() {
     let limiter = limiter();
     for &tool in &names {
         for &principal in &names {
-            let key = Key { tool, principal };
+            let key = RateKey { tool, principal };
             assert_eq!(call(&limiter, 0, key, limit(1, 9)), Ok(()), "{key:?}");
             assert_eq!(call(&limiter, 0, key, limit(1, 9)), Err(reached(0, 10)));
         }
@@ -131,7 +138,7 @@ fn two_limits_record_in_both_or_none() {
     assert_eq!((both(1, 1, 2), counts(1)), (Err(reached(0, 60)), [1, 1]));
     call(&limiter, 9, T, limit(2, 60)).unwrap();
     assert_eq!((both(10, 2, 2), counts(10)), (Err(reached(1, 51)), [1, 2]));
-    // Of two that are reached, the longer wait is the one that says when.
+    // If both are reached, the longer wait is reported.
     assert_eq!((both(10, 1, 1), counts(10)), (Err(reached(1, 60)), [1, 2]));
     assert_eq!((both(61, 1, 2), counts(61)), (Ok(()), [1, 2]));
 }
@@ -154,19 +161,19 @@ fn the_same_key_twice_is_one_key_with_two_limits() {
 fn a_full_limiter_refuses_new_keys_and_keeps_live_ones() {
     let limiter = Limiter::with_max_keys(3).unwrap();
     for (now, name) in ["a", "b", "c"].into_iter().enumerate() {
-        call(&limiter, now as u64, Key::of_tool(name), limit(2, 512)).unwrap();
+        call(&limiter, now as u64, RateKey::of_tool(name), limit(2, 512)).unwrap();
     }
-    let full = |wait| Exceeded::Full {
+    let full = |wait| RateLimitExceeded::Full {
         retry_after: Duration::from_nanos(wait),
     };
-    let new = || Key::of_tool("new");
+    let new = || RateKey::of_tool("new");
     assert_eq!(call(&limiter, 3, new(), limit(2, 512)), Err(full(510)));
     assert_eq!(call(&limiter, 512, new(), limit(2, 512)), Err(full(1)));
     for name in ["a", "b", "c"] {
-        let live = Key::of_tool(name);
+        let live = RateKey::of_tool(name);
         assert_eq!(limiter.count(512, live, Duration::from_nanos(512)), 1);
     }
-    call(&limiter, 512, Key::of_tool("b"), limit(2, 512)).unwrap();
+    call(&limiter, 512, RateKey::of_tool("b"), limit(2, 512)).unwrap();
     assert_eq!(call(&limiter, 513, new(), limit(2, 512)), Ok(()));
     assert_eq!(limiter.len(), 3);
 }
@@ -174,13 +181,13 @@ fn a_full_limiter_refuses_new_keys_and_keeps_live_ones() {
 #[test]
 fn a_full_limiter_is_not_searched_for_every_new_key() {
     let limiter = Limiter::with_max_keys(2).unwrap();
-    let new = |now, name, window| call(&limiter, now, Key::of_tool(name), limit(1, window));
+    let new = |now, name, window| call(&limiter, now, RateKey::of_tool(name), limit(1, window));
     new(0, "short", 1_000).unwrap();
     new(0, "long", 256_000).unwrap();
     new(1_001, "shorter", 10).unwrap();
     // "shorter" is idle by now, but the last search is less than 1/256 of the longest wait ago.
     let retry_after = Duration::from_nanos(984);
-    let refused = Err(Exceeded::Full { retry_after });
+    let refused = Err(RateLimitExceeded::Full { retry_after });
     assert_eq!(new(1_013, "next", 10), refused);
     assert_eq!(new(1_013 + 984, "next", 10), Ok(()));
 }
@@ -190,7 +197,7 @@ fn a_full_limiter_does_not_record_half_a_call() {
     let limiter = Limiter::with_max_keys(1).unwrap();
     let both = limiter.check_both(0, (A, limit(1, 60)), (T, limit(1, 60)));
     let retry_after = Duration::from_nanos(61);
-    assert_eq!(both.map(drop), Err(Exceeded::Full { retry_after }));
+    assert_eq!(both.map(drop), Err(RateLimitExceeded::Full { retry_after }));
     assert!(limiter.is_empty());
 }
 
@@ -200,7 +207,7 @@ fn idle_keys_go_without_a_sweep() {
     let mut most = 0;
     for now in 0..200_000u64 {
         let name = now.to_string();
-        call(&limiter, now, Key::of_tool(&name), limit(1, 1_000)).unwrap();
+        call(&limiter, now, RateKey::of_tool(&name), limit(1, 1_000)).unwrap();
         if now % 1_000 == 0 {
             most = most.max(limiter.len());
         }
@@ -213,7 +220,7 @@ fn a_sweep_drops_idle_keys_and_their_memory() {
     let limiter = Limiter::with_max_keys(4_096).unwrap();
     for index in 0..4_000u64 {
         let name = index.to_string();
-        call(&limiter, index, Key::of_tool(&name), limit(1, 10_000)).unwrap();
+        call(&limiter, index, RateKey::of_tool(&name), limit(1, 10_000)).unwrap();
     }
     let capacity = || limiter.lock(0).capacity();
     limiter.sweep(9_999);
@@ -222,22 +229,22 @@ fn a_sweep_drops_idle_keys_and_their_memory() {
     assert_eq!(limiter.len(), 10);
     assert!(before.0 == 4_000 && before.1 >= 4_000 && capacity() < 64);
     assert_eq!(
-        call(&limiter, 13_990, Key::of_tool("3999"), limit(1, 10_000)),
+        call(&limiter, 13_990, RateKey::of_tool("3999"), limit(1, 10_000)),
         Err(reached(0, 10))
     );
 }
 
-/// The bound is the one the documentation states.
+/// The bound that the documentation states.
 #[test]
 fn ten_million_keys_with_one_call_take_560_megabytes() {
-    const PLACE: usize = size_of::<(Id, Window)>() + 1;
+    const PLACE: usize = size_of::<(RateKeyHash, Window)>() + 1;
     let limiter = Limiter::new().unwrap();
     for index in 0..10_000_000_u64 {
         let name = index.to_string();
-        call(&limiter, index, Key::of_tool(&name), limit(1, u64::MAX)).unwrap();
+        call(&limiter, index, RateKey::of_tool(&name), limit(1, u64::MAX)).unwrap();
     }
     assert_eq!(limiter.len(), 10_000_000);
-    // A table of the standard library is filled to seven eighths.
+    // The standard library fills a table up to seven eighths.
     let places = |index| (limiter.lock(index).capacity() * 8 / 7).next_power_of_two();
     let places: usize = (0..limiter.shards.len()).map(places).sum();
     assert!(places * PLACE <= 560_000_000, "{places} places");
@@ -268,10 +275,10 @@ fn a_poisoned_lock_still_limits() {
 const THREADS: u64 = 4;
 const CALLS: u64 = 20_000;
 
-/// Each shard notes, under its lock, what it decided and when. A plain list that is told the same in
-/// the same order must decide the same, and no stretch of time may hold too many records.
+/// Each shard logs, under its lock, what it decided and when. A plain list that gets the same calls in the
+/// same order must decide the same, and no period may hold too many records.
 #[test]
-fn threads_get_what_one_after_the_other_would() {
+fn concurrent_checks_are_linearizable() {
     let limiter = limiter();
     let limit = limit(7, 50);
     let clock = AtomicU64::new(0);
@@ -281,13 +288,13 @@ fn threads_get_what_one_after_the_other_would() {
                 for index in 0..CALLS {
                     let now = clock.fetch_add(1, Ordering::Relaxed);
                     let name = ["a", "b", "c"][(index % 3) as usize];
-                    drop(limiter.check(now, Key::of_tool(name), limit));
+                    drop(limiter.check(now, RateKey::of_tool(name), limit));
                 }
             });
         }
     });
     let mut by_key: BTreeMap<usize, Vec<(u64, Option<u64>)>> = BTreeMap::new();
-    let ids = ["a", "b", "c"].map(|name| limiter.keyed.id(Key::of_tool(name)));
+    let ids = ["a", "b", "c"].map(|name| limiter.hasher.id(RateKey::of_tool(name)));
     for index in 0..limiter.shards.len() {
         for &(id, now, recorded) in &limiter.lock(index).decided {
             let key = ids.iter().position(|known| *known == id).unwrap();
@@ -311,9 +318,9 @@ fn threads_get_what_one_after_the_other_would() {
 }
 
 #[test]
-fn threads_record_pairs_whole_and_never_wait_for_each_other() {
+fn threads_record_pairs_atomically_without_deadlock() {
     let limiter = limiter();
-    let agents = ["a", "b", "c", "d"].map(|name| Key::of_agent("t", name));
+    let agents = ["a", "b", "c", "d"].map(|name| RateKey::of_agent("t", name));
     let (tool, agent) = (limit(5_000, 1_000_000), limit(2_000, 1_000_000));
     let allowed = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -353,7 +360,7 @@ proptest! {
         steps in prop::collection::vec((0..12u64, 0..3usize, 0..3usize), 1..200),
     ) {
         let limiter = limiter();
-        let keys = [T, A, Key::of_agent("t", "b")];
+        let keys = [T, A, RateKey::of_agent("t", "b")];
         let limits = [limit(5, 40), limit(2, 60), limit(3, 20)];
         let mut lists: [Vec<u64>; 3] = Default::default();
         let mut now = 0;
@@ -373,7 +380,7 @@ proptest! {
                 if one != two {
                     lists[two].push(now);
                 }
-            } else if let Err(Exceeded::Limit { retry_after, .. }) = checked {
+            } else if let Err(RateLimitExceeded::Limit { retry_after, .. }) = checked {
                 let then = now + u64::try_from(retry_after.as_nanos()).unwrap();
                 let again = |now| {
                     let pair = ((keys[one], limits[one]), (keys[two], limits[two]));

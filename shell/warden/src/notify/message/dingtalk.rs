@@ -2,20 +2,26 @@ use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::json;
 
-use super::{Message, headline, in_markdown};
+use super::{WebhookRequest, headline, render_markdown};
+use crate::notify::hmac;
 use crate::notify::notice::Notice;
-use crate::notify::sign;
-use crate::notify::text::plain;
+use crate::notify::sanitize::plain;
 
-/// The most bytes of the text: a whole message has at most twenty thousand.
-const MOST_TEXT: usize = 12_000;
+/// The maximum length of the text in bytes: a whole message has at most twenty thousand.
+const MAX_TEXT_BYTES: usize = 12_000;
 
 /// Markdown; the address carries the time in milliseconds and the signature of time and secret.
-pub(super) fn message(url: &Url, secret: Option<&str>, notice: &Notice, now: Timestamp) -> Message {
+pub(super) fn message(
+    url: &Url,
+    secret: Option<&str>,
+    notice: &Notice,
+    now: Timestamp,
+) -> WebhookRequest {
     let mut url = url.clone();
     if let Some(secret) = secret {
         let time = now.as_millisecond();
-        let signature = sign::base64(secret.as_bytes(), format!("{time}\n{secret}").as_bytes());
+        let signature =
+            hmac::hmac_base64(secret.as_bytes(), format!("{time}\n{secret}").as_bytes());
         url.query_pairs_mut()
             .append_pair("timestamp", &time.to_string())
             .append_pair("sign", &signature);
@@ -23,12 +29,12 @@ pub(super) fn message(url: &Url, secret: Option<&str>, notice: &Notice, now: Tim
     let body = json!({
         "msgtype": "markdown",
         "markdown": {
-            // Shown in lists of conversations, where nothing is markup.
+            // Shown in lists of conversations, without markup.
             "title": headline(notice, 200, plain),
-            "text": in_markdown(notice, MOST_TEXT, "  "),
+            "text": render_markdown(notice, MAX_TEXT_BYTES, "  "),
         },
     });
-    Message {
+    WebhookRequest {
         url,
         headers: Vec::new(),
         body: body.to_string(),

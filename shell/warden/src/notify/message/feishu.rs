@@ -1,16 +1,16 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 
-use super::{facts, headline, link};
+use super::{headline, link, summary_fields};
+use crate::notify::hmac;
 use crate::notify::notice::Notice;
-use crate::notify::sign;
-use crate::notify::text::{lines, plain};
+use crate::notify::sanitize::{plain, sanitize_lines};
 
-/// The most bytes of the text: a whole message has at most twenty thousand.
-const MOST_TEXT: usize = 8_000;
+/// The maximum length of the text in bytes: a whole message has at most twenty thousand.
+const MAX_TEXT_BYTES: usize = 8_000;
 
-/// A card of plain text. Its signature has time and secret as the key, and nothing as the data.
+/// A card of plain text. Its signature uses time and secret as the key, and empty data.
 pub(super) fn body(secret: Option<&str>, notice: &Notice, now: Timestamp) -> Value {
     let mut body = json!({"msg_type": "interactive", "card": card(notice)});
     if let Some(secret) = secret {
@@ -18,7 +18,10 @@ pub(super) fn body(secret: Option<&str>, notice: &Notice, now: Timestamp) -> Val
         let key = format!("{time}\n{secret}");
         if let Some(body) = body.as_object_mut() {
             body.insert("timestamp".to_owned(), time.to_string().into());
-            body.insert("sign".to_owned(), sign::base64(key.as_bytes(), b"").into());
+            body.insert(
+                "sign".to_owned(),
+                hmac::hmac_base64(key.as_bytes(), b"").into(),
+            );
         }
     }
     body
@@ -26,13 +29,13 @@ pub(super) fn body(secret: Option<&str>, notice: &Notice, now: Timestamp) -> Val
 
 fn card(notice: &Notice) -> Value {
     let text = |content: String| json!({"tag": "plain_text", "content": content});
-    let fields: Vec<Value> = facts(notice, plain)
+    let fields: Vec<Value> = summary_fields(notice, plain)
         .into_iter()
         .map(|(name, value)| json!({"is_short": true, "text": text(format!("{name}: {value}"))}))
         .collect();
     let mut elements = vec![json!({"tag": "div", "fields": fields})];
     if !notice.text.is_empty() {
-        let shown = lines(&notice.text, MOST_TEXT, plain);
+        let shown = sanitize_lines(&notice.text, MAX_TEXT_BYTES, plain);
         elements.push(json!({"tag": "div", "text": text(shown)}));
     }
     if let Some(url) = link(notice) {
@@ -41,9 +44,9 @@ fn card(notice: &Notice) -> Value {
         elements.push(json!({"tag": "action", "actions": [read_on]}));
     }
     let template = match notice.severity {
-        Severity::Low => "blue",
-        Severity::Medium => "orange",
-        Severity::High => "red",
+        ToolwatchSeverity::Low => "blue",
+        ToolwatchSeverity::Medium => "orange",
+        ToolwatchSeverity::High => "red",
     };
     json!({
         "config": {"wide_screen_mode": true},

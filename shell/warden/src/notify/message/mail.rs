@@ -1,10 +1,10 @@
-use super::{facts, headline, link};
+use super::{headline, link, summary_fields};
+use crate::notify::hmac;
 use crate::notify::notice::Notice;
-use crate::notify::sign;
-use crate::notify::text::{lines, plain};
+use crate::notify::sanitize::{plain, sanitize_lines};
 
-/// The most bytes of the text.
-const MOST_TEXT: usize = 64 * 1024;
+/// The maximum length of the text in bytes.
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The subject of a mail.
 pub(in crate::notify) fn subject(notice: &Notice) -> String {
@@ -14,14 +14,18 @@ pub(in crate::notify) fn subject(notice: &Notice) -> String {
 
 /// The text of a mail.
 pub(in crate::notify) fn body(notice: &Notice) -> String {
-    let mut body: String = facts(notice, plain)
+    let mut body: String = summary_fields(notice, plain)
         .into_iter()
         .map(|(name, value)| format!("{:<10}{value}\n", format!("{name}:")))
         .collect();
     body.push_str(&format!("{:<10}", "Notice:"));
-    body.push_str(&super::line(&notice.id, super::MOST_NAME, plain));
+    body.push_str(&super::sanitize_line(
+        &notice.id,
+        super::MAX_NAME_LEN,
+        plain,
+    ));
     body.push_str("\n\n");
-    body.push_str(&lines(&notice.text, MOST_TEXT, plain));
+    body.push_str(&sanitize_lines(&notice.text, MAX_TEXT_BYTES, plain));
     if let Some(url) = link(notice) {
         body.push_str(&format!("\n\n{url}"));
     }
@@ -29,7 +33,7 @@ pub(in crate::notify) fn body(notice: &Notice) -> String {
 }
 
 /// The id of a mail: the same for the same notice, so that a mail program shows it once.
-pub(in crate::notify) fn id(notice: &Notice) -> String {
-    let digest = sign::hex(b"toolwarden/mail/v1", notice.id.as_bytes());
+pub(in crate::notify) fn message_id(notice: &Notice) -> String {
+    let digest = hmac::hmac_hex(b"toolwarden/mail/v1", notice.id.as_bytes());
     format!("<{digest}@toolwarden>")
 }

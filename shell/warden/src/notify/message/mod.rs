@@ -1,4 +1,4 @@
-//! What is sent, by channel: one file for each.
+//! The messages of each channel, one file for each.
 
 mod dingtalk;
 mod feishu;
@@ -10,26 +10,26 @@ mod wecom;
 use jiff::Timestamp;
 use reqwest::Url;
 
-pub(super) use mail::{body as mail_body, id as mail_id, subject as mail_subject};
+pub(super) use mail::{body as mail_body, message_id as mail_id, subject as mail_subject};
 pub use webhook::ALERT_SCHEMA;
 
 use super::notice::Notice;
-use super::text::{Escape, line, lines, markdown};
+use super::sanitize::{EscapeFn, markdown, sanitize_line, sanitize_lines};
 use crate::settings::AlertChannel;
 
-/// The most of a name in a message.
-const MOST_NAME: usize = 200;
+/// The maximum length of a name in a message.
+const MAX_NAME_LEN: usize = 200;
 
-/// The longest address to read on.
-const MOST_LINK: usize = 1_000;
+/// The maximum length of a link.
+const MAX_LINK_LEN: usize = 1_000;
 
-/// The most lines of a text in a chat.
-const MOST_LINES: usize = 100;
+/// The maximum number of lines of a text in a chat.
+const MAX_LINES: usize = 100;
 
-/// A request that is to be sent.
+/// A request to send.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Message {
-    /// Where to, with a signature where it belongs there.
+pub(super) struct WebhookRequest {
+    /// The address, including a signature if the channel puts it there.
     pub(super) url: Url,
     /// Headers besides the type.
     pub(super) headers: Vec<(&'static str, String)>,
@@ -37,14 +37,14 @@ pub(super) struct Message {
     pub(super) body: String,
 }
 
-/// The request that brings a notice to an address; none for a channel that is not HTTP.
+/// The request that delivers a notice to an address; `None` for a channel that does not use HTTP.
 pub(super) fn compose(
     channel: &AlertChannel,
     url: &Url,
     notice: &Notice,
     now: Timestamp,
-) -> Option<Message> {
-    let message = |body: serde_json::Value| Message {
+) -> Option<WebhookRequest> {
+    let message = |body: serde_json::Value| WebhookRequest {
         url: url.clone(),
         headers: Vec::new(),
         body: body.to_string(),
@@ -65,14 +65,14 @@ pub(super) fn compose(
     }
 }
 
-/// What happened, in one line. Robots that only take messages with a certain word can be given ours.
-fn headline(notice: &Notice, most: usize, escape: Escape) -> String {
-    line(&format!("Toolwarden: {}", notice.title), most, escape)
+/// The headline in one line. It contains a fixed word, for bots that require one.
+fn headline(notice: &Notice, most: usize, escape: EscapeFn) -> String {
+    sanitize_line(&format!("Toolwarden: {}", notice.title), most, escape)
 }
 
-/// What a reader looks for first, each with its name.
-fn facts(notice: &Notice, escape: Escape) -> Vec<(&'static str, String)> {
-    let shown = |text: &str| line(text, MOST_NAME, escape);
+/// The key facts, each with its label.
+fn summary_fields(notice: &Notice, escape: EscapeFn) -> Vec<(&'static str, String)> {
+    let shown = |text: &str| sanitize_line(text, MAX_NAME_LEN, escape);
     let mut facts = vec![
         ("Severity", shown(notice.severity.as_str())),
         ("Kind", shown(notice.kind.as_str())),
@@ -85,10 +85,10 @@ fn facts(notice: &Notice, escape: Escape) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The address to read on, where it is one: written so that nothing in it ends a link.
+/// The link, if it is a valid address: escaped so that nothing in it ends the link early.
 fn link(notice: &Notice) -> Option<String> {
     let url: Url = notice.link.as_deref()?.parse().ok()?;
-    if !matches!(url.scheme(), "http" | "https") || url.as_str().len() > MOST_LINK {
+    if !matches!(url.scheme(), "http" | "https") || url.as_str().len() > MAX_LINK_LEN {
         return None;
     }
     let mut written = String::new();
@@ -103,24 +103,25 @@ fn link(notice: &Notice) -> Option<String> {
     Some(written)
 }
 
-/// The whole notice in the Markdown that both DingTalk and WeCom know, at most so many bytes long.
-fn in_markdown(notice: &Notice, most: usize, line_break: &str) -> String {
+/// The whole notice in the Markdown subset of DingTalk and WeCom, with a maximum length in bytes.
+fn render_markdown(notice: &Notice, most: usize, line_break: &str) -> String {
     let title = headline(notice, 400, markdown);
-    let facts: Vec<String> = facts(notice, markdown)
+    let facts: Vec<String> = summary_fields(notice, markdown)
         .into_iter()
         .map(|(name, value)| format!("> **{name}:** {value}"))
         .collect();
     let facts = facts.join(&format!("{line_break}\n"));
     let link = link(notice).map_or_else(String::new, |url| format!("\n\n[Read on]({url})"));
     let frame = title.len() + facts.len() + link.len() + 16;
-    let mut text: Vec<&str> = notice.text.lines().take(MOST_LINES + 1).collect();
-    if text.len() > MOST_LINES {
-        text.truncate(MOST_LINES);
+    let mut text: Vec<&str> = notice.text.lines().take(MAX_LINES + 1).collect();
+    if text.len() > MAX_LINES {
+        text.truncate(MAX_LINES);
         text.push("…");
     }
-    // Breaks are lengthened after the text was cut.
+    // Line breaks become longer after the text was cut.
     let breaks = text.len() * line_break.len();
     let room = most.saturating_sub(frame + breaks);
-    let text = lines(&text.join("\n"), room, markdown).replace('\n', &format!("{line_break}\n"));
+    let text =
+        sanitize_lines(&text.join("\n"), room, markdown).replace('\n', &format!("{line_break}\n"));
     format!("### {title}\n\n{facts}\n\n{text}{link}")
 }

@@ -1,13 +1,13 @@
 use serde_json::{Value, json};
 
-use super::{facts, headline, link};
+use super::{headline, link, summary_fields};
 use crate::notify::notice::Notice;
-use crate::notify::text::{lines, slack};
+use crate::notify::sanitize::{sanitize_lines, slack};
 
-/// Blocks of plain text, and a text for where blocks are not shown. Only the link is markup.
+/// Blocks of plain text, and a fallback text for clients that do not show blocks. Only the link is markup.
 pub(super) fn body(notice: &Notice) -> Value {
     let plain = |text: String| json!({"type": "plain_text", "text": text, "emoji": false});
-    let fields: Vec<Value> = facts(notice, slack)
+    let fields: Vec<Value> = summary_fields(notice, slack)
         .into_iter()
         .map(|(name, value)| plain(format!("{name}: {value}")))
         .collect();
@@ -15,9 +15,9 @@ pub(super) fn body(notice: &Notice) -> Value {
         json!({"type": "header", "text": plain(headline(notice, 150, slack))}),
         json!({"type": "section", "fields": fields}),
     ];
-    // An empty text is refused.
+    // Slack rejects an empty text.
     if !notice.text.is_empty() {
-        let text = lines(&notice.text, 3000, slack);
+        let text = sanitize_lines(&notice.text, 3000, slack);
         blocks.push(json!({"type": "section", "text": plain(text)}));
     }
     if let Some(url) = link(notice) {

@@ -2,27 +2,32 @@ use jiff::Timestamp;
 use reqwest::Url;
 use serde_json::{Map, Value};
 
-use super::Message;
+use super::WebhookRequest;
+use crate::notify::hmac;
 use crate::notify::notice::Notice;
-use crate::notify::sign;
-use crate::notify::text::header;
+use crate::notify::sanitize::header_value;
 
-/// The schema of what webhooks get.
+/// The schema of webhook bodies.
 pub const ALERT_SCHEMA: &str = "toolwarden/alert/v1";
 
-/// The most bytes of the details; larger ones are left out.
-const MOST_DETAILS: usize = 256 * 1024;
+/// The maximum size of the details in bytes; larger ones are omitted.
+const MAX_DETAILS_BYTES: usize = 256 * 1024;
 
-/// The notice as JSON, signed over the time and the body as they are sent.
-pub(super) fn message(url: &Url, secret: Option<&str>, notice: &Notice, now: Timestamp) -> Message {
+/// The notice as JSON, with a signature over the time and the body as sent.
+pub(super) fn message(
+    url: &Url,
+    secret: Option<&str>,
+    notice: &Notice,
+    now: Timestamp,
+) -> WebhookRequest {
     let body = Value::Object(document(notice)).to_string();
-    let mut headers = vec![("Toolwarden-Delivery", header(&notice.id))];
+    let mut headers = vec![("Toolwarden-Delivery", header_value(&notice.id))];
     if let Some(secret) = secret {
         let time = now.as_second();
-        let signature = sign::hex(secret.as_bytes(), format!("{time}.{body}").as_bytes());
+        let signature = hmac::hmac_hex(secret.as_bytes(), format!("{time}.{body}").as_bytes());
         headers.push(("Toolwarden-Signature", format!("t={time},v1={signature}")));
     }
-    Message {
+    WebhookRequest {
         url: url.clone(),
         headers,
         body,
@@ -34,7 +39,7 @@ fn document(notice: &Notice) -> Map<String, Value> {
     document.insert("schema".to_owned(), ALERT_SCHEMA.into());
     document.extend(notice.document());
     let details = document.get("details").map(ToString::to_string);
-    if details.is_some_and(|it| it.len() > MOST_DETAILS) {
+    if details.is_some_and(|it| it.len() > MAX_DETAILS_BYTES) {
         document.insert("details".to_owned(), Value::Null);
         document.insert("details_left_out".to_owned(), true.into());
     }

@@ -1,19 +1,19 @@
 use serde_json::{Value, json};
 
-use super::in_markdown;
+use super::render_markdown;
 use crate::notify::notice::Notice;
 
-/// The most bytes WeCom takes.
-const MOST_TEXT: usize = 4096;
+/// The maximum number of bytes that WeCom accepts.
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// Markdown.
 pub(super) fn body(notice: &Notice) -> Value {
-    json!({"msgtype": "markdown", "markdown": {"content": in_markdown(notice, MOST_TEXT, "")}})
+    json!({"msgtype": "markdown", "markdown": {"content": render_markdown(notice, MAX_TEXT_BYTES, "")}})
 }
 
 #[cfg(test)]
 mod tests {
-    use toolwarden_drift::Severity;
+    use toolwarden_drift::ToolwatchSeverity;
 
     use super::*;
     use crate::notify::NoticeKind;
@@ -26,7 +26,7 @@ mod tests {
             kind: NoticeKind::Finding,
             server: long.clone(),
             tool: Some(long.clone()),
-            severity: Severity::High,
+            severity: ToolwatchSeverity::High,
             title: long.clone(),
             text: long,
             at: "2026-11-16T10:00:00Z".parse().unwrap(),
@@ -36,7 +36,7 @@ mod tests {
         let body = body(&notice);
         let content = body["markdown"]["content"].as_str().unwrap();
         assert!(
-            (3_000..=MOST_TEXT).contains(&content.len()),
+            (3_000..=MAX_TEXT_BYTES).contains(&content.len()),
             "{}",
             content.len()
         );

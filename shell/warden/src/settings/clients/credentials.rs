@@ -1,27 +1,27 @@
-//! How clients authenticate to servers, and what of that the gateway can do as well.
+//! How clients authenticate to servers, and which of it the gateway supports.
 
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 
-use super::reference::variable;
-use super::server::Taking;
+use super::import_server::ClientImport;
+use super::placeholders::variable_name;
 
-/// Keys that some clients have for a bearer token.
-const TOKENS: &[&str] = &[
+/// Keys for a bearer token in some clients.
+const TOKEN_KEYS: &[&str] = &[
     "bearerToken",
     "bearer_token",
     "authToken",
     "auth_token",
     "token",
 ];
-/// Keys that name the variable with the bearer token.
-const TOKEN_VARIABLES: &[&str] = &["bearerTokenEnvVar", "bearer_token_env_var"];
+/// Keys that name the environment variable with the bearer token.
+const TOKEN_VARIABLE_KEYS: &[&str] = &["bearerTokenEnvVar", "bearer_token_env_var"];
 
 const AUTHORIZATION: &str = "Authorization";
 
-impl Taking {
-    /// The `Authorization` header that keys other than `headers` amount to. What cannot be carried over
-    /// is noted with its remedy; the keys that were dealt with either way are returned.
+impl ClientImport {
+    /// The `Authorization` header that keys other than `headers` stand for. It adds a note with a remedy
+    /// for whatever cannot be imported, and returns the keys that were handled.
     pub(super) fn authorization(
         &mut self,
         server: &str,
@@ -33,11 +33,11 @@ impl Taking {
         for (key, value) in members {
             let place = at.child(key);
             let header = match key.as_str() {
-                key if TOKENS.contains(&key) => bearer(value),
-                key if TOKEN_VARIABLES.contains(&key) => {
+                key if TOKEN_KEYS.contains(&key) => bearer_header(value),
+                key if TOKEN_VARIABLE_KEYS.contains(&key) => {
                     value.as_str().map(|name| format!("Bearer ${{{name}}}"))
                 }
-                "auth" => written_auth(value),
+                "auth" => auth_header(value),
                 _ => continue,
             };
             known.push(key.clone());
@@ -46,34 +46,40 @@ impl Taking {
                 .any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION));
             match header {
                 Some(header) if !taken => {
-                    let header = self.text(&header, &place);
-                    let variable = variable(&format!("{server}-token"));
+                    let header = self.translate_text(&header, &place);
+                    let variable = variable_name(&format!("{server}-token"));
                     self.warn_of_secret(AUTHORIZATION, &header, &variable, &place);
                     headers.push((AUTHORIZATION.to_owned(), header));
                 }
-                Some(_) => self.note(
+                Some(_) => self.add_note(
                     &place,
                     format!("`{key}` is not carried over: `headers` has `{AUTHORIZATION}` already"),
                 ),
-                None => self.note(&place, no_login(key, server)),
+                None => self.add_note(&place, login_note(key, server)),
             }
         }
         known
     }
 
-    /// Notes every key that a server of this kind does not use.
-    pub(super) fn unused(&mut self, members: &Object, at: &Pointer, keys: &[&str], remedy: &str) {
+    /// Adds a note for every key that a server of this kind does not use.
+    pub(super) fn note_unused_keys(
+        &mut self,
+        members: &Object,
+        at: &Pointer,
+        keys: &[&str],
+        remedy: &str,
+    ) {
         for key in keys.iter().filter(|key| members.contains_key(**key)) {
             let message = format!("`{key}` is not carried over: {remedy}");
-            self.note(&at.child(key), message);
+            self.add_note(&at.child(key), message);
         }
     }
 }
 
-/// Why a key is not carried over, and what to do instead.
-pub(super) fn not_carried_over(key: &str, server: &str) -> String {
+/// Why a key is not imported, and what to do instead.
+pub(super) fn unsupported_key_note(key: &str, server: &str) -> String {
     match key {
-        "oauth" | "auth" => no_login(key, server),
+        "oauth" | "auth" => login_note(key, server),
         "headersHelper" => format!(
             "`{key}` is not carried over: the gateway does not run it; set `servers.{server}.headers`, \
              with secrets as `${{NAME}}`"
@@ -82,12 +88,12 @@ pub(super) fn not_carried_over(key: &str, server: &str) -> String {
             "`{key}` is not carried over: set its variables in `servers.{server}.env`, or in the \
              environment of the gateway"
         ),
-        key => format!("`{key}` is not taken over"),
+        key => format!("`{key}` is not imported"),
     }
 }
 
-fn no_login(key: &str, server: &str) -> String {
-    let variable = variable(&format!("{server}-token"));
+fn login_note(key: &str, server: &str) -> String {
+    let variable = variable_name(&format!("{server}-token"));
     format!(
         "`{key}` is not carried over: the gateway does not log in by itself; obtain a token, set \
          `servers.{server}.headers: {{Authorization: \"Bearer ${{{variable}}}\"}}` and the variable \
@@ -95,13 +101,13 @@ fn no_login(key: &str, server: &str) -> String {
     )
 }
 
-fn bearer(token: &Value) -> Option<String> {
+fn bearer_header(token: &Value) -> Option<String> {
     let token = token.as_str().filter(|it| !it.trim().is_empty())?;
     Some(format!("Bearer {token}"))
 }
 
-/// The header that an `auth` amounts to: written out, or a token. OAuth clients need a login.
-fn written_auth(auth: &Value) -> Option<String> {
+/// The header that an `auth` stands for: a literal, or a token. OAuth clients need a login.
+fn auth_header(auth: &Value) -> Option<String> {
     if let Some(text) = auth.as_str() {
         let has_scheme = ["Bearer ", "Basic "].iter().any(|it| text.starts_with(it));
         return has_scheme.then(|| text.to_owned());
@@ -110,5 +116,7 @@ fn written_auth(auth: &Value) -> Option<String> {
     if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
         return None;
     }
-    TOKENS.iter().find_map(|key| bearer(auth.get(*key)?))
+    TOKEN_KEYS
+        .iter()
+        .find_map(|key| bearer_header(auth.get(*key)?))
 }

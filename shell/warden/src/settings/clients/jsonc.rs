@@ -1,8 +1,7 @@
 //! JSON with comments and trailing commas, as VS Code writes it.
 
-/// The same text as JSON: comments and trailing commas become blanks, so that every place stays where
-/// it is.
-pub(super) fn plain(text: &str) -> String {
+/// The same text as JSON: comments and trailing commas become blanks, so that all positions stay the same.
+pub(super) fn to_json(text: &str) -> String {
     without_trailing_commas(&without_comments(text))
 }
 
@@ -99,7 +98,7 @@ mod tests {
             ("/* open", "       "),
         ];
         for (text, expected) in cases {
-            assert_eq!(plain(text), expected, "{text}");
+            assert_eq!(to_json(text), expected, "{text}");
         }
     }
 
@@ -107,12 +106,12 @@ mod tests {
         #[test]
         fn json_stays_as_it_is(text in ".{0,40}", number in any::<i64>()) {
             let json = serde_json::json!({"a": [text, number], "b": {}}).to_string();
-            prop_assert_eq!(plain(&json), json);
+            prop_assert_eq!(to_json(&json), json);
         }
 
         #[test]
         fn no_text_makes_it_panic(text in "[/*\"\\\\,}\\]\n é]{0,20}") {
-            prop_assert_eq!(plain(&text).chars().count(), text.chars().count());
+            prop_assert_eq!(to_json(&text).chars().count(), text.chars().count());
         }
     }
 }

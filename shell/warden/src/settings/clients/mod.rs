@@ -1,10 +1,10 @@
-//! Takes over the servers of desktop clients.
+//! Imports the servers of desktop clients.
 
+mod config_paths;
 mod credentials;
+mod import_server;
 mod jsonc;
-mod places;
-mod reference;
-mod server;
+mod placeholders;
 mod yaml;
 
 use std::path::{Path, PathBuf};
@@ -17,15 +17,15 @@ use toolwarden_model::document::{Document, DocumentError};
 use toolwarden_model::json::{Object, Pointer};
 
 use super::SettingsWarning;
-use reference::Inputs;
-use server::Taking;
+use import_server::ClientImport;
+use placeholders::VsCodeInputs;
 
-pub use places::{Os, places, places_on};
+pub use config_paths::{Os, config_paths, config_paths_on};
 pub use yaml::write as to_yaml;
 
-/// A client that has a file of servers.
+/// A client with a configuration file of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum ClientApp {
     /// The desktop application of Claude.
     ClaudeDesktop,
     /// Claude Code: `.mcp.json` of a project, or the user's file with all projects.
@@ -36,12 +36,12 @@ pub enum Client {
     VsCode,
 }
 
-/// The servers of a client, in our words.
+/// The servers of a client, as our settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedServers {
     /// The servers, in written order.
     pub servers: Vec<ImportedServer>,
-    /// What is different here, and what was left out.
+    /// What differs from the client, and what was left out.
     pub notes: Vec<SettingsWarning>,
 }
 
@@ -50,36 +50,36 @@ pub struct ImportedServers {
 pub struct ImportedServer {
     /// Its name.
     pub name: String,
-    /// How it is reached; texts may refer to the environment.
+    /// How to reach it; texts may refer to the environment.
     pub endpoint: Endpoint,
-    /// Whether the client leaves it out.
+    /// Whether the client disables it.
     pub disabled: bool,
 }
 
-/// Why the servers of a client cannot be taken over.
+/// Why the servers of a client cannot be imported.
 #[derive(Debug, Error)]
 pub enum ClientFileError {
-    /// The file is no JSON.
+    /// The file is not JSON.
     #[error("{}:{}:{}: {}", path.display(), source.position.line, source.position.column, source.kind)]
     Document {
         /// The file.
         path: PathBuf,
-        /// What does not fit, and where.
+        /// The error, with its position.
         source: DocumentError,
     },
-    /// There is no list of servers in it.
+    /// The file has no list of servers.
     #[error("{} has no servers of {}: there is no `{key}`", path.display(), client.as_str())]
     NoServers {
         /// The file.
         path: PathBuf,
         /// The client.
-        client: Client,
-        /// Where the list should be.
+        client: ClientApp,
+        /// The key of the list.
         key: &'static str,
     },
 }
 
-impl Client {
+impl ClientApp {
     /// Every client.
     pub const ALL: [Self; 4] = [
         Self::ClaudeDesktop,
@@ -88,7 +88,7 @@ impl Client {
         Self::VsCode,
     ];
 
-    /// What people call it.
+    /// Its display name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -108,18 +108,22 @@ impl Client {
     }
 }
 
-/// Takes over the servers of a client's file. Comments and trailing commas are read as the clients
-/// do; what cannot be taken over is told in a note.
+/// Imports the servers from a client's file. It accepts comments and trailing commas, as the clients do,
+/// and adds a note for whatever it cannot import.
 ///
 /// # Errors
-/// The file is no JSON, or has no list of servers.
-pub fn import(client: Client, text: &str, path: &Path) -> Result<ImportedServers, ClientFileError> {
-    let plain = jsonc::plain(text);
+/// The file is not JSON, or has no list of servers.
+pub fn import_client_file(
+    client: ClientApp,
+    text: &str,
+    path: &Path,
+) -> Result<ImportedServers, ClientFileError> {
+    let plain = jsonc::to_json(text);
     let document = Document::read(&plain).map_err(|source| ClientFileError::Document {
         path: path.to_owned(),
         source,
     })?;
-    let lists = lists(client, &document.value);
+    let lists = server_lists(client, &document.value);
     if lists.is_empty() {
         return Err(ClientFileError::NoServers {
             path: path.to_owned(),
@@ -127,16 +131,16 @@ pub fn import(client: Client, text: &str, path: &Path) -> Result<ImportedServers
             key: client.key(),
         });
     }
-    let mut taking = Taking {
+    let mut taking = ClientImport {
         client,
-        inputs: Inputs::of(&document.value),
+        inputs: VsCodeInputs::of(&document.value),
         secrets: Redaction::new(&AuditRules::default()),
         servers: Vec::new(),
         notes: Vec::new(),
     };
     for (at, servers) in lists {
         for (name, server) in servers {
-            taking.take(name, server, &at.child(name));
+            taking.import_server(name, server, &at.child(name));
         }
     }
     let notes = taking.notes.into_iter().map(|(pointer, message)| {
@@ -154,7 +158,7 @@ pub fn import(client: Client, text: &str, path: &Path) -> Result<ImportedServers
 }
 
 impl ImportedServers {
-    /// The settings with these servers, as a file.
+    /// The settings with these servers, as a YAML file.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let servers = self.servers.iter();
@@ -165,8 +169,8 @@ impl ImportedServers {
     }
 }
 
-/// Every list of servers in a file, and where it stands.
-fn lists(client: Client, root: &Value) -> Vec<(Pointer, &Object)> {
+/// Every list of servers in a file, with its place.
+fn server_lists(client: ClientApp, root: &Value) -> Vec<(Pointer, &Object)> {
     let mut found = Vec::new();
     let mut look = |segments: &[&str]| {
         let at = Pointer::of(segments.iter().copied());
@@ -176,14 +180,14 @@ fn lists(client: Client, root: &Value) -> Vec<(Pointer, &Object)> {
     };
     look(&["mcpServers"]);
     match client {
-        Client::ClaudeDesktop | Client::Cursor => {}
-        Client::ClaudeCode => {
+        ClientApp::ClaudeDesktop | ClientApp::Cursor => {}
+        ClientApp::ClaudeCode => {
             let projects = root.get("projects").and_then(Value::as_object);
             for project in projects.into_iter().flat_map(Object::keys) {
                 look(&["projects", project, "mcpServers"]);
             }
         }
-        Client::VsCode => {
+        ClientApp::VsCode => {
             look(&["servers"]);
             look(&["mcp", "servers"]);
             look(&["mcp.servers"]);

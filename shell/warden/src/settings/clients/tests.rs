@@ -3,8 +3,8 @@ use std::path::Path;
 use super::super::Settings;
 use super::*;
 
-fn taken(client: Client, text: &str) -> ImportedServers {
-    import(client, text, Path::new("client.json")).unwrap()
+fn taken(client: ClientApp, text: &str) -> ImportedServers {
+    import_client_file(client, text, Path::new("client.json")).unwrap()
 }
 
 fn notes(imported: &ImportedServers) -> Vec<String> {
@@ -14,10 +14,10 @@ fn notes(imported: &ImportedServers) -> Vec<String> {
         .collect()
 }
 
-/// What the settings say of the servers that were taken over.
+/// The imported servers, written as settings and read back.
 fn read_back(imported: &ImportedServers) -> Vec<ImportedServer> {
     let text = imported.to_yaml();
-    // References stay as they are, so that both sides have the same text.
+    // References stay unresolved, so that both sides have the same text.
     let keep = |name: &str| Some(format!("${{{name}}}"));
     let loaded = Settings::of_text(&text, Path::new("toolwarden.yaml"), &keep);
     let loaded = loaded.unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -34,7 +34,7 @@ fn read_back(imported: &ImportedServers) -> Vec<ImportedServer> {
 #[test]
 fn claude_desktop() {
     let imported = taken(
-        Client::ClaudeDesktop,
+        ClientApp::ClaudeDesktop,
         r#"{
   "globalShortcut": "x",
   "mcpServers": {
@@ -62,12 +62,12 @@ fn claude_desktop() {
     assert_eq!(
         notes(&imported),
         [
-            "5:66: /mcpServers/My Server/env/API_KEY: `API_KEY` looks like a secret in the clear; write \
+            "5:66: /mcpServers/My Server/env/API_KEY: `API_KEY` looks like a plaintext secret; write \
              `${API_KEY}` and set the variable",
-            "5:107: /mcpServers/My Server/env/URL: Claude Desktop takes `${…}` as it is; here it is put in",
-            "5:5: /mcpServers/My Server: the server `My Server` is called `My-Server` here",
+            "5:107: /mcpServers/My Server/env/URL: Claude Desktop does not expand `${…}`; the gateway does",
+            "5:5: /mcpServers/My Server: the server `My Server` is renamed to `My-Server`",
             "6:5: /mcpServers/broken: left out: it has neither `command` nor `url`",
-            "6:19: /mcpServers/list: left out: it is no object",
+            "6:19: /mcpServers/list: left out: it is not an object",
             "6:38: /mcpServers/ws/url: left out: only http and https addresses can be reached",
         ]
     );
@@ -77,7 +77,7 @@ fn claude_desktop() {
 #[test]
 fn claude_code_with_projects() {
     let imported = taken(
-        Client::ClaudeCode,
+        ClientApp::ClaudeCode,
         r#"{"mcpServers": {"a": {"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer ${T:-d}"}}},
 "projects": {
   "/p/one": {"mcpServers": {"a": {"type": "http", "url": "https://h/mcp", "headers": {"Authorization": "Bearer ${T:-d}"}}}},
@@ -98,9 +98,9 @@ fn claude_code_with_projects() {
     assert_eq!(
         notes(&imported),
         [
-            "4:90: /projects/~1p~1two/mcpServers/a/headers/X-Api-Key: `X-Api-Key` looks like a secret in \
-             the clear; write `${A_2_X_API_KEY}` and set the variable",
-            "4:29: /projects/~1p~1two/mcpServers/a: the server `a` is called `a-2` here",
+            "4:90: /projects/~1p~1two/mcpServers/a/headers/X-Api-Key: `X-Api-Key` looks like a plaintext \
+             secret; write `${A_2_X_API_KEY}` and set the variable",
+            "4:29: /projects/~1p~1two/mcpServers/a: the server `a` is renamed to `a-2`",
         ]
     );
 }
@@ -108,7 +108,7 @@ fn claude_code_with_projects() {
 #[test]
 fn cursor() {
     let imported = taken(
-        Client::Cursor,
+        ClientApp::Cursor,
         r#"{"mcpServers": {"s": {"command": "${userHome}/s", "args": ["--api-key", "abc", "--token=${env:T}", "--password=x"],
   "env": {"T": "${env:T}"}, "envFile": ".env", "disabled": true}}}"#,
     );
@@ -124,9 +124,9 @@ fn cursor() {
     assert_eq!(
         notes(&imported),
         [
-            "1:73: /mcpServers/s/args/1: `api-key` looks like a secret in the clear; write `${S_API_KEY}` \
+            "1:73: /mcpServers/s/args/1: `api-key` looks like a plaintext secret; write `${S_API_KEY}` \
              and set the variable",
-            "1:100: /mcpServers/s/args/3: `password` looks like a secret in the clear; write \
+            "1:100: /mcpServers/s/args/3: `password` looks like a plaintext secret; write \
              `${S_PASSWORD}` and set the variable",
             "2:29: /mcpServers/s/envFile: `envFile` is not carried over: set its variables in \
              `servers.s.env`, or in the environment of the gateway",
@@ -153,7 +153,7 @@ fn vs_code_with_inputs_and_comments() {
     command: node
     args: ["${WORKSPACE_FOLDER}/s.js"]
 "#;
-    let imported = taken(Client::VsCode, file);
+    let imported = taken(ClientApp::VsCode, file);
     assert_eq!(imported.to_yaml(), expected);
     assert_eq!(
         notes(&imported),
@@ -162,7 +162,7 @@ fn vs_code_with_inputs_and_comments() {
              the environment variable `GH_TOKEN` instead",
             "6:60: /servers/local/args/0: there is no `${workspaceFolder}` outside the editor; set the \
              environment variable `WORKSPACE_FOLDER`",
-            "6:88: /servers/local/dev: `dev` is not taken over",
+            "6:88: /servers/local/dev: `dev` is not imported",
         ]
     );
     assert_eq!(read_back(&imported), imported.servers);
@@ -171,28 +171,34 @@ fn vs_code_with_inputs_and_comments() {
         "{\"mcp.servers\": {\"local\": {\"command\": \"node\"}}}".to_owned(),
     ] {
         assert_eq!(
-            taken(Client::VsCode, &wrapped).servers.last().unwrap().name,
+            taken(ClientApp::VsCode, &wrapped)
+                .servers
+                .last()
+                .unwrap()
+                .name,
             "local"
         );
     }
 }
 
 #[test]
-fn files_without_servers_are_told() {
+fn files_without_servers_are_errors() {
     let told = |client, text| {
         let path = Path::new("c.json");
-        import(client, text, path).unwrap_err().to_string()
+        import_client_file(client, text, path)
+            .unwrap_err()
+            .to_string()
     };
     assert_eq!(
-        told(Client::Cursor, "{\"servers\": {}}"),
+        told(ClientApp::Cursor, "{\"servers\": {}}"),
         "c.json has no servers of Cursor: there is no `mcpServers`"
     );
     assert_eq!(
-        told(Client::VsCode, "{}"),
+        told(ClientApp::VsCode, "{}"),
         "c.json has no servers of VS Code: there is no `servers`"
     );
     assert_eq!(
-        told(Client::VsCode, "{\"a\": 1,\n \"a\": 2}"),
+        told(ClientApp::VsCode, "{\"a\": 1,\n \"a\": 2}"),
         "c.json:2:2: key `a` is given twice"
     );
 }
@@ -200,7 +206,7 @@ fn files_without_servers_are_told() {
 #[test]
 fn credentials_are_carried_over_or_noted_with_a_remedy() {
     let imported = taken(
-        Client::Cursor,
+        ClientApp::Cursor,
         r#"{"mcpServers": {
   "a": {"url": "https://a.example/mcp", "bearerToken": "${env:A}"},
   "b": {"url": "https://b.example/mcp", "auth": {"type": "bearer", "token": "${env:B}"}},

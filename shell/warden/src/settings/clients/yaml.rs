@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The words that YAML takes for something else than text, in any case.
+/// Words that YAML does not read as text, in any case.
 const RESERVED: &[&str] = &[
     "", "~", "null", "true", "false", "yes", "no", "on", "off", "y", "n",
 ];
@@ -51,12 +51,12 @@ fn flow(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(flow).collect();
             format!("[{}]", items.join(", "))
         }
-        // JSON is YAML.
+        // JSON is valid YAML.
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
     }
 }
 
-/// A text, in quotes where it could be taken for something else.
+/// A text, quoted if YAML could read it as something else.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/')

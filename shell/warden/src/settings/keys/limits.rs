@@ -1,73 +1,76 @@
-use super::super::table::{Kind, Table, field};
+use super::super::key_table::{KeyTable, ValueKind, field};
 
-pub(in super::super) static SERVER_LIMITS: Table = Table::new(
+pub(in super::super) static SERVER_LIMITS: KeyTable = KeyTable::new(
     "server_limits",
-    "How much a server may send. A server that sends more notifications and requests than it may is \
-     disconnected, and its health says why.",
+    "How much a server may send. The gateway disconnects a server that sends too many notifications \
+     and requests, and its health shows why.",
     &[
-        field("message_size", Kind::Size, "The largest message.").default("\"64MiB\""),
+        field("message_size", ValueKind::Size, "The maximum size of a message.").default("\"64MiB\""),
         field(
             "list_size",
-            Kind::Size,
-            "The size of one list, all pages together.",
+            ValueKind::Size,
+            "The maximum size of one list, all pages together.",
         )
         .default("\"64MiB\""),
-        field("list_entries", Kind::Count, "The entries of one list.").default("100000"),
-        field("list_pages", Kind::Count, "The pages of one list.").default("1000"),
+        field("list_entries", ValueKind::Count, "The maximum number of entries in one list.").default("100000"),
+        field("list_pages", ValueKind::Count, "The maximum number of pages of one list.").default("1000"),
         field(
             "messages_per_minute",
-            Kind::Count,
-            "Notifications and requests over one connection in a minute.",
+            ValueKind::Count,
+            "The maximum number of notifications and requests per minute on one connection.",
         )
         .default("60000"),
         field(
             "bytes_per_minute",
-            Kind::Size,
-            "The size of the notifications and requests over one connection in a minute.",
+            ValueKind::Size,
+            "The maximum size of notifications and requests per minute on one connection.",
         )
         .default("\"256MiB\""),
         field(
             "open_requests",
-            Kind::Count,
-            "Requests over one connection that agents have not answered yet; further ones are refused.",
+            ValueKind::Count,
+            "The maximum number of requests on one connection that agents have not answered yet; the \
+             gateway rejects further ones.",
         )
         .default("64"),
     ],
 );
 
-pub(in super::super) static SESSIONS: Table = Table::new(
+pub(in super::super) static SESSIONS: KeyTable = KeyTable::new(
     "sessions",
-    "How conversations are kept.",
+    "Lifetime and limits of conversations.",
     &[
         field(
             "idle",
-            Kind::Duration,
-            "How long a conversation without a message is remembered.",
+            ValueKind::Duration,
+            "How long an idle conversation is kept.",
         )
         .default("\"30m\""),
         field(
             "max_requests",
-            Kind::Count,
-            "Requests of one conversation in flight; further ones are refused.",
+            ValueKind::Count,
+            "The maximum number of requests in flight of one conversation; the gateway rejects \
+             further ones.",
         )
         .default("10000"),
         field(
             "max_subscriptions",
-            Kind::Count,
-            "Resources one conversation may subscribe to.",
+            ValueKind::Count,
+            "The maximum number of resource subscriptions of one conversation.",
         )
         .default("1000"),
         field(
             "in_flight",
-            Kind::Size,
-            "The size of all requests of one principal in flight, those below 16 KiB aside; further ones are refused.",
+            ValueKind::Size,
+            "The maximum size of all requests in flight of one principal, not counting those below \
+             16 KiB; the gateway rejects further ones.",
         )
         .default("\"256MiB\""),
         field(
             "replay",
-            Kind::Size,
-            "The size of the messages one conversation can read again after it lost a connection; the oldest \
-             go first.",
+            ValueKind::Size,
+            "The maximum size of the messages that one conversation can replay after it lost a \
+             connection; the gateway drops the oldest first.",
         )
         .default("\"16MiB\""),
     ],

@@ -1,17 +1,18 @@
-//! Every key of the settings, with what it holds, what it is for, and what holds without it.
+//! Every key of the settings, with the kind of its value, its description and its default.
 
 mod limits;
 mod server;
 
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_guard::OutputMode;
 
-use super::table::{Field, Kind, Table, field};
-use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity, Trust};
+use super::key_table::{KeyTable, SettingsField, ValueKind, field};
+use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity, TrustMode};
 
 pub(super) use limits::{SERVER_LIMITS, SESSIONS};
 pub(super) use server::{
-    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TYPE, Transport,
+    BREAKER, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS,
+    TYPE,
 };
 
 pub(super) const PREFIX: &[(&str, PrefixMode)] = &[
@@ -35,436 +36,592 @@ pub(super) const OUTPUT: &[(&str, OutputMode)] = &[
     ("report", OutputMode::Warn),
     ("enforce", OutputMode::Enforce),
 ];
-pub(super) const SEVERITY: &[(&str, Severity)] = &[
-    ("low", Severity::Low),
-    ("medium", Severity::Medium),
-    ("high", Severity::High),
+pub(super) const SEVERITY: &[(&str, ToolwatchSeverity)] = &[
+    ("low", ToolwatchSeverity::Low),
+    ("medium", ToolwatchSeverity::Medium),
+    ("high", ToolwatchSeverity::High),
 ];
-pub(super) const SECURITY: &[(&str, SmtpSecurity)] = &[
+pub(super) const SMTP_SECURITY: &[(&str, SmtpSecurity)] = &[
     ("none", SmtpSecurity::None),
     ("starttls", SmtpSecurity::StartTls),
     ("tls", SmtpSecurity::Tls),
 ];
-/// The word for a time that never comes.
-pub(super) const TRUST: &[(&str, Trust)] =
-    &[("first-use", Trust::FirstUse), ("review", Trust::Review)];
+pub(super) const TRUST: &[(&str, TrustMode)] = &[
+    ("first-use", TrustMode::FirstUse),
+    ("review", TrustMode::Review),
+];
+/// The word that turns a check or a rule off.
 pub(super) const NEVER: &[(&str, ())] = &[("never", ())];
 
-pub(super) static ROOT: Table = Table::new(
+pub(super) static ROOT: KeyTable = KeyTable::new(
     "settings",
-    "The settings of a Toolwarden gateway. Texts may refer to the environment (`${NAME}`, \
-     `${NAME:-default}`) and to files (`${file:path}`); `$$` is a dollar. Relative paths start at the \
-     folder of the file.",
+    "The settings of a Toolwarden gateway. Texts may refer to environment variables (`${NAME}`, \
+     `${NAME:-default}`) and to files (`${file:path}`); write `$$` for a dollar sign. Relative paths \
+     start at the folder of the file.",
     &[
-        field("$schema", Kind::Text, "The JSON Schema of this file, for editors."),
-        field("version", Kind::Version, "The version of the format."),
-        field("listen", Kind::Section(&LISTEN), "Where the gateway listens, and for whom.").default("{}"),
-        field("store", Kind::Text, "The file of pins, alerts and the audit log.").default("\"toolwarden.db\""),
+        field(
+            "$schema",
+            ValueKind::Text,
+            "The JSON Schema of this file, for editors.",
+        ),
+        field("version", ValueKind::Version, "The version of the format."),
+        field(
+            "listen",
+            ValueKind::Section(&LISTEN),
+            "The address the gateway listens on, and the requests it accepts.",
+        )
+        .default("{}"),
+        field(
+            "store",
+            ValueKind::Text,
+            "The database file with pins, alerts and the audit log.",
+        )
+        .default("\"toolwarden.db\""),
         field(
             "store_quota",
-            Kind::Size,
-            "The most space the store may take. From nine tenths of it on the gateway warns; at all of it nothing \
-             more is recorded, and calls are refused as the policy says.",
+            ValueKind::Size,
+            "The maximum size of the store. From 90% on the gateway warns; at 100% it records \
+             nothing more and denies calls as the policy says.",
         )
         .default("\"10GiB\""),
         field(
             "servers",
-            Kind::Names(&Kind::Section(&SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
+            ValueKind::Map(&ValueKind::Section(&SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
             "The servers behind the gateway, by name: letters, digits, `-` and `_`.",
         ),
         field(
             "mcp_servers",
-            Kind::Names(&Kind::Section(&CLIENT_SERVER), Some("^[A-Za-z0-9_-]{1,64}$")),
-            "Servers as the block of a client has them, pasted whole.",
+            ValueKind::Map(
+                &ValueKind::Section(&CLIENT_SERVER),
+                Some("^[A-Za-z0-9_-]{1,64}$"),
+            ),
+            "The `mcpServers` block of an MCP client, pasted unchanged.",
         )
-        .or(&["mcpServers"]),
+        .aliases(&["mcpServers"]),
         field(
             "prefix",
-            Kind::Word(|| words(PREFIX)),
-            "When names get the name of their server put before them: always, on conflict, or never.",
+            ValueKind::OneOf(|| words(PREFIX)),
+            "When names get their server's name as a prefix: always, on conflict, or never.",
         )
         .default("\"always\""),
-        field("separator", Kind::Text, "What stands between a server's name and a tool's.").default("\"__\""),
+        field(
+            "separator",
+            ValueKind::Text,
+            "The separator between a server's name and a tool's name.",
+        )
+        .default("\"__\""),
         field(
             "client_attributes",
-            Kind::Texts,
-            "The attributes that clients may give their requests, for conditions on `request`: by `_meta` or by header. \
-             Anything a client says of itself may be false.",
+            ValueKind::TextList,
+            "The request attributes that clients may set through `_meta` or a header, for conditions \
+             on `request`. A client can set any value, so do not trust them.",
         ),
-        field("page_size", Kind::Count, "The most tools of one page of a list. Without it lists come whole."),
+        field(
+            "page_size",
+            ValueKind::Count,
+            "The maximum number of tools on one page of a list. Without it, lists have a single \
+             page.",
+        ),
         field(
             "policy",
-            Kind::Either(&[Kind::Text, Kind::Policy]),
-            "The rules of the guard: a policy file, or a policy in place. References are not put in into \
-             a policy. Without it everybody who is somebody may call every tool.",
+            ValueKind::Either(&[ValueKind::Text, ValueKind::Policy]),
+            "The policy: a policy file, or the policy itself. References are not expanded inside \
+             policies. Without it, any authenticated caller may call every tool.",
         ),
         field(
             "denials",
-            Kind::Word(|| words(DENIALS)),
-            "How refusals are told: as a result of the tool, which a model reads, or as an error of the \
-             protocol.",
+            ValueKind::OneOf(|| words(DENIALS)),
+            "How the gateway reports denials: as a tool result, which the model reads, or as a \
+             protocol error.",
         )
         .default("\"tool-error\""),
-        field("identity", Kind::Section(&IDENTITY), "Who callers are. Without it nobody is let in.").default("{}"),
-        field("watch", Kind::Section(&WATCH), "How definitions and results are watched.").default("{}"),
-        field("timeouts", Kind::Section(&TIMEOUTS), "How long servers may take, where a server says nothing else.")
-            .default("{}"),
-        field("alerts", Kind::Names(&Kind::Section(&ALERT), None), "Where alerts go, by name."),
-        field("misuse", Kind::Section(&MISUSE), "When the behaviour of a principal is an alert.").default("{}"),
-        field("sessions", Kind::Section(&SESSIONS), "How conversations are kept.").default("{}"),
-        field("drain", Kind::Duration, "How long calls under way may take after SIGTERM.").default("\"10s\""),
-        field("traces", Kind::Section(&TRACES), "Where traces go."),
+        field(
+            "identity",
+            ValueKind::Section(&IDENTITY),
+            "How callers authenticate. Without it, the gateway rejects every caller.",
+        )
+        .default("{}"),
+        field(
+            "watch",
+            ValueKind::Section(&WATCH),
+            "How definitions and results are watched.",
+        )
+        .default("{}"),
+        field(
+            "timeouts",
+            ValueKind::Section(&TIMEOUTS),
+            "Default timeouts for all servers.",
+        )
+        .default("{}"),
+        field(
+            "alerts",
+            ValueKind::Map(&ValueKind::Section(&ALERT), None),
+            "The alert destinations, by name.",
+        ),
+        field(
+            "misuse",
+            ValueKind::Section(&MISUSE),
+            "When the behaviour of a principal raises an alert.",
+        )
+        .default("{}"),
+        field(
+            "sessions",
+            ValueKind::Section(&SESSIONS),
+            "Lifetime and limits of conversations.",
+        )
+        .default("{}"),
+        field(
+            "drain",
+            ValueKind::Duration,
+            "How long calls in flight may take after SIGTERM.",
+        )
+        .default("\"10s\""),
+        field(
+            "traces",
+            ValueKind::Section(&TRACES),
+            "Where to send traces.",
+        ),
     ],
 );
 
-pub(super) static LISTEN: Table = Table::new(
+pub(super) static LISTEN: KeyTable = KeyTable::new(
     "listen",
-    "Where the gateway listens, and for whom.",
+    "The address the gateway listens on, and the requests it accepts.",
     &[
-        field("address", Kind::Text, "Address and port; port 0 takes a free one.").default("\"127.0.0.1:8700\""),
-        field("tls", Kind::Section(&TLS), "Certificate and key, where the gateway speaks TLS itself."),
-        field("public_url", Kind::Address, "How agents reach it. Without it, by the `Host` they use."),
+        field(
+            "address",
+            ValueKind::Text,
+            "Address and port; port 0 takes a free one.",
+        )
+        .default("\"127.0.0.1:8700\""),
+        field(
+            "tls",
+            ValueKind::Section(&TLS),
+            "The certificate and key for TLS.",
+        ),
+        field(
+            "public_url",
+            ValueKind::Address,
+            "The URL under which agents reach the gateway. Without it, the gateway uses their \
+             `Host` header.",
+        ),
         field(
             "hosts",
-            Kind::Texts,
-            "Further values of `Host` that are answered; loopback names and the address always are.",
+            ValueKind::TextList,
+            "Additional accepted values of `Host`; loopback names and the listening address are \
+             always accepted.",
         ),
         field(
             "origins",
-            Kind::Texts,
-            "Values of `Origin` that are answered; requests without one always are, and loopback origins \
-             on a loopback address.",
+            ValueKind::TextList,
+            "Accepted values of `Origin`. Requests without one are always accepted, and so are \
+             loopback origins on a loopback address.",
         ),
-        field("max_body", Kind::Size, "The largest message of an agent.").default("\"8MiB\""),
-        field("max_batch", Kind::Count, "The most messages of one batch.").default("100"),
-        field("limits", Kind::Section(&LIMITS), "What connections may cost.").default("{}"),
+        field(
+            "max_body",
+            ValueKind::Size,
+            "The maximum size of a message from an agent.",
+        )
+        .default("\"8MiB\""),
+        field(
+            "max_batch",
+            ValueKind::Count,
+            "The maximum number of messages in one batch.",
+        )
+        .default("100"),
+        field("limits", ValueKind::Section(&LIMITS), "Connection limits.").default("{}"),
     ],
 )
 .or_text("The address alone.");
 
-pub(super) static LIMITS: Table = Table::new(
+pub(super) static LIMITS: KeyTable = KeyTable::new(
     "limits",
-    "What connections may cost. A connection is authenticated once one of its requests was. Changes take effect \
-     after a restart, except `body_within`.",
+    "Connection limits. A connection counts as authenticated after one of its requests was \
+     authenticated. Changes take effect after a restart, except for `body_within`.",
     &[
         field(
             "connections",
-            Kind::Count,
-            "The most connections at a time; fewer where the system gives fewer descriptors.",
+            ValueKind::Count,
+            "The maximum number of concurrent connections; lower if the system allows fewer file \
+             descriptors.",
         )
         .default("16384"),
-        field("per_address", Kind::Count, "The most connections of one address at a time.").default("8192"),
-        field("per_principal", Kind::Count, "The most connections of one principal at a time, and half of all at most; over others it is answered with 503.").default("4096"),
+        field(
+            "per_address",
+            ValueKind::Count,
+            "The maximum number of concurrent connections from one address.",
+        )
+        .default("8192"),
+        field(
+            "per_principal",
+            ValueKind::Count,
+            "The maximum number of concurrent connections of one principal, and at most half of \
+             all; on further connections the gateway answers 503.",
+        )
+        .default("4096"),
         field(
             "unauthenticated",
-            Kind::Count,
-            "The most connections at a time that are not authenticated; a newer one closes the oldest.",
+            ValueKind::Count,
+            "The maximum number of concurrent unauthenticated connections; a new one closes the \
+             oldest.",
         )
         .default("1024"),
         field(
             "unauthenticated_per_address",
-            Kind::Count,
-            "The most of them from one address; a newer one closes the oldest of that address.",
+            ValueKind::Count,
+            "The maximum number of unauthenticated connections from one address; a new one closes \
+             the oldest of that address.",
         )
         .default("512"),
         field(
             "authenticate_within",
-            Kind::Duration,
-            "How long a connection may take to be authenticated.",
+            ValueKind::Duration,
+            "How long a connection may take to authenticate.",
         )
         .default("\"10s\""),
         field(
             "idle",
-            Kind::Duration,
+            ValueKind::Duration,
             "How long an authenticated connection may be idle between requests.",
         )
         .default("\"2m\""),
-        field("body_within", Kind::Duration, "How long the body of a request may take.").default("\"30s\""),
+        field(
+            "body_within",
+            ValueKind::Duration,
+            "How long the body of a request may take.",
+        )
+        .default("\"30s\""),
     ],
 );
 
-pub(super) static TLS: Table = Table::new(
+pub(super) static TLS: KeyTable = KeyTable::new(
     "tls",
-    "A certificate to listen with.",
+    "The TLS certificate of the gateway.",
     &[
         field(
             "certificate",
-            Kind::Text,
-            "The file of the certificate chain, PEM.",
+            ValueKind::Text,
+            "The PEM file of the certificate chain.",
         )
         .required(),
-        field("key", Kind::Text, "The file of its key, PEM.").required(),
+        field("key", ValueKind::Text, "The PEM file of its private key.").required(),
         field(
             "client_ca",
-            Kind::Text,
-            "The file of authorities whose client certificates name principals, PEM.",
+            ValueKind::Text,
+            "The PEM file of the authorities that issue client certificates for principals.",
         ),
     ],
 );
 
-pub(super) static IDENTITY: Table = Table::new(
+pub(super) static IDENTITY: KeyTable = KeyTable::new(
     "identity",
-    "Who callers are.",
+    "How callers authenticate.",
     &[
         field(
             "api_keys",
-            Kind::List(&Kind::Section(&API_KEY)),
-            "Callers by key.",
+            ValueKind::List(&ValueKind::Section(&API_KEY)),
+            "API keys.",
         ),
         field(
             "jwt",
-            Kind::List(&Kind::Section(&JWT)),
-            "Issuers of tokens.",
+            ValueKind::List(&ValueKind::Section(&JWT)),
+            "Token issuers.",
         ),
         field(
             "certificates",
-            Kind::List(&Kind::Section(&CERTIFICATE)),
-            "Callers by client certificate; needs `listen.tls.client_ca`.",
+            ValueKind::List(&ValueKind::Section(&CERTIFICATE)),
+            "Client certificates; requires `listen.tls.client_ca`.",
         ),
         field(
             "anonymous",
-            Kind::Text,
-            "The principal of callers who say nothing. Without it they are refused.",
+            ValueKind::Text,
+            "The principal of callers without credentials. Without this key, the gateway rejects \
+             them.",
         ),
         field(
             "admins",
-            Kind::Either(&[
-                Kind::Text,
-                Kind::List(&Kind::Either(&[Kind::Text, Kind::Section(&ADMIN)])),
+            ValueKind::Either(&[
+                ValueKind::Text,
+                ValueKind::List(&ValueKind::Either(&[
+                    ValueKind::Text,
+                    ValueKind::Section(&ADMIN),
+                ])),
             ]),
-            "The principals who may use the administrative part of the API. A name alone has to belong to one \
-             source.",
+            "The principals that may use the administrative part of the API. A plain name must \
+             belong to exactly one source of callers.",
         ),
     ],
 );
 
-pub(super) static ADMIN: Table = Table::new(
+pub(super) static ADMIN: KeyTable = KeyTable::new(
     "admin",
     "An administrator, with the issuer whose tokens name it.",
     &[
         field(
             "principal",
-            Kind::Text,
-            "The principal, its prefix included.",
+            ValueKind::Text,
+            "The principal, including its prefix.",
         )
         .required(),
         field(
             "issuer",
-            Kind::Address,
+            ValueKind::Address,
             "The `issuer` of an entry of `identity.jwt`.",
         ),
     ],
 );
 
-pub(super) static ROLE_CLAIM: Table = Table::new(
+pub(super) static ROLE_CLAIM: KeyTable = KeyTable::new(
     "roles",
-    "The claim of a token that gives roles of the policy. Principals that the policy names keep their own entry.",
+    "The token claim that assigns roles of the policy. Principals that the policy names keep their \
+     own entry.",
     &[
         field(
             "claim",
-            Kind::Text,
-            "The claim: its name, or a JSON pointer such as `/realm_access/roles`. A text is split at spaces.",
+            ValueKind::Text,
+            "The claim: its name, or a JSON pointer such as `/realm_access/roles`. A text is \
+             split at spaces.",
         )
         .required(),
         field(
             "map",
-            Kind::Names(&Kind::Texts, None),
-            "The role or roles of the policy that each value gives; other values give none.",
+            ValueKind::Map(&ValueKind::TextList, None),
+            "The role or roles of the policy that each value assigns; other values assign none.",
         )
         .required(),
     ],
 );
 
-pub(super) static API_KEY: Table = Table::new(
+pub(super) static API_KEY: KeyTable = KeyTable::new(
     "api_key",
-    "A caller with a key.",
+    "An API key.",
     &[
-        field("principal", Kind::Text, "The principal.").required(),
+        field("principal", ValueKind::Text, "The principal.").required(),
         field(
             "sha256",
-            Kind::Text,
+            ValueKind::Text,
             "The SHA-256 digest of the key, in hexadecimal digits.",
         ),
         field(
             "key",
-            Kind::Secret,
-            "The key itself; refer to it, as in `${CI_KEY}`. Only its digest is kept.",
+            ValueKind::Secret,
+            "The key itself; use a reference such as `${CI_KEY}`. The gateway stores only its \
+             digest.",
         ),
     ],
 )
 .with_one_of(&["sha256", "key"]);
 
-pub(super) static JWT: Table = Table::new(
+pub(super) static JWT: KeyTable = KeyTable::new(
     "jwt",
-    "An issuer of tokens. Without `secret`, `public_key` and `jwks` the issuer's OpenID configuration \
-     names the keys.",
+    "A token issuer. Without `secret`, `public_key` and `jwks`, the gateway takes the keys from the \
+     issuer's OpenID configuration.",
     &[
-        field("issuer", Kind::Address, "What `iss` has to be."),
-        field("audience", Kind::Text, "What `aud` has to contain.").required(),
+        field("issuer", ValueKind::Address, "The required value of `iss`."),
+        field(
+            "audience",
+            ValueKind::Text,
+            "The value that `aud` must contain.",
+        )
+        .required(),
         field(
             "secret",
-            Kind::Secret,
+            ValueKind::Secret,
             "The shared secret of HS256, HS384 and HS512: at least 32, 48 and 64 bytes.",
         ),
         field(
             "public_key",
-            Kind::Text,
+            ValueKind::Text,
             "The public key, PEM, as in `${file:issuer.pem}`.",
         ),
-        field("jwks", Kind::Address, "The address of a key set: https, or http on loopback."),
+        field(
+            "jwks",
+            ValueKind::Address,
+            "The address of a key set: https, or http on loopback.",
+        ),
         field(
             "principal_claim",
-            Kind::Text,
+            ValueKind::Text,
             "The claim that names the principal.",
         )
         .default("\"sub\""),
         field(
             "principal_prefix",
-            Kind::Text,
-            "Put before the claim to make the principal. Issuers of different names need different prefixes.",
+            ValueKind::Text,
+            "The prefix of the principal, before the claim's value. Issuers with different names \
+             need different prefixes.",
         )
         .default("\"\""),
-        field("scopes", Kind::Texts, "Scopes that a token has to have."),
-        field("leeway", Kind::Duration, "How far clocks may be apart.").default("\"60s\""),
-        field("roles", Kind::Section(&ROLE_CLAIM), "The claim that gives roles of the policy."),
+        field(
+            "scopes",
+            ValueKind::TextList,
+            "The scopes that a token must have.",
+        ),
+        field(
+            "leeway",
+            ValueKind::Duration,
+            "The tolerated clock difference.",
+        )
+        .default("\"60s\""),
+        field(
+            "roles",
+            ValueKind::Section(&ROLE_CLAIM),
+            "The claim that assigns roles of the policy.",
+        ),
         field(
             "refresh",
-            Kind::Duration,
-            "The time between two looks at the key set. A key that was removed stops working within it.",
+            ValueKind::Duration,
+            "How often to refresh the key set. A removed key stops working within this time.",
         )
         .default("\"10m\""),
         field(
             "max_stale",
-            Kind::Duration,
+            ValueKind::Duration,
             "How long the last key set is used while no newer one can be fetched.",
         )
         .default("\"1h\""),
     ],
 );
 
-pub(super) static CERTIFICATE: Table = Table::new(
+pub(super) static CERTIFICATE: KeyTable = KeyTable::new(
     "certificate",
-    "A principal by client certificate.",
+    "A client certificate and its principal.",
     &[
-        field("subject", Kind::Text, "The common name, or `*` for any.").required(),
+        field(
+            "subject",
+            ValueKind::Text,
+            "The common name, or `*` for any.",
+        )
+        .required(),
         field(
             "principal",
-            Kind::Text,
+            ValueKind::Text,
             "The principal; `*` in it stands for the common name.",
         )
         .required(),
     ],
 );
 
-const fn threshold(name: &'static str, about: &'static str, default: &'static str) -> Field {
+const fn threshold(
+    name: &'static str,
+    about: &'static str,
+    default: &'static str,
+) -> SettingsField {
     field(
         name,
-        Kind::Either(&[Kind::Count, Kind::Word(|| words(NEVER))]),
+        ValueKind::Either(&[ValueKind::Count, ValueKind::OneOf(|| words(NEVER))]),
         about,
     )
     .default(default)
 }
 
-pub(super) static MISUSE: Table = Table::new(
+pub(super) static MISUSE: KeyTable = KeyTable::new(
     "misuse",
-    "When the behaviour of a principal is an alert. `never` turns a rule off.",
+    "When the behaviour of a principal raises an alert. `never` turns a rule off.",
     &[
         threshold(
             "escalations",
-            "So many requests within the window for more than the principal is granted: groups, states, \
-             sessions of others.",
+            "The number of requests within the window for more than the principal is granted: \
+             groups, states, sessions of others.",
             "5",
         ),
         threshold(
             "foreign_sessions",
-            "So many requests within the window with the session of another principal.",
+            "The number of requests within the window with the session of another principal.",
             "3",
         ),
-        threshold("denials", "So many denied calls within the window.", "30"),
+        threshold(
+            "denials",
+            "The number of denied calls within the window.",
+            "30",
+        ),
         threshold(
             "new_groups_after",
-            "A group the principal never asked for before, after so many requests that named groups.",
+            "The number of requests with groups after which a group that the principal never \
+             requested before raises an alert.",
             "20",
         ),
-        field("window", Kind::Duration, "How far back requests count.").default("\"10m\""),
+        field("window", ValueKind::Duration, "The length of the window.").default("\"10m\""),
         field(
             "every",
-            Kind::Duration,
-            "How often one rule raises an alert for one principal at most.",
+            ValueKind::Duration,
+            "The minimum time between two alerts of one rule for one principal.",
         )
         .default("\"1h\""),
     ],
 );
 
-pub(super) static WATCH: Table = Table::new(
+pub(super) static WATCH: KeyTable = KeyTable::new(
     "watch",
     "How definitions and results are watched.",
     &[
-        field("every", Kind::Duration, "The time between two looks at a list.").default("\"5m\""),
+        field("every", ValueKind::Duration, "How often to check a list.").default("\"5m\""),
         field(
             "on_drift",
-            Kind::Either(&[Kind::Word(|| words(ACTIONS)), Kind::Section(&ON_DRIFT)]),
-            "What becomes of a tool whose definition drifted: by class, or one word for every class but \
-             `equivalent`.",
+            ValueKind::Either(&[ValueKind::OneOf(|| words(ACTIONS)), ValueKind::Section(&ON_DRIFT)]),
+            "How to treat a tool whose definition drifted: by class, or one word for every class \
+             except `equivalent`.",
         )
         .default("{}"),
         field(
             "on_new",
-            Kind::Word(|| words(ACTIONS)),
-            "What becomes of a tool that a pinned list did not have.",
+            ValueKind::OneOf(|| words(ACTIONS)),
+            "How to treat a tool that is not in the pinned list.",
         )
         .default("\"quarantine\""),
         field(
             "on_finding",
-            Kind::Word(|| words(ACTIONS)),
-            "What becomes of a tool when it is first seen, if its text is hidden, instructs the model, or \
+            ValueKind::OneOf(|| words(ACTIONS)),
+            "How to treat a new tool with hidden text, instructions to the model, or text that \
              contradicts its annotations (findings of weight medium or high).",
         )
         .default("\"quarantine\""),
         field(
             "before_call",
-            Kind::Either(&[Kind::Duration, Kind::Word(|| words(NEVER))]),
-            "How old a look may be when a tool is called; older, and the list is asked for first. With \
-             `0s` every call looks, with `never` none does.",
+            ValueKind::Either(&[ValueKind::Duration, ValueKind::OneOf(|| words(NEVER))]),
+            "The maximum age of the last check when a tool is called; if it is older, the gateway \
+             checks the list first. With `0s` it checks before every call, with `never` before none.",
         )
         .default("\"never\""),
         field(
             "output",
-            Kind::Word(|| words(OUTPUT)),
-            "What becomes of results that do not fit the output schema: they are not looked at, reported \
-             (`warn` or `report`), or the call counts as failed.",
+            ValueKind::OneOf(|| words(OUTPUT)),
+            "How to treat results that do not satisfy the output schema: do not check them (`off`), \
+             report them (`warn` or `report`), or fail the call (`enforce`).",
         )
         .default("\"warn\""),
         field(
             "strip_hidden",
-            Kind::Truth,
-            "Whether hidden characters are taken out of results and definitions on their way to the agent.",
+            ValueKind::Boolean,
+            "Whether the gateway removes hidden characters from results and definitions before it \
+             sends them to the agent.",
         )
         .default("false"),
-        field("shapes", Kind::Truth, "Whether results are held to the shape of earlier ones.").default("true"),
+        field("shapes", ValueKind::Boolean, "Whether results are compared with the shape of earlier ones.").default("true"),
         field(
             "compare_time",
-            Kind::Duration,
-            "The most time to compare one tool with its pin; a comparison that needs longer counts as \
-             `unknown`.",
+            ValueKind::Duration,
+            "The maximum time to compare one tool with its pin; a comparison that takes longer \
+             counts as `unknown`.",
         )
         .default("\"1s\""),
         field(
             "compare_list_time",
-            Kind::Duration,
-            "The most time to compare all tools of a list with their pins; the others count as `unknown`.",
+            ValueKind::Duration,
+            "The maximum time to compare all tools of a list with their pins; the remaining tools \
+             count as `unknown`.",
         )
         .default("\"5s\""),
     ],
 );
 
-const fn class(name: &'static str, about: &'static str, default: &'static str) -> Field {
-    field(name, Kind::Word(|| words(ACTIONS)), about).default(default)
+const fn class(name: &'static str, about: &'static str, default: &'static str) -> SettingsField {
+    field(name, ValueKind::OneOf(|| words(ACTIONS)), about).default(default)
 }
 
-pub(super) static ON_DRIFT: Table = Table::new(
+pub(super) static ON_DRIFT: KeyTable = KeyTable::new(
     "on_drift",
-    "What becomes of a tool whose definition drifted, by the gravest class.",
+    "How to treat a tool whose definition drifted, by its most severe class.",
     &[
         class(
             "equivalent",
@@ -473,109 +630,121 @@ pub(super) static ON_DRIFT: Table = Table::new(
         ),
         class(
             "info",
-            "Something is said that changes nothing: annotations that appear, spacing.",
+            "A change without effect: added annotations, spacing.",
             "\"serve\"",
         ),
         class(
             "structural",
-            "A promise about results appeared.",
+            "An output schema was added.",
             "\"quarantine\"",
         ),
-        class("widened", "More is accepted than before.", "\"serve\""),
+        class("widened", "The tool accepts more than before.", "\"serve\""),
         class(
             "behavioural",
-            "The same contract, but a call may have another effect.",
+            "The same contract, but a call may have a different effect.",
             "\"quarantine\"",
         )
-        .or(&["behavioral"]),
-        class("text", "Text that a model reads changed.", "\"quarantine\""),
+        .aliases(&["behavioral"]),
+        class(
+            "text",
+            "A text that a model reads changed.",
+            "\"quarantine\"",
+        ),
         class(
             "ignored",
-            "An argument is still accepted and no longer read.",
+            "The tool still accepts an argument but no longer reads it.",
             "\"quarantine\"",
         ),
         class(
             "unknown",
-            "It was not established what the change means.",
+            "The effect of the change is unknown.",
             "\"quarantine\"",
         ),
         class(
             "trust",
-            "Less caution is asked for, or the text turned against its reader.",
+            "The tool asks for less caution, or its text became hostile.",
             "\"quarantine\"",
         ),
         class(
             "breaking",
-            "Something that worked is rejected now.",
+            "The tool now rejects calls that worked before.",
             "\"quarantine\"",
         ),
     ],
 );
 
-pub(super) static ALERT: Table = Table::new(
+pub(super) static ALERT: KeyTable = KeyTable::new(
     "alert",
-    "Somebody who is told of alerts.",
+    "An alert destination.",
     &[
-        field("webhook", Kind::SecretAddress, "Where our JSON is posted."),
-        field("slack", Kind::SecretAddress, "A Slack incoming webhook."),
-        field("feishu", Kind::SecretAddress, "A Feishu bot."),
-        field("dingtalk", Kind::SecretAddress, "A DingTalk robot."),
-        field("wecom", Kind::SecretAddress, "A WeCom robot."),
-        field("smtp", Kind::Section(&SMTP), "E-mail."),
+        field(
+            "webhook",
+            ValueKind::SecretAddress,
+            "The URL that receives alerts as JSON.",
+        ),
+        field(
+            "slack",
+            ValueKind::SecretAddress,
+            "A Slack incoming webhook.",
+        ),
+        field("feishu", ValueKind::SecretAddress, "A Feishu bot."),
+        field("dingtalk", ValueKind::SecretAddress, "A DingTalk robot."),
+        field("wecom", ValueKind::SecretAddress, "A WeCom robot."),
+        field("smtp", ValueKind::Section(&SMTP), "E-mail."),
         field(
             "secret",
-            Kind::Secret,
-            "What messages to `webhook`, `feishu` or `dingtalk` are signed with.",
+            ValueKind::Secret,
+            "The signing secret for `webhook`, `feishu` or `dingtalk`.",
         ),
         field(
             "severity",
-            Kind::Word(|| words(SEVERITY)),
-            "The least severity that is told.",
+            ValueKind::OneOf(|| words(SEVERITY)),
+            "The minimum severity.",
         )
         .default("\"low\""),
     ],
 )
 .with_one_of(&["webhook", "slack", "feishu", "dingtalk", "wecom", "smtp"]);
 
-pub(super) static SMTP: Table = Table::new(
+pub(super) static SMTP: KeyTable = KeyTable::new(
     "smtp",
-    "A mail server, and who is written to.",
+    "A mail server and its recipients.",
     &[
         field(
             "server",
-            Kind::Text,
-            "Host and port; without a port the usual one.",
+            ValueKind::Text,
+            "Host and port; without a port, the default one.",
         )
         .required(),
         field(
             "security",
-            Kind::Word(|| words(SECURITY)),
-            "How the connection is secured; `none` only on loopback.",
+            ValueKind::OneOf(|| words(SMTP_SECURITY)),
+            "The connection security; `none` is allowed on loopback only.",
         )
         .default("\"starttls\""),
-        field("user", Kind::Text, "The user to log in as."),
-        field("password", Kind::Secret, "The password of the user."),
-        field("from", Kind::Text, "The sender.").required(),
-        field("to", Kind::Texts, "The recipients.").required(),
+        field("user", ValueKind::Text, "The user name."),
+        field("password", ValueKind::Secret, "The password of the user."),
+        field("from", ValueKind::Text, "The sender.").required(),
+        field("to", ValueKind::TextList, "The recipients.").required(),
     ],
 );
 
-pub(super) static TRACES: Table = Table::new(
+pub(super) static TRACES: KeyTable = KeyTable::new(
     "traces",
-    "Where traces go. Needs a build with the feature `otel`.",
+    "Where to send traces. Needs a build with the feature `otel`.",
     &[
-        field("otlp", Kind::Address, "The address of OTLP over HTTP.").required(),
+        field("otlp", ValueKind::Address, "The OTLP/HTTP address.").required(),
         field(
             "sample",
-            Kind::Share,
-            "The share of calls that are traced, from 0 to 1.",
+            ValueKind::Fraction,
+            "The share of calls to trace, from 0 to 1.",
         )
         .default("1"),
     ],
 )
 .or_text("The address alone.");
 
-/// The words of a list of words with meanings.
+/// The words in a list of words and their meanings.
 fn words<T>(list: &[(&'static str, T)]) -> Vec<&'static str> {
     list.iter().map(|(word, _)| *word).collect()
 }

@@ -1,24 +1,24 @@
-use super::super::table::{Field, Kind, Table, field};
-use super::super::{ProtocolChoice, SessionSharing, Start};
+use super::super::key_table::{KeyTable, SettingsField, ValueKind, field};
+use super::super::{ProtocolChoice, SessionSharing, StartMode};
 use super::{SERVER_LIMITS, TRUST, WATCH, words};
 
-/// How a client says that a server is reached.
+/// The transport of a server, as clients write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Transport {
+pub(in super::super) enum ClientTransport {
     Command,
     Url,
 }
 
-pub(in super::super) const TYPE: &[(&str, Transport)] = &[
-    ("stdio", Transport::Command),
-    ("http", Transport::Url),
-    ("sse", Transport::Url),
-    ("streamable-http", Transport::Url),
-    ("streamable_http", Transport::Url),
-    ("streamableHttp", Transport::Url),
+pub(in super::super) const TYPE: &[(&str, ClientTransport)] = &[
+    ("stdio", ClientTransport::Command),
+    ("http", ClientTransport::Url),
+    ("sse", ClientTransport::Url),
+    ("streamable-http", ClientTransport::Url),
+    ("streamable_http", ClientTransport::Url),
+    ("streamableHttp", ClientTransport::Url),
 ];
-pub(in super::super) const START: &[(&str, Start)] =
-    &[("eager", Start::Eager), ("lazy", Start::Lazy)];
+pub(in super::super) const START: &[(&str, StartMode)] =
+    &[("eager", StartMode::Eager), ("lazy", StartMode::Lazy)];
 pub(in super::super) const PROTOCOL: &[(&str, ProtocolChoice)] = &[
     ("auto", ProtocolChoice::Auto),
     ("handshake", ProtocolChoice::Handshake),
@@ -29,74 +29,78 @@ pub(in super::super) const SHARING: &[(&str, SessionSharing)] = &[
     ("shared", SessionSharing::Shared),
 ];
 
-const FIELDS: &[Field] = &[
-    field("type", Kind::Word(|| words(TYPE)), "How it is reached, as clients write it; `command` and `url` say so by themselves."),
-    field("command", Kind::Text, "The program to start. Without `args` it may be a whole command line; no shell runs it."),
-    field("args", Kind::List(&Kind::Scalar), "The arguments of the program."),
-    field("env", Kind::Names(&Kind::SecretScalar, None), "Variables added to the environment of the program."),
+const FIELDS: &[SettingsField] = &[
+    field("type", ValueKind::OneOf(|| words(TYPE)), "The transport, as MCP clients write it; `command` and `url` imply it."),
+    field("command", ValueKind::Text, "The program to start. Without `args` it may be a whole command line; no shell runs \
+             it."),
+    field("args", ValueKind::List(&ValueKind::Scalar), "The arguments of the program."),
+    field("env", ValueKind::Map(&ValueKind::SecretScalar, None), "Variables added to the environment of the program."),
     field(
         "inherit_env",
-        Kind::Texts,
-        "Names of variables of the gateway that the program gets, too. Without them it gets `PATH`, `HOME`, the \
-         locale and a few others, and no variable that may hold the secret of another server; `*` passes all.",
+        ValueKind::TextList,
+        "Names of further environment variables that the program inherits from the gateway. By \
+         default it inherits `PATH`, `HOME`, the locale and a few others, and no variable that may \
+         hold the secret of another server; `*` passes all.",
     ),
-    field("cwd", Kind::Text, "The folder the program starts in. Without it, that of the gateway."),
-    field("url", Kind::Address, "The address of the server."),
-    field("headers", Kind::Names(&Kind::SecretScalar, None), "Headers of every request to the address."),
-    field("disabled", Kind::Truth, "Whether the server is left out.").default("false"),
-    field("start", Kind::Word(|| words(START)), "Whether it is started with the gateway, or when somebody needs it.").default("\"eager\""),
+    field("cwd", ValueKind::Text, "The working folder of the program. Without it, that of the gateway."),
+    field("url", ValueKind::Address, "The address of the server."),
+    field("headers", ValueKind::Map(&ValueKind::SecretScalar, None), "Headers of every request to the address."),
+    field("disabled", ValueKind::Boolean, "Whether to ignore the server.").default("false"),
+    field("start", ValueKind::OneOf(|| words(START)), "Whether to start it with the gateway or on first use.").default("\"eager\""),
     field(
         "protocol",
-        Kind::Word(|| words(PROTOCOL)),
-        "The era of MCP to speak to it: `auto` follows the agent where the server speaks both, `handshake` \
-         is 2024-11-05 to 2025-11-25, `stateless` is 2026-07-28.",
+        ValueKind::OneOf(|| words(PROTOCOL)),
+        "The MCP era for this server: `auto` follows the agent if the server supports both, \
+         `handshake` is 2024-11-05 to 2025-11-25, `stateless` is 2026-07-28.",
     )
     .default("\"auto\""),
     field(
         "sessions",
-        Kind::Word(|| words(SHARING)),
+        ValueKind::OneOf(|| words(SHARING)),
         "Whether every conversation has its own connection, or all share one: then the server is declared \
          stateless.",
     )
     .default("\"isolated\""),
-    field("concurrency", Kind::Count, "The most requests under way at a time.").default("64"),
+    field("concurrency", ValueKind::Count, "The maximum number of concurrent requests.").default("64"),
     field(
         "principal_concurrency",
-        Kind::Count,
-        "The most requests of one principal under way at a time. Without it three quarters of `concurrency`, so \
-         that no principal takes all of it.",
+        ValueKind::Count,
+        "The maximum number of concurrent requests of one principal. Without it, three quarters of \
+         `concurrency`, so that no principal can use all of it.",
     ),
     field(
         "max_links",
-        Kind::Count,
-        "The most connections or children at a time; 256 for an address, 32 for a program.",
+        ValueKind::Count,
+        "The maximum number of connections or child processes; by default 256 for an address, 32 for \
+         a program.",
     ),
-    field("timeouts", Kind::Section(&TIMEOUTS), "How long it may take, where not as all may.").inherits(),
-    field("restart", Kind::Section(&RESTART), "How it is tried again after a failure.").default("{}"),
-    field("breaker", Kind::Section(&BREAKER), "When it is left alone for a while.").default("{}"),
-    field("limits", Kind::Section(&SERVER_LIMITS), "How much it may send.").default("{}"),
+    field("timeouts", ValueKind::Section(&TIMEOUTS), "Timeouts that differ from the defaults.").inherits(),
+    field("restart", ValueKind::Section(&RESTART), "How to restart it after a failure.").default("{}"),
+    field("breaker", ValueKind::Section(&BREAKER), "When to stop sending requests to it for a while.").default("{}"),
+    field("limits", ValueKind::Section(&SERVER_LIMITS), "How much it may send.").default("{}"),
     field(
         "trust",
-        Kind::Word(|| words(TRUST)),
-        "What becomes of its tools when it is first seen: `first-use` pins and serves them, `review` serves \
-         nothing of it before its tools are approved.",
+        ValueKind::OneOf(|| words(TRUST)),
+        "How to treat the tools of a new server: `first-use` pins and serves them, `review` serves \
+         nothing of it until its tools are approved.",
     )
     .default("\"first-use\""),
-    field("watch", Kind::Section(&WATCH), "How it is watched, where not as all are.").inherits(),
+    field("watch", ValueKind::Section(&WATCH), "Watch settings that differ from the defaults.").inherits(),
     field(
         "tool_defaults",
-        Kind::Policy,
-        "The rules for tools, resources, prompts and skills of it that the policy does not name: the keys of a tool of a policy.",
+        ValueKind::Policy,
+        "The rules for its tools, resources, prompts and skills that the policy does not name, with \
+         the keys of a tool in a policy.",
     ),
 ];
 
-pub(in super::super) static SERVER: Table =
-    Table::new("server", "A server behind the gateway.", FIELDS)
+pub(in super::super) static SERVER: KeyTable =
+    KeyTable::new("server", "A server behind the gateway.", FIELDS)
         .or_text("An address, or a command line.")
         .with_one_of(&["command", "url"]);
 
-pub(in super::super) static CLIENT_SERVER: Table =
-    Table::new("client_server", "A server as clients write it.", FIELDS)
+pub(in super::super) static CLIENT_SERVER: KeyTable =
+    KeyTable::new("client_server", "A server as clients write it.", FIELDS)
         .ignoring(&[
             client("always_allow", &["alwaysAllow"]),
             client("auto_approve", &["autoApprove"]),
@@ -114,56 +118,68 @@ pub(in super::super) static CLIENT_SERVER: Table =
         ])
         .with_one_of(&["command", "url"]);
 
-const fn client(name: &'static str, others: &'static [&'static str]) -> Field {
-    field(name, Kind::Anything, "Left to the client.").or(others)
+const fn client(name: &'static str, others: &'static [&'static str]) -> SettingsField {
+    field(name, ValueKind::Any, "Ignored by the gateway.").aliases(others)
 }
 
-pub(in super::super) static TIMEOUTS: Table = Table::new(
+pub(in super::super) static TIMEOUTS: KeyTable = KeyTable::new(
     "timeouts",
-    "How long a server may take.",
+    "Timeouts for a server.",
     &[
-        field("connect", Kind::Duration, "To open a connection.").default("\"10s\""),
+        field("connect", ValueKind::Duration, "To open a connection.").default("\"10s\""),
         field(
             "start",
-            Kind::Duration,
-            "To start, up to its first answer; `npx` and `uvx` may download it first.",
+            ValueKind::Duration,
+            "To start, up to its first response; `npx` and `uvx` may download it first.",
         )
         .default("\"60s\""),
         field(
             "request",
-            Kind::Duration,
-            "To answer a request; progress starts the wait anew.",
+            ValueKind::Duration,
+            "To answer a request; progress restarts the timeout.",
         )
         .default("\"60s\""),
         field(
             "idle",
-            Kind::Duration,
-            "How long a connection of a conversation is kept without use.",
+            ValueKind::Duration,
+            "How long to keep an idle connection of a conversation.",
         )
         .default("\"5m\""),
         field(
             "list",
-            Kind::Duration,
-            "How long a list waits for it before it goes out without it.",
+            ValueKind::Duration,
+            "How long a list waits for the server before the gateway sends it without the \
+             server's tools.",
         )
         .default("\"10s\""),
     ],
 );
 
-pub(in super::super) static RESTART: Table = Table::new(
+pub(in super::super) static RESTART: KeyTable = KeyTable::new(
     "restart",
-    "How a server is tried again after a failure: ever later, from the first wait to the longest.",
+    "How to restart a server after a failure: with exponential backoff, from the first \
+     delay to the longest.",
     &[
-        field("first", Kind::Duration, "The first wait.").default("\"500ms\""),
-        field("most", Kind::Duration, "The longest wait.").default("\"60s\""),
+        field("first", ValueKind::Duration, "The first delay.").default("\"500ms\""),
+        field("most", ValueKind::Duration, "The longest delay.").default("\"60s\""),
     ],
 );
 
-pub(in super::super) static BREAKER: Table = Table::new(
+pub(in super::super) static BREAKER: KeyTable = KeyTable::new(
     "breaker",
-    "When a server is left alone for a while.",
+    "When to stop sending requests to a server for a while.",
     &[
-        field("failures", Kind::Count, "After so many failures in a row.").default("5"),
-        field("pause", Kind::Duration, "For so long.").default("\"30s\""),
+        field(
+            "failures",
+            ValueKind::Count,
+            "The number of consecutive failures that opens the circuit breaker.",
+        )
+        .default("5"),
+        field(
+            "pause",
+            ValueKind::Duration,
+            "How long the circuit breaker stays open.",
+        )
+        .default("\"30s\""),
     ],
 );

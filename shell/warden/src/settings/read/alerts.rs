@@ -1,19 +1,19 @@
-use toolwarden_drift::Severity;
-use toolwarden_model::document::{Mistake, Placed, Section};
+use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 
-use super::super::keys::{ALERT, SECURITY, SEVERITY, SMTP};
+use super::super::keys::{ALERT, SEVERITY, SMTP, SMTP_SECURITY};
 use super::super::{AlertChannel, AlertTarget, SettingsProblem, SmtpSecurity};
-use super::Reading;
+use super::SettingsReader;
 
-impl Reading<'_> {
-    pub(super) fn alerts(&mut self, at: &Placed<'_>) -> Vec<AlertTarget> {
+impl SettingsReader<'_> {
+    pub(super) fn alerts(&mut self, at: &LocatedValue<'_>) -> Vec<AlertTarget> {
         let named = self.reader.named(at, "a name").into_iter();
         named
             .filter_map(|(name, at)| self.alert(name, &at))
             .collect()
     }
 
-    fn alert(&mut self, name: &str, at: &Placed<'_>) -> Option<AlertTarget> {
+    fn alert(&mut self, name: &str, at: &LocatedValue<'_>) -> Option<AlertTarget> {
         let section = self.section(at, &ALERT);
         if !at.value.is_object() {
             return None;
@@ -24,7 +24,7 @@ impl Reading<'_> {
         Some(AlertTarget {
             name: name.to_owned(),
             channel: channel?,
-            least: least.unwrap_or(Severity::Low),
+            min_severity: least.unwrap_or(ToolwatchSeverity::Low),
         })
     }
 
@@ -36,8 +36,10 @@ impl Reading<'_> {
             && !["webhook", "feishu", "dingtalk"].contains(&one)
         {
             let other = "secret";
-            self.reader
-                .error(&secret.pointer, Mistake::Exclusive { one, other });
+            self.reader.report(
+                &secret.pointer,
+                DiagnosticKind::ConflictingKeys { one, other },
+            );
         }
         if one == "smtp" {
             return self.smtp(at);
@@ -61,17 +63,17 @@ impl Reading<'_> {
         })
     }
 
-    fn smtp(&mut self, at: &Placed<'_>) -> Option<AlertChannel> {
+    fn smtp(&mut self, at: &LocatedValue<'_>) -> Option<AlertChannel> {
         let section = self.section(at, &SMTP);
         let security = section.said("security");
-        let security = security.and_then(|at| self.reader.word(at, SECURITY));
+        let security = security.and_then(|at| self.reader.word(at, SMTP_SECURITY));
         let security = security.unwrap_or(SmtpSecurity::StartTls);
         let server = section.said("server").and_then(|at| {
             let server = self.line(at, "a server")?;
             if security == SmtpSecurity::None && !is_loopback(&server) {
                 let message = "mail to another machine needs `security: starttls` or `tls`";
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Value { message });
+                    .report(&at.pointer, SettingsProblem::Value { message });
             }
             Some(with_port(server, security))
         });
@@ -89,7 +91,7 @@ impl Reading<'_> {
                     None => ("password", "user"),
                 };
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Needs { key, other });
+                    .report(&at.pointer, SettingsProblem::Needs { key, other });
                 None
             }
         };
@@ -103,7 +105,7 @@ impl Reading<'_> {
     }
 }
 
-/// The host of `host:port` or `[::1]:port`, and whether a port is there.
+/// The host of `host:port` or `[::1]:port`, and whether it has a port.
 fn host(server: &str) -> (&str, bool) {
     if let Some(rest) = server.strip_prefix('[')
         && let Some((host, port)) = rest.split_once(']')

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_model::Fingerprint;
-use toolwarden_model::document::{Mistake, Placed, Section};
+use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 
 use super::super::keys::{ADMIN, API_KEY, CERTIFICATE, IDENTITY, JWT, ROLE_CLAIM};
 use super::super::{
@@ -10,18 +10,18 @@ use super::super::{
     JwtKeys, JwtSettings, KEY_MAX_STALE, KEY_REFRESH, PrincipalNames, RoleClaim, SettingsProblem,
     TlsSettings, is_loopback_or_https,
 };
-use super::Reading;
+use super::SettingsReader;
 
-/// A key that can be guessed is found from its digest.
+/// A shorter key could be guessed and confirmed with its digest.
 const LEAST_KEY: usize = 20;
 
-/// What RFC 7518 asks of a secret for HS256.
-const LEAST_SECRET: usize = 32;
+/// The minimum length of a secret for HS256 in RFC 7518.
+const MIN_SECRET_LEN: usize = 32;
 
-impl Reading<'_> {
+impl SettingsReader<'_> {
     pub(super) fn identity(
         &mut self,
-        at: &Placed<'_>,
+        at: &LocatedValue<'_>,
         tls: Option<&TlsSettings>,
     ) -> IdentitySettings {
         let section = self.section(at, &IDENTITY);
@@ -40,7 +40,7 @@ impl Reading<'_> {
             if tls.is_none_or(|tls| tls.client_ca.is_none()) {
                 let (key, other) = ("certificates", "listen.tls.client_ca");
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Needs { key, other });
+                    .report(&at.pointer, SettingsProblem::Needs { key, other });
             }
         }
         if let Some(at) = section.said("anonymous") {
@@ -49,11 +49,11 @@ impl Reading<'_> {
         if let Some(at) = section.said("admins") {
             identity.admins = self.admins(at);
         }
-        self.names_are_clear(&section, &identity);
+        self.check_ambiguous_names(&section, &identity);
         identity
     }
 
-    fn admins(&mut self, at: &Placed<'_>) -> Vec<AdminSettings> {
+    fn admins(&mut self, at: &LocatedValue<'_>) -> Vec<AdminSettings> {
         let items = match at.value.is_string() {
             true => vec![at.clone()],
             false => self.reader.list(at),
@@ -78,8 +78,8 @@ impl Reading<'_> {
         admins
     }
 
-    /// Refuses settings in which two sources could name one principal.
-    fn names_are_clear(&mut self, section: &Section<'_>, identity: &IdentitySettings) {
+    /// Rejects settings in which two sources could name one principal.
+    fn check_ambiguous_names(&mut self, section: &Section<'_>, identity: &IdentitySettings) {
         let names = PrincipalNames::new(identity);
         let Err(ambiguous) = names.and_then(|names| names.admins(identity)) else {
             return;
@@ -96,10 +96,10 @@ impl Reading<'_> {
         let place = place.unwrap_or_else(|| section.pointer.clone());
         let message = ambiguous.to_string();
         self.reader
-            .error(&place, SettingsProblem::Principals { message });
+            .report(&place, SettingsProblem::Principals { message });
     }
 
-    fn role_claim(&mut self, at: &Placed<'_>) -> Option<RoleClaim> {
+    fn role_claim(&mut self, at: &LocatedValue<'_>) -> Option<RoleClaim> {
         let section = self.section(at, &ROLE_CLAIM);
         let claim = section
             .said("claim")
@@ -114,7 +114,7 @@ impl Reading<'_> {
         Some(RoleClaim { claim, map })
     }
 
-    fn api_keys(&mut self, at: &Placed<'_>) -> Vec<ApiKeySettings> {
+    fn api_keys(&mut self, at: &LocatedValue<'_>) -> Vec<ApiKeySettings> {
         let mut keys = Vec::new();
         let mut owners: BTreeMap<String, String> = BTreeMap::new();
         for at in self.reader.list(at) {
@@ -125,14 +125,14 @@ impl Reading<'_> {
             if before.is_some_and(|principal| principal != key.principal) {
                 let message = "two principals have the same key";
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Value { message });
+                    .report(&at.pointer, SettingsProblem::Value { message });
             }
             keys.push(key);
         }
         keys
     }
 
-    fn api_key(&mut self, at: &Placed<'_>) -> Option<ApiKeySettings> {
+    fn api_key(&mut self, at: &LocatedValue<'_>) -> Option<ApiKeySettings> {
         let section = self.section(at, &API_KEY);
         let principal = section
             .said("principal")
@@ -147,7 +147,7 @@ impl Reading<'_> {
             if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 let message = "a SHA-256 digest has 64 hexadecimal digits";
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Value { message });
+                    .report(&at.pointer, SettingsProblem::Value { message });
                 return None;
             }
             digest.to_ascii_lowercase()
@@ -156,7 +156,7 @@ impl Reading<'_> {
                 let message = format!("a key of less than {LEAST_KEY} characters can be guessed");
                 self.warn(&at.pointer, &message);
             }
-            // The digest of the bytes of the text, as `sha256sum` gives it.
+            // The digest of the bytes of the text, as `sha256sum` prints it.
             Fingerprint::of_canonical(&text).to_string()
         };
         Some(ApiKeySettings {
@@ -165,7 +165,7 @@ impl Reading<'_> {
         })
     }
 
-    fn jwt(&mut self, at: &Placed<'_>) -> Option<JwtSettings> {
+    fn jwt(&mut self, at: &LocatedValue<'_>) -> Option<JwtSettings> {
         let section = self.section(at, &JWT);
         if !at.value.is_object() {
             return None;
@@ -201,7 +201,7 @@ impl Reading<'_> {
                 None => {
                     let keys = "`issuer`, `secret`, `public_key`, `jwks`".to_owned();
                     self.reader
-                        .error(&at.pointer, SettingsProblem::NoneOf { keys });
+                        .report(&at.pointer, SettingsProblem::NoneOf { keys });
                     None
                 }
             };
@@ -229,8 +229,10 @@ impl Reading<'_> {
             return Some(JwtKeys::Discovery);
         };
         if let Some((other, second)) = given.next() {
-            self.reader
-                .error(&second.pointer, Mistake::Exclusive { one, other });
+            self.reader.report(
+                &second.pointer,
+                DiagnosticKind::ConflictingKeys { one, other },
+            );
             return None;
         }
         if one == "jwks" {
@@ -238,34 +240,34 @@ impl Reading<'_> {
         }
         let text = self.line(at, "a key")?;
         let message = match one {
-            "secret" if text.len() < LEAST_SECRET => {
+            "secret" if text.len() < MIN_SECRET_LEN => {
                 "a secret for tokens has at least 32 bytes (RFC 7518)"
             }
             "public_key" if !text.starts_with("-----BEGIN ") => {
-                "a public key is PEM text; `${file:path}` puts in that of a file"
+                "a public key is PEM text; `${file:path}` reads it from a file"
             }
             "secret" => return Some(JwtKeys::Secret(text)),
             _ => return Some(JwtKeys::PublicKey(text)),
         };
         self.reader
-            .error(&at.pointer, SettingsProblem::Value { message });
+            .report(&at.pointer, SettingsProblem::Value { message });
         None
     }
 
-    /// An address whose answer decides who callers are: keys that come without TLS can be replaced.
-    fn trusted_address(&mut self, at: &Placed<'_>) -> Option<String> {
+    /// An address whose response decides who callers are: keys fetched without TLS could be replaced.
+    fn trusted_address(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let address = self.address(at)?;
         if !is_loopback_or_https(&address) {
-            let message = "keys are fetched over https only, or over http from loopback: who listens on the way \
+            let message = "keys are fetched over https only, or over http from loopback: an attacker on the network \
                            could replace them";
             self.reader
-                .error(&at.pointer, SettingsProblem::Value { message });
+                .report(&at.pointer, SettingsProblem::Value { message });
             return None;
         }
         Some(address)
     }
 
-    fn certificate(&mut self, at: &Placed<'_>) -> Option<CertificateSettings> {
+    fn certificate(&mut self, at: &LocatedValue<'_>) -> Option<CertificateSettings> {
         let section = self.section(at, &CERTIFICATE);
         let mut line =
             |key: &str, what: &'static str| section.said(key).and_then(|at| self.line(at, what));

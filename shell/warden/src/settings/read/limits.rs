@@ -1,11 +1,11 @@
-use toolwarden_model::document::Placed;
+use toolwarden_model::document::LocatedValue;
 
 use super::super::keys::{SERVER_LIMITS, SESSIONS};
 use super::super::{ServerLimits, Settings};
-use super::Reading;
+use super::SettingsReader;
 
-impl Reading<'_> {
-    pub(super) fn server_limits(&mut self, at: &Placed<'_>) -> ServerLimits {
+impl SettingsReader<'_> {
+    pub(super) fn server_limits(&mut self, at: &LocatedValue<'_>) -> ServerLimits {
         let section = self.section(at, &SERVER_LIMITS);
         let mut limits = ServerLimits::default();
         let ServerLimits {
@@ -41,7 +41,7 @@ impl Reading<'_> {
         limits
     }
 
-    pub(super) fn sessions(&mut self, at: &Placed<'_>, settings: &mut Settings) {
+    pub(super) fn sessions(&mut self, at: &LocatedValue<'_>, settings: &mut Settings) {
         let section = self.section(at, &SESSIONS);
         if let Some(at) = section.said("idle") {
             let idle = self.reader.duration(at);

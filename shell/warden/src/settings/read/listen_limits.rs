@@ -1,11 +1,11 @@
-use toolwarden_model::document::Placed;
+use toolwarden_model::document::LocatedValue;
 
 use super::super::ListenLimits;
 use super::super::keys::LIMITS;
-use super::Reading;
+use super::SettingsReader;
 
-impl Reading<'_> {
-    pub(super) fn listen_limits(&mut self, at: &Placed<'_>) -> ListenLimits {
+impl SettingsReader<'_> {
+    pub(super) fn listen_limits(&mut self, at: &LocatedValue<'_>) -> ListenLimits {
         let section = self.section(at, &LIMITS);
         let mut limits = ListenLimits::default();
         for (key, limit) in [

@@ -1,13 +1,13 @@
-use toolwarden_model::document::Placed;
+use toolwarden_model::document::LocatedValue;
 
 use super::super::keys::{MISUSE, NEVER};
-use super::Reading;
+use super::SettingsReader;
 
 use crate::guard::MisuseRules;
 
-impl Reading<'_> {
-    /// When the behaviour of a principal is an alert.
-    pub(super) fn misuse(&mut self, at: &Placed<'_>) -> MisuseRules {
+impl SettingsReader<'_> {
+    /// Reads when the behaviour of a principal raises an alert.
+    pub(super) fn misuse(&mut self, at: &LocatedValue<'_>) -> MisuseRules {
         let section = self.section(at, &MISUSE);
         let mut rules = MisuseRules::default();
         let thresholds = [
@@ -33,7 +33,7 @@ impl Reading<'_> {
             rules.window = self.reader.duration(at).unwrap_or(rules.window);
         }
         if let Some(at) = section.said("every") {
-            rules.every = self.reader.duration(at).unwrap_or(rules.every);
+            rules.alert_interval = self.reader.duration(at).unwrap_or(rules.alert_interval);
         }
         rules
     }

@@ -1,4 +1,4 @@
-//! Reads settings, and tells every mistake in them at once.
+//! Reads settings, and reports all mistakes at once.
 
 mod alerts;
 mod identity;
@@ -14,76 +14,75 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use toolwarden_files::{as_document, read_text};
-use toolwarden_model::document::{Document, Mistake, Reader};
+use toolwarden_files::{parse_document, read_text};
+use toolwarden_model::document::{DiagnosticKind, Document, DocumentReader};
 use toolwarden_model::json::{Object, Pointer, Position};
 
-use super::interpolate::{Interpolated, Surroundings, interpolate};
-use super::problem::MAX_BYTES;
+use super::error::MAX_BYTES;
+use super::interpolate::{Interpolation, InterpolationContext, interpolate};
 use super::{
     PolicySource, Settings, SettingsError, SettingsMistake, SettingsProblem, SettingsWarning,
-    masked, secrets,
+    mask_secrets, secrets,
 };
 
 /// Settings that were read and checked.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    /// What they say.
+pub struct LoadedSettings {
+    /// The settings.
     pub settings: Settings,
-    /// What is legal and surprising.
+    /// Warnings about legal but surprising parts.
     pub warnings: Vec<SettingsWarning>,
     /// The file.
     pub path: PathBuf,
-    /// Every file that says something: the settings, the policy, and those referred to.
+    /// Every file that was read: the settings, the policy, and those referred to.
     pub files: Vec<PathBuf>,
     masked: Value,
-    /// Where keys stand, two levels deep. The document itself has secrets in it.
-    places: BTreeMap<Pointer, Position>,
+    /// The positions of keys, two levels deep. The document itself contains secrets.
+    positions: BTreeMap<Pointer, Position>,
 }
 
 impl Settings {
-    /// Reads a settings file, YAML or JSON. References are looked up in the environment of this
-    /// process.
+    /// Reads a settings file, YAML or JSON. References are looked up in the environment of this process.
     ///
     /// # Errors
-    /// The file cannot be used; every mistake in it is told.
-    pub fn read(path: &Path) -> Result<Loaded, SettingsError> {
+    /// The file cannot be used; the error lists every mistake.
+    pub fn read(path: &Path) -> Result<LoadedSettings, SettingsError> {
         let text = read_text(path, MAX_BYTES)?;
         Self::of_text(&text, path, &|name| std::env::var(name).ok())
     }
 
-    /// As [`Self::read`], from a text and with variables of one's own. Relative paths start at the
+    /// Like [`Self::read`], from a text and with the caller's own variables. Relative paths start at the
     /// folder of the path.
     ///
     /// # Errors
-    /// The text cannot be used; every mistake in it is told.
+    /// The text cannot be used; the error lists every mistake.
     pub fn of_text(
         text: &str,
         path: &Path,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Loaded, SettingsError> {
-        let mut document = as_document(text, path)?;
+    ) -> Result<LoadedSettings, SettingsError> {
+        let mut document = parse_document(text, path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let surroundings = Surroundings {
+        let surroundings = InterpolationContext {
             variable: env,
             folder,
         };
-        let mut put_in = interpolate(surroundings, &mut document.value, &stays_as_written);
-        write_out(&mut document.value, &mut put_in.shown);
-        let mut reading = Reading {
-            reader: Reader::default(),
+        let mut put_in = interpolate(surroundings, &mut document.value, &keeps_references);
+        expand_shorthand(&mut document.value, &mut put_in.masked_texts);
+        let mut reading = SettingsReader {
+            reader: DocumentReader::default(),
             warnings: Vec::new(),
-            shown: &put_in.shown,
+            masked_texts: &put_in.masked_texts,
             folder,
         };
         let settings = reading.settings(&document.root());
         let (warnings, reader) = (reading.warnings, reading.reader);
-        let mistakes = told(reader.finish(&document), &put_in, &document);
+        let mistakes = relevant_mistakes(reader.finish(&document), &put_in, &document);
         if !mistakes.is_empty() {
             let path = path.to_owned();
             return Err(SettingsError::Invalid { path, mistakes });
         }
-        secrets::remember(&settings, &document.value, &put_in.values);
+        secrets::register_settings_secrets(&settings, &document.value, &put_in.values);
         let mut files = vec![path.to_owned()];
         if let PolicySource::File(policy) = &settings.policy {
             files.push(policy.clone());
@@ -97,44 +96,43 @@ impl Settings {
                 message,
             }
         });
-        Ok(Loaded {
+        Ok(LoadedSettings {
             warnings: warnings.collect(),
             path: path.to_owned(),
             files,
-            masked: masked::of(&document.value, &put_in.shown),
+            masked: mask_secrets::mask_secrets(&document.value, &put_in.masked_texts),
             settings,
-            places: places(&document),
+            positions: key_positions(&document),
         })
     }
 }
 
-impl Loaded {
-    /// Where a key of the file, or a key within one, stands; the start of the file where it is not
-    /// written.
+impl LoadedSettings {
+    /// The position of a key of the file, or of a key within one; the start of the file if the key is
+    /// missing.
     #[must_use]
     pub fn position(&self, at: &Pointer) -> Position {
         let start = Position { line: 1, column: 1 };
-        self.places.get(at).copied().unwrap_or(start)
+        self.positions.get(at).copied().unwrap_or(start)
     }
 
-    /// The place of a server: ours, or pasted from a client.
+    /// The place of a server: under `servers`, or under `mcpServers`.
     #[must_use]
     pub fn server_pointer(&self, name: &str) -> Pointer {
         let lists = ["servers", "mcpServers", "mcp_servers", "mcp-servers"];
         let mut places = lists.into_iter().map(|list| Pointer::of([list, name]));
-        let written = places.find(|at| self.places.contains_key(at));
+        let written = places.find(|at| self.positions.contains_key(at));
         written.unwrap_or_else(|| Pointer::of(["servers", name]))
     }
 
-    /// The configuration in force: what is written, what holds where nothing is, and `***` in place of
-    /// secrets.
+    /// The effective configuration: the written values, the defaults, and `***` in place of secrets.
     #[must_use]
     pub fn masked(&self) -> Value {
         self.masked.clone()
     }
 }
 
-fn places(document: &Document) -> BTreeMap<Pointer, Position> {
+fn key_positions(document: &Document) -> BTreeMap<Pointer, Position> {
     let mut places = BTreeMap::new();
     let keys = |value: &Value| {
         value
@@ -155,18 +153,17 @@ fn places(document: &Document) -> BTreeMap<Pointer, Position> {
     places
 }
 
-/// Settings that are being read.
-struct Reading<'r> {
-    reader: Reader<SettingsProblem>,
+/// Settings while they are read.
+struct SettingsReader<'r> {
+    reader: DocumentReader<SettingsProblem>,
     warnings: Vec<(Pointer, String)>,
-    /// The texts that referred to something.
-    shown: &'r BTreeMap<Pointer, String>,
+    /// The texts that contained references.
+    masked_texts: &'r BTreeMap<Pointer, String>,
     folder: &'r Path,
 }
 
-/// Policies have dollars of their own, in patterns; and the secrets of a server that is left out need
-/// not be there.
-fn stays_as_written(at: &Pointer, value: &Value) -> bool {
+/// Policies use dollar signs in patterns; and the secrets of a disabled server need not exist.
+fn keeps_references(at: &Pointer, value: &Value) -> bool {
     if !value.is_object() {
         return false;
     }
@@ -179,20 +176,20 @@ fn stays_as_written(at: &Pointer, value: &Value) -> bool {
     {
         ["policy"] => true,
         [_, _, "tool_defaults" | "tool-defaults" | "toolDefaults"] => true,
-        [list, _] => is_list_of_servers(list) && value.get("disabled") == Some(&Value::Bool(true)),
+        [list, _] => is_server_list(list) && value.get("disabled") == Some(&Value::Bool(true)),
         _ => false,
     }
 }
 
-pub(super) fn is_list_of_servers(key: &str) -> bool {
+pub(super) fn is_server_list(key: &str) -> bool {
     matches!(
         key,
         "servers" | "mcpServers" | "mcp_servers" | "mcp-servers"
     )
 }
 
-/// Writes out mappings in whose place a text stands.
-fn write_out(root: &mut Value, shown: &mut BTreeMap<Pointer, String>) {
+/// Expands mappings that are written as a single text.
+fn expand_shorthand(root: &mut Value, shown: &mut BTreeMap<Pointer, String>) {
     let Some(root) = root.as_object_mut() else {
         return;
     };
@@ -221,15 +218,15 @@ fn write_out(root: &mut Value, shown: &mut BTreeMap<Pointer, String>) {
     }
 }
 
-/// The mistakes to tell: what follows from a reference that leads nowhere is left out, and so is the
-/// text of what was put in.
-fn told(
+/// The mistakes to report, without those that follow from an unresolved reference, and without the text of
+/// expanded values.
+fn relevant_mistakes(
     mistakes: Vec<SettingsMistake>,
-    put_in: &Interpolated,
+    put_in: &Interpolation,
     document: &Document,
 ) -> Vec<SettingsMistake> {
     let follows = |pointer: &Pointer| {
-        let mut failed = put_in.mistakes.iter().map(|(at, _)| at.as_str());
+        let mut failed = put_in.errors.iter().map(|(at, _)| at.as_str());
         failed.any(|at| {
             let inside = pointer.as_str().strip_prefix(at);
             inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -239,19 +236,19 @@ fn told(
         .into_iter()
         .filter(|it| !follows(&it.pointer))
         .map(|mut it| {
-            if put_in.shown.contains_key(&it.pointer) {
-                it.mistake = it.mistake.without_value();
+            if put_in.masked_texts.contains_key(&it.pointer) {
+                it.kind = it.kind.redact_value();
             }
-            it.mistake = of_policy(it.mistake, &it.pointer);
+            it.kind = explain_policy_key(it.kind, &it.pointer);
             it
         });
     let failed = put_in
-        .mistakes
+        .errors
         .iter()
         .map(|(pointer, mistake)| SettingsMistake {
             pointer: pointer.clone(),
             position: document.position(pointer),
-            mistake: mistake.clone().into(),
+            kind: mistake.clone().into(),
         });
     let mut told: Vec<_> = read.chain(failed).collect();
     told.sort_by_key(|it| it.position);
@@ -271,10 +268,10 @@ const POLICY_KEYS: &[&str] = &[
     "zone",
 ];
 
-/// Policies had a file of this name before settings did, so that it says which of the two is meant.
-fn of_policy(problem: SettingsProblem, at: &Pointer) -> SettingsProblem {
+/// Policies used a file of this name before settings did, so the message says which of the two is meant.
+fn explain_policy_key(problem: SettingsProblem, at: &Pointer) -> SettingsProblem {
     match problem {
-        SettingsProblem::Mistake(Mistake::UnknownKey { key, .. })
+        SettingsProblem::Mistake(DiagnosticKind::UnknownKey { key, .. })
             if at.segments().count() == 1 && POLICY_KEYS.contains(&key.as_str()) =>
         {
             SettingsProblem::PolicyKey { key }

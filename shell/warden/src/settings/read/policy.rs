@@ -1,21 +1,21 @@
-//! What is written in the language of policies.
+//! Reads the parts of the settings that use the policy language.
 
 use serde_json::{Value, json};
 use toolwarden_guard::{Policy, PolicyError};
-use toolwarden_model::document::{Document, Placed};
+use toolwarden_model::document::{Document, LocatedValue};
 use toolwarden_model::json::Pointer;
 
 use super::super::{PolicySource, SettingsProblem};
-use super::Reading;
+use super::SettingsReader;
 use crate::guard::{LoadedPolicy, PolicyFileError};
 
-impl Reading<'_> {
-    pub(super) fn policy(&mut self, at: &Placed<'_>) -> Option<PolicySource> {
+impl SettingsReader<'_> {
+    pub(super) fn policy(&mut self, at: &LocatedValue<'_>) -> Option<PolicySource> {
         let Some(written) = at.value.as_object() else {
             return self.path(at).map(PolicySource::File);
         };
         let mut policy = written.clone();
-        // The tools are those of the servers, so that a policy need not name any.
+        // The tools are those of the servers, so a policy need not name any.
         policy.entry("tools").or_insert_with(|| json!({}));
         let text = Value::Object(policy).to_string();
         let path = self.folder.join("policy");
@@ -33,14 +33,14 @@ impl Reading<'_> {
             Err(other) => {
                 let message = other.to_string();
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Unusable { message });
+                    .report(&at.pointer, SettingsProblem::Unusable { message });
                 None
             }
         }
     }
 
-    /// The rules of a tool, checked as those of a policy with one tool.
-    pub(super) fn tool_rules(&mut self, at: &Placed<'_>) -> Option<Value> {
+    /// The rules of a tool, checked like those of a policy with one tool.
+    pub(super) fn tool_rules(&mut self, at: &LocatedValue<'_>) -> Option<Value> {
         self.reader.object(at)?;
         let text = json!({"tools": {"every": at.value}}).to_string();
         let read = Document::read(&text).ok()?;
@@ -51,13 +51,13 @@ impl Reading<'_> {
         Some(at.value.clone())
     }
 
-    /// Tells the mistakes of a policy where they stand in the settings; `outside` segments are not
-    /// written there.
+    /// Reports the mistakes of a policy at their place in the settings; `outside` segments are not written
+    /// there.
     fn policy_errors(&mut self, at: &Pointer, errors: Vec<PolicyError>, outside: usize) {
         for error in errors {
             let inside: Vec<String> = error.pointer.segments().skip(outside).collect();
             let pointer = at.join(&Pointer::of(inside.iter().map(String::as_str)));
-            self.reader.error(&pointer, error.problem);
+            self.reader.report(&pointer, error.problem);
         }
     }
 }

@@ -2,20 +2,20 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
-use toolwarden_model::document::{Placed, Section, duration};
+use toolwarden_model::document::{LocatedValue, Section, parse_duration};
 
 use super::super::keys::{
     ACTIONS, DENIALS, LISTEN, NEVER, ON_DRIFT, OUTPUT, PREFIX, ROOT, TLS, TRACES, WATCH,
 };
 use super::super::{
-    Listen, OnDrift, PolicySource, Settings, SettingsProblem, TlsSettings, TraceSettings,
+    ListenSettings, OnDrift, PolicySource, Settings, SettingsProblem, TlsSettings, TraceSettings,
     WatchSettings,
 };
-use super::Reading;
-use toolwarden_drift::Class;
+use super::SettingsReader;
+use toolwarden_drift::ChangeClass;
 
-impl Reading<'_> {
-    pub(super) fn settings(&mut self, at: &Placed<'_>) -> Settings {
+impl SettingsReader<'_> {
+    pub(super) fn settings(&mut self, at: &LocatedValue<'_>) -> Settings {
         let root = self.section(at, &ROOT);
         let mut settings = Settings::default();
         if let Some(at) = root.said("$schema") {
@@ -24,7 +24,7 @@ impl Reading<'_> {
         if let Some(at) = root.said("version")
             && at.value != &Value::from(1)
         {
-            self.reader.error(&at.pointer, SettingsProblem::Version);
+            self.reader.report(&at.pointer, SettingsProblem::Version);
         }
         if let Some(at) = root.said("listen") {
             settings.listen = self.listen(at);
@@ -68,11 +68,11 @@ impl Reading<'_> {
         if let Some(at) = root.said("traces") {
             settings.traces = self.traces(at);
         }
-        self.judge(&root, &settings);
+        self.warn_unusual(&root, &settings);
         settings
     }
 
-    /// How things are called and listed.
+    /// Reads the names and the paging of lists.
     fn names(&mut self, root: &Section<'_>, settings: &mut Settings) {
         if let Some(at) = root.said("prefix") {
             settings.prefix = self.reader.word(at, PREFIX).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Reading<'_> {
             if text.len() > 8 || !text.bytes().all(fits) {
                 let message = "a separator has at most 8 letters, digits, `_`, `-` and `.`";
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Value { message });
+                    .report(&at.pointer, SettingsProblem::Value { message });
             }
             settings.separator = text;
         }
@@ -96,24 +96,24 @@ impl Reading<'_> {
         }
     }
 
-    /// Names that can be sent as part of a header's name.
-    fn attributes(&mut self, at: &Placed<'_>) -> Vec<String> {
+    /// Reads names that can be part of a header's name.
+    fn attributes(&mut self, at: &LocatedValue<'_>) -> Vec<String> {
         let mut names = Vec::new();
         for (name, pointer) in self.reader.texts(at, "an attribute's name") {
             let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
             if name.len() > 64 || !name.bytes().all(fits) {
                 let message = "an attribute's name has at most 64 letters, digits, `_` and `-`";
                 self.reader
-                    .error(&pointer, SettingsProblem::Value { message });
+                    .report(&pointer, SettingsProblem::Value { message });
             }
             names.push(name);
         }
         names
     }
 
-    fn listen(&mut self, at: &Placed<'_>) -> Listen {
+    fn listen(&mut self, at: &LocatedValue<'_>) -> ListenSettings {
         let section = self.section(at, &LISTEN);
-        let mut listen = Listen::default();
+        let mut listen = ListenSettings::default();
         if let Some(at) = section.said("address")
             && let Some(text) = self.line(at, "an address")
         {
@@ -124,7 +124,7 @@ impl Reading<'_> {
                 Ok(address) => listen.address = address,
                 Err(_) => self
                     .reader
-                    .error(&at.pointer, SettingsProblem::Listen { text }),
+                    .report(&at.pointer, SettingsProblem::Listen { text }),
             }
         }
         if let Some(at) = section.said("tls") {
@@ -151,7 +151,7 @@ impl Reading<'_> {
         listen
     }
 
-    fn tls(&mut self, at: &Placed<'_>) -> Option<TlsSettings> {
+    fn tls(&mut self, at: &LocatedValue<'_>) -> Option<TlsSettings> {
         let section = self.section(at, &TLS);
         let mut path = |key: &str| section.said(key).and_then(|at| self.path(at));
         let (certificate, key, client_ca) = (path("certificate"), path("key"), path("client_ca"));
@@ -162,12 +162,12 @@ impl Reading<'_> {
         })
     }
 
-    /// How things are watched, where nothing is said as in `base`.
-    pub(super) fn watch(&mut self, at: &Placed<'_>, base: &WatchSettings) -> WatchSettings {
+    /// Reads the watch settings; `base` has the defaults.
+    pub(super) fn watch(&mut self, at: &LocatedValue<'_>, base: &WatchSettings) -> WatchSettings {
         let section = self.section(at, &WATCH);
         let mut watch = base.clone();
         if let Some(at) = section.said("every") {
-            watch.every = self.reader.duration(at).unwrap_or(watch.every);
+            watch.check_interval = self.reader.duration(at).unwrap_or(watch.check_interval);
         }
         if let Some(at) = section.said("on_drift") {
             self.on_drift(at, &mut watch);
@@ -182,10 +182,12 @@ impl Reading<'_> {
             let [(never, ())] = *NEVER else {
                 return watch;
             };
-            watch.before_call = match at.value.as_str() {
+            watch.max_age_before_call = match at.value.as_str() {
                 Some(word) if word == never => None,
-                // Every call looks.
-                Some(text) if duration(text).is_ok_and(|it| it.is_zero()) => Some(Duration::ZERO),
+                // Every call checks the list.
+                Some(text) if parse_duration(text).is_ok_and(|it| it.is_zero()) => {
+                    Some(Duration::ZERO)
+                }
                 _ => self.reader.duration(at),
             };
         }
@@ -193,10 +195,10 @@ impl Reading<'_> {
             watch.output = self.reader.word(at, OUTPUT).unwrap_or(watch.output);
         }
         if let Some(at) = section.said("strip_hidden") {
-            watch.strip_hidden = self.truth(at).unwrap_or(watch.strip_hidden);
+            watch.strip_hidden = self.boolean(at).unwrap_or(watch.strip_hidden);
         }
         if let Some(at) = section.said("shapes") {
-            watch.shapes = self.truth(at).unwrap_or(watch.shapes);
+            watch.shapes = self.boolean(at).unwrap_or(watch.shapes);
         }
         if let Some(at) = section.said("compare_time") {
             watch.compare_time = self.reader.duration(at).unwrap_or(watch.compare_time);
@@ -207,17 +209,17 @@ impl Reading<'_> {
         watch
     }
 
-    fn on_drift(&mut self, at: &Placed<'_>, watch: &mut WatchSettings) {
+    fn on_drift(&mut self, at: &LocatedValue<'_>, watch: &mut WatchSettings) {
         if !at.value.is_object() {
             if let Some(action) = self.action(at) {
-                let classes = Class::ALL.into_iter();
-                let drifted = classes.filter(|class| *class != Class::Equivalent);
+                let classes = ChangeClass::ALL.into_iter();
+                let drifted = classes.filter(|class| *class != ChangeClass::Equivalent);
                 watch.on_drift.extend(drifted.map(|class| (class, action)));
             }
             return;
         }
         let section = self.section(at, &ON_DRIFT);
-        for class in Class::ALL {
+        for class in ChangeClass::ALL {
             let said = section.said(class.as_str());
             if let Some(action) = said.and_then(|at| self.action(at)) {
                 watch.on_drift.insert(class, action);
@@ -225,23 +227,23 @@ impl Reading<'_> {
         }
     }
 
-    fn action(&mut self, at: &Placed<'_>) -> Option<OnDrift> {
+    fn action(&mut self, at: &LocatedValue<'_>) -> Option<OnDrift> {
         self.reader.word(at, ACTIONS)
     }
 
-    fn traces(&mut self, at: &Placed<'_>) -> Option<TraceSettings> {
+    fn traces(&mut self, at: &LocatedValue<'_>) -> Option<TraceSettings> {
         let section = self.section(at, &TRACES);
         let endpoint = section.said("otlp").and_then(|at| self.address(at));
         let sample = section.said("sample");
-        let permille = sample.map_or(Some(1000), |at| self.share(at));
+        let permille = sample.map_or(Some(1000), |at| self.fraction(at));
         Some(TraceSettings {
             endpoint: endpoint?,
             permille: permille?,
         })
     }
 
-    /// Warns of what is legal and seldom meant.
-    fn judge(&mut self, root: &Section<'_>, settings: &Settings) {
+    /// Warns about settings that are legal but rarely intended.
+    fn warn_unusual(&mut self, root: &Section<'_>, settings: &Settings) {
         let place = |key: &str| {
             let at = root.get(key);
             at.map_or_else(|| root.pointer.clone(), |at| at.pointer.clone())
@@ -249,22 +251,22 @@ impl Reading<'_> {
         if settings.servers.is_empty() {
             self.warn(
                 &place("servers"),
-                "there are no servers, so that nothing is offered",
+                "there are no servers, so the gateway offers nothing",
             );
         }
-        if !settings.identity.knows_somebody() {
-            let message = "nobody can call: name `api_keys`, `jwt`, `certificates` or `anonymous` \
+        if !settings.identity.can_identify_callers() {
+            let message = "no caller can authenticate: set `api_keys`, `jwt`, `certificates` or `anonymous` \
                            under `identity`";
             self.warn(&place("identity"), message);
         }
         let exposed = !settings.listen.address.ip().is_loopback();
         if exposed && settings.listen.tls.is_none() {
-            let message = "others can reach this address, and nothing is encrypted: give `tls`, or \
-                           put something before it that speaks TLS";
+            let message = "other machines can reach this address, and traffic is not encrypted: set `tls`, or \
+                           put a TLS proxy in front of it";
             self.warn(&place("listen"), message);
         }
         if exposed && settings.identity.anonymous.is_some() {
-            let message = "others can reach this address, and callers need not say who they are";
+            let message = "other machines can reach this address, and callers need no credentials";
             self.warn(&place("identity"), message);
         }
     }

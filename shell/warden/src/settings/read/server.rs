@@ -1,40 +1,44 @@
-use toolwarden_mcp::{Command, Endpoint, Inherit, InvalidEndpoint, Url};
-use toolwarden_model::document::{Mistake, Placed, Section};
+use toolwarden_mcp::{Command, Endpoint, EnvInheritance, InvalidEndpoint, ServerUrl};
+use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 
 use super::super::keys::{
-    BREAKER, CLIENT_SERVER, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS, TRUST, TYPE,
-    Transport,
+    BREAKER, CLIENT_SERVER, ClientTransport, PROTOCOL, RESTART, SERVER, SHARING, START, TIMEOUTS,
+    TRUST, TYPE,
 };
 use super::super::{
-    Breaker, Restart, ServerSettings, SettingsProblem, Timeouts, WatchSettings, is_server_name,
+    BreakerSettings, RestartSettings, ServerSettings, SettingsProblem, Timeouts, WatchSettings,
+    is_server_name,
 };
-use super::Reading;
+use super::SettingsReader;
 
-/// Whose words a server is described in.
+/// The author of a server's entry, which decides how it is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Writer {
-    Us,
+enum ServerSyntax {
+    Native,
     Client,
 }
 
-impl Reading<'_> {
+impl SettingsReader<'_> {
     pub(super) fn servers(
         &mut self,
         root: &Section<'_>,
         defaults: (&WatchSettings, Timeouts),
     ) -> Vec<ServerSettings> {
         let mut servers: Vec<ServerSettings> = Vec::new();
-        let lists = [("servers", Writer::Us), ("mcp_servers", Writer::Client)];
+        let lists = [
+            ("servers", ServerSyntax::Native),
+            ("mcp_servers", ServerSyntax::Client),
+        ];
         for (key, writer) in lists {
             let Some(at) = root.said(key) else { continue };
             for (name, at) in self.reader.named(at, "a server's name") {
                 if !is_server_name(name) {
-                    self.reader.error(&at.pointer, SettingsProblem::ServerName);
+                    self.reader.report(&at.pointer, SettingsProblem::ServerName);
                 }
                 if servers.iter().any(|server| server.name == name) {
                     let name = name.to_owned();
                     self.reader
-                        .error(&at.pointer, SettingsProblem::TwoServers { name });
+                        .report(&at.pointer, SettingsProblem::DuplicateServer { name });
                 }
                 servers.extend(self.server(name, &at, writer, defaults));
             }
@@ -45,31 +49,31 @@ impl Reading<'_> {
     fn server(
         &mut self,
         name: &str,
-        at: &Placed<'_>,
-        writer: Writer,
+        at: &LocatedValue<'_>,
+        writer: ServerSyntax,
         (watch, timeouts): (&WatchSettings, Timeouts),
     ) -> Option<ServerSettings> {
         let table = match writer {
-            Writer::Us => &SERVER,
-            Writer::Client => &CLIENT_SERVER,
+            ServerSyntax::Native => &SERVER,
+            ServerSyntax::Client => &CLIENT_SERVER,
         };
         let section = self.section(at, table);
         for field in table.ignored {
             if let Some(at) = section.get(field.name) {
-                self.warn(&at.pointer, "this key of a client is not taken over");
+                self.warn(&at.pointer, "this key of a client is ignored");
             }
         }
         if !at.value.is_object() {
             return None;
         }
-        let disabled = section.said("disabled").and_then(|at| self.truth(at));
+        let disabled = section.said("disabled").and_then(|at| self.boolean(at));
         if disabled == Some(true) {
             return None;
         }
         let endpoint = self.endpoint(&section, writer);
-        // Read also where the endpoint is wrong, so that every mistake is told.
+        // Read even if the endpoint is invalid, so that all mistakes are reported.
         let unreachable = || {
-            Endpoint::Url(Url {
+            Endpoint::Url(ServerUrl {
                 url: String::new(),
                 headers: Vec::new(),
             })
@@ -77,7 +81,7 @@ impl Reading<'_> {
         let mut server = ServerSettings::new(name, endpoint.clone().unwrap_or_else(unreachable));
         server.watch = watch.clone();
         server.timeouts = timeouts;
-        self.life(&section, &mut server);
+        self.lifecycle(&section, &mut server);
         if let Some(at) = section.said("watch") {
             server.watch = self.watch(at, watch);
         }
@@ -90,11 +94,11 @@ impl Reading<'_> {
         endpoint.map(|_| server)
     }
 
-    fn endpoint(&mut self, section: &Section<'_>, writer: Writer) -> Option<Endpoint> {
+    fn endpoint(&mut self, section: &Section<'_>, writer: ServerSyntax) -> Option<Endpoint> {
         let (key, at) = self.exactly_one(section, &SERVER)?;
         let (transport, others): (_, &[_]) = match key {
-            "command" => (Transport::Command, &["headers"]),
-            _ => (Transport::Url, &["args", "env", "cwd", "inherit_env"]),
+            "command" => (ClientTransport::Command, &["headers"]),
+            _ => (ClientTransport::Url, &["args", "env", "cwd", "inherit_env"]),
         };
         self.check_type(section, key, transport);
         for other in others {
@@ -102,35 +106,37 @@ impl Reading<'_> {
                 continue;
             };
             match writer {
-                Writer::Us => {
-                    let mistake = Mistake::Exclusive { one: key, other };
-                    self.reader.error(&at.pointer, mistake);
+                ServerSyntax::Native => {
+                    let mistake = DiagnosticKind::ConflictingKeys { one: key, other };
+                    self.reader.report(&at.pointer, mistake);
                 }
-                Writer::Client => self.warn(&at.pointer, &format!("not used beside `{key}`")),
+                ServerSyntax::Client => {
+                    self.warn(&at.pointer, &format!("ignored because `{key}` is set"));
+                }
             }
         }
         match transport {
-            Transport::Command => self.command(section, at, writer),
-            Transport::Url => self.remote(section, at),
+            ClientTransport::Command => self.command(section, at, writer),
+            ClientTransport::Url => self.remote(section, at),
         }
     }
 
-    fn check_type(&mut self, section: &Section<'_>, key: &'static str, transport: Transport) {
+    fn check_type(&mut self, section: &Section<'_>, key: &'static str, transport: ClientTransport) {
         let Some(at) = section.said("type") else {
             return;
         };
         if self.reader.word(at, TYPE).is_some_and(|it| it != transport) {
             let word = at.value.as_str().unwrap_or_default().to_owned();
             self.reader
-                .error(&at.pointer, SettingsProblem::ServerType { word, key });
+                .report(&at.pointer, SettingsProblem::ServerType { word, key });
         }
     }
 
     fn command(
         &mut self,
         section: &Section<'_>,
-        at: &Placed<'_>,
-        writer: Writer,
+        at: &LocatedValue<'_>,
+        writer: ServerSyntax,
     ) -> Option<Endpoint> {
         let program = self.line(at, "a command")?;
         let args = section.said("args").map(|at| {
@@ -146,21 +152,23 @@ impl Reading<'_> {
             program,
             args: args.clone().unwrap_or_default(),
             env,
-            inherit: self.inherited(section),
+            inherit: self.environment(section),
             directory,
             shows_errors: false,
         };
-        let shown = self.shown.get(&at.pointer);
+        let shown = self.masked_texts.get(&at.pointer);
         let written = shown.unwrap_or(&command.program);
-        // One line with everything in it, as it would be typed. Clients start programs by their name.
-        if writer == Writer::Us && args.is_none() && written.contains(' ') {
+        // A single line with program and arguments, as in a shell. Clients put only the program into
+        // `command`.
+        if writer == ServerSyntax::Native && args.is_none() && written.contains(' ') {
             if shown.is_some() {
-                let message = "write the arguments under `args`, so that what is put in stays one";
+                let message =
+                    "write the arguments under `args`, so that a reference stays one argument";
                 self.reader
-                    .error(&at.pointer, SettingsProblem::Value { message });
+                    .report(&at.pointer, SettingsProblem::Value { message });
                 return None;
             }
-            let line = self.usable(at, Endpoint::command_line(&command.program))?;
+            let line = self.valid_endpoint(at, Endpoint::command_line(&command.program))?;
             if let Endpoint::Command(line) = line {
                 (command.program, command.args) = (line.program, line.args);
             }
@@ -168,40 +176,44 @@ impl Reading<'_> {
         Some(Endpoint::Command(command))
     }
 
-    /// What the program gets of the gateway's environment.
-    fn inherited(&mut self, section: &Section<'_>) -> Inherit {
+    /// The environment variables that the program inherits from the gateway.
+    fn environment(&mut self, section: &Section<'_>) -> EnvInheritance {
         let names = section.said("inherit_env");
         let names = names.map(|at| self.lines(at, "a variable's name"));
         let names = names.unwrap_or_default();
         if names.iter().any(|name| name == "*") {
-            return Inherit::All;
+            return EnvInheritance::All;
         }
-        Inherit::Minimal(names)
+        EnvInheritance::Minimal(names)
     }
 
-    fn remote(&mut self, section: &Section<'_>, at: &Placed<'_>) -> Option<Endpoint> {
+    fn remote(&mut self, section: &Section<'_>, at: &LocatedValue<'_>) -> Option<Endpoint> {
         let written = section.said("headers");
         let headers = written.map(|at| self.pairs(at, "a header's name"));
         let url = self.address(at)?;
         let headers = headers.unwrap_or_default();
-        let endpoint = Endpoint::Url(Url { url, headers });
-        // The address is one, so that only a header can be none.
+        let endpoint = Endpoint::Url(ServerUrl { url, headers });
+        // The address is valid, so only a header can be invalid.
         let checked = endpoint.validate();
-        self.usable(written.unwrap_or(at), checked)?;
+        self.valid_endpoint(written.unwrap_or(at), checked)?;
         Some(endpoint)
     }
 
-    fn usable<T>(&mut self, at: &Placed<'_>, read: Result<T, InvalidEndpoint>) -> Option<T> {
+    fn valid_endpoint<T>(
+        &mut self,
+        at: &LocatedValue<'_>,
+        read: Result<T, InvalidEndpoint>,
+    ) -> Option<T> {
         read.map_err(|invalid| {
             let message = invalid.to_string();
             self.reader
-                .error(&at.pointer, SettingsProblem::Unusable { message });
+                .report(&at.pointer, SettingsProblem::Unusable { message });
         })
         .ok()
     }
 
-    /// When it is started, how much it is asked, and what happens when it fails.
-    fn life(&mut self, section: &Section<'_>, server: &mut ServerSettings) {
+    /// Reads when it is started, how many requests it gets, and what happens when it fails.
+    fn lifecycle(&mut self, section: &Section<'_>, server: &mut ServerSettings) {
         if let Some(at) = section.said("start") {
             server.start = self.reader.word(at, START).unwrap_or_default();
         }
@@ -234,8 +246,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Times with others in the place of those that are given.
-    pub(super) fn timeouts(&mut self, at: &Placed<'_>, mut timeouts: Timeouts) -> Timeouts {
+    /// The timeouts, with the given ones replaced.
+    pub(super) fn timeouts(&mut self, at: &LocatedValue<'_>, mut timeouts: Timeouts) -> Timeouts {
         let section = self.section(at, &TIMEOUTS);
         let Timeouts {
             connect,
@@ -259,26 +271,26 @@ impl Reading<'_> {
         timeouts
     }
 
-    fn restart(&mut self, at: &Placed<'_>) -> Restart {
+    fn restart(&mut self, at: &LocatedValue<'_>) -> RestartSettings {
         let section = self.section(at, &RESTART);
-        let mut restart = Restart::default();
+        let mut restart = RestartSettings::default();
         if let Some(at) = section.said("first") {
             restart.first = self.reader.duration(at).unwrap_or(restart.first);
         }
         if let Some(at) = section.said("most") {
-            restart.most = self.reader.duration(at).unwrap_or(restart.most);
+            restart.max_delay = self.reader.duration(at).unwrap_or(restart.max_delay);
         }
-        if restart.most < restart.first {
+        if restart.max_delay < restart.first {
             let message = "`most` is shorter than `first`";
             self.reader
-                .error(&at.pointer, SettingsProblem::Value { message });
+                .report(&at.pointer, SettingsProblem::Value { message });
         }
         restart
     }
 
-    fn breaker(&mut self, at: &Placed<'_>) -> Breaker {
+    fn breaker(&mut self, at: &LocatedValue<'_>) -> BreakerSettings {
         let section = self.section(at, &BREAKER);
-        let mut breaker = Breaker::default();
+        let mut breaker = BreakerSettings::default();
         if let Some(at) = section.said("failures") {
             breaker.failures = self.count(at).unwrap_or(breaker.failures);
         }

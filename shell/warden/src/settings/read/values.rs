@@ -1,20 +1,20 @@
-//! Values as the settings have them.
+//! Reads values of the settings.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde_json::Value;
 use toolwarden_mcp::Endpoint;
-use toolwarden_model::document::{Mistake, Placed, Section};
+use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 use toolwarden_model::json::type_name;
 
-use super::super::size::{InvalidSize, size};
-use super::super::table::Table;
+use super::super::key_table::KeyTable;
+use super::super::size::{InvalidSize, parse_size};
 use super::super::{SettingsProblem, bare_url};
-use super::Reading;
+use super::SettingsReader;
 
-impl Reading<'_> {
-    pub(super) fn section<'d>(&mut self, at: &Placed<'d>, table: &Table) -> Section<'d> {
+impl SettingsReader<'_> {
+    pub(super) fn section<'d>(&mut self, at: &LocatedValue<'d>, table: &KeyTable) -> Section<'d> {
         let section = self.reader.section(at, &table.keys());
         if at.value.is_object() {
             for field in table.fields.iter().filter(|field| field.required) {
@@ -24,46 +24,48 @@ impl Reading<'_> {
         section
     }
 
-    /// The one that is there of the keys of which one has to be.
+    /// The single key that is given, of several of which exactly one is required.
     pub(super) fn exactly_one<'s, 'd>(
         &mut self,
         section: &'s Section<'d>,
-        table: &Table,
-    ) -> Option<(&'static str, &'s Placed<'d>)> {
+        table: &KeyTable,
+    ) -> Option<(&'static str, &'s LocatedValue<'d>)> {
         let keys = table.exactly_one.iter();
         let mut found = keys.filter_map(|key| Some((*key, section.said(key)?)));
         let Some((one, at)) = found.next() else {
             let keys = table.exactly_one.iter().map(|key| format!("`{key}`"));
             let keys = keys.collect::<Vec<_>>().join(", ");
             self.reader
-                .error(&section.pointer, SettingsProblem::NoneOf { keys });
+                .report(&section.pointer, SettingsProblem::NoneOf { keys });
             return None;
         };
         if let Some((other, second)) = found.next() {
-            self.reader
-                .error(&second.pointer, Mistake::Exclusive { one, other });
+            self.reader.report(
+                &second.pointer,
+                DiagnosticKind::ConflictingKeys { one, other },
+            );
             return None;
         }
         Some((one, at))
     }
 
-    pub(super) fn line(&mut self, at: &Placed<'_>, what: &'static str) -> Option<String> {
-        self.reader.line(at, what).map(ToOwned::to_owned)
+    pub(super) fn line(&mut self, at: &LocatedValue<'_>, what: &'static str) -> Option<String> {
+        self.reader.non_blank_text(at, what).map(ToOwned::to_owned)
     }
 
-    pub(super) fn lines(&mut self, at: &Placed<'_>, what: &'static str) -> Vec<String> {
+    pub(super) fn lines(&mut self, at: &LocatedValue<'_>, what: &'static str) -> Vec<String> {
         let texts = self.reader.texts(at, what);
         texts.into_iter().map(|(text, _)| text).collect()
     }
 
     /// A path, joined to the folder of the settings.
-    pub(super) fn path(&mut self, at: &Placed<'_>) -> Option<PathBuf> {
-        let path = self.reader.line(at, "a path")?;
+    pub(super) fn path(&mut self, at: &LocatedValue<'_>) -> Option<PathBuf> {
+        let path = self.reader.non_blank_text(at, "a path")?;
         Some(self.folder.join(path))
     }
 
-    /// A text, or a number or truth value that is meant as one.
-    pub(super) fn scalar(&mut self, at: &Placed<'_>) -> Option<String> {
+    /// A text, or a number or boolean that is read as one.
+    pub(super) fn scalar(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         match at.value {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
@@ -72,13 +74,17 @@ impl Reading<'_> {
                 let expected = "a text";
                 let found = type_name(at.value).to_owned();
                 self.reader
-                    .error(&at.pointer, Mistake::Type { expected, found });
+                    .report(&at.pointer, DiagnosticKind::WrongType { expected, found });
                 None
             }
         }
     }
 
-    pub(super) fn pairs(&mut self, at: &Placed<'_>, what: &'static str) -> Vec<(String, String)> {
+    pub(super) fn pairs(
+        &mut self,
+        at: &LocatedValue<'_>,
+        what: &'static str,
+    ) -> Vec<(String, String)> {
         let named = self.reader.named(at, what).into_iter();
         named
             .filter_map(|(name, at)| Some((name.to_owned(), self.scalar(&at)?)))
@@ -86,58 +92,64 @@ impl Reading<'_> {
     }
 
     /// An address as written.
-    pub(super) fn address(&mut self, at: &Placed<'_>) -> Option<String> {
+    pub(super) fn address(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let text = self.line(at, "an address")?;
         if Endpoint::url(&text).is_err() {
             let text = bare_url(&text);
             self.reader
-                .error(&at.pointer, SettingsProblem::Address { text });
+                .report(&at.pointer, SettingsProblem::Address { text });
             return None;
         }
         Some(text)
     }
 
-    pub(super) fn size(&mut self, at: &Placed<'_>) -> Option<usize> {
+    pub(super) fn size(&mut self, at: &LocatedValue<'_>) -> Option<usize> {
         let text = self.scalar(at)?;
-        match size(&text) {
+        match parse_size(&text) {
             Ok(size) => Some(size),
             Err(InvalidSize { text }) => {
-                self.reader.error(&at.pointer, InvalidSize { text });
+                self.reader.report(&at.pointer, InvalidSize { text });
                 None
             }
         }
     }
 
-    // What was put in is text; where a number or truth value belongs it is taken as one.
+    // An expanded value is text; where a number or boolean is expected, it is parsed as one.
 
-    pub(super) fn count(&mut self, at: &Placed<'_>) -> Option<NonZeroU32> {
-        let put_in = self.put_in(at).and_then(|text| text.parse().ok());
+    pub(super) fn count(&mut self, at: &LocatedValue<'_>) -> Option<NonZeroU32> {
+        let put_in = self
+            .interpolated_text(at)
+            .and_then(|text| text.parse().ok());
         put_in.or_else(|| self.reader.count(at))
     }
 
-    pub(super) fn truth(&mut self, at: &Placed<'_>) -> Option<bool> {
-        let put_in = self.put_in(at).and_then(|text| text.parse().ok());
-        put_in.or_else(|| self.reader.truth(at))
+    pub(super) fn boolean(&mut self, at: &LocatedValue<'_>) -> Option<bool> {
+        let put_in = self
+            .interpolated_text(at)
+            .and_then(|text| text.parse().ok());
+        put_in.or_else(|| self.reader.boolean(at))
     }
 
     /// A number from zero to one, in thousandths.
-    pub(super) fn share(&mut self, at: &Placed<'_>) -> Option<u32> {
-        let put_in = self.put_in(at).and_then(|text| text.parse().ok());
+    pub(super) fn fraction(&mut self, at: &LocatedValue<'_>) -> Option<u32> {
+        let put_in = self
+            .interpolated_text(at)
+            .and_then(|text| text.parse().ok());
         let number = put_in.or_else(|| self.reader.number(at))?;
         let thousandths = (0..=1000_u32).find(|it| (f64::from(*it) - number * 1000.0).abs() <= 0.5);
         if !(0.0..=1.0).contains(&number) || thousandths.is_none() {
             let expected = "a number from 0 to 1";
             let found = number.to_string();
             self.reader
-                .error(&at.pointer, Mistake::Type { expected, found });
+                .report(&at.pointer, DiagnosticKind::WrongType { expected, found });
             return None;
         }
         thousandths
     }
 
-    fn put_in<'d>(&self, at: &Placed<'d>) -> Option<&'d str> {
+    fn interpolated_text<'d>(&self, at: &LocatedValue<'d>) -> Option<&'d str> {
         let text = at.value.as_str()?.trim();
-        self.shown.contains_key(&at.pointer).then_some(text)
+        self.masked_texts.contains_key(&at.pointer).then_some(text)
     }
 
     pub(super) fn warn(&mut self, at: &toolwarden_model::json::Pointer, message: &str) {

@@ -1,7 +1,7 @@
 use super::load;
 
-/// Every line that is told about a text, without the name of the file.
-fn told(text: &str) -> Vec<String> {
+/// Every message about a text, without the name of the file.
+fn error_lines(text: &str) -> Vec<String> {
     let error = load(text).unwrap_err().to_string();
     let lines = error.lines();
     lines
@@ -14,7 +14,7 @@ fn told(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_place() {
+fn every_mistake_is_reported_with_its_place() {
     let cases: &[(&str, &[&str])] = &[
         (
             "lisen: x\nservers: {}\n",
@@ -51,12 +51,12 @@ fn every_mistake_is_told_with_its_place() {
         ),
         (
             "servers: {a: 'npx ${PORT}'}",
-            &["1:11: /servers/a/command: write the arguments under `args`, so that what is put in stays one"],
+            &["1:11: /servers/a/command: write the arguments under `args`, so that a reference stays one argument"],
         ),
         (
             "servers: {a: {url: 'ftp://u:p@h/x?y'}, b: {url: 'http://h', headers: {A: '${LINE}'}}}",
             &[
-                "1:15: /servers/a/url: `ftp://h/x` is no http or https address",
+                "1:15: /servers/a/url: `ftp://h/x` is not an http or https address",
                 "1:61: /servers/b/headers: the header `A` has an invalid name or value",
             ],
         ),
@@ -66,7 +66,7 @@ fn every_mistake_is_told_with_its_place() {
             &[
                 "1:27: /servers/a/concurrency: expected a whole number from 1 to 4294967295, found 0",
                 "1:43: /servers/a/restart: `most` is shorter than `first`",
-                "1:76: /servers/a/timeouts/idle: `soon` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
+                "1:76: /servers/a/timeouts/idle: `soon` is not a duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
                 "1:99: /servers/a/breaker/failures: expected a whole number from 1 to 4294967295, found a string",
             ],
         ),
@@ -92,10 +92,10 @@ fn every_mistake_is_told_with_its_place() {
         (
             "listen: {address: example.com:80, tls: {certificate: a}, max_body: 8 MiBs, public_url: x}",
             &[
-                "1:10: /listen/address: `example.com:80` is no address to listen on; write 127.0.0.1:8700 or [::1]:8700",
+                "1:10: /listen/address: `example.com:80` is not an address to listen on; write 127.0.0.1:8700 or [::1]:8700",
                 "1:35: /listen/tls: `key` is missing",
-                "1:58: /listen/max_body: `8 MiBs` is no size; write 1048576, 512KiB, 8MiB or 10MB",
-                "1:76: /listen/public_url: `x` is no http or https address",
+                "1:58: /listen/max_body: `8 MiBs` is not a size; write 1048576, 512KiB, 8MiB or 10MB",
+                "1:76: /listen/public_url: `x` is not an http or https address",
             ],
         ),
         (
@@ -103,7 +103,7 @@ fn every_mistake_is_told_with_its_place() {
             &[
                 "1:20: /watch/on_drift/brekaing: unknown key `brekaing`, did you mean `breaking`?",
                 "1:36: /watch/on_drift/trust: unknown word `block`; known are serve, hide, quarantine, block-server",
-                "1:51: /watch/before_call: `0` is no duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
+                "1:51: /watch/before_call: `0` is not a duration; write 90, 30s, 5m, 1.5h, 7d or 2w",
                 "1:67: /watch/output: unknown word `maybe`; known are off, warn, report, enforce",
                 "1:82: /watch/shapes: expected true or false, found a number",
             ],
@@ -126,11 +126,11 @@ identity:
                 "3:94: /identity/api_keys/3/key: `sha256` and `key` exclude each other",
                 "4:9: /identity/jwt/0: one of `issuer`, `secret`, `public_key`, `jwks` is needed",
                 "4:24: /identity/jwt/1: tokens of entry 1 of `identity.jwt` and tokens of `x` would name the same principals; give each issuer a `principal_prefix` of its own",
-                "4:25: /identity/jwt/1/issuer: `x` is no http or https address",
+                "4:25: /identity/jwt/1/issuer: `x` is not an http or https address",
                 "4:50: /identity/jwt/2: `audience` is missing",
-                "4:51: /identity/jwt/2/issuer: `x` is no http or https address",
+                "4:51: /identity/jwt/2/issuer: `x` is not an http or https address",
                 "4:77: /identity/jwt/3/secret: a secret for tokens has at least 32 bytes (RFC 7518)",
-                "4:107: /identity/jwt/4/public_key: a public key is PEM text; `${file:path}` puts in that of a file",
+                "4:107: /identity/jwt/4/public_key: a public key is PEM text; `${file:path}` reads it from a file",
                 "4:137: /identity/jwt/5/jwks: `secret` and `jwks` exclude each other",
                 "5:3: /identity/certificates: `certificates` needs `listen.tls.client_ca`",
                 "5:18: /identity/certificates/0: `principal` is missing",
@@ -156,7 +156,7 @@ alerts:
                 "6:7: /alerts/d/smtp: `to` is missing",
                 "6:7: /alerts/d/smtp: `user` needs `password`",
                 "6:14: /alerts/d/smtp/server: mail to another machine needs `security: starttls` or `tls`",
-                "7:7: /alerts/e/slack: `hooks` is no http or https address",
+                "7:7: /alerts/e/slack: `hooks` is not an http or https address",
                 "7:21: /alerts/e/severity: unknown word `urgent`; known are low, medium, high",
             ],
         ),
@@ -186,7 +186,7 @@ alerts:
         ("{", &["2:1: while parsing a node, did not find expected node content"]),
     ];
     for (text, expected) in cases {
-        assert_eq!(told(text), *expected, "{text}");
+        assert_eq!(error_lines(text), *expected, "{text}");
     }
 }
 
@@ -200,7 +200,7 @@ servers:
 store: ${FILE
 ";
     assert_eq!(
-        told(text),
+        error_lines(text),
         [
             "2:1: /listen: the environment variable `NOWHERE` is not set",
             "4:25: /servers/a/env/TOKEN: the environment variable `EMPTY` is empty",
@@ -220,7 +220,7 @@ drain: ${GITHUB_TOKEN}
 traces: http://${GITHUB_TOKEN}:x/
 servers: {a: {url: '${GITHUB_TOKEN}'}, b: {command: x, start: '${GITHUB_TOKEN}'}}
 ";
-    let told = told(text).join("\n");
+    let told = error_lines(text).join("\n");
     assert!(!told.contains("ghp_github"), "{told}");
     assert_eq!(told.lines().count(), 6, "{told}");
 }

@@ -6,7 +6,7 @@ mod table;
 
 use std::path::Path;
 
-use super::{Loaded, Settings, SettingsError};
+use super::{LoadedSettings, Settings, SettingsError};
 
 /// Settings with every key.
 const FULL: &str = include_str!("full.yaml");
@@ -31,7 +31,7 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
-fn load(text: &str) -> Result<Loaded, SettingsError> {
+fn load(text: &str) -> Result<LoadedSettings, SettingsError> {
     Settings::of_text(text, Path::new("etc/toolwarden.yaml"), &variable)
 }
 

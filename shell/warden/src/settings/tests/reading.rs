@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_drift::{Class, Severity};
+use toolwarden_drift::{ChangeClass, ToolwatchSeverity};
 use toolwarden_guard::OutputMode;
-use toolwarden_mcp::{Command, Endpoint, Inherit, Limits, Url};
+use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, ServerUrl};
 
 use super::super::*;
 use super::{FULL, load, read};
@@ -23,7 +23,7 @@ fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-fn drift(changed: &[(Class, OnDrift)]) -> BTreeMap<Class, OnDrift> {
+fn drift(changed: &[(ChangeClass, OnDrift)]) -> BTreeMap<ChangeClass, OnDrift> {
     let mut drift = WatchSettings::default().on_drift;
     drift.extend(changed.iter().copied());
     drift
@@ -31,17 +31,17 @@ fn drift(changed: &[(Class, OnDrift)]) -> BTreeMap<Class, OnDrift> {
 
 fn watch() -> WatchSettings {
     WatchSettings {
-        on_drift: drift(&[(Class::Widened, OnDrift::Hide)]),
+        on_drift: drift(&[(ChangeClass::Widened, OnDrift::Hide)]),
         on_new: OnDrift::Serve,
         on_finding: OnDrift::Quarantine,
-        every: seconds(600),
-        before_call: Some(seconds(30)),
+        check_interval: seconds(600),
+        max_age_before_call: Some(seconds(30)),
         output: OutputMode::Warn,
         strip_hidden: true,
         shapes: false,
         compare_time: seconds(2),
         compare_list_time: seconds(9),
-        trust: Trust::FirstUse,
+        trust: TrustMode::FirstUse,
     }
 }
 
@@ -50,13 +50,13 @@ fn command(program: &str, args: &[&str]) -> Endpoint {
         program: program.to_owned(),
         args: args.iter().map(|&it| it.to_owned()).collect(),
         env: Vec::new(),
-        inherit: Inherit::default(),
+        inherit: EnvInheritance::default(),
         directory: None,
         shows_errors: false,
     })
 }
 
-/// What all servers have that say nothing else.
+/// The timeouts of servers that set none.
 fn timeouts() -> Timeouts {
     Timeouts {
         idle: seconds(8),
@@ -72,11 +72,11 @@ fn servers() -> Vec<ServerSettings> {
             ("TOKEN".to_owned(), "ghp_github".to_owned()),
             ("DEBUG".to_owned(), "true".to_owned()),
         ],
-        inherit: Inherit::Minimal(texts(["DOCKER_HOST"])),
+        inherit: EnvInheritance::Minimal(texts(["DOCKER_HOST"])),
         directory: Some(PathBuf::from("etc/work")),
         shows_errors: false,
     });
-    let docs = Endpoint::Url(Url {
+    let docs = Endpoint::Url(ServerUrl {
         url: "https://user:pass@docs.example.com/mcp?key=s".to_owned(),
         headers: vec![("Authorization".to_owned(), "Bearer docs-token".to_owned())],
     });
@@ -89,7 +89,7 @@ fn servers() -> Vec<ServerSettings> {
         ServerSettings {
             name: "github".to_owned(),
             endpoint: github,
-            start: Start::Lazy,
+            start: StartMode::Lazy,
             protocol: ProtocolChoice::Handshake,
             sessions: SessionSharing::Shared,
             concurrency: number(7),
@@ -102,11 +102,11 @@ fn servers() -> Vec<ServerSettings> {
                 idle: seconds(4),
                 list: seconds(5),
             },
-            restart: Restart {
+            restart: RestartSettings {
                 first: seconds(1),
-                most: seconds(2),
+                max_delay: seconds(2),
             },
-            breaker: Breaker {
+            breaker: BreakerSettings {
                 failures: number(2),
                 pause: seconds(60),
             },
@@ -120,12 +120,12 @@ fn servers() -> Vec<ServerSettings> {
                 open_requests: number(7),
             },
             watch: WatchSettings {
-                trust: Trust::Review,
-                every: seconds(60),
-                before_call: None,
+                trust: TrustMode::Review,
+                check_interval: seconds(60),
+                max_age_before_call: None,
                 on_drift: drift(&[
-                    (Class::Widened, OnDrift::Hide),
-                    (Class::Behavioural, OnDrift::Serve),
+                    (ChangeClass::Widened, OnDrift::Hide),
+                    (ChangeClass::Behavioural, OnDrift::Serve),
                 ]),
                 ..watch()
             },
@@ -133,9 +133,9 @@ fn servers() -> Vec<ServerSettings> {
         },
         ServerSettings {
             watch: WatchSettings {
-                on_drift: Class::ALL
+                on_drift: ChangeClass::ALL
                     .map(|class| match class {
-                        Class::Equivalent => (class, OnDrift::Serve),
+                        ChangeClass::Equivalent => (class, OnDrift::Serve),
                         _ => (class, OnDrift::BlockServer),
                     })
                     .into(),
@@ -233,13 +233,13 @@ fn alerts() -> Vec<AlertTarget> {
     let target = |name: &str, least, channel| AlertTarget {
         name: name.to_owned(),
         channel,
-        least,
+        min_severity: least,
     };
     let url = |url: &str| url.to_owned();
     vec![
         target(
             "hook",
-            Severity::Low,
+            ToolwatchSeverity::Low,
             AlertChannel::Webhook {
                 url: url("https://h.example.com/in"),
                 secret: Some("hook-secret".to_owned()),
@@ -247,14 +247,14 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "oncall",
-            Severity::High,
+            ToolwatchSeverity::High,
             AlertChannel::Slack {
                 url: url("https://hooks.slack.com/services/T0/B0/slack-secret"),
             },
         ),
         target(
             "feishu",
-            Severity::Low,
+            ToolwatchSeverity::Low,
             AlertChannel::Feishu {
                 url: url("https://open.feishu.cn/hook/f"),
                 secret: Some("f".to_owned()),
@@ -262,7 +262,7 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "ding",
-            Severity::Medium,
+            ToolwatchSeverity::Medium,
             AlertChannel::DingTalk {
                 url: url("https://oapi.dingtalk.com/robot/send?access_token=d"),
                 secret: None,
@@ -270,14 +270,14 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "wecom",
-            Severity::Low,
+            ToolwatchSeverity::Low,
             AlertChannel::WeCom {
                 url: url("https://qyapi.weixin.qq.com/send?key=w"),
             },
         ),
         target(
             "mail",
-            Severity::Low,
+            ToolwatchSeverity::Low,
             AlertChannel::Smtp {
                 server: "mail.example.com:587".to_owned(),
                 security: SmtpSecurity::StartTls,
@@ -288,7 +288,7 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "local",
-            Severity::Low,
+            ToolwatchSeverity::Low,
             AlertChannel::Smtp {
                 server: "localhost:1025".to_owned(),
                 security: SmtpSecurity::None,
@@ -303,7 +303,7 @@ fn alerts() -> Vec<AlertTarget> {
 #[test]
 fn every_key_is_read() {
     let expected = Settings {
-        listen: Listen {
+        listen: ListenSettings {
             address: "0.0.0.0:9000".parse().unwrap(),
             tls: Some(TlsSettings {
                 certificate: PathBuf::from("etc/tls/cert.pem"),
@@ -348,7 +348,7 @@ fn every_key_is_read() {
             denials: 4,
             new_groups_after: 5,
             window: seconds(60),
-            every: seconds(7200),
+            alert_interval: seconds(7200),
         },
         session_idle: seconds(3600),
         session_limits: SessionLimits {
@@ -430,18 +430,18 @@ fn the_limits_of_a_server() {
     let [server] = settings.servers.as_slice() else {
         panic!("not one server");
     };
-    let expected = Limits {
+    let expected = ConnectionLimits {
         connect: seconds(3),
         start: seconds(300),
         request: seconds(600),
         total: seconds(900),
-        ..Limits::default()
+        ..ConnectionLimits::default()
     };
     assert_eq!(format!("{:?}", server.limits()), format!("{expected:?}"));
 }
 
 #[test]
-fn what_is_surprising_is_told() {
+fn surprising_settings_give_warnings() {
     let told = |text: &str| {
         let warnings = load(text).unwrap().warnings.into_iter();
         let lines = warnings.map(|it| format!("{}:{}: {it}", it.position.line, it.position.column));
@@ -450,8 +450,8 @@ fn what_is_surprising_is_told() {
     assert_eq!(
         told("{}"),
         [
-            "1:1: /: there are no servers, so that nothing is offered",
-            "1:1: /: nobody can call: name `api_keys`, `jwt`, `certificates` or `anonymous` under `identity`",
+            "1:1: /: there are no servers, so the gateway offers nothing",
+            "1:1: /: no caller can authenticate: set `api_keys`, `jwt`, `certificates` or `anonymous` under `identity`",
         ]
     );
     let text = "
@@ -465,13 +465,13 @@ identity: {anonymous: guest, api_keys: [{principal: p, key: short}]}
         told(text),
         [
             "5:22: /policy/tools/t/group: the list of groups is empty: only a request for `*` reaches the tool",
-            "4:48: /mcpServers/a/envFile: this key of a client is not taken over",
-            "4:36: /mcpServers/a/timeout: this key of a client is not taken over",
-            "4:19: /mcpServers/a/headers: not used beside `command`",
+            "4:48: /mcpServers/a/envFile: this key of a client is ignored",
+            "4:36: /mcpServers/a/timeout: this key of a client is ignored",
+            "4:19: /mcpServers/a/headers: ignored because `command` is set",
             "6:56: /identity/api_keys/0/key: a key of less than 20 characters can be guessed",
-            "2:1: /listen: others can reach this address, and nothing is encrypted: give `tls`, or put \
-             something before it that speaks TLS",
-            "6:1: /identity: others can reach this address, and callers need not say who they are",
+            "2:1: /listen: other machines can reach this address, and traffic is not encrypted: set `tls`, or put \
+             a TLS proxy in front of it",
+            "6:1: /identity: other machines can reach this address, and callers need no credentials",
         ]
     );
 }

@@ -23,7 +23,7 @@ fn what_differs_is_named() {
             "{servers: {a: x, b: x, c: {command: x, env: {A: '${GITHUB_TOKEN}'}}}, listen: 127.0.0.1:1, store: s, \
              traces: http://h, drain: 1s, identity: {anonymous: a}}",
             SettingsChanges {
-                taken_over: vec!["identity", "drain"],
+                applied: vec!["identity", "drain"],
                 need_restart: vec!["listen.address", "store", "traces"],
                 ..SettingsChanges::default()
             },
@@ -32,9 +32,9 @@ fn what_differs_is_named() {
             "{servers: {a: x, b: x, c: {command: x, env: {A: '${GITHUB_TOKEN}'}}}, \
              listen: {hosts: h, tls: {certificate: c, key: k}}, watch: {every: 1m}}",
             SettingsChanges {
-                // Servers that say nothing of their own are watched as all are.
+                // Servers without their own settings use the common ones.
                 changed: names(&["a", "b", "c"]),
-                taken_over: vec!["listen", "watch"],
+                applied: vec!["listen", "watch"],
                 need_restart: vec!["listen.tls"],
                 ..SettingsChanges::default()
             },

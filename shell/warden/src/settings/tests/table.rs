@@ -1,9 +1,9 @@
-//! The reader and the schema are held to each other, key by key.
+//! Compares the reader with the schema, key by key.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_model::document::{Document, Mistake};
+use toolwarden_model::document::{DiagnosticKind, Document};
 use toolwarden_model::json::Pointer;
 use toolwarden_schema::Validator;
 
@@ -33,13 +33,13 @@ fn mistakes(document: &Value) -> Vec<SettingsMistake> {
     }
 }
 
-/// A mapping of the schema: the documents that lead to it, as a function of what stands there.
+/// A mapping of the schema: the documents that contain it, as a function of its value.
 struct Mapping {
     name: String,
     at: Pointer,
 }
 
-/// Where each mapping of the schema stands in a document.
+/// The place of each mapping of the schema in a document.
 fn mappings() -> Vec<Mapping> {
     let places = [
         ("", ""),
@@ -114,12 +114,12 @@ fn the_reader_reads_every_key_of_the_schema() {
     for Mapping { name, at } in mappings() {
         for key in properties(&schema, &name) {
             let said = &schema["$defs"][&name]["properties"][&key];
-            if said["description"] == json!("Left to the client.") {
+            if said["description"] == json!("Ignored by the gateway.") {
                 continue;
             }
-            // No key takes a list of lists, so that whoever reads it finds a mistake.
+            // No key accepts a list of lists, so a key that is read causes a mistake.
             let mut mapping = json!({&key: [[[]]]});
-            // These are read beside what they belong to.
+            // These keys are read together with the keys they belong to.
             match (name.as_str(), key.as_str()) {
                 ("server" | "client_server", "type" | "args" | "env" | "cwd" | "inherit_env") => {
                     mapping["command"] = "x".into();
@@ -134,8 +134,8 @@ fn the_reader_reads_every_key_of_the_schema() {
             let told: Vec<_> = mistakes.iter().filter(inside).collect();
             let unknown = told.iter().any(|it| {
                 matches!(
-                    it.mistake,
-                    SettingsProblem::Mistake(Mistake::UnknownKey { .. })
+                    it.kind,
+                    SettingsProblem::Mistake(DiagnosticKind::UnknownKey { .. })
                 )
             });
             assert!(!told.is_empty() && !unknown, "{place}: {mistakes:?}");
@@ -149,8 +149,8 @@ fn the_schema_has_every_key_of_the_reader() {
     for Mapping { name, at } in mappings() {
         let strange = document(&at.child("zzzzzzzz"), json!(1));
         let mistakes = mistakes(&strange);
-        let known = mistakes.iter().find_map(|it| match &it.mistake {
-            SettingsProblem::Mistake(Mistake::UnknownKey { suggestion, .. }) => {
+        let known = mistakes.iter().find_map(|it| match &it.kind {
+            SettingsProblem::Mistake(DiagnosticKind::UnknownKey { suggestion, .. }) => {
                 suggestion.strip_prefix("; known are ")
             }
             _ => None,

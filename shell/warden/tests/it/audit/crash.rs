@@ -1,4 +1,4 @@
-//! A process that is killed at any moment loses nothing that it was told is written.
+//! A process that is killed at any moment loses no record that was acknowledged as written.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::Content;
-use toolwarden_store::{Cut, RecordFilter, Store};
+use toolwarden_guard::audit::RecordContent;
+use toolwarden_store::{PruneRange, RecordFilter, Store};
 use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter, prune, verify};
 
 use super::tamper::random;
@@ -41,15 +41,15 @@ fn nothing_acknowledged_is_lost() {
         let lost: Vec<_> = acknowledged.difference(&kept).collect();
         assert!(lost.is_empty(), "round {round}: {lost:?}");
         if round % 20 == 19 {
-            // Keeps the log short, and retention among what crashes meet.
-            prune(&store, Cut::Keep(100), START, "test").unwrap();
+            // Keeps the log short, and lets crashes also hit retention.
+            prune(&store, PruneRange::Keep(100), START, "test").unwrap();
             acknowledged.clear();
         }
     }
     assert!(total > 1_000, "only {total} records were acknowledged");
 }
 
-/// Starts a process that appends, kills it, and gives what it said was written.
+/// Starts a process that appends, kills it, and returns the records it acknowledged.
 fn killed(path: &Path, round: u64, after: Duration) -> Vec<String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -78,7 +78,7 @@ fn killed(path: &Path, round: u64, after: Duration) -> Vec<String> {
         .collect()
 }
 
-/// Not a test by itself: the process that the other one kills.
+/// Not a test on its own: the process that the other test kills.
 #[test]
 fn appends_until_killed() {
     let Some(path) = std::env::var_os(STORE).map(PathBuf::from) else {
@@ -97,7 +97,7 @@ fn appends_until_killed() {
                 for number in 0_u64.. {
                     let body = format!(r#"{{"call":"{round}-{thread}-{number}"}}"#);
                     let line = format!("{body}\n");
-                    let content = Content { body, ..content(1) };
+                    let content = RecordContent { body, ..content(1) };
                     writer.submit(content).unwrap();
                     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
                 }

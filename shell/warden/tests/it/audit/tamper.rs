@@ -1,9 +1,9 @@
-//! Somebody with access to the file changes it, and removes the triggers first.
+//! An attacker with access to the file changes it, after removing the triggers.
 
 use std::path::Path;
 
 use rusqlite::Connection;
-use toolwarden_guard::audit::{Fault, Link};
+use toolwarden_guard::audit::{ChainFault, ChainLink};
 use toolwarden_store::{RecordFilter, Store};
 use toolwarden_warden::guard::audit::verify;
 
@@ -22,7 +22,7 @@ pub(super) fn edit(path: &Path, statements: &str) {
 }
 
 #[track_caller]
-fn check(statements: &str, expected: &Fault) {
+fn check(statements: &str, expected: &ChainFault) {
     let (_folder, path) = log(40);
     edit(&path, statements);
     assert_eq!(&fault(&path), expected, "{statements}");
@@ -51,26 +51,26 @@ fn every_column_counts() {
         "hash = (SELECT hash FROM audit_record WHERE seq = 19)",
     ] {
         let statement = format!("UPDATE audit_record SET {assignment} WHERE seq = 20");
-        check(&statement, &Fault::Changed { seq: 20 });
+        check(&statement, &ChainFault::Changed { seq: 20 });
     }
 }
 
 #[test]
 fn every_place_counts() {
-    let changed = |seq| Fault::Changed { seq };
-    let missing = |seq| Fault::Missing { seq };
-    let start = Fault::StartMissing {
+    let changed = |seq| ChainFault::Changed { seq };
+    let missing = |seq| ChainFault::Missing { seq };
+    let start = ChainFault::StartMissing {
         expected: 1,
         first: 2,
     };
     check("DELETE FROM audit_record WHERE seq = 1", &start);
     check("DELETE FROM audit_record WHERE seq = 20", &missing(20));
-    let tail = Fault::TailMissing {
+    let tail = ChainFault::TailMissing {
         expected: 40,
         found: 39,
     };
     check("DELETE FROM audit_record WHERE seq = 40", &tail);
-    let tail = Fault::TailMissing {
+    let tail = ChainFault::TailMissing {
         expected: 40,
         found: 0,
     };
@@ -96,7 +96,7 @@ fn every_place_counts() {
         "UPDATE audit_record SET seq = 1000 WHERE seq = 40",
         &missing(40),
     );
-    let unexpected = |seq| Fault::Unexpected { seq };
+    let unexpected = |seq| ChainFault::Unexpected { seq };
     check(
         "UPDATE audit_record SET seq = 0 WHERE seq = 20",
         &unexpected(0),
@@ -112,13 +112,13 @@ fn every_place_counts() {
         &format!("INSERT INTO audit_record {copy}; UPDATE audit_head SET seq = 41"),
         &changed(41),
     );
-    let differs = Fault::HeadDiffers { seq: 40 };
+    let differs = ChainFault::HeadDiffers { seq: 40 };
     check("UPDATE audit_head SET hash = zeroblob(32)", &differs);
-    let beyond = Fault::BeyondHead { seq: 40 };
+    let beyond = ChainFault::BeyondHead { seq: 40 };
     check("UPDATE audit_head SET seq = 39", &beyond);
 }
 
-/// A chain without a key cannot show this by itself; a head noted elsewhere can.
+/// A chain without a key cannot reveal this on its own; a head noted elsewhere can.
 #[test]
 fn a_cut_tail_needs_a_noted_head() {
     let (_folder, path) = log(40);
@@ -133,12 +133,12 @@ fn a_cut_tail_needs_a_noted_head() {
         let store = Store::open(&path).unwrap();
         verify(&store, Some(noted)).unwrap().chain
     };
-    assert_eq!(told(noted), Err(Fault::NotedMissing { seq: 40 }));
-    let before = Link { seq: 30, ..noted };
-    assert_eq!(told(before), Err(Fault::NotedDiffers { seq: 30 }));
+    assert_eq!(told(noted), Err(ChainFault::NotedMissing { seq: 40 }));
+    let before = ChainLink { seq: 30, ..noted };
+    assert_eq!(told(before), Err(ChainFault::NotedDiffers { seq: 30 }));
 }
 
-/// Numbers that are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 pub(super) const fn random(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -146,7 +146,7 @@ pub(super) const fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Whatever byte of the file is flipped: the log is not called intact while it says something else.
+/// Flips any byte of the file: the log never counts as intact if its content changed.
 #[test]
 fn no_flipped_byte_passes_for_intact() {
     let (folder, path) = log(600);
@@ -163,7 +163,7 @@ fn no_flipped_byte_passes_for_intact() {
         let place = usize::try_from(random(&mut state) % size).unwrap();
         bytes[place] ^= u8::try_from(1 + random(&mut state) % 255).unwrap();
         for extra in ["copy.db-wal", "copy.db-shm"] {
-            // Left by the copy before, if SQLite could not close it.
+            // The previous copy left it, if SQLite could not close it.
             drop(std::fs::remove_file(folder.path().join(extra)));
         }
         std::fs::write(&copy, bytes).unwrap();

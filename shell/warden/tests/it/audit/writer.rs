@@ -1,11 +1,11 @@
-//! What the writer does when the log cannot keep up or cannot be written.
+//! The writer when the log is too slow or cannot be written.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use toolwarden_guard::Durability;
-use toolwarden_guard::audit::Content;
+use toolwarden_guard::audit::RecordContent;
 use toolwarden_warden::guard::audit::{AuditError, AuditOptions, AuditWriter, Recordable};
 
 use super::{content, log, verified};
@@ -21,11 +21,11 @@ fn wait_until(what: impl Fn() -> bool) {
     }
 }
 
-/// An entry that becomes a record only when it is told to.
-struct Held(mpsc::Receiver<Content>);
+/// An entry that becomes a record only when the test sends its content.
+struct BlockingRecord(mpsc::Receiver<RecordContent>);
 
-impl Recordable for Held {
-    fn content(self) -> Content {
+impl Recordable for BlockingRecord {
+    fn content(self) -> RecordContent {
         self.0.recv().unwrap()
     }
 }
@@ -41,11 +41,11 @@ fn a_full_queue_refuses() {
     let mut held = Vec::new();
     for _ in 0..3 {
         let (sender, receiver) = mpsc::channel();
-        writer.submit(Held(receiver)).unwrap();
+        writer.submit(BlockingRecord(receiver)).unwrap();
         held.push(sender);
     }
     let (_, receiver) = mpsc::channel();
-    let told = writer.submit(Held(receiver)).unwrap_err();
+    let told = writer.submit(BlockingRecord(receiver)).unwrap_err();
     assert!(matches!(told, AuditError::Full { capacity: 3 }), "{told}");
     assert_eq!(writer.health().queued, 3);
     held.into_iter().for_each(|it| it.send(content(1)).unwrap());
@@ -77,12 +77,12 @@ fn a_group_is_acknowledged_after_its_commit() {
             waiter.join().unwrap().unwrap();
         }
     });
-    // A connection of its own sees only what is committed.
+    // A separate connection sees only committed records.
     assert_eq!(verified(&path).head.seq, 8);
 }
 
 #[test]
-fn whoever_waits_is_told_of_a_failure_and_nothing_is_written_later() {
+fn waiting_submitters_get_the_failure_and_nothing_is_written_later() {
     for durability in [Durability::Sync, Durability::Group] {
         let (_folder, path) = log(2);
         let writer = AuditWriter::open(&path, AuditOptions::new(durability)).unwrap();
@@ -125,7 +125,7 @@ fn queued_records_outlast_a_failure() {
 }
 
 #[test]
-fn closing_tells_what_is_lost() {
+fn closing_reports_lost_records() {
     let (_folder, path) = log(2);
     let writer = AuditWriter::open(&path, AuditOptions::new(Durability::Async)).unwrap();
     Connection::open(&path)
@@ -140,7 +140,7 @@ fn closing_tells_what_is_lost() {
     );
 }
 
-/// SQLite would go on writing into a file that nobody finds any more.
+/// Otherwise SQLite would keep writing into a file that no longer has its name.
 #[test]
 fn a_file_that_was_moved_is_not_written() {
     for durability in [Durability::Sync, Durability::Group] {
@@ -160,17 +160,17 @@ fn a_file_that_was_moved_is_not_written() {
     }
 }
 
-/// An entry whose making fails.
+/// An entry whose conversion panics.
 struct Broken;
 
 impl Recordable for Broken {
-    fn content(self) -> Content {
+    fn content(self) -> RecordContent {
         std::panic::resume_unwind(Box::new("no content"))
     }
 }
 
 #[test]
-fn nobody_waits_for_a_writer_that_is_gone() {
+fn submitters_do_not_wait_for_an_ended_writer() {
     let (_folder, path) = log(0);
     let writer = AuditWriter::open(&path, AuditOptions::new(Durability::Group)).unwrap();
     for _ in 0..2 {

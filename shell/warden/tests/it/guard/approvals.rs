@@ -3,10 +3,10 @@
 use std::sync::Barrier;
 
 use serde_json::{Value, json};
-use toolwarden_guard::Code;
+use toolwarden_guard::ReasonCode;
 use toolwarden_warden::guard::{Call, OpenCall};
 
-use super::{Bench, bench, call};
+use super::{GuardFixture, call, fixture};
 
 const PAYMENTS: &str = "
 tools:
@@ -33,23 +33,25 @@ fn paying(tool: &str, arguments: Value) -> Call<'_> {
     }
 }
 
-fn decide(bench: &Bench, tool: &str, arguments: Value) -> Result<OpenCall, Code> {
+fn decide(bench: &GuardFixture, tool: &str, arguments: Value) -> Result<OpenCall, ReasonCode> {
     let decided = bench.guard.decide(&paying(tool, arguments));
     decided.map_err(|denial| denial.code)
 }
 
-fn step(bench: &Bench, tool: &str) {
-    decide(bench, tool, arguments()).unwrap().succeeded_unseen();
+fn step(bench: &GuardFixture, tool: &str) {
+    decide(bench, tool, arguments())
+        .unwrap()
+        .report_success_unchecked();
 }
 
-fn approved() -> Bench {
-    let bench = bench(PAYMENTS);
+fn approved() -> GuardFixture {
+    let bench = fixture(PAYMENTS);
     step(&bench, "propose");
     step(&bench, "approve");
     bench
 }
 
-fn state(bench: &Bench) -> String {
+fn state(bench: &GuardFixture) -> String {
     bench.guard.session("p", "s").unwrap().state.to_string()
 }
 
@@ -60,7 +62,7 @@ fn of_calls_at_the_same_time_one_is_permitted() {
         let bench = approved();
         let start = Barrier::new(THREADS);
         let tool = if round % 2 == 0 { "pay" } else { "tip" };
-        let permitted: Vec<Result<OpenCall, Code>> = std::thread::scope(|scope| {
+        let permitted: Vec<Result<OpenCall, ReasonCode>> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS)
                 .map(|_| {
                     scope.spawn(|| {
@@ -72,8 +74,8 @@ fn of_calls_at_the_same_time_one_is_permitted() {
             threads.into_iter().map(|it| it.join().unwrap()).collect()
         });
         let codes = permitted.iter().filter_map(|it| it.as_ref().err());
-        let codes: Vec<Code> = codes.copied().collect();
-        assert_eq!(codes, [Code::StateUsed; THREADS - 1], "round {round}");
+        let codes: Vec<ReasonCode> = codes.copied().collect();
+        assert_eq!(codes, [ReasonCode::StateUsed; THREADS - 1], "round {round}");
         let allowed = bench.kinds();
         let allowed = allowed.iter().filter(|it| *it == "decision allowed");
         assert_eq!(allowed.count(), 3, "two steps before it");
@@ -83,26 +85,26 @@ fn of_calls_at_the_same_time_one_is_permitted() {
 #[test]
 fn a_state_is_used_by_a_call_that_was_made_and_not_by_one_that_was_not() {
     let bench = approved();
-    // Not sent: free again.
+    // Not sent: available again.
     decide(&bench, "pay", arguments())
         .unwrap()
-        .not_sent(&"the server is down");
-    // Refused for its arguments: never used.
+        .report_not_sent(&"the server is down");
+    // Denied for its arguments: never used.
     let other = json!({"invoice": "INV-2", "to": {"iban": "DE02"}});
     assert_eq!(
         decide(&bench, "pay", other).unwrap_err(),
-        Code::ApprovalMismatch
+        ReasonCode::ApprovalMismatch
     );
     let open = decide(&bench, "pay", arguments()).unwrap();
     assert_eq!(
         decide(&bench, "tip", arguments()).unwrap_err(),
-        Code::StateUsed
+        ReasonCode::StateUsed
     );
-    // Failed, and nobody knows how far it came: used.
-    open.failed(&"time-out");
+    // Failed, and it is unknown how far the call got: used.
+    open.report_failure(&"time-out");
     assert_eq!(
         decide(&bench, "pay", arguments()).unwrap_err(),
-        Code::StateUsed
+        ReasonCode::StateUsed
     );
     let denial = bench.guard.decide(&paying("pay", arguments())).unwrap_err();
     assert_eq!(
@@ -110,30 +112,34 @@ fn a_state_is_used_by_a_call_that_was_made_and_not_by_one_that_was_not() {
         "state 'approved' allows one call, and a call was permitted in it before; tool 'pay' needs the \
          state to be entered again"
     );
-    // Tools that do not use the state go on.
+    // Tools that do not use the state still work.
     for tool in ["look", "search"] {
-        decide(&bench, tool, json!({})).unwrap().succeeded_unseen();
+        decide(&bench, tool, json!({}))
+            .unwrap()
+            .report_success_unchecked();
     }
     // Another approval in this state enters it again, for other arguments.
     let other = json!({"invoice": "INV-9", "to": {"iban": "DE07"}});
     decide(&bench, "renew", other.clone())
         .unwrap()
-        .succeeded_unseen();
+        .report_success_unchecked();
     assert!(bench.kinds().contains(&"transition renewed".to_owned()));
     assert_eq!(
         decide(&bench, "pay", arguments()).unwrap_err(),
-        Code::ApprovalMismatch
+        ReasonCode::ApprovalMismatch
     );
-    decide(&bench, "pay", other).unwrap().succeeded_unseen();
+    decide(&bench, "pay", other)
+        .unwrap()
+        .report_success_unchecked();
     assert_eq!(state(&bench), "paid");
 }
 
 #[test]
 fn a_caller_who_leaves_before_the_decision_is_recorded_uses_nothing() {
     let bench = approved();
-    drop(bench.guard.decide_soon(&paying("pay", arguments())));
+    drop(bench.guard.decide_async(&paying("pay", arguments())));
     let open = decide(&bench, "pay", arguments()).unwrap();
-    open.succeeded_unseen();
+    open.report_success_unchecked();
     assert_eq!(state(&bench), "paid");
 }
 
@@ -143,11 +149,17 @@ fn keys_that_pass_for_bound_ones_are_refused() {
     for key in ["Invoice", "INVOICE"] {
         let mut sent = arguments();
         sent[key] = json!("INV-2");
-        assert_eq!(decide(&bench, "pay", sent).unwrap_err(), Code::KeyCase);
+        assert_eq!(
+            decide(&bench, "pay", sent).unwrap_err(),
+            ReasonCode::KeyCase
+        );
     }
     let mut sent = arguments();
     sent["to"]["IBAN"] = json!("DE99");
-    assert_eq!(decide(&bench, "pay", sent).unwrap_err(), Code::KeyCase);
+    assert_eq!(
+        decide(&bench, "pay", sent).unwrap_err(),
+        ReasonCode::KeyCase
+    );
     let mut sent = arguments();
     sent["note"] = json!("other keys are fine");
     assert!(decide(&bench, "pay", sent).is_ok());
@@ -159,31 +171,31 @@ fn a_dropped_call_and_one_decided_elsewhere_use_the_state() {
     drop(decide(&bench, "tip", arguments()).unwrap());
     assert_eq!(
         decide(&bench, "tip", arguments()).unwrap_err(),
-        Code::StateUsed
+        ReasonCode::StateUsed
     );
     let bench = approved();
     assert!(bench.guard.intercept(&paying("pay", arguments())).allowed);
     assert_eq!(
         decide(&bench, "pay", arguments()).unwrap_err(),
-        Code::StateUsed
+        ReasonCode::StateUsed
     );
 }
 
-/// A second approval that was permitted before the first one succeeded is not a second payment.
+/// A second approval that was permitted before the first one succeeded does not permit a second payment.
 #[test]
 fn approvals_permitted_before_the_state_was_entered_do_not_renew_it() {
-    let bench = bench(PAYMENTS);
+    let bench = fixture(PAYMENTS);
     step(&bench, "propose");
     let one = decide(&bench, "approve", arguments()).unwrap();
     let two = decide(&bench, "approve", arguments()).unwrap();
-    one.succeeded_unseen();
+    one.report_success_unchecked();
     decide(&bench, "tip", arguments())
         .unwrap()
-        .succeeded_unseen();
-    two.succeeded_unseen();
+        .report_success_unchecked();
+    two.report_success_unchecked();
     assert_eq!(
         decide(&bench, "tip", arguments()).unwrap_err(),
-        Code::StateUsed
+        ReasonCode::StateUsed
     );
 }
 
@@ -208,24 +220,24 @@ fn calls_carry_what_was_approved() {
         assert_eq!(found, places);
         assert!(!denial.reason.contains("DE02"), "{}", denial.reason);
     }
-    // What is bound has to be there when it is approved.
-    let bench = self::bench(PAYMENTS);
+    // Bound arguments must be present when they are approved.
+    let bench = self::fixture(PAYMENTS);
     step(&bench, "propose");
     assert_eq!(
         decide(&bench, "approve", json!({})).unwrap_err(),
-        Code::InvalidInput
+        ReasonCode::InvalidInput
     );
 }
 
 #[test]
 fn equal_numbers_are_equal_however_they_are_written() {
     let bench =
-        bench("tools: {approve: {state: ok, binds: amount}, pay: {available_in_states: ok}}");
+        fixture("tools: {approve: {state: ok, binds: amount}, pay: {available_in_states: ok}}");
     let number =
         |text: &str| serde_json::from_str::<Value>(&format!(r#"{{"amount": {text}}}"#)).unwrap();
     decide(&bench, "approve", number("1e2"))
         .unwrap()
-        .succeeded_unseen();
+        .report_success_unchecked();
     for (text, fits) in [
         ("100", true),
         ("100.0", true),
@@ -240,7 +252,7 @@ fn equal_numbers_are_equal_however_they_are_written() {
 #[test]
 fn lists_and_explanations_say_that_a_state_is_used() {
     let bench = approved();
-    let listed = |bench: &Bench| {
+    let listed = |bench: &GuardFixture| {
         let found = bench.guard.available(&paying("", json!({}))).unwrap();
         let names = found.available.iter().map(ToString::to_string);
         names.collect::<Vec<_>>()
@@ -248,7 +260,7 @@ fn lists_and_explanations_say_that_a_state_is_used() {
     assert_eq!(listed(&bench), ["renew", "pay", "tip", "look", "search"]);
     drop(decide(&bench, "tip", arguments()).unwrap());
     assert_eq!(listed(&bench), ["renew", "look", "search"]);
-    let why = bench.guard.why_not("p", Some("s"), "pay", None);
+    let why = bench.guard.explain_visibility("p", Some("s"), "pay", None);
     assert!(
         !why.visible && why.reason.contains("allows one call"),
         "{}",
@@ -260,10 +272,10 @@ fn lists_and_explanations_say_that_a_state_is_used() {
     );
 }
 
-/// A client that may start where it likes does not get a used state back by starting there again.
+/// A client that may choose its initial state does not get a used state back by starting there again.
 #[test]
 fn naming_the_state_does_not_renew_it() {
-    let bench = bench(
+    let bench = fixture(
         "tools: {pay: {available_in_states: [ready, other]}}\n\
          states: {ready: {single_use: true}}\nsessions: {initial_states: '*'}",
     );
@@ -274,6 +286,6 @@ fn naming_the_state_does_not_renew_it() {
     drop(bench.guard.decide(&pay("ready")).unwrap());
     for state in ["ready", "other", "ready"] {
         let denied = bench.guard.decide(&pay(state)).unwrap_err();
-        assert_eq!(denied.code, Code::StateUsed, "{state}");
+        assert_eq!(denied.code, ReasonCode::StateUsed, "{state}");
     }
 }

@@ -4,26 +4,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use toolwarden_guard::{Code, Document, Guard, Policy};
+use toolwarden_guard::{Document, Guard, Policy, ReasonCode};
 use toolwarden_warden::guard::LoadedPolicy;
 
-use super::{Bench, bench, on_bench};
+use super::{GuardFixture, fixture, fixture_for};
 
-/// A guard of one tool with this schema, be it usable or not.
-fn of_schema(schema: &Value) -> Bench {
+/// A guard with one tool that has this schema, usable or not.
+fn of_schema(schema: &Value) -> GuardFixture {
     let policy = json!({"tools": {"t": {"input_schema": schema, "rate_limit": "unlimited"}}});
     let read = Policy::read(&Document::read(&policy.to_string()).unwrap()).unwrap();
-    on_bench(Guard::new(read.policy).0)
+    fixture_for(Guard::new(read.policy).0)
 }
 
-/// The time of a backtracking engine would double with every character.
+/// With a backtracking engine the time would double with every character.
 #[test]
 fn nested_quantifiers_do_not_blow_up() {
     let bench = of_schema(&json!({"properties": {"s": {"pattern": "^(a+)+$"}}}));
     let long = "a".repeat(100_000);
     assert!(bench.decide("t", "p", json!({"s": long})).allowed);
     let decision = bench.decide("t", "p", json!({"s": long + "!"}));
-    assert_eq!(decision.code, Code::InvalidInput);
+    assert_eq!(decision.code, ReasonCode::InvalidInput);
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn patterns_that_cannot_be_matched_in_linear_time_are_refused_at_load() {
         let bench = of_schema(&json!({"properties": {"s": {"pattern": pattern}}}));
         assert_eq!(
             bench.decide("t", "p", json!({})).code,
-            Code::BrokenSchema,
+            ReasonCode::BrokenSchema,
             "{pattern}"
         );
     }
@@ -64,7 +64,7 @@ fn a_reference_to_another_host_is_never_followed() {
         let bench = of_schema(&schema);
         bench.decide("t", "p", json!({"a": 1}));
     }
-    // Whatever was sent has arrived before this.
+    // Everything sent earlier has arrived before this.
     drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     while asked.load(Ordering::SeqCst) == 0 {
         std::thread::yield_now();
@@ -74,7 +74,7 @@ fn a_reference_to_another_host_is_never_followed() {
 
 #[test]
 fn deep_and_strange_arguments_are_refused_and_not_crashed_on() {
-    let bench = bench(
+    let bench = fixture(
         "tools: {t: {}, u: {input_schema: {$ref: '#/$defs/n', $defs: {n: {properties: {a: {$ref: '#/$defs/n'}}}}}}}",
     );
     let mut deep = json!(1);
@@ -83,7 +83,7 @@ fn deep_and_strange_arguments_are_refused_and_not_crashed_on() {
     }
     for tool in ["t", "u"] {
         let decision = bench.decide(tool, "p", deep.clone());
-        assert_eq!(decision.code, Code::InvalidInput, "{tool}");
+        assert_eq!(decision.code, ReasonCode::InvalidInput, "{tool}");
         assert!(
             decision.reason.contains("nesting deeper"),
             "{}",
@@ -91,7 +91,10 @@ fn deep_and_strange_arguments_are_refused_and_not_crashed_on() {
         );
     }
     for arguments in [json!(null), json!([1]), json!("x"), json!(7)] {
-        assert_eq!(bench.decide("t", "p", arguments).code, Code::InvalidInput);
+        assert_eq!(
+            bench.decide("t", "p", arguments).code,
+            ReasonCode::InvalidInput
+        );
     }
     let body = bench.log.all()[0].content().body;
     assert!(body.contains("[nested too deeply]"), "{body}");
@@ -157,7 +160,7 @@ fn work_that_grows_faster_than_the_arguments_is_refused() {
     assert!(bench.decide("t", "p", tree(8, "column")).allowed);
     assert_eq!(
         bench.decide("t", "p", tree(8, "oops")).code,
-        Code::InvalidInput
+        ReasonCode::InvalidInput
     );
     let deep = bench.decide("t", "p", tree(50, "oops"));
     assert!(
@@ -171,6 +174,6 @@ fn work_that_grows_faster_than_the_arguments_is_refused() {
     let bench = of_schema(&json!({"properties": {"x": {"uniqueItems": true}}}));
     assert_eq!(
         bench.decide("t", "p", json!({"x": numbers})).code,
-        Code::InvalidInput
+        ReasonCode::InvalidInput
     );
 }

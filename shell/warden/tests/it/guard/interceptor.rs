@@ -2,10 +2,10 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use serde_json::{Value, json};
-use toolwarden_guard::Code;
-use toolwarden_warden::guard::{Intercepted, Interceptor};
+use toolwarden_guard::ReasonCode;
+use toolwarden_warden::guard::{InterceptError, Interceptor};
 
-use super::{bench, call};
+use super::{call, fixture};
 
 const POLICY: &str = "
 tools:
@@ -18,7 +18,7 @@ tools:
 
 #[test]
 fn positional_arguments_are_bound_to_known_names() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let made = Cell::new(0);
     let chat = |prompt: String, _temperature: f64| {
@@ -33,7 +33,7 @@ fn positional_arguments_are_bound_to_known_names() {
         "{text}"
     );
     assert!(
-        matches!(denied, Intercepted::Denied { denial, .. } if denial.code == Code::InvalidInput)
+        matches!(denied, InterceptError::Denied { denial, .. } if denial.code == ReasonCode::InvalidInput)
     );
     assert_eq!(made.get(), 0, "a denied call is not made");
 
@@ -63,18 +63,21 @@ fn positional_arguments_are_bound_to_known_names() {
 
 #[test]
 fn outcomes_are_recorded() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let failing = interceptor.wrap("plain", "p", || Err::<(), _>("broken pipe"));
     assert!(matches!(
         failing.call(()),
-        Err(Intercepted::Failed("broken pipe"))
+        Err(InterceptError::Failed("broken pipe"))
     ));
     let wrong = interceptor.wrap("chat", "p", |_: &str| {
         Ok::<_, Infallible>(json!({"words": 1}))
     });
     let wrong = wrong.parameters(["prompt"]);
-    assert!(matches!(wrong.call(("hi",)), Err(Intercepted::Output(_))));
+    assert!(matches!(
+        wrong.call(("hi",)),
+        Err(InterceptError::Output(_))
+    ));
     assert_eq!(
         bench.kinds(),
         [
@@ -93,7 +96,7 @@ fn outcomes_are_recorded() {
 
 #[test]
 fn outcomes_say_how_long_the_call_took() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let slow = Interceptor::new(bench.guard.clone()).wrap("plain", "p", || {
         bench.at(1.5);
         Ok::<_, Infallible>(())
@@ -105,7 +108,7 @@ fn outcomes_say_how_long_the_call_took() {
 
 #[test]
 fn a_wrapped_call_says_what_conditions_ask_about() {
-    let bench = bench(
+    let bench = fixture(
         "tools: {t: {group: team}}
 groups: {team: {when: 'request.team == \"finance\"'}}
 principals: {p: {groups: [team]}}",
@@ -113,7 +116,9 @@ principals: {p: {groups: [team]}}",
     let tool = Interceptor::new(bench.guard).wrap("t", "p", || Ok::<_, Infallible>(7));
     let tool = tool.groups(["team"]);
     let off = tool.call(()).unwrap_err();
-    assert!(matches!(off, Intercepted::Denied { denial, .. } if denial.code == Code::GroupOff));
+    assert!(
+        matches!(off, InterceptError::Denied { denial, .. } if denial.code == ReasonCode::GroupOff)
+    );
     assert_eq!(
         tool.attribute("team", json!("finance")).call(()).unwrap(),
         7
@@ -121,8 +126,8 @@ principals: {p: {groups: [team]}}",
 }
 
 #[test]
-fn a_call_that_panics_is_put_down_as_abandoned() {
-    let bench = bench(POLICY);
+fn a_call_that_panics_is_recorded_as_abandoned() {
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let wrapped = interceptor.wrap("plain", "p", || -> Result<(), Infallible> {
         panic!("boom")
@@ -134,7 +139,7 @@ fn a_call_that_panics_is_put_down_as_abandoned() {
 
 #[test]
 fn futures_are_intercepted_too() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let double = interceptor.wrap("plain", "p", |n: u32| async move {
         tokio::task::yield_now().await;
@@ -150,7 +155,7 @@ fn futures_are_intercepted_too() {
         let said = whole.call_async_with(json!({"prompt": "hi"})).await;
         assert_eq!(said.unwrap(), json!({"text": "hi"}));
         assert_eq!(double.call_async((21,)).await.unwrap(), 42);
-        // A future that is never polled does nothing; one that is given up midway is abandoned.
+        // A future that is never polled does nothing; one that is dropped midway is abandoned.
         drop(double.call_async((1,)));
         tokio::select! {
             biased;
@@ -173,19 +178,19 @@ fn futures_are_intercepted_too() {
 
 #[test]
 fn a_call_without_usable_arguments_is_recorded_as_refused() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let plain = interceptor.wrap("plain", "p", |_: i64, _: i64| Ok::<_, Infallible>(0));
     let denied = plain.parameters(["only one"]).call((1, 2)).unwrap_err();
     assert!(
-        matches!(denied, Intercepted::Denied { denial, .. } if denial.code == Code::InvalidInput)
+        matches!(denied, InterceptError::Denied { denial, .. } if denial.code == ReasonCode::InvalidInput)
     );
     assert_eq!(bench.kinds(), ["decision invalid_input"]);
 }
 
 #[test]
 fn a_value_can_be_the_arguments() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let interceptor = Interceptor::new(bench.guard.clone());
     let chat = |arguments: Value| Ok::<_, Infallible>(json!({"text": arguments["prompt"]}));
     let chat = interceptor.wrap("chat", "p", chat);
@@ -199,18 +204,18 @@ fn a_value_can_be_the_arguments() {
 
 #[test]
 fn a_result_that_is_no_json_satisfies_nothing() {
-    struct Unspeakable;
-    impl serde::Serialize for Unspeakable {
+    struct Unserializable;
+    impl serde::Serialize for Unserializable {
         fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
             Err(serde::ser::Error::custom("no"))
         }
     }
-    let bench = bench(
+    let bench = fixture(
         "tools: {t: {output_schema: {type: [object, 'null']}, output: enforce, state: done}}",
     );
     let interceptor = Interceptor::new(bench.guard.clone());
-    let wrapped = interceptor.wrap("t", "p", || Ok::<_, Infallible>(Unspeakable));
-    assert!(matches!(wrapped.call(()), Err(Intercepted::Output(_))));
+    let wrapped = interceptor.wrap("t", "p", || Ok::<_, Infallible>(Unserializable));
+    assert!(matches!(wrapped.call(()), Err(InterceptError::Output(_))));
     assert!(
         bench.guard.session("p", "").is_none(),
         "a failure moves nothing"

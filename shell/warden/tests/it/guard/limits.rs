@@ -1,13 +1,13 @@
 use serde_json::json;
-use toolwarden_guard::Code;
+use toolwarden_guard::ReasonCode;
 
-use super::bench;
+use super::fixture;
 
 const ARGUMENTS: &str = "input_schema: {type: object, required: [q]}";
 
 #[test]
 fn a_denial_says_when_to_try_again() {
-    let bench = bench("tools: {t: {rate_limit: 2}}\nrate: {window: 10s}");
+    let bench = fixture("tools: {t: {rate_limit: 2}}\nrate: {window: 10s}");
     bench.decide("t", "p", json!({}));
     bench.at(4.0);
     assert!(bench.decide("t", "p", json!({})).allowed);
@@ -25,7 +25,7 @@ fn a_denial_says_when_to_try_again() {
 
 #[test]
 fn scopes_count_each_principal_or_all_together() {
-    let bench = bench(
+    let bench = fixture(
         "
 tools:
   each: {rate_limit: 1}
@@ -44,25 +44,31 @@ tools:
 
 #[test]
 fn names_never_run_into_each_other() {
-    let bench = bench("tools: {'a:b': {rate_limit: 1}, a: {rate_limit: 1}}");
+    let bench = fixture("tools: {'a:b': {rate_limit: 1}, a: {rate_limit: 1}}");
     assert!(bench.decide("a:b", "c", json!({})).allowed);
     assert!(bench.decide("a", "b:c", json!({})).allowed);
 }
 
 #[test]
 fn whether_invalid_calls_count_is_the_policys_choice() {
-    for (counts, code) in [("true", Code::RateLimited), ("false", Code::Allowed)] {
-        let bench = bench(&format!(
+    for (counts, code) in [
+        ("true", ReasonCode::RateLimited),
+        ("false", ReasonCode::Allowed),
+    ] {
+        let bench = fixture(&format!(
             "tools: {{t: {{rate_limit: 1, {ARGUMENTS}}}}}\nrate: {{count_invalid: {counts}}}"
         ));
-        assert_eq!(bench.decide("t", "p", json!({})).code, Code::InvalidInput);
+        assert_eq!(
+            bench.decide("t", "p", json!({})).code,
+            ReasonCode::InvalidInput
+        );
         assert_eq!(bench.decide("t", "p", json!({"q": 1})).code, code);
     }
 }
 
 #[test]
 fn asking_does_not_count_and_another_window_destroys_nothing() {
-    let bench = bench("tools: {t: {rate_limit: 1}}");
+    let bench = fixture("tools: {t: {rate_limit: 1}}");
     let call = super::call("t", "p", json!({}));
     for _ in 0..3 {
         assert!(

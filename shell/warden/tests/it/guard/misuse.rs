@@ -1,4 +1,4 @@
-//! Alerts on misuse.
+//! Misuse alerts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 use toolwarden_warden::guard::{Call, MisuseAlert, MisuseRule, MisuseRules};
 
-use super::{Bench, bench, call, groups};
+use super::{GuardFixture, call, fixture, groups};
 
 const POLICY: &str = "
 tools:
@@ -26,7 +26,7 @@ fn rules(alerts: &mut Receiver<Arc<MisuseAlert>>) -> Vec<(String, MisuseRule)> {
     found
 }
 
-fn deny(bench: &Bench, principal: &str, times: usize) {
+fn deny(bench: &GuardFixture, principal: &str, times: usize) {
     for _ in 0..times {
         assert!(!bench.decide("no-such-tool", principal, json!({})).allowed);
     }
@@ -34,11 +34,11 @@ fn deny(bench: &Bench, principal: &str, times: usize) {
 
 #[test]
 fn hostile_requests_raise_one_alert_per_rule() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let mut alerts = bench.guard.subscribe_misuse();
     deny(&bench, "thief", 90);
     for _ in 0..30 {
-        bench.guard.note_foreign_session("thief", "bot");
+        bench.guard.record_foreign_session("thief", "bot");
     }
     assert_eq!(
         rules(&mut alerts),
@@ -48,7 +48,7 @@ fn hostile_requests_raise_one_alert_per_rule() {
             ("thief".to_owned(), MisuseRule::Escalations),
         ]
     );
-    // An hour later it is news again.
+    // An hour later the rule raises an alert again.
     bench.at(3_601.0);
     deny(&bench, "thief", 29);
     assert_eq!(rules(&mut alerts), []);
@@ -61,7 +61,7 @@ fn hostile_requests_raise_one_alert_per_rule() {
 
 #[test]
 fn what_is_spread_over_time_and_principals_is_no_alert() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let mut alerts = bench.guard.subscribe_misuse();
     for minute in 0..120 {
         bench.at(f64::from(minute) * 60.0);
@@ -73,7 +73,7 @@ fn what_is_spread_over_time_and_principals_is_no_alert() {
 
 #[test]
 fn a_principal_that_suddenly_uses_other_groups_is_an_alert() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let mut alerts = bench.guard.subscribe_misuse();
     let ask = |tool: &str, group: &str| {
         let call = Call {
@@ -96,19 +96,19 @@ fn a_principal_that_suddenly_uses_other_groups_is_an_alert() {
 
 #[test]
 fn rules_can_be_changed_and_turned_off() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let mut alerts = bench.guard.subscribe_misuse();
     bench.guard.set_misuse_rules(MisuseRules {
         denials: 0,
         escalations: 2,
         foreign_sessions: 0,
-        every: Duration::from_secs(60),
+        alert_interval: Duration::from_secs(60),
         ..MisuseRules::default()
     });
     deny(&bench, "thief", 100);
-    bench.guard.note_foreign_session("thief", "bot");
+    bench.guard.record_foreign_session("thief", "bot");
     assert_eq!(rules(&mut alerts), []);
-    bench.guard.note_foreign_session("thief", "bot");
+    bench.guard.record_foreign_session("thief", "bot");
     assert_eq!(
         rules(&mut alerts),
         [("thief".to_owned(), MisuseRule::Escalations)]
@@ -117,7 +117,7 @@ fn rules_can_be_changed_and_turned_off() {
 
 #[test]
 fn many_principals_do_not_fill_the_memory_or_hide_one() {
-    let bench = bench(POLICY);
+    let bench = fixture(POLICY);
     let mut alerts = bench.guard.subscribe_misuse();
     for n in 0..25_000 {
         deny(&bench, &format!("p{n}"), 1);

@@ -1,12 +1,12 @@
 use serde_json::json;
 use tempfile::tempdir;
-use toolwarden_guard::Code;
+use toolwarden_guard::ReasonCode;
 use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 
-use super::{bench, on_bench};
+use super::{fixture, fixture_for};
 
 #[test]
-fn an_invalid_policy_changes_nothing_and_is_told() {
+fn an_invalid_policy_changes_nothing_and_is_reported() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("toolwarden.yaml");
     std::fs::write(
@@ -14,7 +14,7 @@ fn an_invalid_policy_changes_nothing_and_is_told() {
         "tools: {t: {rate_limit: 1, required_permissions: [a]}}",
     )
     .unwrap();
-    let bench = on_bench(LoadedPolicy::read(&path).unwrap().guard);
+    let bench = fixture_for(LoadedPolicy::read(&path).unwrap().guard);
     bench.guard.grant_permission("p", "a").unwrap();
     assert!(bench.decide("t", "p", json!({})).allowed);
 
@@ -25,7 +25,10 @@ fn an_invalid_policy_changes_nothing_and_is_told() {
         error.to_string().contains("did you mean `rate_limit`?"),
         "{error}"
     );
-    assert_eq!(bench.decide("t", "p", json!({})).code, Code::RateLimited);
+    assert_eq!(
+        bench.decide("t", "p", json!({})).code,
+        ReasonCode::RateLimited
+    );
 
     std::fs::write(
         &path,
@@ -39,7 +42,7 @@ fn an_invalid_policy_changes_nothing_and_is_told() {
     );
     assert_eq!(
         bench.decide("t", "p", json!({})).code,
-        Code::RateLimited,
+        ReasonCode::RateLimited,
         "what was counted stays"
     );
     assert!(bench.decide("u", "p", json!({})).allowed);
@@ -71,9 +74,12 @@ fn schemas_come_from_definitions_in_any_format() {
     let path = folder.path().join("toolwarden.yaml");
     let policy = "tools: {search: {definition: tools.json}, other: {definition: {file: tools.json, tool: find}}}";
     std::fs::write(&path, policy).unwrap();
-    let bench = on_bench(LoadedPolicy::read(&path).unwrap().guard);
+    let bench = fixture_for(LoadedPolicy::read(&path).unwrap().guard);
     for tool in ["search", "other"] {
-        assert_eq!(bench.decide(tool, "p", json!({})).code, Code::InvalidInput);
+        assert_eq!(
+            bench.decide(tool, "p", json!({})).code,
+            ReasonCode::InvalidInput
+        );
         assert!(bench.decide(tool, "p", json!({"q": "x"})).allowed);
     }
 
@@ -113,7 +119,7 @@ fn a_bad_schema_is_found_when_the_policy_is_loaded() {
 
 #[test]
 fn secrets_stay_out_of_the_log() {
-    let bench = bench(
+    let bench = fixture(
         "
 tools: {t: {input_schema: {properties: {card: {type: integer}, token: {maxLength: 3}}}}}
 audit: {redact: {pointers: [/card], keys: [pin]}}

@@ -1,9 +1,9 @@
-//! Arguments and names that two readers would read differently.
+//! Arguments and names that two parsers would read differently.
 
 use serde_json::{Value, json};
 use toolwarden_warden::guard::LoadedPolicy;
 
-use super::{bench, call};
+use super::{call, fixture};
 
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
@@ -11,8 +11,9 @@ fn parsed(text: &str) -> Value {
 
 #[test]
 fn numbers_beyond_a_double_are_refused_with_or_without_a_schema() {
-    let bench =
-        bench("tools:\n  free: {}\n  typed: {input_schema: {properties: {n: {type: integer}}}}\n");
+    let bench = fixture(
+        "tools:\n  free: {}\n  typed: {input_schema: {properties: {n: {type: integer}}}}\n",
+    );
     let long = format!(r#"{{"n": 1{}}}"#, "0".repeat(400));
     for tool in ["free", "typed"] {
         for (text, place) in [
@@ -52,7 +53,7 @@ fn numbers_beyond_a_double_are_refused_with_or_without_a_schema() {
 
 #[test]
 fn keys_that_differ_from_a_declared_one_in_case_are_refused() {
-    let bench = bench(
+    let bench = fixture(
         "tools:\n  pay:\n    input_schema:\n      properties:\n        amount: {maximum: 100}\n        \
          to: {properties: {iban: {type: string}}}\n",
     );
@@ -72,7 +73,7 @@ fn keys_that_differ_from_a_declared_one_in_case_are_refused() {
 
 #[test]
 fn names_with_white_space_around_them_are_refused_and_recorded() {
-    let bench = bench("tools: {pay: {}}");
+    let bench = fixture("tools: {pay: {}}");
     for name in [" pay", "pay ", "pay\n", "\u{a0}pay", "\u{0}pay", "\tpay\t"] {
         let denial = bench.guard.decide(&call(name, "p", json!({}))).unwrap_err();
         assert_eq!(denial.code.as_str(), "malformed_name", "{name:?}");

@@ -1,8 +1,8 @@
 use serde_json::json;
-use toolwarden_guard::Code;
+use toolwarden_guard::ReasonCode;
 use toolwarden_warden::guard::Call;
 
-use super::{Bench, bench, call, groups};
+use super::{GuardFixture, call, fixture, groups};
 
 const WORKFLOW: &str = "
 tools:
@@ -23,20 +23,20 @@ fn in_session<'c>(tool: &'c str, session: &'c str) -> Call<'c> {
     }
 }
 
-fn state(bench: &Bench, session: &str) -> String {
+fn state(bench: &GuardFixture, session: &str) -> String {
     bench.guard.session("p", session).unwrap().state.to_string()
 }
 
-fn step(bench: &Bench, tool: &str, session: &str) {
+fn step(bench: &GuardFixture, tool: &str, session: &str) {
     let open = bench.guard.decide(&in_session(tool, session)).unwrap();
-    open.succeeded_unseen();
+    open.report_success_unchecked();
 }
 
 #[test]
 fn a_session_moves_on_success_only() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let open = bench.guard.decide(&in_session("query", "s")).unwrap();
-    open.failed(&"no answer");
+    open.report_failure(&"no answer");
     assert!(
         bench.guard.session("p", "s").is_none(),
         "nothing has happened yet"
@@ -49,7 +49,7 @@ fn a_session_moves_on_success_only() {
             .decide(&in_session("analyse", "s"))
             .unwrap_err()
             .code,
-        Code::FilteredByState
+        ReasonCode::FilteredByState
     );
 
     step(&bench, "query", "s");
@@ -60,7 +60,7 @@ fn a_session_moves_on_success_only() {
             .decide(&in_session("query", "s"))
             .unwrap_err()
             .code,
-        Code::FilteredByState,
+        ReasonCode::FilteredByState,
         "filtered again at once"
     );
     step(&bench, "analyse", "s");
@@ -94,7 +94,7 @@ fn a_session_moves_on_success_only() {
 
 #[test]
 fn sessions_and_principals_are_apart() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     step(&bench, "query", "s");
     assert!(bench.guard.session("p", "t").is_none());
     assert!(
@@ -108,17 +108,17 @@ fn sessions_and_principals_are_apart() {
     };
     assert_eq!(
         bench.guard.decide(&stolen).unwrap_err().code,
-        Code::FilteredByState
+        ReasonCode::FilteredByState
     );
 }
 
 #[test]
 fn calls_in_flight_cannot_move_a_session_from_where_it_no_longer_is() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     step(&bench, "query", "s");
     let slow = bench.guard.decide(&in_session("reset", "s")).unwrap();
     step(&bench, "analyse", "s");
-    slow.succeeded_unseen();
+    slow.report_success_unchecked();
     assert_eq!(state(&bench, "s"), "results");
     assert_eq!(bench.kinds().last().unwrap(), "transition elsewhere");
     assert!(
@@ -132,7 +132,7 @@ fn calls_in_flight_cannot_move_a_session_from_where_it_no_longer_is() {
 
 #[test]
 fn a_client_cannot_say_where_it_is() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let claim = |state: &'static str, session: &'static str, tool: &'static str| Call {
         state: Some(state),
         ..in_session(tool, session)
@@ -143,7 +143,7 @@ fn a_client_cannot_say_where_it_is() {
         .unwrap_err();
     assert_eq!(
         denied.code,
-        Code::FilteredByState,
+        ReasonCode::FilteredByState,
         "it starts where every session starts"
     );
     step(&bench, "query", "s");
@@ -151,7 +151,7 @@ fn a_client_cannot_say_where_it_is() {
         .guard
         .decide(&claim("results", "s", "query"))
         .unwrap_err();
-    assert_eq!(denied.code, Code::FilteredByState);
+    assert_eq!(denied.code, ReasonCode::FilteredByState);
     assert_eq!(state(&bench, "s"), "analysis");
     let metrics = bench.guard.metrics().text();
     assert!(
@@ -166,7 +166,7 @@ fn a_client_cannot_say_where_it_is() {
         2
     );
 
-    let lenient = super::bench(&format!(
+    let lenient = super::fixture(&format!(
         "{WORKFLOW}sessions: {{initial_states: [undefined, analysis]}}"
     ));
     step(&lenient, "query", "other");
@@ -174,18 +174,18 @@ fn a_client_cannot_say_where_it_is() {
         .guard
         .decide(&claim("analysis", "s", "analyse"))
         .unwrap();
-    open.succeeded_unseen();
+    open.report_success_unchecked();
     assert_eq!(state(&lenient, "s"), "results");
     let again = lenient
         .guard
         .decide(&claim("analysis", "s", "analyse"))
         .unwrap_err();
-    assert_eq!(again.code, Code::FilteredByState, "only at the start");
+    assert_eq!(again.code, ReasonCode::FilteredByState, "only at the start");
 }
 
 #[test]
 fn a_session_that_is_not_used_is_forgotten() {
-    let bench = bench(&format!("{WORKFLOW}sessions: {{idle: 1h}}"));
+    let bench = fixture(&format!("{WORKFLOW}sessions: {{idle: 1h}}"));
     step(&bench, "query", "s");
     bench.at(3600.0);
     assert_eq!(state(&bench, "s"), "analysis");
@@ -196,7 +196,7 @@ fn a_session_that_is_not_used_is_forgotten() {
 
 #[test]
 fn without_a_session_the_principal_has_one_of_its_own() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let mine = |tool| Call {
         groups: groups(&["knowledge", "compute"]),
         ..call(tool, "p", json!({}))
@@ -205,19 +205,19 @@ fn without_a_session_the_principal_has_one_of_its_own() {
         .guard
         .decide(&mine("query"))
         .unwrap()
-        .succeeded_unseen();
+        .report_success_unchecked();
     assert!(bench.guard.decide(&mine("analyse")).is_ok());
 }
 
 #[test]
 fn the_request_log_has_the_fields_of_the_document() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let open = Call {
         groups: groups(&["knowledge", "nowhere/else", "compute"]),
         ..in_session("", "req-123")
     };
     let refused = bench.guard.open_session(&open).unwrap_err();
-    assert_eq!(refused.code, Code::GroupsNotGranted);
+    assert_eq!(refused.code, ReasonCode::GroupsNotGranted);
     let open = Call {
         groups: groups(&["knowledge", "compute"]),
         ..open
@@ -232,7 +232,11 @@ fn the_request_log_has_the_fields_of_the_document() {
         ..in_session("query", "req-123")
     };
     bench.at(1.2);
-    bench.guard.decide(&plain).unwrap().succeeded_unseen();
+    bench
+        .guard
+        .decide(&plain)
+        .unwrap()
+        .report_success_unchecked();
     let log = bench.guard.close_session("p", "req-123").unwrap();
     assert_eq!(
         log.document(),
@@ -266,7 +270,7 @@ fn the_request_log_has_the_fields_of_the_document() {
 
 #[test]
 fn every_metric_of_the_document_is_counted() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let open = Call {
         groups: groups(&["knowledge", "compute"]),
         ..in_session("", "s")
@@ -302,7 +306,7 @@ fn every_metric_of_the_document_is_counted() {
 
 #[test]
 fn groups_can_depend_on_time_load_and_request() {
-    let bench = bench(
+    let bench = fixture(
         "
 zone: Europe/Berlin
 tools: {night: {group: batch}, pay: {group: office}, mine: {group: team}}
@@ -319,25 +323,25 @@ principals: {'*': {groups: ['*']}}
     };
     let code = |call: &Call<'_>| bench.guard.intercept(call).code;
     // Monday, nine o'clock in Berlin.
-    assert_eq!(code(&everything("pay")), Code::Allowed);
+    assert_eq!(code(&everything("pay")), ReasonCode::Allowed);
     bench.at(8.0 * 3600.0);
-    assert_eq!(code(&everything("pay")), Code::GroupOff);
+    assert_eq!(code(&everything("pay")), ReasonCode::GroupOff);
     assert_eq!(
         code(&everything("night")),
-        Code::GroupOff,
+        ReasonCode::GroupOff,
         "no load is known"
     );
     bench.guard.report_load(0.2);
-    assert_eq!(code(&everything("night")), Code::Allowed);
-    assert_eq!(code(&everything("mine")), Code::GroupOff);
+    assert_eq!(code(&everything("night")), ReasonCode::Allowed);
+    assert_eq!(code(&everything("mine")), ReasonCode::GroupOff);
     let mut ours = everything("mine");
     ours.attributes.insert("team".to_owned(), json!("finance"));
-    assert_eq!(code(&ours), Code::Allowed);
+    assert_eq!(code(&ours), ReasonCode::Allowed);
 }
 
 #[test]
 fn the_groups_of_a_session_hold_for_its_calls() {
-    let bench = bench(
+    let bench = fixture(
         "tools: {pay: {group: money}, note: {}}\nprincipals: {p: {groups: [money, default]}}",
     );
     let open = Call {
@@ -348,13 +352,13 @@ fn the_groups_of_a_session_hold_for_its_calls() {
     assert!(bench.decide("pay", "p", json!({})).allowed);
     assert_eq!(
         bench.decide("note", "p", json!({})).code,
-        Code::FilteredByGroup
+        ReasonCode::FilteredByGroup
     );
 }
 
 #[test]
 fn what_is_explained_is_what_is_decided() {
-    let bench = bench(&format!(
+    let bench = fixture(&format!(
         "{WORKFLOW}sessions: {{initial_states: [analysis], idle: 60s}}"
     ));
     let refused = |call: &Call<'_>| {
@@ -405,7 +409,7 @@ fn what_is_explained_is_what_is_decided() {
 
 #[test]
 fn a_claimed_start_opens_a_session_only_with_an_admitted_call() {
-    let bench = bench(&format!("{WORKFLOW}sessions: {{initial_states: ['*']}}"));
+    let bench = fixture(&format!("{WORKFLOW}sessions: {{initial_states: ['*']}}"));
     let claim = |tool: &'static str, session: &'static str| Call {
         state: Some("made up"),
         ..in_session(tool, session)
@@ -416,17 +420,21 @@ fn a_claimed_start_opens_a_session_only_with_an_admitted_call() {
         state: Some("analysis"),
         ..in_session("analyse", "s")
     };
-    bench.guard.decide(&start).unwrap().succeeded_unseen();
+    bench
+        .guard
+        .decide(&start)
+        .unwrap()
+        .report_success_unchecked();
     assert_eq!(state(&bench, "s"), "results");
     assert!(
         !bench.guard.metrics().text().contains("made up"),
-        "nobody makes up labels"
+        "callers cannot invent labels"
     );
 }
 
 #[test]
 fn a_session_can_be_taken_up_where_it_was_left() {
-    let bench = bench(WORKFLOW);
+    let bench = fixture(WORKFLOW);
     let groups = ["compute"].into_iter().collect();
     bench
         .guard
@@ -436,14 +444,18 @@ fn a_session_can_be_taken_up_where_it_was_left() {
         groups: None,
         ..in_session("analyse", "s")
     };
-    bench.guard.decide(&call).unwrap().succeeded_unseen();
+    bench
+        .guard
+        .decide(&call)
+        .unwrap()
+        .report_success_unchecked();
     assert_eq!(state(&bench, "s"), "results");
     assert_eq!(bench.kinds().first().unwrap(), "session restored");
 }
 
 #[test]
-fn narrowed_and_unknown_requests_are_counted_and_put_down() {
-    let bench = bench(&format!("{WORKFLOW}mode: narrow"));
+fn narrowed_and_unknown_requests_are_counted_and_recorded() {
+    let bench = fixture(&format!("{WORKFLOW}mode: narrow"));
     let greedy = Call {
         groups: groups(&["knowledge", "admin", "made-up"]),
         ..call("query", "q", json!({}))
@@ -490,10 +502,10 @@ fn narrowed_and_unknown_requests_are_counted_and_put_down() {
 }
 
 #[test]
-fn a_way_into_a_dead_end_is_put_down_as_one() {
-    let bench = bench("tools: {t: {state: end, available_in_states: [undefined]}}");
+fn a_transition_into_a_dead_end_is_recorded_as_one() {
+    let bench = fixture("tools: {t: {state: end, available_in_states: [undefined]}}");
     let open = bench.guard.decide(&call("t", "p", json!({}))).unwrap();
-    open.succeeded_unseen();
+    open.report_success_unchecked();
     assert_eq!(
         bench.kinds(),
         [
@@ -509,23 +521,26 @@ fn a_way_into_a_dead_end_is_put_down_as_one() {
 
 #[test]
 fn a_strict_policy_refuses_groups_without_tools() {
-    let bench = bench(&format!("{WORKFLOW}strict_groups: true"));
+    let bench = fixture(&format!("{WORKFLOW}strict_groups: true"));
     let call = Call {
         groups: groups(&["knowledge/none"]),
         ..call("query", "p", json!({}))
     };
-    assert_eq!(bench.guard.intercept(&call).code, Code::UnknownGroup);
+    assert_eq!(bench.guard.intercept(&call).code, ReasonCode::UnknownGroup);
     let endless = "knowledge/".repeat(100_000);
     let call = Call {
         groups: groups(&[&endless]),
         ..call
     };
-    assert_eq!(bench.guard.intercept(&call).code, Code::GroupsNotGranted);
+    assert_eq!(
+        bench.guard.intercept(&call).code,
+        ReasonCode::GroupsNotGranted
+    );
 }
 
 #[test]
 fn listings_are_made_once_and_anew_when_the_policy_changes() {
-    let bench = bench("tools: {t: {}, u: {required_permissions: [a]}}");
+    let bench = fixture("tools: {t: {}, u: {required_permissions: [a]}}");
     let asked = call("", "p", json!({}));
     let first = bench.guard.available(&asked).unwrap();
     assert!(std::sync::Arc::ptr_eq(

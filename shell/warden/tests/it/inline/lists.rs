@@ -3,13 +3,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_drift::Class;
+use toolwarden_drift::ChangeClass;
 use toolwarden_store::{AlertStatus, Approval, Store};
 use toolwarden_warden::inline::{
-    Approving, InlineOptions, InlineWatch, SeenList, Treatment, WatchError,
+    ApprovalRequest, InlineOptions, InlineWatch, SeenList, Treatment, WatchError,
 };
 use toolwarden_warden::settings::{OnDrift, WatchSettings};
-use toolwarden_warden::{Approved, Selection, approve, document};
+use toolwarden_warden::{ApprovalSelection, ApprovedItem, approve, json_documents};
 
 use super::{Gate, quick, raw, run, tool};
 
@@ -20,15 +20,15 @@ fn served(names: &[&str]) -> BTreeMap<String, Treatment> {
     names.collect()
 }
 
-fn by_tool(tool: &str) -> Selection {
-    Selection {
+fn by_tool(tool: &str) -> ApprovalSelection {
+    ApprovalSelection {
         tools: vec![tool.to_owned()],
-        ..Selection::default()
+        ..ApprovalSelection::default()
     }
 }
 
 #[test]
-fn what_is_seen_first_is_pinned_and_the_list_is_sealed() {
+fn first_seen_tools_are_pinned_and_the_list_is_sealed() {
     run(async {
         let gate = Gate::new();
         let first = gate
@@ -47,18 +47,18 @@ fn what_is_seen_first_is_pinned_and_the_list_is_sealed() {
         let summary = later.changes.first().unwrap();
         assert_eq!(
             (summary.tool.as_str(), summary.class),
-            ("new", Class::Added)
+            ("new", ChangeClass::Added)
         );
         let mut expected = served(&["list", "send"]);
         expected.insert(
             "new".to_owned(),
             Treatment::Quarantine {
-                why: "it is not as pinned (added): the tool is new".to_owned(),
+                why: "it does not match its pin (added): the tool is new".to_owned(),
                 alert: summary.alert.clone(),
             },
         );
         assert_eq!(later.treatments, expected);
-        assert!(summary.is_news && summary.alert.is_some());
+        assert!(summary.is_new && summary.alert.is_some());
         let servers = gate.watch.servers().await.unwrap();
         let told: Vec<_> = servers
             .iter()
@@ -97,7 +97,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
                 notice.tool.as_str(),
                 notice.class
             ),
-            (alert.as_str(), "mail", "send", Class::Trust)
+            (alert.as_str(), "mail", "send", ChangeClass::Trust)
         );
         let back = gate.check(&[tool("send", "Sends.")]).await;
         assert_eq!(back.treatments, served(&["send"]));
@@ -105,7 +105,11 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
         assert_eq!(closed.status, AlertStatus::Closed);
 
         gate.check(&changed).await;
-        let waiting = gate.watch.changes(Some("mail".to_owned())).await.unwrap();
+        let waiting = gate
+            .watch
+            .pending_approvals(Some("mail".to_owned()))
+            .await
+            .unwrap();
         let changes: Vec<_> = waiting.iter().flat_map(|it| &it.changes).collect();
         assert_eq!(
             changes
@@ -116,7 +120,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
         );
         let approved = gate
             .watch
-            .approve(Approving {
+            .approve(ApprovalRequest {
                 server: Some("mail".to_owned()),
                 selection: by_tool("send"),
                 by: "ada".to_owned(),
@@ -125,7 +129,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
             })
             .await
             .unwrap();
-        let expected = Approved::Tool {
+        let expected = ApprovedItem::Tool {
             server: "mail".to_owned(),
             tool: "send".to_owned(),
         };
@@ -145,7 +149,7 @@ fn a_changed_tool_is_withheld_until_it_is_approved_or_as_before() {
         assert_eq!(history.alerts.len(), 1);
         let pinned = gate
             .watch
-            .pinned("mail".to_owned(), "send".to_owned())
+            .pinned_definition("mail".to_owned(), "send".to_owned())
             .await
             .unwrap();
         assert_eq!(pinned.text, Some(changed[0].to_string()));
@@ -189,7 +193,7 @@ fn writes_of_others_that_pin_nothing_are_no_revision() {
         gate.check(&tools).await;
         let mut revisions = gate.watch.revisions();
         revisions.mark_unchanged();
-        let judged = gate.watch.figures().judged();
+        let judged = gate.watch.counters().lists_checked();
         let other = rusqlite::Connection::open(gate.store()).unwrap();
         other
             .execute("INSERT INTO setting VALUES ('else', x'00')", [])
@@ -197,16 +201,16 @@ fn writes_of_others_that_pin_nothing_are_no_revision() {
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert!(!revisions.has_changed().unwrap());
         gate.check(&tools).await;
-        assert_eq!(gate.watch.figures().judged(), judged);
+        assert_eq!(gate.watch.counters().lists_checked(), judged);
     });
 }
 
 #[test]
 fn a_known_list_does_not_touch_the_store() {
     run(async {
-        // Nobody asks the store in between.
+        // The watch does not poll the store meanwhile.
         let options = InlineOptions {
-            poll: Duration::from_secs(3600),
+            poll_interval: Duration::from_secs(3600),
             ..quick()
         };
         let gate = Gate::with(options, WatchSettings::default());
@@ -214,14 +218,20 @@ fn a_known_list_does_not_touch_the_store() {
         gate.check(&tools).await;
         let known = gate.check(&tools).await;
         assert_eq!(
-            (gate.watch.figures().judged(), gate.watch.figures().known()),
+            (
+                gate.watch.counters().lists_checked(),
+                gate.watch.counters().cache_hits()
+            ),
             (2, 0)
         );
         std::fs::remove_file(gate.store()).unwrap();
         let again = gate.check(&tools).await;
         assert!(Arc::ptr_eq(&known, &again));
         assert_eq!(
-            (gate.watch.figures().judged(), gate.watch.figures().known()),
+            (
+                gate.watch.counters().lists_checked(),
+                gate.watch.counters().cache_hits()
+            ),
             (2, 1)
         );
         // Any other list needs the store, which is gone.
@@ -238,8 +248,8 @@ fn a_store_that_is_gone_ends_earlier_answers() {
         gate.check(&tools).await;
         gate.check(&tools).await;
         std::fs::remove_file(gate.store()).unwrap();
-        let failures = gate.watch.figures().failures();
-        while gate.watch.figures().failures() == failures {
+        let failures = gate.watch.counters().failures();
+        while gate.watch.counters().failures() == failures {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let answer = gate.watch.check(gate.seen(&tools)).await;
@@ -248,7 +258,7 @@ fn a_store_that_is_gone_ends_earlier_answers() {
 }
 
 #[test]
-fn other_settings_are_another_question() {
+fn changed_settings_bypass_the_cache() {
     run(async {
         let mut gate = Gate::new();
         gate.check(&[tool("send", "Sends.")]).await;
@@ -260,7 +270,7 @@ fn other_settings_are_another_question() {
             (OnDrift::BlockServer, false, true),
         ] {
             let mut settings = WatchSettings::default();
-            settings.on_drift.insert(Class::Text, measure);
+            settings.on_drift.insert(ChangeClass::Text, measure);
             gate.settings = Arc::new(settings);
             let checked = gate.check(&changed).await;
             assert_eq!(
@@ -275,13 +285,13 @@ fn other_settings_are_another_question() {
 }
 
 #[test]
-fn a_tool_that_is_gone_is_told_only_of_whole_lists() {
+fn removed_tools_are_reported_only_for_complete_lists() {
     run(async {
         let gate = Gate::new();
         gate.check(&[tool("send", "Sends."), tool("list", "Lists.")])
             .await;
         let part = SeenList {
-            whole: false,
+            is_complete: false,
             ..gate.seen(&[tool("send", "Sends.")])
         };
         let checked = gate.watch.check(part).await.unwrap();
@@ -319,7 +329,7 @@ fn two_tools_of_one_name_are_both_withheld() {
             assert_eq!(why, "two tools of the list have this name");
             assert!(alert.is_some(), "{round}");
         }
-        // Pinned, and one that passes for it; also in so many words.
+        // A pinned tool, and one that imitates it; also with identical text.
         let gate = Gate::new();
         gate.check(&[tool("send", "Sends.")]).await;
         for second in [tool("send", "Sends else."), tool("send", "Sends.")] {
@@ -391,10 +401,10 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
                 .collect();
             assert_eq!(found, [("bad", "hidden-unicode")], "{round}");
         }
-        let approving = Approving {
+        let approving = ApprovalRequest {
             selection: by_tool("bad"),
             by: "ada".to_owned(),
-            ..Approving::default()
+            ..ApprovalRequest::default()
         };
         gate.watch.approve(approving).await.unwrap();
         assert_eq!(
@@ -402,7 +412,7 @@ fn text_that_speaks_against_a_new_tool_keeps_it_from_being_pinned() {
             served(&["bad", "send"])
         );
 
-        // Where findings are only told, the tool is pinned.
+        // If findings are only reported, the tool is pinned.
         let settings = WatchSettings {
             on_finding: OnDrift::Serve,
             ..WatchSettings::default()
@@ -451,7 +461,7 @@ fn pins_outlive_the_watch() {
 }
 
 #[test]
-fn what_is_not_known_is_told_with_what_may_be_meant() {
+fn unknown_names_get_suggestions() {
     run(async {
         let gate = Gate::new();
         gate.check(&[json!({"name": "send"})]).await;
@@ -467,14 +477,14 @@ fn what_is_not_known_is_told_with_what_may_be_meant() {
             .unwrap_err();
         assert_eq!(
             tool.to_string(),
-            "nothing of a tool `sned` was ever pinned, did you mean `send`?"
+            "tool `sned` was never pinned, did you mean `send`?"
         );
         assert_eq!(gate.watch.alert("nothing".to_owned()).await.unwrap(), None);
         let nothing = gate
             .watch
-            .approve(Approving {
+            .approve(ApprovalRequest {
                 selection: by_tool("send"),
-                ..Approving::default()
+                ..ApprovalRequest::default()
             })
             .await;
         assert!(
@@ -485,15 +495,19 @@ fn what_is_not_known_is_told_with_what_may_be_meant() {
 }
 
 #[test]
-fn what_waits_is_told_with_place_class_and_witness() {
+fn pending_changes_have_place_class_and_witness() {
     run(async {
         let gate = Gate::new();
         gate.check(&[tool("send", "Sends.")]).await;
         let mut changed = tool("send", "Sends.");
         changed["inputSchema"]["required"] = json!(["to"]);
         let checked = gate.check(&[changed]).await;
-        let waiting = gate.watch.changes(Some("mail".to_owned())).await.unwrap();
-        let told = document::waiting(&waiting[0]);
+        let waiting = gate
+            .watch
+            .pending_approvals(Some("mail".to_owned()))
+            .await
+            .unwrap();
+        let told = json_documents::waiting(&waiting[0]);
         let change = &told["changes"][0];
         assert_eq!(
             json!([
@@ -538,15 +552,15 @@ fn a_server_that_always_changes_does_not_fill_the_store() {
         );
         assert_eq!(count("SELECT count(*) FROM alert WHERE status = 'open'"), 1);
         assert_eq!(count("SELECT count(*) FROM alert"), 201);
-        // What was seen last can still be approved.
-        let selection = Selection {
+        // The latest observation can still be approved.
+        let selection = ApprovalSelection {
             all: true,
-            ..Selection::default()
+            ..ApprovalSelection::default()
         };
-        let approving = Approving {
+        let approving = ApprovalRequest {
             selection,
             by: "ada".to_owned(),
-            ..Approving::default()
+            ..ApprovalRequest::default()
         };
         assert_eq!(gate.watch.approve(approving).await.unwrap().len(), 1);
     });

@@ -1,11 +1,11 @@
-//! The 23 realistic mutations, seen live.
+//! The 23 realistic mutations, observed live.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_drift::Class;
-use toolwarden_warden::Selection;
-use toolwarden_warden::inline::Approving;
+use toolwarden_drift::ChangeClass;
+use toolwarden_warden::ApprovalSelection;
+use toolwarden_warden::inline::ApprovalRequest;
 use toolwarden_warden::settings::{OnDrift, WatchSettings};
 
 use super::{Gate, run};
@@ -24,13 +24,13 @@ struct Case {
 
 #[test]
 fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
-    let Some(vectors) = toolwarden_testkit::vectors("mutations.json") else {
+    let Some(vectors) = toolwarden_testkit::read_vectors("mutations.json") else {
         return;
     };
     let vectors: Vectors = serde_json::from_value(vectors).unwrap();
     assert_eq!(vectors.cases.len(), 23);
     let mut strict = WatchSettings::default();
-    for class in Class::ALL {
+    for class in ChangeClass::ALL {
         strict.on_drift.insert(class, OnDrift::Quarantine);
     }
     run(async {
@@ -43,7 +43,7 @@ fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
             let [change] = checked.changes.as_slice() else {
                 panic!("{}: {:?}", case.name, checked.changes);
             };
-            assert!(change.is_news, "{}: {change:?}", case.name);
+            assert!(change.is_new, "{}: {change:?}", case.name);
             let is_served = gate.settings.on_drift[&change.class] == OnDrift::Serve;
             assert_eq!(
                 checked.treatments[name].is_served(),
@@ -58,13 +58,13 @@ fn every_mutation_raises_an_alert_and_is_withheld_as_the_settings_say() {
                 "{}",
                 case.name
             );
-            let approving = Approving {
-                selection: Selection {
+            let approving = ApprovalRequest {
+                selection: ApprovalSelection {
                     ids: vec![change.alert.clone().unwrap()],
-                    ..Selection::default()
+                    ..ApprovalSelection::default()
                 },
                 by: "ada".to_owned(),
-                ..Approving::default()
+                ..ApprovalRequest::default()
             };
             gate.watch.approve(approving).await.unwrap();
             assert!(

@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_drift::{ChangeType, Class};
-use toolwarden_store::{AlertFilter, Origin};
-use toolwarden_warden::Gathering;
-use toolwarden_warden::guard::{Clock, SetClock};
+use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
+use toolwarden_store::{AlertFilter, BaselineOrigin};
+use toolwarden_warden::ResultPooling;
+use toolwarden_warden::guard::{Clock, ManualClock};
 use toolwarden_warden::inline::{InlineOptions, Treatment};
 use toolwarden_warden::settings::WatchSettings;
 
@@ -19,9 +19,9 @@ fn result(value: &Value) -> Arc<str> {
 
 fn learning() -> InlineOptions {
     InlineOptions {
-        gathering: Gathering {
+        pooling: ResultPooling {
             learn_results: 10,
-            ..Gathering::default()
+            ..ResultPooling::default()
         },
         ..quick()
     }
@@ -35,7 +35,7 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
         gate.check(&tools).await;
         for index in 0..40 {
             gate.watch
-                .observe("mail", "send", result(&json!({"id": index, "sent": true})));
+                .observe_result("mail", "send", result(&json!({"id": index, "sent": true})));
         }
         gate.watch.flush().await.unwrap();
         let baselines = gate.watch.baselines("mail".to_owned()).await.unwrap();
@@ -43,12 +43,12 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
             .iter()
             .map(|it| (it.origin, it.shape.is_some()))
             .collect();
-        assert_eq!(origins, [(Origin::Learned, true)]);
-        assert_eq!(gate.watch.figures().taken(), 40);
+        assert_eq!(origins, [(BaselineOrigin::Learned, true)]);
+        assert_eq!(gate.watch.counters().results_read(), 40);
 
         let mut notices = gate.watch.subscribe_alerts();
         for index in 0..40 {
-            gate.watch.observe(
+            gate.watch.observe_result(
                 "mail",
                 "send",
                 result(&json!({"id": format!("m{index}"), "sent": "yes"})),
@@ -58,20 +58,20 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
         let notice = notices.try_recv().unwrap();
         assert_eq!(
             (notice.tool.as_str(), notice.change_type),
-            ("send", ChangeType::Response)
+            ("send", ToolwatchChangeType::Response)
         );
-        // Results are no reason to withhold a tool, and wait for approval by themselves.
+        // Results do not withhold a tool; their approval is pending separately.
         assert_eq!(
             gate.check(&tools).await.treatments["send"],
             Treatment::Serve
         );
-        let waiting = gate.watch.changes(None).await.unwrap();
+        let waiting = gate.watch.pending_approvals(None).await.unwrap();
         let told: Vec<_> = waiting
             .iter()
             .map(|it| (it.sighting.tool.as_str(), it.results.is_empty()))
             .collect();
         assert_eq!(told, [("send", false)]);
-        assert_eq!(gate.watch.figures().failures(), 0);
+        assert_eq!(gate.watch.counters().failures(), 0);
     });
 }
 
@@ -79,7 +79,7 @@ fn results_are_learned_and_drift_of_them_raises_an_alert() {
 fn results_of_a_drifted_tool_leave_its_alert_open() {
     run(async {
         let mut settings = WatchSettings::default();
-        for class in Class::ALL {
+        for class in ChangeClass::ALL {
             settings
                 .on_drift
                 .insert(class, toolwarden_warden::settings::OnDrift::Serve);
@@ -93,10 +93,10 @@ fn results_of_a_drifted_tool_leave_its_alert_open() {
         );
         for index in 0..20 {
             gate.watch
-                .observe("mail", "send", result(&json!({"id": index})));
+                .observe_result("mail", "send", result(&json!({"id": index})));
         }
         gate.watch.flush().await.unwrap();
-        let waiting = gate.watch.changes(None).await.unwrap();
+        let waiting = gate.watch.pending_approvals(None).await.unwrap();
         assert_eq!(
             waiting
                 .iter()
@@ -110,7 +110,7 @@ fn results_of_a_drifted_tool_leave_its_alert_open() {
 }
 
 #[test]
-fn what_breaks_a_promise_raises_an_alert() {
+fn output_schema_violations_raise_an_alert() {
     run(async {
         let gate = Gate::with(learning(), WatchSettings::default());
         let mut promising = tool("send", "Sends.");
@@ -119,7 +119,7 @@ fn what_breaks_a_promise_raises_an_alert() {
         gate.check(&[promising]).await;
         for _ in 0..20 {
             gate.watch
-                .observe("mail", "send", result(&json!({"else": true})));
+                .observe_result("mail", "send", result(&json!({"else": true})));
         }
         gate.watch.flush().await.unwrap();
         let alerts = gate.watch.alerts(AlertFilter::default()).await.unwrap();
@@ -132,7 +132,7 @@ fn what_breaks_a_promise_raises_an_alert() {
 }
 
 #[test]
-fn results_nobody_holds_to_anything_are_not_kept() {
+fn unchecked_results_are_not_stored() {
     run(async {
         let settings = WatchSettings {
             shapes: false,
@@ -142,13 +142,13 @@ fn results_nobody_holds_to_anything_are_not_kept() {
         gate.check(&[tool("send", "Sends.")]).await;
         for index in 0..20 {
             gate.watch
-                .observe("mail", "send", result(&json!({"id": index})));
+                .observe_result("mail", "send", result(&json!({"id": index})));
             gate.watch
-                .observe("mail", "unknown", result(&json!({"id": index})));
+                .observe_result("mail", "unknown", result(&json!({"id": index})));
             gate.watch
-                .observe("unknown", "send", result(&json!({"id": index})));
+                .observe_result("unknown", "send", result(&json!({"id": index})));
         }
-        gate.watch.observe("mail", "send", "no JSON".into());
+        gate.watch.observe_result("mail", "send", "no JSON".into());
         gate.watch.flush().await.unwrap();
         let baselines = gate.watch.baselines("mail".to_owned()).await.unwrap();
         assert_eq!(
@@ -158,59 +158,69 @@ fn results_nobody_holds_to_anything_are_not_kept() {
                 .collect::<Vec<_>>(),
             [false]
         );
-        let figures = gate.watch.figures();
+        let figures = gate.watch.counters();
         assert_eq!(
-            (figures.taken(), figures.unreadable(), figures.failures()),
+            (
+                figures.results_read(),
+                figures.results_unreadable(),
+                figures.failures()
+            ),
             (60, 1, 0)
         );
     });
 }
 
 #[test]
-fn what_there_is_no_room_for_is_counted() {
+fn dropped_results_are_counted() {
     run(async {
         let gate = Gate::with(
             InlineOptions {
-                queue_bytes: 1000,
+                max_queued_bytes: 1000,
                 ..quick()
             },
             WatchSettings::default(),
         );
         gate.check(&[tool("send", "Sends.")]).await;
-        gate.watch.observe("mail", "send", "x".repeat(2000).into());
-        assert_eq!(gate.watch.figures().dropped(), 1);
         gate.watch
-            .observe("mail", "send", result(&json!({"id": 1})));
+            .observe_result("mail", "send", "x".repeat(2000).into());
+        assert_eq!(gate.watch.counters().results_dropped(), 1);
+        gate.watch
+            .observe_result("mail", "send", result(&json!({"id": 1})));
         gate.watch.flush().await.unwrap();
         assert_eq!(
-            (gate.watch.figures().dropped(), gate.watch.figures().taken()),
+            (
+                gate.watch.counters().results_dropped(),
+                gate.watch.counters().results_read()
+            ),
             (1, 1)
         );
 
         let narrow = Gate::with(
             InlineOptions {
-                queue: 2,
+                max_queued: 2,
                 ..quick()
             },
             WatchSettings::default(),
         );
         let long = result(&json!({"text": "word ".repeat(100_000)}));
         for _ in 0..50 {
-            narrow.watch.observe("mail", "send", Arc::clone(&long));
+            narrow
+                .watch
+                .observe_result("mail", "send", Arc::clone(&long));
         }
         narrow.watch.flush().await.unwrap();
-        let figures = narrow.watch.figures();
-        assert!(figures.dropped() > 0);
-        assert_eq!(figures.dropped() + figures.taken(), 50);
+        let figures = narrow.watch.counters();
+        assert!(figures.results_dropped() > 0);
+        assert_eq!(figures.results_dropped() + figures.results_read(), 50);
     });
 }
 
 #[test]
-fn what_results_say_to_the_model_is_told_each_time_and_alerts_once_an_hour() {
+fn result_findings_are_published_each_time_and_alert_once_an_hour() {
     run(async {
-        let clock = SetClock::at("2026-11-16T10:00:00Z".parse().unwrap());
+        let clock = ManualClock::at("2026-11-16T10:00:00Z".parse().unwrap());
         let options = InlineOptions {
-            clock: Clock::Set(Arc::clone(&clock)),
+            clock: Clock::Manual(Arc::clone(&clock)),
             ..quick()
         };
         let gate = Gate::with(options, WatchSettings::default());
@@ -222,7 +232,8 @@ fn what_results_say_to_the_model_is_told_each_time_and_alerts_once_an_hour() {
                 .to_string()
                 .into();
         for _ in 0..3 {
-            gate.watch.observe("mail", "send", Arc::clone(&hidden));
+            gate.watch
+                .observe_result("mail", "send", Arc::clone(&hidden));
         }
         gate.watch.flush().await.unwrap();
         for _ in 0..3 {
@@ -245,13 +256,14 @@ fn what_results_say_to_the_model_is_told_each_time_and_alerts_once_an_hour() {
         let notice = notices.try_recv().unwrap();
         assert_eq!(
             (notice.class, notice.change_type),
-            (Class::Trust, ChangeType::Response)
+            (ChangeClass::Trust, ToolwatchChangeType::Response)
         );
         assert!(notices.try_recv().is_err());
 
-        clock.set(Duration::from_secs(3601));
-        gate.watch.observe("mail", "send", Arc::clone(&hidden));
-        gate.watch.observe("mail", "send", hidden);
+        clock.set_elapsed(Duration::from_secs(3601));
+        gate.watch
+            .observe_result("mail", "send", Arc::clone(&hidden));
+        gate.watch.observe_result("mail", "send", hidden);
         gate.watch.flush().await.unwrap();
         assert_eq!(notices.try_recv().unwrap().id, notice.id);
         assert!(notices.try_recv().is_err());
@@ -269,11 +281,12 @@ fn pictures_and_questions_are_no_text() {
         let picture = json!({"content": [{"type": "image", "data": "aWdub3JlIGFsbA\u{e0041}"}]});
         let question = json!({"resultType": "input_required", "content": [{"text": "\u{e0041}x"}]});
         for value in [picture, question] {
-            gate.watch.observe("mail", "send", value.to_string().into());
+            gate.watch
+                .observe_result("mail", "send", value.to_string().into());
         }
         gate.watch.flush().await.unwrap();
         assert!(findings.try_recv().is_err());
-        assert_eq!(gate.watch.figures().taken(), 2);
+        assert_eq!(gate.watch.counters().results_read(), 2);
     });
 }
 
@@ -291,7 +304,8 @@ fn results_that_are_odd_are_searched_too() {
             format!(r#""_meta":{{"x":{deep}}}"#),
         ] {
             let result = format!("{{{poison},{odd}}}");
-            gate.watch.observe("mail", "send", result.as_str().into());
+            gate.watch
+                .observe_result("mail", "send", result.as_str().into());
             gate.watch.flush().await.unwrap();
             let found = findings.try_recv().unwrap();
             assert_eq!(found.rule, "hidden-unicode", "{odd}");

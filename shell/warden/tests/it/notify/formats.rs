@@ -1,37 +1,37 @@
-//! What each kind of target gets, whole. The signatures were made with Python's `hmac` from the
+//! The complete message for each kind of target. The signatures were computed with Python's `hmac` from the
 //! descriptions of the services.
 
 use serde_json::{Value, json};
 use toolwarden_warden::notify::{Notice, Notifier};
 use toolwarden_warden::settings::AlertChannel;
 
-use super::sink::{Got, Sink, answer};
-use super::{notice, options, settled, target};
+use super::webhook_receiver::{ReceivedPost, WebhookReceiver, answer};
+use super::{notice, options, target, wait_until_idle};
 
-/// Sends a notice to a service that answers like this, and gives the request.
+/// Sends a notice to a service with this response, and returns the request.
 async fn sent(
     notice: Notice,
     taken: &'static str,
     channel: impl FnOnce(String) -> AlertChannel,
-) -> Got {
-    let sink = Sink::start(&[answer(200, taken)]).await;
+) -> ReceivedPost {
+    let sink = WebhookReceiver::start(&[answer(200, taken)]).await;
     let url = format!("{}/hook/T0K3N?key=S3CR3T", sink.url);
     let notifier = Notifier::open(options(&[target("it", channel(url))])).unwrap();
     assert_eq!(
         notifier.send(notice),
-        toolwarden_warden::notify::Sent::Queued
+        toolwarden_warden::notify::SendOutcome::Queued
     );
-    let status = settled(&notifier).await;
+    let status = wait_until_idle(&notifier).await;
     assert_eq!(
         (status.targets[0].delivered, status.targets[0].failed),
         (1, 0)
     );
-    let mut got = sink.got();
+    let mut got = sink.received();
     assert_eq!(got.len(), 1);
     got.remove(0)
 }
 
-fn body(got: &Got) -> Value {
+fn body(got: &ReceivedPost) -> Value {
     assert_eq!(
         got.headers["content-type"],
         "application/json; charset=utf-8"

@@ -10,7 +10,7 @@ use toolwarden_testkit::{Registry, installed};
 use toolwarden_warden::notify::{DeliveryError, Notifier};
 use toolwarden_warden::settings::{AlertChannel, AlertTarget, SmtpSecurity};
 
-use super::{notice, options, settled, target};
+use super::{notice, options, target, wait_until_idle};
 
 const SERVER: &str = include_str!("mail_server.py");
 
@@ -22,7 +22,7 @@ struct MailServer {
 }
 
 impl MailServer {
-    /// None if it cannot be had here.
+    /// `None` if the server is not available here.
     fn start(mode: &str, way: &str) -> Option<Self> {
         let programs = installed(Registry::PyPi, &["aiosmtpd==1.4.6", "trustme==1.2.1"])?;
         let folder = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ async fn a_mail_says_it_all_in_plain_text() {
         let targets = [server.target(SmtpSecurity::None, "right")];
         let notifier = Notifier::open(options(&targets)).unwrap();
         notifier.send(notice("n-1"));
-        let status = settled(&notifier).await;
+        let status = wait_until_idle(&notifier).await;
         assert_eq!(status.targets[0].delivered, 1, "{status:?}");
         let body = [
             "Severity: high",
@@ -147,14 +147,14 @@ async fn what_a_mail_server_refuses_is_tried_again_only_if_it_passes() {
         message.contains("Authentication credentials invalid"),
         "{message}"
     );
-    assert!(!tested[0].outcome.as_ref().unwrap_err().is_passing());
+    assert!(!tested[0].outcome.as_ref().unwrap_err().is_transient());
 
     let Some(mut busy) = MailServer::start("busy", "PLAIN") else {
         return;
     };
     let notifier = Notifier::open(options(&[busy.target(SmtpSecurity::None, "right")])).unwrap();
     notifier.send(notice("n-1"));
-    let status = settled(&notifier).await.targets.remove(0);
+    let status = wait_until_idle(&notifier).await.targets.remove(0);
     assert_eq!(status.delivered, 1);
     let error = status.last_error.unwrap().error;
     let expected = format!("{} refused the mail with code 451: ", busy.host());
@@ -169,8 +169,8 @@ async fn what_a_mail_server_refuses_is_tried_again_only_if_it_passes() {
 }
 
 #[tokio::test]
-async fn mail_is_encrypted_where_that_is_asked_for() {
-    // Nobody vouches for the server here.
+async fn mail_is_encrypted_when_configured() {
+    // No authority on this machine vouches for the server.
     for (mode, security) in [
         ("starttls", SmtpSecurity::StartTls),
         ("tls", SmtpSecurity::Tls),
@@ -196,7 +196,7 @@ async fn mail_is_encrypted_where_that_is_asked_for() {
     assert!(error.to_string().contains("STARTTLS"), "{error}");
 }
 
-/// Runs itself once more with the authority of the mail server among those the system trusts.
+/// Runs itself again with the mail server's authority among those the system trusts.
 #[tokio::test]
 async fn mail_arrives_encrypted() {
     const PORT: &str = "TOOLWARDEN_TEST_MAIL_PORT";
@@ -216,7 +216,7 @@ async fn mail_arrives_encrypted() {
         };
         let notifier = Notifier::open(options(&[target("mail", channel)])).unwrap();
         notifier.send(notice("n-1"));
-        let status = settled(&notifier).await;
+        let status = wait_until_idle(&notifier).await;
         assert_eq!(status.targets[0].delivered, 1, "{status:?}");
         notifier.close(Duration::from_secs(1)).await;
         return;

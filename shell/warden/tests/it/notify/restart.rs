@@ -4,8 +4,8 @@ use rusqlite::Connection;
 use toolwarden_store::{Delivery, DeliveryStatus};
 use toolwarden_warden::notify::{Notifier, NotifierOptions, NotifyError};
 
-use super::sink::{Sink, answer};
-use super::{deliveries, notice, now, options, settled, webhook};
+use super::webhook_receiver::{WebhookReceiver, answer};
+use super::{deliveries, notice, now, options, wait_until_idle, webhook};
 
 fn row(target: &str, status: DeliveryStatus, tries: u32, error: Option<String>) -> Delivery {
     Delivery {
@@ -22,13 +22,13 @@ fn row(target: &str, status: DeliveryStatus, tries: u32, error: Option<String>) 
 async fn what_was_not_delivered_is_resumed_and_what_was_is_not_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let ok = Sink::start(&[answer(200, "")]).await;
-    let late = Sink::start(&[answer(503, "later"), answer(200, "")]).await;
+    let ok = WebhookReceiver::start(&[answer(200, "")]).await;
+    let late = WebhookReceiver::start(&[answer(503, "later"), answer(200, "")]).await;
     let with = |targets: &[_]| {
         let mut options = options(targets);
         options.store = Some(store.clone());
-        options.pace.first = Duration::from_secs(600);
-        options.pace.most = Duration::from_secs(600);
+        options.retry.first = Duration::from_secs(600);
+        options.retry.max_delay = Duration::from_secs(600);
         options
     };
     let (ops, slow, gone) = (
@@ -39,14 +39,14 @@ async fn what_was_not_delivered_is_resumed_and_what_was_is_not_repeated() {
 
     let first = Notifier::open(with(&[ops.clone(), slow.clone(), gone])).unwrap();
     first.send(notice("n-1"));
-    while late.got().is_empty() || ok.got().is_empty() {
+    while late.received().is_empty() || ok.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     first.close(Duration::from_millis(300)).await;
-    assert_eq!((ok.got().len(), late.got().len()), (1, 1));
+    assert_eq!((ok.received().len(), late.received().len()), (1, 1));
 
     let second = Notifier::open(with(&[ops.clone(), slow.clone()])).unwrap();
-    while late.got().len() < 2 {
+    while late.received().len() < 2 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     second.send(notice("n-1"));
@@ -54,7 +54,7 @@ async fn what_was_not_delivered_is_resumed_and_what_was_is_not_repeated() {
     assert_eq!(status.repeated, 2);
     second.close(Duration::from_secs(10)).await;
 
-    // A third run knows from the store alone.
+    // A third run knows it from the store alone.
     let third = Notifier::open(with(&[ops, slow])).unwrap();
     third.send(notice("n-1"));
     let status = third.status().await.unwrap();
@@ -70,15 +70,15 @@ async fn what_was_not_delivered_is_resumed_and_what_was_is_not_repeated() {
     ];
     assert_eq!(deliveries(&third).await, expected);
     third.close(Duration::from_secs(10)).await;
-    assert_eq!((ok.got().len(), late.got().len()), (1, 2));
-    assert_eq!(ok.got()[0].body, late.got()[1].body);
+    assert_eq!((ok.received().len(), late.received().len()), (1, 2));
+    assert_eq!(ok.received()[0].body, late.received()[1].body);
 }
 
 #[tokio::test]
 async fn a_store_that_fails_does_not_silence_alerts() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store.db");
-    let sink = Sink::start(&[answer(200, "")]).await;
+    let sink = WebhookReceiver::start(&[answer(200, "")]).await;
     let mut options = options(&[webhook("ops", &sink.url)]);
     options.store = Some(store.clone());
     let notifier = Notifier::open(options).unwrap();
@@ -89,11 +89,11 @@ async fn a_store_that_fails_does_not_silence_alerts() {
         .unwrap();
     notifier.send(notice("n-1"));
     notifier.send(notice("n-1"));
-    let status = settled(&notifier).await;
+    let status = wait_until_idle(&notifier).await;
     assert_eq!((status.targets[0].delivered, status.repeated), (1, 1));
     let error = status.store_error.unwrap();
     assert!(error.contains("no such table: delivery"), "{error}");
-    assert_eq!(sink.got().len(), 1);
+    assert_eq!(sink.received().len(), 1);
     assert!(matches!(
         notifier
             .deliveries(toolwarden_store::DeliveryFilter::default())

@@ -1,28 +1,30 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use toolwarden_drift::Severity;
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_store::DeliveryStatus;
 use toolwarden_warden::notify::{
-    DeliveryError, GivenUp, LastError, Notifier, NotifyError, Sent, TargetStatus, Tested,
+    DeliveryError, FailedDelivery, LastDeliveryError, Notifier, NotifyError, SendOutcome,
+    TargetStatus, TestDelivery,
 };
 use toolwarden_warden::settings::{AlertChannel, SmtpSecurity};
 
-use super::sink::{Answer, Sink, answer};
-use super::{notice, now, options, settled, target, webhook};
+use super::webhook_receiver::{ScriptedReply, WebhookReceiver, answer};
+use super::{notice, now, options, target, wait_until_idle, webhook};
 
-/// An address where nobody listens.
+/// An address where no process listens.
 async fn closed_port() -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
 #[tokio::test]
-async fn what_passes_is_tried_again() {
-    let sink = Sink::start(&[answer(500, "oh"), answer(503, "no"), answer(200, "")]).await;
+async fn transient_errors_are_retried() {
+    let sink =
+        WebhookReceiver::start(&[answer(500, "oh"), answer(503, "no"), answer(200, "")]).await;
     let notifier = Notifier::open(options(&[webhook("ops", &sink.url)])).unwrap();
     notifier.send(notice("n-1"));
-    let status = settled(&notifier).await;
+    let status = wait_until_idle(&notifier).await;
     let expected = TargetStatus {
         name: "ops".to_owned(),
         channel: "webhook",
@@ -31,15 +33,15 @@ async fn what_passes_is_tried_again() {
         delivered: 1,
         failed: 0,
         last_success: Some(now()),
-        last_error: Some(LastError {
+        last_error: Some(LastDeliveryError {
             at: now(),
             error: format!("{} answered with HTTP status 503: no", sink.host()),
         }),
-        next_try: None,
+        next_attempt: None,
     };
     assert_eq!(status.targets, [expected]);
     let ids: Vec<String> = sink
-        .got()
+        .received()
         .iter()
         .map(|got| {
             got.headers["toolwarden-delivery"]
@@ -52,31 +54,32 @@ async fn what_passes_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_does_not_pass_is_given_up_and_told() {
+async fn permanent_errors_fail_and_are_reported() {
     let broken = answer(500, "T0K3N-1 is broken");
     let missing = answer(404, "no_service");
-    let moved = Answer {
+    let moved = ScriptedReply {
         headers: vec![("location", "http://127.0.0.1:1/")],
         ..answer(307, "")
     };
     let wrong = answer(200, r#"{"code":19021,"msg":"sign match fail"}"#);
     let cases = [(broken, 6), (missing, 1), (moved, 1), (wrong, 1)];
     for (said, tries) in cases {
-        let sink = Sink::start(std::slice::from_ref(&said)).await;
-        let told: Arc<Mutex<Vec<GivenUp>>> = Arc::default();
+        let sink = WebhookReceiver::start(std::slice::from_ref(&said)).await;
+        let told: Arc<Mutex<Vec<FailedDelivery>>> = Arc::default();
         let heard = Arc::clone(&told);
         let url = format!("{}/T0K3N-1", sink.url);
         let channel = AlertChannel::Feishu { url, secret: None };
         let mut options = options(&[target("ops", channel)]);
-        options.given_up = Some(Arc::new(move |it| heard.lock().unwrap().push(it.clone())));
+        options.on_failed_delivery =
+            Some(Arc::new(move |it| heard.lock().unwrap().push(it.clone())));
         let notifier = Notifier::open(options).unwrap();
         notifier.send(notice("n-1"));
-        let status = settled(&notifier).await;
+        let status = wait_until_idle(&notifier).await;
         assert_eq!(
             (status.targets[0].delivered, status.targets[0].failed),
             (0, 1)
         );
-        assert_eq!(sink.got().len(), tries);
+        assert_eq!(sink.received().len(), tries);
         let host = sink.host();
         let error = match said.status {
             200 => DeliveryError::Code {
@@ -93,62 +96,62 @@ async fn what_does_not_pass_is_given_up_and_told() {
                 throttled: false,
             },
         };
-        let expected = GivenUp {
+        let expected = FailedDelivery {
             target: "ops".to_owned(),
             notice: "n-1".to_owned(),
             tries: u32::try_from(tries).unwrap(),
             error,
         };
         assert_eq!(*told.lock().unwrap(), [expected]);
-        // It comes again, and gets another chance.
+        // The notice is sent again, and gets new attempts.
         notifier.send(notice("n-1"));
         notifier.close(Duration::from_secs(10)).await;
-        assert_eq!(sink.got().len(), 2 * tries);
+        assert_eq!(sink.received().len(), 2 * tries);
     }
 }
 
 #[tokio::test]
-async fn a_target_that_asks_for_a_pause_gets_it() {
-    let throttled = Answer {
+async fn retry_after_is_honoured() {
+    let throttled = ScriptedReply {
         headers: vec![("retry-after", "1")],
         ..answer(429, "")
     };
-    let sink = Sink::start(&[throttled, answer(200, "")]).await;
+    let sink = WebhookReceiver::start(&[throttled, answer(200, "")]).await;
     let begun = Instant::now();
     let notifier = Notifier::open(options(&[webhook("ops", &sink.url)])).unwrap();
     notifier.send(notice("n-1"));
-    while sink.got().is_empty() {
+    while sink.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     tokio::time::sleep(Duration::from_millis(200)).await;
     let waiting = notifier.status().await.unwrap().targets.remove(0);
     let due = now().checked_add(Duration::from_secs(1)).unwrap();
-    assert_eq!((waiting.pending, waiting.next_try), (1, Some(due)));
-    let status = settled(&notifier).await;
-    assert_eq!((status.targets[0].delivered, sink.got().len()), (1, 2));
+    assert_eq!((waiting.pending, waiting.next_attempt), (1, Some(due)));
+    let status = wait_until_idle(&notifier).await;
+    assert_eq!((status.targets[0].delivered, sink.received().len()), (1, 2));
     assert!(begun.elapsed() >= Duration::from_secs(1));
 }
 
 #[tokio::test]
-async fn each_target_gets_what_is_grave_enough_once() {
-    let sink = Sink::start(&[answer(200, "")]).await;
+async fn each_target_gets_notices_of_its_severity_once() {
+    let sink = WebhookReceiver::start(&[answer(200, "")]).await;
     let mut grave = webhook("grave", &format!("{}/grave", sink.url));
-    grave.least = Severity::High;
+    grave.min_severity = ToolwatchSeverity::High;
     let all = webhook("all", &format!("{}/all", sink.url));
     let notifier = Notifier::open(options(&[grave, all])).unwrap();
     let mut light = notice("light");
-    light.severity = Severity::Medium;
+    light.severity = ToolwatchSeverity::Medium;
     for notice in [light, notice("heavy"), notice("heavy")] {
-        assert_eq!(notifier.send(notice), Sent::Queued);
+        assert_eq!(notifier.send(notice), SendOutcome::Queued);
     }
-    let status = settled(&notifier).await;
+    let status = wait_until_idle(&notifier).await;
     assert_eq!(
         (status.repeated, status.dropped, status.overflowed),
         (2, 0, 0)
     );
     notifier.close(Duration::from_secs(10)).await;
     let mut got: Vec<(String, String)> = sink
-        .got()
+        .received()
         .into_iter()
         .map(|got| {
             (
@@ -170,28 +173,28 @@ async fn each_target_gets_what_is_grave_enough_once() {
             pair("/grave", "heavy")
         ]
     );
-    assert_eq!(notifier.send(notice("late")), Sent::Dropped);
+    assert_eq!(notifier.send(notice("late")), SendOutcome::Dropped);
     assert!(matches!(notifier.status().await, Err(NotifyError::Closed)));
 }
 
 #[tokio::test]
-async fn a_target_that_hangs_holds_up_nobody_and_its_queue_is_bounded() {
-    // It takes connections and says nothing.
+async fn a_hanging_target_delays_no_other_and_its_queue_is_bounded() {
+    // It accepts connections and sends nothing.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hanging = webhook(
         "hanging",
         &format!("http://{}", silent.local_addr().unwrap()),
     );
-    let sink = Sink::start(&[answer(200, "")]).await;
+    let sink = WebhookReceiver::start(&[answer(200, "")]).await;
     let mut options = options(&[hanging, webhook("ops", &sink.url)]);
     options.capacity = 20;
     let notifier = Notifier::open(options).unwrap();
     for round in 0..3 {
         for number in 0..10 {
             let sent = notifier.send(notice(&format!("n-{round}-{number}")));
-            assert_eq!(sent, Sent::Queued);
+            assert_eq!(sent, SendOutcome::Queued);
         }
-        // Everything sent so far has been handed on, and the fast target keeps up.
+        // Everything sent so far was handed over, and the fast target keeps up.
         while notifier.status().await.unwrap().targets[1].delivered < 10 * (round + 1) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -203,41 +206,41 @@ async fn a_target_that_hangs_holds_up_nobody_and_its_queue_is_bounded() {
     );
     assert_eq!((status.overflowed, status.dropped), (10, 0));
     let error = status.targets[0].last_error.clone().unwrap().error;
-    assert_eq!(error, "20 notices were waiting already");
+    assert_eq!(error, "20 notices were already pending");
 
-    // A burst that fits nowhere is counted, and the sender does not wait.
+    // A burst that exceeds the queue is counted, and the sender does not wait.
     let begun = Instant::now();
     let sent = (0..1_000).map(|number| notifier.send(notice(&format!("burst-{number}"))));
-    let dropped = sent.filter(|sent| *sent == Sent::Dropped).count();
+    let dropped = sent.filter(|sent| *sent == SendOutcome::Dropped).count();
     assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(notifier.status().await.unwrap().dropped, dropped as u64);
     assert!(dropped > 0);
 }
 
 #[tokio::test]
-async fn targets_change_and_what_waits_goes_on() {
+async fn changing_targets_keeps_queued_notices() {
     let folder = tempfile::tempdir().unwrap();
-    let sink = Sink::start(&[answer(200, "")]).await;
+    let sink = WebhookReceiver::start(&[answer(200, "")]).await;
     let closed = closed_port().await;
     let nowhere = format!("http://{closed}");
     let mut options = options(&[webhook("moves", &nowhere), webhook("goes", &nowhere)]);
-    options.pace.first = Duration::from_secs(600);
-    options.pace.most = Duration::from_secs(600);
+    options.retry.first = Duration::from_secs(600);
+    options.retry.max_delay = Duration::from_secs(600);
     options.store = Some(folder.path().join("store.db"));
     let notifier = Notifier::open(options).unwrap();
     notifier.send(notice("n-1"));
     while notifier.status().await.unwrap().targets[0]
-        .next_try
+        .next_attempt
         .is_none()
         || notifier.status().await.unwrap().targets[1]
-            .next_try
+            .next_attempt
             .is_none()
     {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let moved = webhook("moves", &sink.url);
     notifier.set_targets(vec![moved]).await.unwrap();
-    let status = settled(&notifier).await;
+    let status = wait_until_idle(&notifier).await;
     assert_eq!((status.targets.len(), status.targets[0].delivered), (1, 1));
     let told: Vec<_> = super::deliveries(&notifier)
         .await
@@ -255,11 +258,11 @@ async fn targets_change_and_what_waits_goes_on() {
 
 #[tokio::test]
 async fn a_test_tells_what_is_wrong_with_each_target_and_no_secret() {
-    let sink = Sink::start(&[answer(403, "token S3CR3T-1 is not allowed\u{7}")]).await;
+    let sink = WebhookReceiver::start(&[answer(403, "token S3CR3T-1 is not allowed\u{7}")]).await;
     let unknown = answer(200, r#"{"errcode":300001,"errmsg":"token is not exist"}"#);
-    let robot = Sink::start(&[unknown]).await;
+    let robot = WebhookReceiver::start(&[unknown]).await;
     let closed = closed_port().await;
-    let works = Sink::start(&[answer(200, "ok")]).await;
+    let works = WebhookReceiver::start(&[answer(200, "ok")]).await;
     let mail = |server: &str, security| AlertChannel::Smtp {
         server: server.to_owned(),
         security,
@@ -348,7 +351,7 @@ async fn a_test_tells_what_is_wrong_with_each_target_and_no_secret() {
 
     let one = notifier.test(Some("refused")).await.unwrap();
     let host = closed;
-    let refused = Tested {
+    let refused = TestDelivery {
         target: "refused".to_owned(),
         outcome: Err(DeliveryError::Refused { host }),
     };
@@ -362,7 +365,7 @@ async fn a_try_that_takes_too_long_is_ended() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = silent.local_addr().unwrap().to_string();
     let mut options = options(&[webhook("hanging", &format!("http://{host}"))]);
-    options.pace.timeout = Duration::from_millis(200);
+    options.retry.timeout = Duration::from_millis(200);
     let notifier = Notifier::open(options).unwrap();
     let tested = notifier.test(None).await.unwrap();
     assert_eq!(tested[0].outcome, Err(DeliveryError::Timeout { host }));

@@ -1,0 +1,263 @@
+//! What the comparison of two snapshots comes to, whichever rules it follows.
+
+use std::collections::BTreeSet;
+
+use toolwarden_drift::contract::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
+use toolwarden_drift::contract::{
+    ContractChange, Incomparable, Options, PinnedContract, Severity, Snapshot, SnapshotComparison,
+    SnapshotVerdict, VersionedSnapshot, compare, compare_with_pinned, conformance,
+};
+
+use super::difference_rows::{self, DifferenceRow};
+use super::{ProbeError, pin_rows};
+use crate::args::{Compat, FailThreshold, JudgeArgs};
+
+/// Two sides and what differs.
+#[derive(Debug)]
+pub(super) struct ProbeComparison {
+    pub(super) old: String,
+    pub(super) new: String,
+    pub(super) suite: String,
+    /// Every tool that was compared.
+    pub(super) tools: Vec<String>,
+    pub(super) rows: Vec<DifferenceRow>,
+    pub(super) verdict: SnapshotVerdict,
+    pub(super) rules: ComparisonRules,
+}
+
+/// By which rules.
+#[derive(Debug)]
+pub(super) enum ComparisonRules {
+    /// Ours.
+    Trials(Box<SnapshotComparison>),
+    /// Those of tooldrift.
+    Tooldrift(SnapshotDelta),
+    /// What a contract pins.
+    Pinned,
+}
+
+/// Compares two snapshots. Those of tooldrift are compared by its rules, and so is everything where
+/// that is asked for.
+pub(super) fn compare_snapshots(
+    old: &VersionedSnapshot,
+    new: &VersionedSnapshot,
+    args: &JudgeArgs,
+) -> Result<ProbeComparison, ProbeError> {
+    require_same_suite(old, new)?;
+    match (old, new) {
+        // Our own know what was asked, so that other questions are refused whichever rules apply.
+        (VersionedSnapshot::V2(old), VersionedSnapshot::V2(new))
+            if args.compat.is_none() || !is_same_suite(old, new) =>
+        {
+            compare_trials(old, new, args)
+        }
+        _ => {
+            let (Some(one), Some(other)) = (as_tooldrift(old), as_tooldrift(new)) else {
+                return Err(ProbeError::Mixed {
+                    old: label(old),
+                    new: label(new),
+                });
+            };
+            Ok(compare_tooldrift(&one, &other, args))
+        }
+    }
+}
+
+/// Compares two of ours.
+pub(super) fn compare_trials(
+    old: &Snapshot,
+    new: &Snapshot,
+    args: &JudgeArgs,
+) -> Result<ProbeComparison, ProbeError> {
+    let options = Options {
+        allowed_drop: args.allowed_drop,
+        ..Options::default()
+    };
+    let comparison = compare(old, new, &options).map_err(|source| ProbeError::Incomparable {
+        old: old.label(),
+        new: new.label(),
+        source,
+    })?;
+    let single = old.trials.measured == 1 && new.trials.measured == 1;
+    let rows = match (old.to_tooldrift(), new.to_tooldrift()) {
+        (Some(one), Some(other)) if single => {
+            difference_rows::merge_rows(&diff(&one, &other), &comparison.changes)
+        }
+        _ => difference_rows::rows_from_changes(&comparison.changes),
+    };
+    Ok(ProbeComparison {
+        old: old.label(),
+        new: new.label(),
+        suite: new.suite.clone(),
+        tools: new.tools.keys().cloned().collect(),
+        rows,
+        verdict: comparison.verdict,
+        rules: ComparisonRules::Trials(Box::new(comparison)),
+    })
+}
+
+/// Suites of other names have other cases. Files of tooldrift may lack the name.
+fn require_same_suite(old: &VersionedSnapshot, new: &VersionedSnapshot) -> Result<(), ProbeError> {
+    let suite = |it: &VersionedSnapshot| match it {
+        VersionedSnapshot::V1(one) => one.suite.clone(),
+        VersionedSnapshot::V2(two) => two.suite.clone(),
+    };
+    let (one, other) = (suite(old), suite(new));
+    if one.is_empty() || other.is_empty() || one == other {
+        return Ok(());
+    }
+    Err(ProbeError::Incomparable {
+        old: label(old),
+        new: label(new),
+        source: Incomparable::Suite {
+            old: one,
+            new: other,
+        },
+    })
+}
+
+fn is_same_suite(old: &Snapshot, new: &Snapshot) -> bool {
+    old.suite_hash == new.suite_hash && old.tool_hashes == new.tool_hashes
+}
+
+/// Holds a snapshot to what a contract pins. Tooldrift has what is pinned as the new side.
+pub(super) fn compare_with_pins(
+    taken: &Snapshot,
+    expected: &PinnedContract,
+    args: &JudgeArgs,
+) -> ProbeComparison {
+    let mut changes = compare_with_pinned(taken, expected);
+    if args.compat.is_none() {
+        let wrong = conformance(taken).into_iter();
+        changes.extend(wrong.map(|it| with_severity(it, taken)));
+    }
+    let (pins, label) = ("expected/pinned".to_owned(), taken.label());
+    let (old, new, rows) = match args.compat {
+        None => (pins, label, difference_rows::rows_from_changes(&changes)),
+        Some(Compat::Tooldrift) => (label, pins, pin_rows::pin_rows(taken, expected, &changes)),
+    };
+    let breaks = rows.iter().any(|it| it.severity == Severity::Breaking);
+    ProbeComparison {
+        old,
+        new,
+        suite: taken.suite.clone(),
+        tools: shown_tools(taken, expected, &rows),
+        rows,
+        verdict: match (taken.is_measured(), breaks) {
+            (false, _) => SnapshotVerdict::Inconclusive,
+            (true, true) => SnapshotVerdict::Fail,
+            (true, false) => SnapshotVerdict::Pass,
+        },
+        rules: ComparisonRules::Pinned,
+    }
+}
+
+/// The tools that are pinned, and those of the suite that there is something to say of.
+fn shown_tools(taken: &Snapshot, expected: &PinnedContract, rows: &[DifferenceRow]) -> Vec<String> {
+    let told = rows.iter().filter_map(|row| row.tool.as_ref());
+    let told = told.filter(|tool| taken.tools.contains_key(*tool));
+    let shown: BTreeSet<&String> = expected.keys().chain(told).collect();
+    shown.into_iter().cloned().collect()
+}
+
+/// What is wrong with a model by itself, whatever is pinned. Arguments of tools that are not pinned warn.
+/// Any other fault breaks if it occurs in half of the trials or more: there is no second snapshot to
+/// distinguish it from chance.
+fn with_severity(mut wrong: ContractChange, taken: &Snapshot) -> ContractChange {
+    let often = wrong.rates.and_then(|(_, now)| now.share());
+    let tool = wrong.tool.as_deref();
+    let declared = tool.is_some_and(|tool| taken.tools.contains_key(tool));
+    if declared || often.is_some_and(|share| share < 0.5) {
+        wrong.severity = Severity::Warning;
+    }
+    wrong
+}
+
+fn compare_tooldrift(
+    old: &TooldriftSnapshot,
+    new: &TooldriftSnapshot,
+    args: &JudgeArgs,
+) -> ProbeComparison {
+    let delta = diff(old, new);
+    ProbeComparison {
+        old: delta.old_label.clone(),
+        new: delta.new_label.clone(),
+        suite: delta.suite.clone(),
+        tools: delta.tools.iter().map(|it| it.tool.clone()).collect(),
+        rows: match args.compat {
+            Some(Compat::Tooldrift) => {
+                difference_rows::rows_from_tooldrift(&delta, Severity::Warning)
+            }
+            // Callers do not know a tool that was not offered, and miss one that is gone.
+            None => difference_rows::rows_from_tooldrift(&delta, Severity::Breaking),
+        },
+        verdict: if delta.is_equivalent() {
+            SnapshotVerdict::Pass
+        } else {
+            SnapshotVerdict::Fail
+        },
+        rules: ComparisonRules::Tooldrift(delta),
+    }
+}
+
+fn as_tooldrift(snapshot: &VersionedSnapshot) -> Option<TooldriftSnapshot> {
+    match snapshot {
+        VersionedSnapshot::V1(one) => Some(one.clone()),
+        VersionedSnapshot::V2(two) => two.to_tooldrift(),
+    }
+}
+
+fn label(snapshot: &VersionedSnapshot) -> String {
+    match snapshot {
+        VersionedSnapshot::V1(one) => format!("{}/{}", one.provider, one.model_id),
+        VersionedSnapshot::V2(two) => two.label(),
+    }
+}
+
+impl ProbeComparison {
+    /// How grave the gravest difference is.
+    pub(super) fn max_severity(&self) -> Option<Severity> {
+        self.rows.iter().map(|it| it.severity).max()
+    }
+
+    /// Whether a tool differs by more than what is only good to know.
+    pub(super) fn differs(&self, tool: &str) -> bool {
+        let mut rows = self.rows.iter().filter(|it| it.severity > Severity::Info);
+        rows.any(|it| it.tool.as_deref() == Some(tool))
+    }
+}
+
+impl JudgeArgs {
+    /// From where on a difference makes the command fail. Tooldrift fails for any.
+    pub(super) fn failing_severity(&self) -> Severity {
+        let usual = match self.compat {
+            Some(Compat::Tooldrift) => FailThreshold::Any,
+            None => FailThreshold::Breaking,
+        };
+        match self.fail_on.unwrap_or(usual) {
+            FailThreshold::Breaking => Severity::Breaking,
+            FailThreshold::Any => Severity::Warning,
+        }
+    }
+}
+
+/// What all comparisons come to.
+pub(super) fn overall_outcome(
+    compared: &[ProbeComparison],
+    args: &JudgeArgs,
+    measured: bool,
+) -> crate::output::CommandOutcome {
+    let from = args.failing_severity();
+    let fails = |it: &ProbeComparison| {
+        let drift =
+            matches!(&it.rules, ComparisonRules::Tooldrift(delta) if !delta.is_equivalent());
+        it.max_severity() >= Some(from) || drift && from == Severity::Warning
+    };
+    if compared.iter().any(fails) {
+        return crate::output::CommandOutcome::Finding;
+    }
+    let open = compared
+        .iter()
+        .any(|it| it.verdict == SnapshotVerdict::Inconclusive);
+    crate::output::CommandOutcome::from_measured(measured && !open)
+}

@@ -1,0 +1,148 @@
+//! Comparisons as JSON.
+
+use serde_json::{Value, json};
+use toolwarden_drift::contract::tooldrift::SnapshotDelta;
+use toolwarden_drift::contract::{Interval, MetricComparison, Rate, Snapshot};
+
+use super::comparison::{ComparisonRules, ProbeComparison};
+use super::snapshot::all_measured;
+
+/// Our own document.
+pub(super) fn native_document(compared: &[ProbeComparison], taken: &[Snapshot]) -> String {
+    let measured: Vec<Value> = taken
+        .iter()
+        .map(|it| {
+            json!({
+                "provider": it.provider,
+                "model_id": it.model_id,
+                "planned": it.trials.planned,
+                "measured": it.trials.measured,
+                "failures": it.trials.failures,
+            })
+        })
+        .collect();
+    let document = json!({
+        "schema": "toolwarden/probe/comparison/v1",
+        "comparisons": compared.iter().map(comparison).collect::<Vec<_>>(),
+        "measured": measured,
+    });
+    format!("{document:#}\n")
+}
+
+fn comparison(compared: &ProbeComparison) -> Value {
+    let changes: Vec<Value> = compared
+        .rows
+        .iter()
+        .map(|row| {
+            json!({
+                "tool": row.tool,
+                "field": row.field,
+                "pointer": row.pointer,
+                "severity": row.severity.as_str(),
+                "before": row.before,
+                "after": row.after,
+                "note": row.note,
+            })
+        })
+        .collect();
+    let (by, metrics) = match &compared.rules {
+        ComparisonRules::Trials(comparison) => {
+            ("trials", comparison.metrics.iter().map(metric).collect())
+        }
+        ComparisonRules::Tooldrift(_) => ("tooldrift", Vec::new()),
+        ComparisonRules::Pinned => ("pinned", Vec::new()),
+    };
+    json!({
+        "old": compared.old,
+        "new": compared.new,
+        "suite": compared.suite,
+        "by": by,
+        "verdict": compared.verdict.as_str(),
+        "changes": changes,
+        "metrics": metrics,
+    })
+}
+
+fn metric(compared: &MetricComparison) -> Value {
+    let rate = |it: Rate| json!({"k": it.hits, "n": it.of});
+    let Interval { lower, upper } = compared.interval;
+    json!({
+        "metric": compared.metric.to_string(),
+        "old": rate(compared.old),
+        "new": rate(compared.new),
+        "difference": compared.difference,
+        "interval": [lower, upper],
+        "p": compared.p,
+        "verdict": compared.verdict.as_str(),
+    })
+}
+
+/// The document of tooldrift: one comparison alone, several in a list. Nothing is equivalent while
+/// something could not be measured.
+pub(super) fn tooldrift_document(compared: &[ProbeComparison], taken: &[Snapshot]) -> String {
+    let measured = !compared.is_empty() && taken.iter().all(all_measured);
+    let deltas: Vec<Value> = compared.iter().map(delta).collect();
+    let document = match deltas.as_slice() {
+        [one] => one.clone(),
+        _ => json!({
+            "diffs": deltas,
+            "equivalent": measured && compared.iter().all(|it| it.rows.is_empty()),
+        }),
+    };
+    format!("{document:#}\n")
+}
+
+fn delta(compared: &ProbeComparison) -> Value {
+    let tools: Vec<Value> = match &compared.rules {
+        ComparisonRules::Tooldrift(delta) => tool_deltas(delta),
+        ComparisonRules::Trials(_) | ComparisonRules::Pinned => compared
+            .tools
+            .iter()
+            .map(|tool| rows_delta(compared, tool))
+            .collect(),
+    };
+    json!({
+        "old_label": compared.old,
+        "new_label": compared.new,
+        "suite": compared.suite,
+        "tools": tools,
+    })
+}
+
+fn tool_deltas(delta: &SnapshotDelta) -> Vec<Value> {
+    let tools = delta.tools.iter().map(|tool| {
+        let fields: Vec<Value> = tool
+            .fields
+            .iter()
+            .map(|it| {
+                json!({
+                    "field": it.field,
+                    "old": it.old,
+                    "new": it.new,
+                    "severity": it.severity.as_str(),
+                    "note": it.note,
+                })
+            })
+            .collect();
+        let only_in = tool.only_in.map(|it| it.as_str());
+        json!({"tool": tool.tool, "only_in": only_in, "fields": fields})
+    });
+    tools.collect()
+}
+
+fn rows_delta(compared: &ProbeComparison, tool: &str) -> Value {
+    let rows = compared.rows.iter();
+    let fields: Vec<Value> = rows
+        .filter(|row| row.tool.as_deref() == Some(tool))
+        .map(|row| {
+            json!({
+                "field": row.field,
+                "old": row.before,
+                "new": row.after,
+                "severity": row.severity.as_str(),
+                "note": row.note,
+            })
+        })
+        .collect();
+    json!({"tool": tool, "only_in": null, "fields": fields})
+}

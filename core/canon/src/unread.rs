@@ -1,0 +1,192 @@
+//! Schemas that a definition carries and its format does not read.
+
+use serde_json::Value;
+use toolwarden_model::json::{Object, Pointer, type_name};
+use toolwarden_model::{Format, Tool};
+
+use crate::formats;
+
+/// A member that should be a schema of the tool and is not read as one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadSchema {
+    /// The place of the member in the definition.
+    pub pointer: Pointer,
+    /// Why it is not read.
+    pub problem: SchemaProblem,
+}
+
+/// Why a member is not read as a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaProblem {
+    /// It is neither an object nor a boolean.
+    NotASchema {
+        /// What it is.
+        found: &'static str,
+    },
+    /// It is `true` or `false`: a schema that names no arguments.
+    Boolean,
+    /// It looks like the schema of the arguments, under a key that the format does not read.
+    Misplaced {
+        /// The format of the definition.
+        format: Format,
+    },
+    /// The definition has another schema of the arguments, which is read instead.
+    Second,
+}
+
+impl SchemaProblem {
+    /// The stable code of the kind of problem.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::NotASchema { .. } => "not-a-schema",
+            Self::Boolean => "boolean-schema",
+            Self::Misplaced { .. } => "unread-schema",
+            Self::Second => "second-schema",
+        }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::NotASchema { found } => format!("the schema is {found}, not an object"),
+            Self::Boolean => "the schema is a boolean, which declares no arguments".to_owned(),
+            Self::Misplaced { format } => format!(
+                "this looks like the schema of the arguments, under a key that {format} does not read"
+            ),
+            Self::Second => {
+                "this is a second schema of the arguments and differs from the one that is read"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// What to write instead.
+    #[must_use]
+    pub fn fix(self) -> String {
+        match self {
+            Self::NotASchema { .. } | Self::Boolean => {
+                "write an object with `type: object` and the arguments under `properties`"
+                    .to_owned()
+            }
+            Self::Misplaced { format } => match formats::input_key(format) {
+                Some(key) => format!("move it to `{key}`"),
+                None => "move it to the key that the provider reads".to_owned(),
+            },
+            Self::Second => "keep one of them".to_owned(),
+        }
+    }
+}
+
+/// Keys that hold the schema of arguments in some format.
+const INPUT_KEYS: &[&str] = &[
+    "inputSchema",
+    "input_schema",
+    "parameters",
+    "args_schema",
+    "params_json_schema",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "parameter_definitions",
+    "fn_schema",
+];
+
+/// Keys that hold it too, and other things as often.
+const LOOSE_INPUT_KEYS: &[&str] = &[
+    "schema",
+    "args",
+    "arguments",
+    "inputs",
+    "input",
+    "params",
+    "inputParameters",
+    "input_parameters",
+];
+
+const OUTPUT_KEYS: &[&str] = &[
+    "outputSchema",
+    "output_schema",
+    "responseJsonSchema",
+    "response_json_schema",
+];
+
+/// Objects inside a definition that hold its parts.
+const WRAPPERS: &[&str] = &["function", "toolSpec", "custom", "metadata", "definition"];
+
+/// Every member of a definition that should be one of its schemas and is not read.
+#[must_use]
+pub fn unread_schemas(tool: &Tool) -> Vec<UnreadSchema> {
+    let closed = matches!(
+        tool.format,
+        Format::Openapi | Format::Canonical | Format::JsonSchema | Format::A2aSkill
+    );
+    let mut found = Vec::new();
+    if let (false, Some(members)) = (
+        closed || tool.format.is_hosted(),
+        tool.extensions.get(&tool.format),
+    ) {
+        search(tool, members, &Pointer::root(), &mut found);
+    }
+    found
+}
+
+fn search(tool: &Tool, members: &Object, at: &Pointer, found: &mut Vec<UnreadSchema>) {
+    for (key, value) in members {
+        let pointer = at.child(key);
+        // Bedrock wraps its schema once more.
+        let wrapped = value.as_object().filter(|it| it.len() == 1);
+        let wrapped = wrapped.and_then(|it| it.get("json"));
+        let (pointer, value) = match wrapped.filter(|_| INPUT_KEYS.contains(&key.as_str())) {
+            Some(inner) => (pointer.child("json"), inner),
+            None => (pointer, value),
+        };
+        if let Some(problem) = problem(tool, key, value) {
+            found.push(UnreadSchema { pointer, problem });
+        } else if let (true, Value::Object(inner)) = (WRAPPERS.contains(&key.as_str()), value) {
+            search(tool, inner, &pointer, found);
+        }
+    }
+}
+
+fn problem(tool: &Tool, key: &str, value: &Value) -> Option<SchemaProblem> {
+    let format = tool.format;
+    // A part that the format writes differently is read, and the original is kept beside it.
+    if formats::is_converted(format, key) {
+        return None;
+    }
+    let (input, output) = (INPUT_KEYS.contains(&key), OUTPUT_KEYS.contains(&key));
+    let loose = LOOSE_INPUT_KEYS.contains(&key);
+    let own = format == Format::Raw || formats::reads_schema(format, key);
+    match value {
+        Value::Object(_) if (input || loose) && describes_arguments(value) => {
+            if tool.absent.inputs {
+                return Some(SchemaProblem::Misplaced { format });
+            }
+            let second = input && value.as_object() != Some(&tool.inputs);
+            second.then_some(SchemaProblem::Second)
+        }
+        Value::Object(_) => None,
+        // Some providers read `null` as leaving the key out, and so do most readers of other keys.
+        Value::Null if !own || formats::is_nullable(format, key) => None,
+        Value::Bool(_) if input || (output && own) => Some(SchemaProblem::Boolean),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_)
+            if input || (output && own) =>
+        {
+            let found = type_name(value);
+            Some(SchemaProblem::NotASchema { found })
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value looks like an input schema, or like a map from arguments to their schemas.
+pub(crate) fn describes_arguments(value: &Value) -> bool {
+    let Value::Object(members) = value else {
+        return false;
+    };
+    let is_schema = members.get("properties").is_some_and(Value::is_object)
+        || members.get("type").and_then(Value::as_str) == Some("object");
+    let is_typed = |value: &Value| value.get("type").is_some_and(|it| it.is_string());
+    is_schema || (!members.is_empty() && members.values().all(is_typed))
+}

@@ -1,0 +1,159 @@
+//! The faults of a side in common terms: schema violations, leaks, and tools that were not offered.
+
+use super::member_declaration::MemberDeclaration;
+use super::rate::Rate;
+use super::snapshot::{Snapshot, ToolContract};
+use super::trial_mark::TrialMark;
+
+/// A fault and its rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Defect {
+    pub(super) tool: Option<String>,
+    pub(super) field: &'static str,
+    pub(super) pointer: String,
+    /// The description for a reader.
+    pub(super) what: String,
+    pub(super) rate: Rate,
+}
+
+impl Defect {
+    /// Whether another defect is about the same thing.
+    pub(super) fn is_same_defect(&self, other: &Self) -> bool {
+        let key = |it: &Self| {
+            (
+                it.tool.clone(),
+                it.field,
+                it.pointer.clone(),
+                keyword(&it.what),
+            )
+        };
+        key(self) == key(other)
+    }
+}
+
+/// The text before the colon does not depend on which message was kept.
+pub(super) fn keyword(what: &str) -> String {
+    what.split(':').next().unwrap_or_default().to_owned()
+}
+
+/// The schema violations in calls of a tool.
+pub(super) fn schema_defects(name: &str, tool: &ToolContract) -> Vec<Defect> {
+    let faults = tool.faults.iter().map(|fault| Defect {
+        tool: Some(name.to_owned()),
+        field: field(&fault.keyword),
+        pointer: fault.pointer.clone(),
+        what: format!("`{}`: {}", fault.keyword, fault.message),
+        rate: Rate::new(fault.calls.min(tool.calls), tool.calls),
+    });
+    faults.collect()
+}
+
+/// The arguments that the schema does not name, if the schema itself does not reject them.
+pub(super) fn extra_key_defects(name: &str, tool: &ToolContract) -> Vec<Defect> {
+    let told = tool
+        .faults
+        .iter()
+        .any(|it| field(&it.keyword) == "extra_key");
+    if told {
+        return Vec::new();
+    }
+    all_extra_keys(name, tool)
+}
+
+fn all_extra_keys(name: &str, tool: &ToolContract) -> Vec<Defect> {
+    let paths = tool.arguments.paths.iter();
+    let extra = paths.filter(|(_, path)| path.declared == MemberDeclaration::Extra);
+    let extra = extra.map(|(pointer, path)| Defect {
+        tool: Some(name.to_owned()),
+        field: "extra_key",
+        pointer: pointer.clone(),
+        what: "the schema does not name this argument".to_owned(),
+        rate: path.present,
+    });
+    extra.collect()
+}
+
+/// The tools that were called without being offered.
+pub(super) fn undeclared_tool_defects(snapshot: &Snapshot) -> Vec<Defect> {
+    let tools = snapshot.undeclared.iter().map(|(name, tool)| Defect {
+        tool: Some(name.clone()),
+        field: "undeclared_tool",
+        pointer: String::new(),
+        what: "the model called a tool that was not offered".to_owned(),
+        rate: tool.trials,
+    });
+    tools.collect()
+}
+
+/// The markup that leaked into text.
+pub(super) fn leak_defects(snapshot: &Snapshot) -> Vec<Defect> {
+    let leaks = snapshot.replies.leaks.iter().map(|leak| Defect {
+        tool: None,
+        field: "leak",
+        pointer: format!("/replies/leaks/{}/{}", leak.family, leak.place),
+        what: format!(
+            "markup of {} leaked into the {}: `{}`",
+            leak.family, leak.place, leak.sentinel
+        ),
+        rate: leak.replies,
+    });
+    leaks.collect()
+}
+
+/// The occurrences of one fault on one side.
+pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<Defect> {
+    let measured = snapshot.trials.measured;
+    match mark {
+        TrialMark::Fault {
+            tool,
+            keyword: word,
+            pointer,
+        } => {
+            let mut found = schema_defects(tool, snapshot.tools.get(tool)?).into_iter();
+            let word = format!("`{word}`");
+            found.find(|it| it.pointer == *pointer && keyword(&it.what) == word)
+        }
+        TrialMark::ExtraKey { tool, pointer } => {
+            let mut found = all_extra_keys(tool, snapshot.tools.get(tool)?).into_iter();
+            found.find(|it| it.pointer == *pointer)
+        }
+        TrialMark::UndeclaredTool(tool) => {
+            let mut found = undeclared_tool_defects(snapshot).into_iter();
+            found.find(|it| it.tool.as_ref() == Some(tool))
+        }
+        TrialMark::LeakOf { family, place } => {
+            let pointer = format!("/replies/leaks/{family}/{place}");
+            leak_defects(snapshot)
+                .into_iter()
+                .find(|it| it.pointer == pointer)
+        }
+        TrialMark::Forbidden(tool) => Some(Defect {
+            tool: Some(tool.clone()),
+            field: "forbidden_call",
+            pointer: String::new(),
+            what: "the model called a tool that the case forbids".to_owned(),
+            rate: Rate::new(0, measured),
+        }),
+        TrialMark::Broken(rule) => {
+            let note = snapshot.replies.notes.get(rule)?;
+            Some(Defect {
+                tool: None,
+                field: "broken_call",
+                pointer: format!("/replies/notes/{rule}"),
+                what: format!("something sent as a call is not a call: {}", note.message),
+                rate: note.replies,
+            })
+        }
+        _ => None,
+    }
+}
+
+fn field(keyword: &str) -> &'static str {
+    match keyword {
+        "required" => "missing_required",
+        "type" => "wrong_type",
+        "additionalProperties" | "unevaluatedProperties" => "extra_key",
+        "arguments" => "unreadable_arguments",
+        _ => "schema_violation",
+    }
+}

@@ -1,0 +1,63 @@
+//! Calls as spans of a trace.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolwarden_mcp::RawObject;
+
+use super::request_context::RequestContext;
+use super::result_kind::{ResultKind, text_result_kind};
+use super::{Gateway, RpcReply};
+use crate::traces::{CallSpanEnd, TraceContext};
+
+tokio::task_local! {
+    /// The trace context of the current call, for servers.
+    static HEADER: Option<(String, String)>;
+}
+
+impl Gateway {
+    /// Calls a tool and propagates the trace context to the server.
+    pub(super) async fn call_tool_traced(
+        &self,
+        asked: &Arc<RequestContext>,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
+        let tracer = &self.shared.tracer;
+        let span = tracer.begin(asked.trace.as_deref());
+        let call = self.call_tool(asked, params);
+        let reply = HEADER.scope(span.header(), call).await;
+        if span.is_open() {
+            let members = RawObject::parse_optional(params);
+            let tool = members.text("name").unwrap_or_default();
+            let named = self.shared.directory.load().tools.find(&tool).cloned();
+            let ended = CallSpanEnd {
+                tool: &tool,
+                server: named.as_ref().map(|named| &*named.server),
+                principal: &asked.conversation.principal,
+                error: reply_error(&reply),
+            };
+            tracer.end(&span, &ended);
+        }
+        reply
+    }
+}
+
+fn reply_error(reply: &RpcReply) -> Option<Cow<'_, str>> {
+    match reply {
+        RpcReply::Error(error) => Some(Cow::Borrowed(&error.message)),
+        RpcReply::Result(result) if text_result_kind(result) == ResultKind::ToolError => {
+            Some(Cow::Borrowed("the tool failed or was refused"))
+        }
+        RpcReply::Result(_) => None,
+        RpcReply::NoReply => Some(Cow::Borrowed("given up")),
+    }
+}
+
+/// The trace context for the server: that of the current call, otherwise the one the agent sent.
+pub(super) fn trace_header(asked: &RequestContext) -> Option<(String, String)> {
+    HEADER.try_with(Clone::clone).unwrap_or_else(|_| {
+        let came = asked.trace.as_deref().and_then(TraceContext::parse)?;
+        Some((crate::traces::TRACEPARENT.to_owned(), came.to_string()))
+    })
+}

@@ -1,0 +1,256 @@
+//! Handles the messages of agents: answers them or forwards them to servers.
+
+mod attributes;
+mod call;
+mod call_trace;
+mod duplicate_members;
+mod error_replies;
+mod extensions;
+mod features;
+mod forward;
+mod in_flight;
+mod initialize;
+mod input_required;
+mod known_feature;
+mod listen;
+mod lists;
+mod notify_agent;
+mod other_methods;
+mod request_context;
+mod resource_subscriptions;
+mod resources;
+mod result_kind;
+mod server_access;
+mod server_messages;
+mod server_subscriptions;
+mod session_groups;
+mod session_restore;
+mod skill_files;
+mod tasks;
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolwarden_mcp::error_codes::{INVALID_REQUEST, METHOD_NOT_FOUND};
+use toolwarden_mcp::serve::encode;
+use toolwarden_mcp::{Era, RawObject, RpcError, RpcMessage};
+
+use crate::catalog::ListKind;
+use crate::gateway::Gateway;
+
+use duplicate_members::parse_params;
+pub(crate) use error_replies::shutdown_error;
+pub(crate) use in_flight::InFlightRequests;
+pub use initialize::InitializeOutcome;
+pub use input_required::PendingInputs;
+pub use request_context::{NoHeaders, RequestContext, RequestHeaders};
+use result_kind::with_result_type;
+pub use server_messages::GatewayUpstreamObserver;
+
+/// The reply to an agent's request.
+#[derive(Debug)]
+pub enum RpcReply {
+    /// The text of the result.
+    Result(String),
+    /// An error.
+    Error(RpcError),
+    /// Nothing: the agent cancelled the request.
+    NoReply,
+}
+
+impl RpcReply {
+    fn from_raw(result: Box<RawValue>) -> Self {
+        Self::Result(String::from(Box::<str>::from(result)))
+    }
+
+    pub(crate) fn error(code: i64, message: impl Into<String>) -> Self {
+        Self::Error(RpcError {
+            code,
+            message: message.into(),
+            data: None,
+        })
+    }
+}
+
+/// An empty result.
+const EMPTY: &str = "{}";
+/// Methods that the stateless era removed. A server behind the gateway may still answer them.
+const REMOVED_METHODS: [&str; 7] = [
+    "initialize",
+    "logging/setLevel",
+    "ping",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/list",
+    "tasks/result",
+];
+
+impl Gateway {
+    /// Answers a request of an agent.
+    pub async fn handle_request(
+        &self,
+        asked: &Arc<RequestContext>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
+        let began = self.now();
+        // Over HTTP a stateless agent cancels by closing the stream, which drops this future.
+        let most = self.settings().session_limits.requests;
+        let Some(under_way) = asked.conversation.begin(asked.id.get(), most) else {
+            let text = format!(
+                "this conversation has {most} requests in flight already (`sessions.max_requests`); wait for \
+                 some of them"
+            );
+            return RpcReply::error(INVALID_REQUEST, text);
+        };
+        let reply = tokio::select! {
+            reply = self.dispatch(asked, method, params) => reply,
+            () = under_way.cancelled() => RpcReply::NoReply,
+        }
+        .for_era(asked.agent.era);
+        let took = self.now().saturating_sub(began);
+        self.count_response(method, asked.agent.era, &reply, took);
+        reply
+    }
+
+    async fn dispatch(
+        &self,
+        asked: &Arc<RequestContext>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
+        // A call parses its parameters itself, only once.
+        if method != "tools/call"
+            && let Some(Err(reply)) = params.map(parse_params)
+        {
+            return reply;
+        }
+        if asked.agent.era == Era::Stateless && REMOVED_METHODS.contains(&method) {
+            return unknown_method(method);
+        }
+        if method == "tools/call" {
+            return self.call_tool_traced(asked, params).await;
+        }
+        // Other requests are rare compared with calls; boxing keeps the future of a call small.
+        Box::pin(self.dispatch_other(asked, method, params)).await
+    }
+
+    async fn dispatch_other(
+        &self,
+        asked: &Arc<RequestContext>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
+        match method {
+            "tools/list" => self.list(asked, ListKind::Tools, params).await,
+            "prompts/list" => self.list(asked, ListKind::Prompts, params).await,
+            "resources/list" => self.list(asked, ListKind::Resources, params).await,
+            "resources/templates/list" => self.list(asked, ListKind::Templates, params).await,
+            "ping" => RpcReply::Result(EMPTY.to_owned()),
+            "server/discover" => self.discover(asked).await,
+            "prompts/get" => self.get_prompt(asked, params).await,
+            "resources/read" => self.read_resource(asked, params).await,
+            "resources/directory/read" => self.forward_to_owner(asked, method, params).await,
+            "skills/list" => self.list(asked, ListKind::Skills, params).await,
+            "skills/get" => self.forward_to_owner(asked, method, params).await,
+            "resources/subscribe" | "resources/unsubscribe" => {
+                self.subscribe(asked, method, params).await
+            }
+            "completion/complete" => self.complete(asked, params).await,
+            "logging/setLevel" => self.set_log_level(asked, params).await,
+            "subscriptions/listen" if asked.agent.era == Era::Stateless => {
+                self.listen(asked, params).await
+            }
+            "initialize" => RpcReply::error(INVALID_REQUEST, "this session is initialized already"),
+            "tasks/list" | "tasks/get" | "tasks/result" | "tasks/cancel" | "tasks/update" => {
+                self.handle_task_request(asked, method, params).await
+            }
+            method => self.forward_unknown_method(asked, method, params).await,
+        }
+    }
+
+    /// Handles a notification of an agent.
+    pub async fn handle_notification(
+        &self,
+        asked: &Arc<RequestContext>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) {
+        match method {
+            "notifications/cancelled" => {
+                let params = RawObject::parse_optional(params);
+                if let Some(id) = params.get("requestId") {
+                    asked.conversation.cancel(id);
+                }
+            }
+            // The gateway notified the servers when it connected to them.
+            "notifications/initialized" => {}
+            // Cancellation and progress of server requests belong to the agent's responses. A request without an id
+            // is not a notification, and the guard has not authorized it.
+            method
+                if method.starts_with("notifications/")
+                    && !matches!(params.map(parse_params), Some(Err(_))) =>
+            {
+                self.forward_notification(asked, method, params).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles an agent's response to a request of a server.
+    pub fn handle_response(
+        &self,
+        asked: &RequestContext,
+        id: &RawValue,
+        answer: crate::conversation::AgentResponse,
+    ) {
+        asked.conversation.handle_response(id, answer);
+    }
+
+    /// Handles any message of an agent; returns the text of the response if there is one.
+    pub async fn take(&self, asked: &Arc<RequestContext>, message: RpcMessage) -> Option<String> {
+        match message {
+            RpcMessage::Request { id, method, params } => {
+                let reply = self.handle_request(asked, &method, params.as_deref()).await;
+                reply.text(&id)
+            }
+            RpcMessage::Notification { method, params } => {
+                self.handle_notification(asked, &method, params.as_deref())
+                    .await;
+                None
+            }
+            RpcMessage::Response { id, outcome } => {
+                self.handle_response(asked, &id, outcome);
+                None
+            }
+        }
+    }
+}
+
+impl RpcReply {
+    /// The reply as the agent's era requires it. Every result passes here, whichever part made it: the official
+    /// clients reject a stateless result without its type.
+    fn for_era(self, era: Era) -> Self {
+        match (self, era) {
+            (Self::Result(result), Era::Stateless) => Self::Result(with_result_type(result)),
+            (reply, _) => reply,
+        }
+    }
+
+    /// The text of the response to a request.
+    #[must_use]
+    pub fn text(&self, id: &RawValue) -> Option<String> {
+        match self {
+            Self::Result(result) => Some(encode::result_response(id, result)),
+            Self::Error(error) => Some(encode::response(id, Err(error))),
+            Self::NoReply => None,
+        }
+    }
+}
+
+fn unknown_method(method: &str) -> RpcReply {
+    RpcReply::error(
+        METHOD_NOT_FOUND,
+        format!("no server behind this gateway offers `{method}`"),
+    )
+}

@@ -1,0 +1,189 @@
+//! Resource subscriptions: an agent is notified of changes to resources that it may read.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolwarden_guard::FeatureKind;
+use toolwarden_mcp::error_codes::{INVALID_PARAMS, INVALID_REQUEST};
+use toolwarden_mcp::{Era, RawObject};
+use toolwarden_warden::guard::Call;
+
+use super::features::{FeatureRequest, record_failure};
+use super::notify_agent::RESOURCE_UPDATED;
+use super::request_context::RequestContext;
+use super::resources::{ResourceAddress, empty_arguments, unknown_resource};
+use super::{EMPTY, Gateway, RpcReply};
+use crate::catalog::{ListKind, ServerCatalog};
+use crate::conversation::{Conversation, SubscriptionContext};
+
+impl Gateway {
+    pub(super) async fn subscribe(
+        &self,
+        asked: &Arc<RequestContext>,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> RpcReply {
+        let members = RawObject::parse_optional(params);
+        let Some(shown) = members.text("uri") else {
+            return RpcReply::error(INVALID_PARAMS, "params.uri is not a string");
+        };
+        if method == "resources/unsubscribe" {
+            let gone = asked.conversation.unsubscribe(&shown);
+            let gone = gone.and_then(|(server, uri)| Some((self.server_catalog(&server)?, uri)));
+            let Some((shelf, uri)) = gone else {
+                return RpcReply::Result(EMPTY.to_owned());
+            };
+            return self.unsubscribe_resource(asked, &shelf, &uri).await;
+        }
+        match self
+            .subscribe_resource(asked, &members, method, &shown)
+            .await
+        {
+            Ok(()) => RpcReply::Result(EMPTY.to_owned()),
+            Err(reply) => reply,
+        }
+    }
+
+    /// Subscribes an agent to a resource at the server that owns it, if the agent may read it.
+    ///
+    /// # Errors
+    /// No server owns it, the guard denies it, or its server refuses.
+    pub(super) async fn subscribe_resource(
+        &self,
+        asked: &Arc<RequestContext>,
+        params: &RawObject<'_>,
+        method: &str,
+        shown: &str,
+    ) -> Result<(), RpcReply> {
+        let most = self.settings().session_limits.subscriptions;
+        if !asked.conversation.has_room_for(shown, most) {
+            let text = format!(
+                "this conversation has {most} subscriptions already (`sessions.max_subscriptions`); \
+                 unsubscribe from some"
+            );
+            return Err(RpcReply::error(INVALID_REQUEST, text));
+        }
+        let kind = FeatureKind::Resource;
+        let address = match self.find_resource(asked, shown).await {
+            Ok(address) => address,
+            Err(reply) => {
+                let unknown = self.refuse_unknown(asked, params, (kind, method), shown, reply);
+                return Err(unknown.await);
+            }
+        };
+        let used = address.feature_request(kind, method);
+        let permitted = self
+            .permit_feature(asked, params, &used, empty_arguments())
+            .await;
+        let unknown = || unknown_resource(shown, asked.agent.era);
+        let open = permitted.map_err(|refusal| refusal.into_reply(unknown))?;
+        let meta = params.object("_meta");
+        let with = SubscriptionContext {
+            groups: asked.groups(meta.as_ref()).ok().flatten(),
+            claims: asked.claims.clone(),
+            skills: used.skills.clone(),
+        };
+        match self.subscribe_permitted(asked, &address, shown, with).await {
+            Ok(()) => {
+                open.report_success_unchecked_async().wait().await.ok();
+                Ok(())
+            }
+            Err(reply) => Err(record_failure(open, reply).await),
+        }
+    }
+
+    async fn subscribe_permitted(
+        &self,
+        asked: &Arc<RequestContext>,
+        ResourceAddress {
+            catalog: shelf,
+            uri,
+            ..
+        }: &ResourceAddress,
+        shown: &str,
+        with: SubscriptionContext,
+    ) -> Result<(), RpcReply> {
+        let ready = self
+            .outgoing_request(asked, shelf, "resources/subscribe", None)
+            .await?;
+        let server: Arc<str> = shelf.upstream.name().into();
+        let conversation = &asked.conversation;
+        if ready.view.era == Era::Stateless {
+            if !conversation.is_subscribed(uri, &server) {
+                let stream = self.open_resource_stream(shelf, ready.view, uri).await;
+                let stream = stream.ok_or_else(|| unknown_resource(shown, asked.agent.era))?;
+                conversation.subscribe(shown, (server, uri), with, Some(stream));
+            } else {
+                conversation.renew_subscription(shown, with);
+            }
+            return Ok(());
+        }
+        let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
+        let outgoing = ready.with_params(params);
+        match self.forward_direct(asked, outgoing).await {
+            Ok(Ok(_)) => {
+                conversation.subscribe(shown, (server, uri), with, None);
+                Ok(())
+            }
+            Ok(Err(error)) => Err(RpcReply::Error(error)),
+            Err(error) => Err(super::error_replies::unavailable_reply(&error)),
+        }
+    }
+
+    /// The conversations that are subscribed to a resource.
+    pub(super) fn subscribers(&self, server: &str, uri: &str) -> Vec<Arc<Conversation>> {
+        self.conversations()
+            .matching(|it| it.is_subscribed(uri, server))
+    }
+
+    /// Whether an agent may still read a resource before it is notified of a change: its permissions, its state or
+    /// the resource may have changed since it subscribed.
+    pub(super) fn may_still_read(
+        &self,
+        conversation: &Conversation,
+        shelf: &ServerCatalog,
+        uri: &str,
+        with: SubscriptionContext,
+    ) -> bool {
+        let lists = [ListKind::Resources, ListKind::Templates];
+        let used = FeatureRequest {
+            skills: with.skills,
+            ..FeatureRequest::new(FeatureKind::Resource, RESOURCE_UPDATED, uri)
+                .with_listing(shelf, &lists, uri)
+        };
+        let call = Call {
+            feature: Some(used.feature()),
+            principal: &conversation.principal,
+            session: conversation.session.as_deref(),
+            groups: with.groups,
+            claims: with.claims.as_deref(),
+            ..Call::default()
+        };
+        self.shared.guard.may_see(&call)
+    }
+
+    /// Unsubscribes at the server from a resource whose subscription is already removed here and whose stream has
+    /// ended.
+    pub(super) async fn unsubscribe_resource(
+        &self,
+        asked: &Arc<RequestContext>,
+        shelf: &Arc<ServerCatalog>,
+        uri: &str,
+    ) -> RpcReply {
+        const METHOD: &str = "resources/unsubscribe";
+        let params = serde_json::value::to_raw_value(&serde_json::json!({"uri": uri})).ok();
+        let ready = self.outgoing_request(asked, shelf, METHOD, params.as_deref());
+        match ready.await {
+            Ok(ready) if ready.view.era == Era::Stateless => RpcReply::Result(EMPTY.to_owned()),
+            // Other agents are still subscribed over the same connection.
+            Ok(ready)
+                if self.is_shared_link(&ready.view.key)
+                    && !self.subscribers(shelf.upstream.name(), uri).is_empty() =>
+            {
+                RpcReply::Result(EMPTY.to_owned())
+            }
+            Ok(ready) => self.forward_without_permit(asked, ready).await,
+            Err(reply) => reply,
+        }
+    }
+}

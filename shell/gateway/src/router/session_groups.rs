@@ -1,0 +1,25 @@
+//! The groups of a request, within those that its session was opened with.
+
+use toolwarden_guard::Denial;
+use toolwarden_mcp::RawObject;
+use toolwarden_warden::guard::Call;
+
+use super::request_context::RequestContext;
+use super::{Gateway, RpcReply};
+
+impl Gateway {
+    /// Gives a call the groups that its request asks for. The groups requested when the session was opened bound
+    /// every later request: it may ask for fewer groups, not for more.
+    pub(super) fn apply_groups(
+        &self,
+        asked: &RequestContext,
+        meta: Option<&RawObject<'_>>,
+        call: &mut Call<'_>,
+        refused: impl FnOnce(&Denial) -> RpcReply,
+    ) -> Result<(), RpcReply> {
+        call.groups = asked.groups(meta)?;
+        let opened = asked.conversation.groups.as_ref();
+        let within = self.shared.guard.check_session_groups(call, opened);
+        within.map_err(|denial| refused(&denial))
+    }
+}
