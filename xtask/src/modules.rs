@@ -16,14 +16,19 @@ const UNCUT: &[(&str, &str, &str)] = &[
     ("core/drift", "text_changes", "compare"),
     ("shell/gateway", "catalog", "router"),
     ("shell/gateway", "gateway", "router"),
+    ("shell/live_guard", "caller_roles", "live_guard"),
+    ("shell/live_guard", "denial_rate", "live_guard"),
+    ("shell/live_guard", "live_guard", "open_call"),
+    ("shell/live_guard", "log_entry", "audit"),
     ("shell/mcp", "error", "rpc_message"),
     ("shell/mcp", "message_rate", "message_handler"),
     ("shell/mcp", "rpc_message", "batch"),
     ("shell/mcp", "tool_list", "client"),
+    ("shell/notify", "target_queue", "delivery_log"),
     ("shell/probe", "exchange", "run"),
     ("shell/probe", "provider", "probe_file"),
     ("shell/store", "open_stores", "store"),
-    ("shell/warden", "json_documents", "approve"),
+    ("shell/watch", "json_documents", "approve"),
 ];
 
 /// Which modules a module uses, each with one file that does.

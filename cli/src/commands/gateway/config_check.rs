@@ -7,10 +7,10 @@ use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_gateway::traces::TRACES_BUILT;
 use toolwarden_guard::{PolicyError, ToolPolicy};
+use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_mcp::{McpClient, McpError, Secrets};
 use toolwarden_model::json::{Pointer, Position};
-use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
-use toolwarden_warden::settings::{LoadedSettings, ServerSettings, SettingsError};
+use toolwarden_settings::{LoadedSettings, ServerSettings, SettingsError};
 
 use super::error::GatewayCommandError;
 use super::load;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Endpoint, Secrets, ServerUrl};
 use toolwarden_store::ServerKey;
-use toolwarden_warden::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
+use toolwarden_watch::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
 
 use crate::args::{PinnedArgs, SourceArgs};
 use crate::error::CliError;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolwarden_mcp::{Era, EraPreference, McpError, Secrets, ServerDescription};
-use toolwarden_warden::settings::ServerSettings;
+use toolwarden_settings::ServerSettings;
 
 use super::backoff::Backoff;
 use super::breaker::CircuitBreaker;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_gateway::demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_store::{Approval, Store};
-use toolwarden_warden::{ApprovalSelection, approve};
+use toolwarden_watch::{ApprovalSelection, approve};
 
 use super::{ERAS, Hook, approve_all, at_with, code, worked};
 use crate::support::{Agent, TestGateway, shop_of, until, until_async};
