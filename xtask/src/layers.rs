@@ -89,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-watch",
         ],
     ),
+    ("demo", &["toolwarden-mcp"]),
     (
         "cli",
         &[
@@ -108,6 +109,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-notify",
             "toolwarden-watch",
             "toolwarden-gateway",
+            "toolwarden-demo",
         ],
     ),
     ("testkit", &[]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::{Endpoint, ServerUrl};
 use toolwarden_settings::{IdentitySettings, PolicySource, PrefixMode, ServerSettings, Settings};

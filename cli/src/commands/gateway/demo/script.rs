@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
-use toolwarden_gateway::demo::{drifted_tools, tools};
+use toolwarden_demo::{drifted_tools, tools};
 use toolwarden_watch::ApprovalSelection;
 use toolwarden_watch::inline::{ApprovalRequest, WatchAlert};
 

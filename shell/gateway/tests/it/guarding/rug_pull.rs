@@ -1,7 +1,7 @@
 //! A server that changes a tool between the list and the call.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_store::{Approval, Store};
 use toolwarden_watch::{ApprovalSelection, approve};

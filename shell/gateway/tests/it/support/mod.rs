@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras};
+use toolwarden_demo::{DemoServer, ShopOptions, SupportedEras};
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::Era;
 use toolwarden_settings::Settings;
