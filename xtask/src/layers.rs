@@ -14,7 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("shell/store", &["toolwarden-model"]),
     ("shell/files", &["toolwarden-model"]),
     ("shell/http", &[]),
-    ("shell/mcp", &["toolwarden-model", "toolwarden-http"]),
+    ("shell/secrets", &[]),
+    (
+        "shell/mcp",
+        &["toolwarden-model", "toolwarden-http", "toolwarden-secrets"],
+    ),
     (
         "shell/probe",
         &[
@@ -32,7 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-canon",
             "toolwarden-guard",
             "toolwarden-store",
-            "toolwarden-mcp",
+            "toolwarden-secrets",
             "toolwarden-files",
         ],
     ),
@@ -53,7 +57,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "toolwarden-drift",
             "toolwarden-store",
-            "toolwarden-mcp",
+            "toolwarden-secrets",
             "toolwarden-http",
             "toolwarden-live-guard",
             "toolwarden-settings",

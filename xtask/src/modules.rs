@@ -27,7 +27,6 @@ const UNCUT: &[(&str, &str, &str)] = &[
     ("shell/live_guard", "caller_roles", "live_guard"),
     ("shell/live_guard", "denial_rate", "live_guard"),
     ("shell/live_guard", "live_guard", "open_call"),
-    ("shell/live_guard", "log_entry", "audit"),
     ("shell/mcp", "error", "rpc_message"),
     ("shell/mcp", "message_rate", "message_handler"),
     ("shell/mcp", "rpc_message", "batch"),

@@ -1,6 +1,6 @@
 //! Async decisions and outcomes: everything happens at once, and only the wait for the disk is a future.
 
-#[cfg(test)]
+#[cfg(all(test, feature = "store"))]
 mod tests;
 
 use std::fmt;

@@ -1,13 +1,19 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
+#[cfg(feature = "store")]
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use toolwarden_guard::{Durability, Guard};
+use toolwarden_guard::Durability;
+#[cfg(feature = "store")]
+use toolwarden_guard::Guard;
+#[cfg(feature = "store")]
 use toolwarden_store::StoreError;
 
-use super::audit::{AuditError, AuditHealth, AuditOptions, AuditWriter, StoreUsage, Ticket};
+use super::audit::{AuditError, Ticket};
+#[cfg(feature = "store")]
+use super::audit::{AuditHealth, AuditOptions, AuditWriter, StoreUsage};
 use super::log_entry::LogEntry;
 
 /// The log that records entries.
@@ -16,6 +22,7 @@ pub enum AuditLog {
     /// In memory, the latest entries only.
     Recent(Arc<RecentLog>),
     /// In a store, hash-chained.
+    #[cfg(feature = "store")]
     Stored(Arc<AuditWriter<LogEntry>>),
 }
 
@@ -37,6 +44,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The store cannot be used.
+    #[cfg(feature = "store")]
     pub fn open_store(path: &Path, guard: &Guard) -> Result<Self, StoreError> {
         let options = AuditOptions::new(guard.audit().durability);
         Ok(Self::Stored(Arc::new(AuditWriter::open(path, options)?)))
@@ -47,11 +55,13 @@ impl AuditLog {
     pub fn durability(&self) -> Option<Durability> {
         match self {
             Self::Recent(_) => None,
+            #[cfg(feature = "store")]
             Self::Stored(writer) => Some(writer.durability()),
         }
     }
 
     /// The status of the writer; `None` for a log in memory.
+    #[cfg(feature = "store")]
     #[must_use]
     pub fn health(&self) -> Option<AuditHealth> {
         match self {
@@ -61,6 +71,7 @@ impl AuditLog {
     }
 
     /// Sets the maximum size of the store in bytes; it has no effect on a log in memory.
+    #[cfg(feature = "store")]
     pub fn set_quota(&self, bytes: u64) {
         if let Self::Stored(writer) = self {
             writer.set_quota(bytes);
@@ -68,6 +79,7 @@ impl AuditLog {
     }
 
     /// How much of its quota the store uses; `None` for a log in memory.
+    #[cfg(feature = "store")]
     #[must_use]
     pub fn usage(&self) -> Option<StoreUsage> {
         match self {
@@ -83,12 +95,14 @@ impl AuditLog {
                 log.append(entry);
                 Ok(Ticket::completed())
             }
+            #[cfg(feature = "store")]
             Self::Stored(writer) => writer.begin(entry),
         }
     }
 
     /// From now on [`Self::append`] never waits for a disk.
     pub(super) fn never_block(&self) {
+        #[cfg(feature = "store")]
         if let Self::Stored(writer) = self {
             writer.never_block();
         }
@@ -100,6 +114,7 @@ impl AuditLog {
                 log.append(entry);
                 Ok(())
             }
+            #[cfg(feature = "store")]
             Self::Stored(writer) => writer.submit(entry),
         }
     }

@@ -13,11 +13,13 @@ use toolwarden_guard::{Denial, INITIAL_STATE, NameRef, Redaction, ValueFault, mi
 
 use toolwarden_model::json::{Object, to_canonical_string};
 
-use super::audit::ADMINISTRATION;
 use super::entry_policy::EntryPolicy;
 use super::record_body::RecordBody;
 use super::record_size::{RecordSize, short_name};
 use super::used_feature::UsedFeature;
+
+/// The kind of records of administrators' actions, through the API or directly in the store.
+pub(crate) const ADMINISTRATION: &str = "administration";
 
 /// One event, to be recorded in the log.
 #[derive(Clone, Debug)]
@@ -166,12 +168,6 @@ impl std::fmt::Display for EntryId {
             std::fmt::Write::write_char(f, char::from(digit.copied().unwrap_or(b'0')))?;
         }
         Ok(())
-    }
-}
-
-impl super::audit::Recordable for LogEntry {
-    fn content(self) -> RecordContent {
-        Self::content(&self)
     }
 }
 

@@ -322,7 +322,7 @@ impl CallOutcome {
     /// A failure, in the tool's words.
     pub(super) fn from_error(error: &dyn fmt::Display) -> Self {
         let error = error.to_string();
-        let error = toolwarden_mcp::mask_secrets(&error)
+        let error = toolwarden_secrets::mask_secrets(&error)
             .chars()
             .take(MAX_ERROR_LEN)
             .collect();

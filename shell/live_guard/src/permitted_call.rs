@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
-use toolwarden_mcp::RawObject;
+use toolwarden_model::json::RawObject;
 use toolwarden_model::json::parse;
 
 use super::open_call::OpenCall;

@@ -33,14 +33,14 @@ impl Notice {
     /// The same notice without secrets from the settings.
     pub(super) fn redacted(self) -> Self {
         let details = self.details.to_string();
-        let details = match toolwarden_mcp::mask_secrets(&details) {
+        let details = match toolwarden_secrets::mask_secrets(&details) {
             // Secrets occur only inside strings, so the masked text is still JSON.
             Cow::Owned(text) => serde_json::from_str(&text).unwrap_or_default(),
             Cow::Borrowed(_) => self.details,
         };
         Self {
-            title: toolwarden_mcp::mask_secrets(&self.title).into_owned(),
-            text: toolwarden_mcp::mask_secrets(&self.text).into_owned(),
+            title: toolwarden_secrets::mask_secrets(&self.title).into_owned(),
+            text: toolwarden_secrets::mask_secrets(&self.text).into_owned(),
             details,
             ..self
         }

@@ -55,7 +55,11 @@ impl TargetSecrets {
         for secret in &self.secrets {
             text = text.replace(secret, MASKED);
         }
-        sanitize_line(&toolwarden_mcp::mask_secrets(&text), MAX_EXCERPT_LEN, plain)
+        sanitize_line(
+            &toolwarden_secrets::mask_secrets(&text),
+            MAX_EXCERPT_LEN,
+            plain,
+        )
     }
 }
 

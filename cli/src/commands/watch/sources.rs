@@ -41,7 +41,7 @@ impl WatchSource {
     /// The secrets that are sent to the server.
     pub(crate) fn secrets(&self) -> Secrets {
         match &self.kind {
-            SourceKind::Live(endpoint) => Secrets::of_endpoint(endpoint),
+            SourceKind::Live(endpoint) => endpoint.secrets(),
             SourceKind::Files(_) | SourceKind::Schema(..) => Secrets::default(),
         }
     }

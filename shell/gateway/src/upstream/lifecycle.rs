@@ -78,7 +78,7 @@ impl Lifecycle {
             last_request_failed: false,
             restarts: 0,
             last_error: None,
-            secrets: Secrets::of_endpoint(&settings.endpoint),
+            secrets: settings.endpoint.secrets(),
             health: UpstreamHealth::Idle,
             since: Timestamp::now(),
             closed: false,

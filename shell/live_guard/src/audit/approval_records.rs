@@ -8,10 +8,7 @@ use toolwarden_model::json::{Object, to_canonical_string};
 use toolwarden_store::{Approval, Store, StoreError};
 
 use super::record_row;
-use crate::log_entry::EntryIdGenerator;
-
-/// The kind of these records, which is also that of administrators' actions through the API.
-pub(crate) const ADMINISTRATION: &str = "administration";
+use crate::log_entry::{ADMINISTRATION, EntryIdGenerator};
 
 /// Appends a record for each approval in the same transaction as the approval itself: an approval is
 /// recorded if and only if it takes effect.

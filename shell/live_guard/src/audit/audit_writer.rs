@@ -1,21 +1,18 @@
-use std::future::Future;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use thiserror::Error;
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::RecordContent;
 use toolwarden_store::StoreError;
 
 use super::direct_writer::DirectWriter;
 use super::log_connection::LogConnection;
-use super::record_batch::SharedBatch;
 use super::record_queue::RecordQueue;
 use super::store_quota::{StoreQuota, StoreUsage};
+use super::ticket::{AuditError, Ticket};
+use crate::log_entry::LogEntry;
 
 /// An entry that becomes a record on the writer's thread, so that the submitter does not pay for the
 /// conversion.
@@ -27,6 +24,12 @@ pub trait Recordable: Send + 'static {
 impl Recordable for RecordContent {
     fn content(self) -> RecordContent {
         self
+    }
+}
+
+impl Recordable for LogEntry {
+    fn content(self) -> RecordContent {
+        Self::content(&self)
     }
 }
 
@@ -53,34 +56,6 @@ impl AuditOptions {
     }
 }
 
-/// Why a record is not, or not yet, in the log.
-#[derive(Clone, Debug, Error)]
-pub enum AuditError {
-    /// Too many records are queued; this one is dropped.
-    #[error("{capacity} audit records are already queued")]
-    Full {
-        /// The maximum number of queued records.
-        capacity: usize,
-    },
-    /// The writer has ended.
-    #[error("the audit log is closed")]
-    Closed,
-    /// The log cannot currently be written; this record is dropped.
-    #[error("the audit log cannot be written")]
-    Unwritable {
-        /// Why.
-        source: Arc<StoreError>,
-    },
-    /// The writer ended before it could write these records.
-    #[error("{records} audit records could not be written")]
-    Lost {
-        /// How many.
-        records: usize,
-        /// Why.
-        source: Arc<StoreError>,
-    },
-}
-
 /// The status of a writer.
 #[derive(Clone, Debug, Default)]
 pub struct AuditHealth {
@@ -90,54 +65,6 @@ pub struct AuditHealth {
     pub written: u64,
     /// Why the last attempt to write failed; `None` if it succeeded.
     pub failure: Option<Arc<StoreError>>,
-}
-
-/// The pending result of a record, to wait for later with [`Self::wait`] or as a future. Dropping the
-/// ticket does not affect the record.
-#[derive(Debug)]
-#[must_use = "whether the record was written is only known after a wait"]
-pub struct Ticket {
-    /// `None` if there is nothing to wait for.
-    batch: Option<SharedBatch>,
-    /// The slot among those that wait for the batch; `None` before the first wait.
-    waker_slot: Option<usize>,
-}
-
-impl Ticket {
-    const fn new(batch: Option<SharedBatch>) -> Self {
-        Self {
-            batch,
-            waker_slot: None,
-        }
-    }
-
-    /// The ticket of a record without a wait.
-    pub(crate) const fn completed() -> Self {
-        Self::new(None)
-    }
-
-    /// Waits as long as the durability requires.
-    ///
-    /// # Errors
-    /// The record was not written.
-    pub fn wait(self) -> Result<(), AuditError> {
-        self.batch.map_or(Ok(()), |batch| batch.wait())
-    }
-}
-
-impl Future for Ticket {
-    type Output = Result<(), AuditError>;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self {
-            batch,
-            waker_slot: place,
-        } = self.get_mut();
-        match batch {
-            Some(batch) => batch.poll(place, context.waker()),
-            None => Poll::Ready(Ok(())),
-        }
-    }
 }
 
 /// Writes records to the log of a store.

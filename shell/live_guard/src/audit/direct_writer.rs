@@ -7,9 +7,10 @@ use std::thread::JoinHandle;
 
 use toolwarden_guard::audit::RecordContent;
 
-use super::audit_writer::{AuditError, AuditHealth, Recordable};
+use super::audit_writer::{AuditHealth, Recordable};
 use super::log_connection::LogConnection;
 use super::record_batch::{BatchGuard, SharedBatch, lock};
+use super::ticket::AuditError;
 
 /// Writes on the submitter's thread. For submitters that must not block, it writes on its own thread, which
 /// it starts for the first of them.

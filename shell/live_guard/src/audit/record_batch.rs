@@ -1,7 +1,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use super::audit_writer::AuditError;
+use super::ticket::AuditError;
 
 /// Records that are written together; waiting submitters get the result of the write.
 #[derive(Debug, Default)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 use toolwarden_guard::audit::RecordContent;
 use toolwarden_store::StoreError;
 
-use super::audit_writer::{AuditError, AuditHealth, Recordable};
+use super::audit_writer::{AuditHealth, Recordable};
 use super::log_connection::LogConnection;
 use super::record_batch::{BatchGuard, RecordBatch, SharedBatch, lock};
+use super::ticket::AuditError;
 
 /// The maximum number of records in one transaction, so that other processes get a turn.
 const MAX_BATCH: usize = 4_096;

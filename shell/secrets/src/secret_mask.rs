@@ -7,8 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 
-use crate::endpoint::{Command, Endpoint, ServerUrl};
-
 /// Shorter words occur everywhere, so masking them protects nothing.
 const MIN_SECRET_LENGTH: usize = 6;
 /// The shortest secret whose encoded forms are masked as well.
@@ -40,23 +38,6 @@ static PROCESS_SECRETS: RwLock<Option<Secrets>> = RwLock::new(None);
 pub struct Secrets(Arc<[String]>);
 
 impl Secrets {
-    /// The secrets of an endpoint.
-    #[must_use]
-    pub fn of_endpoint(endpoint: &Endpoint) -> Self {
-        match endpoint {
-            Endpoint::Command(command) => Self::of_command(command),
-            Endpoint::Url(url) => Self::of_url(url),
-        }
-    }
-
-    pub(crate) fn of_command(command: &Command) -> Self {
-        Self::new(values(&command.env).chain(secret_arguments(&command.args)))
-    }
-
-    pub(crate) fn of_url(url: &ServerUrl) -> Self {
-        Self::new(values(&url.headers).chain(secret_url_parts(&url.url)))
-    }
-
     /// These texts, word by word, in every form in which they may appear. Short words are skipped.
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let words = texts.into_iter().flat_map(str::split_whitespace);
@@ -174,10 +155,6 @@ pub fn secret_url_parts(address: &str) -> impl Iterator<Item = &str> {
     user.into_iter().chain(password).chain(values)
 }
 
-fn values(pairs: &[(String, String)]) -> impl Iterator<Item = &str> {
-    pairs.iter().map(|(_, value)| value.as_str())
-}
-
 /// Whether a word names an authentication scheme rather than a credential.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "digest", "negotiate"].contains(&word.to_ascii_lowercase().as_str())
@@ -238,24 +215,9 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn command(args: &[&str], env: &[(&str, &str)]) -> Endpoint {
-        let pairs = env
-            .iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned()));
-        let Endpoint::Command(mut command) = Endpoint::command_line("x").unwrap() else {
-            panic!("no command");
-        };
-        command.args = args.iter().map(|&arg| arg.to_owned()).collect();
-        command.env = pairs.collect();
-        Endpoint::Command(command)
-    }
-
     #[test]
     fn every_word_is_hidden_and_short_ones_stay() {
-        let secrets = Secrets::of_endpoint(&command(
-            &[],
-            &[("A", "Bearer abcdef"), ("B", "abcdef-and-more"), ("C", "1")],
-        ));
+        let secrets = Secrets::new(["Bearer abcdef", "abcdef-and-more", "1"]);
         let text = "1: abcdef-and-more, then abcdef; Bearer".to_owned();
         assert_eq!(secrets.mask(text), "1: ***, then ***; Bearer");
         assert_eq!(format!("{secrets:?}"), "Secrets");
@@ -278,32 +240,6 @@ mod tests {
         ] {
             assert_eq!(secrets.mask(format!("<{form}>")), "<***>", "{form}");
         }
-    }
-
-    #[test]
-    fn secrets_in_arguments_and_urls_are_found() {
-        let args = [
-            "--port",
-            "8080",
-            "--token=abcdef1",
-            "--api-key",
-            "abcdef2",
-            "PASSWORD=abcdef3",
-            "--verbose",
-            "postgres://me:abcdef4@db.example/x",
-        ];
-        let secrets = Secrets::of_endpoint(&command(&args, &[]));
-        let text = "8080 abcdef1 abcdef2 abcdef3 abcdef4 --verbose db.example".to_owned();
-        assert_eq!(
-            secrets.mask(text),
-            "8080 *** *** *** *** --verbose db.example"
-        );
-        let secrets = Secrets::of_endpoint(&Endpoint::Url(ServerUrl {
-            url: "https://me:hunter22@h.example/mcp?api_key=a%2Fb%20c1234&page=overview".to_owned(),
-            headers: vec![("Authorization".to_owned(), "Bearer abcdef5".to_owned())],
-        }));
-        let text = "hunter22 a/b c1234 a%2Fb%20c1234 abcdef5 overview h.example".to_owned();
-        assert_eq!(secrets.mask(text), "*** *** *** *** overview h.example");
     }
 
     #[test]
