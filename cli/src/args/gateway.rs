@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use toolwarden_warden::settings::{ClientApp, Settings};
+use toolwarden_settings::{ClientApp, Settings};
 
 use super::{PlainFormat, ReportFormat};
 

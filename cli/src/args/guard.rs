@@ -188,7 +188,7 @@ pub(crate) struct AvailableArgs {
     pub(crate) policy: PolicyArgs,
 
     /// Who asks
-    #[arg(long, value_name = "NAME", default_value = toolwarden_warden::guard::UNKNOWN_PRINCIPAL)]
+    #[arg(long, value_name = "NAME", default_value = toolwarden_live_guard::UNKNOWN_PRINCIPAL)]
     pub(crate) principal: String,
 
     /// A group to ask for, repeatable; without it, the principal's default groups

@@ -35,7 +35,7 @@ pub(crate) struct PinnedArgs {
     pub(crate) server: Option<String>,
 
     /// For whom the server was asked: it may show different tools to different principals
-    #[arg(long, value_name = "NAME", default_value = toolwarden_warden::DEFAULT_SCOPE, value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "NAME", default_value = toolwarden_watch::DEFAULT_SCOPE, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) scope: String,
 
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct SourceArgs {
     pub(crate) source_format: FormatChoice,
 
     /// The version label of the tools that are read
-    #[arg(long, value_name = "VERSION", default_value = toolwarden_warden::UNKNOWN_VERSION)]
+    #[arg(long, value_name = "VERSION", default_value = toolwarden_watch::UNKNOWN_VERSION)]
     pub(crate) version: String,
 
     /// What tools returned: JSON or JSON Lines in a file, a directory or `-`

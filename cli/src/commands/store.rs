@@ -5,9 +5,9 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
+use toolwarden_live_guard::audit::{Verification, describe_fault};
 use toolwarden_store::Store;
-use toolwarden_warden::guard::audit::{Verification, describe_fault};
-use toolwarden_warden::{BackupError, BackupOptions, BackupReport, BackupStage, backup};
+use toolwarden_watch::{BackupError, BackupOptions, BackupReport, BackupStage, backup};
 
 use super::audit::AuditCommandError;
 use super::gateway::load_settings;

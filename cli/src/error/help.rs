@@ -1,13 +1,13 @@
 use std::io;
 
 use toolwarden_files::FileError;
+use toolwarden_live_guard::PolicyFileError;
 use toolwarden_mcp::McpError;
 use toolwarden_model::document::DocumentErrorKind;
 use toolwarden_model::json::JsonErrorKind;
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::StoreError;
-use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::{ApproveError, BackupError, LockError, PinsError, WatchConfigError};
+use toolwarden_watch::{ApproveError, BackupError, LockError, PinsError, WatchConfigError};
 
 use super::CliError;
 use crate::commands::{GuardError, ProbeError};

@@ -7,13 +7,13 @@ use thiserror::Error;
 use toolwarden_drift::InvalidCall;
 use toolwarden_drift::shape::InvalidShape;
 use toolwarden_drift::toolwatch::InvalidToolwatchFile;
+use toolwarden_live_guard::PolicyFileError;
 use toolwarden_mcp::{InvalidEndpoint, McpError, Secrets};
 use toolwarden_model::InvalidTool;
 use toolwarden_model::json::{JsonError, JsonErrorKind, Position};
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
-use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::{
+use toolwarden_watch::{
     ApproveError, BackupError, ImportError, LockError, PinsError, UnreadableDefinition,
     WatchConfigError,
 };

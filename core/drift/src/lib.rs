@@ -3,7 +3,6 @@
 //!
 //! Values in, changes out: this crate never reads a clock, a file or the environment.
 
-pub mod contract;
 pub mod drift_json;
 pub mod shape;
 pub mod text;

@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use toolwarden_mcp::{InvalidMessage, RpcMessage};
-use toolwarden_warden::settings::ListenSettings;
+use toolwarden_settings::ListenSettings;
 
 /// From this size on, a text is parsed while another thread serves the connections of this one. Parsing a
 /// smaller text takes a millisecond or two, which costs less than moving the connections.

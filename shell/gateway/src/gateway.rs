@@ -11,10 +11,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 use toolwarden_guard::{OutputMode, ToolPolicy, VariantTool};
+use toolwarden_live_guard::{Clock, LiveGuard, RequestLog};
 use toolwarden_mcp::RawObject;
-use toolwarden_warden::guard::{Clock, LiveGuard, RequestLog};
-use toolwarden_warden::inline::{InlineWatch, ListCheck};
-use toolwarden_warden::settings::Settings;
+use toolwarden_settings::Settings;
+use toolwarden_watch::inline::{InlineWatch, ListCheck};
 
 use crate::catalog::{
     KnownTools, ListError, ListKind, NamingRules, OriginalName, ServerCatalog, ServerToolList,
@@ -192,7 +192,7 @@ impl Gateway {
         let settings = self.shared.settings.load();
         let shelves = self.shared.server_catalogs.load();
         match shelves.as_slice() {
-            [only] if settings.prefix != toolwarden_warden::settings::PrefixMode::Always => {
+            [only] if settings.prefix != toolwarden_settings::PrefixMode::Always => {
                 Some(Arc::clone(only))
             }
             _ => None,

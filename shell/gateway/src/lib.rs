@@ -1,7 +1,6 @@
 //! An MCP gateway: it checks every tool against its pin, and authorizes and records every call before it forwards it.
 
 pub mod api;
-pub mod demo;
 pub mod identity;
 pub mod listener;
 pub mod metrics;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolwarden_mcp::Era;
-use toolwarden_warden::inline::{ListCheck, Treatment};
+use toolwarden_watch::inline::{ListCheck, Treatment};
 
 use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;

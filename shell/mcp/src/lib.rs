@@ -10,13 +10,13 @@
 
 mod connection_limits;
 mod endpoint;
+mod endpoint_secrets;
 mod environment;
 mod error;
 
 mod batch;
 pub mod error_codes;
 pub mod protocol;
-mod raw_object;
 mod rpc_message;
 
 mod client_info;
@@ -29,7 +29,6 @@ mod message_rate;
 pub mod orphan_processes;
 mod pending_requests;
 pub mod reaper;
-mod secret_mask;
 mod transport;
 
 mod negotiation;
@@ -50,10 +49,10 @@ pub use error::{LimitedItem, McpError, ProtocolFault, ServerDiagnostics};
 pub use message_handler::{MessageHandler, ServerMessage};
 pub use param_headers::ParamHeaders;
 pub use protocol::{Era, EraPreference};
-pub use raw_object::RawObject;
 pub use rpc_message::{InvalidMessage, RpcError, RpcMessage};
-pub use secret_mask::{
-    Secrets, is_secret_name, mask_secrets, register_secrets, secret_arguments, secret_url_parts,
-};
 pub use server_description::ServerDescription;
 pub use tool_list::ToolList;
+pub use toolwarden_model::json::RawObject;
+pub use toolwarden_secrets::{
+    Secrets, is_secret_name, mask_secrets, register_secrets, secret_arguments, secret_url_parts,
+};

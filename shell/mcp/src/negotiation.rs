@@ -24,10 +24,10 @@ use crate::protocol::{
     Era, EraPreference, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION,
     with_client_meta,
 };
-use crate::raw_object::RawObject;
 use crate::rpc_channel::{RpcChannel, UnsentRequest};
 use crate::server_description::{NegotiationResult, OptionalText};
 use crate::transport::{LegacySse, ServerHttpClient, Stdio, StreamableHttp, Transport};
+use toolwarden_model::json::RawObject;
 
 const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";

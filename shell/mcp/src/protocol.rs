@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use crate::client_info::ClientInfo;
-use crate::raw_object::RawObject;
+use toolwarden_model::json::RawObject;
 
 /// The two ways the protocol opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use crate::error::{McpError, ProtocolFault};
 use crate::message_handler::MessageHandler;
 use crate::pending_requests::RpcOutcome;
 use crate::protocol::{Era, name_member};
-use crate::raw_object::RawObject;
 use crate::rpc_message::RpcError;
 use crate::serve::encode;
 use crate::transport::{Cancellation, Transport, TransportRequest};
+use toolwarden_model::json::RawObject;
 
 /// A transport with numbered requests.
 #[derive(Debug)]

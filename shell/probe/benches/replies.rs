@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use toolwarden_canon::reply;
-use toolwarden_drift::contract::{TrialOrigin, build_snapshot};
 use toolwarden_model::reply::{StreamMode, WireApi};
 use toolwarden_probe::{
     ProbeSuite, ProbeTarget, Provider, RunSettings, fixture, run_fixture, run_suite,
@@ -20,6 +19,7 @@ use toolwarden_probe::{
 use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, good, streamed_completion,
 };
+use toolwarden_trials::{TrialOrigin, build_snapshot};
 
 const ROUNDS: usize = 9;
 const ANSWERS: usize = 10_000;

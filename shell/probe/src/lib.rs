@@ -1,7 +1,7 @@
 //! Sends the same tools and cases to several providers, and captures their responses byte for byte.
 //!
 //! This crate decides what to send, to which provider, and how. `toolwarden-canon` interprets the
-//! responses; `toolwarden-drift` evaluates and compares runs.
+//! responses; `toolwarden-trials` evaluates and compares runs.
 
 mod contract_file;
 mod probe_file;

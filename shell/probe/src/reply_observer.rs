@@ -7,10 +7,10 @@ use jsonschema::PatternOptions;
 use serde_json::Value;
 use toolwarden_canon::RenamedTool;
 use toolwarden_canon::reply::{ClassifiedArguments, arguments, find_leaks};
-use toolwarden_drift::contract::{ArgumentFault, MeasuredReply, ObservedCall};
 use toolwarden_model::Tool;
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::reply::{Reply, ReplyCall};
+use toolwarden_trials::{ArgumentFault, MeasuredReply, ObservedCall};
 
 use crate::secret::Redactor;
 

@@ -1,5 +1,5 @@
+use toolwarden_live_guard::audit::{prune, verify};
 use toolwarden_store::{PruneRange, PrunedRecords, Store};
-use toolwarden_warden::guard::audit::{prune, verify};
 
 use super::{records, store, store_path};
 use crate::args::AuditPruneArgs;

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, VerifiedLog};
-use toolwarden_warden::guard::audit::{Verification, describe_fault, verify};
+use toolwarden_live_guard::audit::{Verification, describe_fault, verify};
 
 use super::error::AuditCommandError;
 use super::{records, store};

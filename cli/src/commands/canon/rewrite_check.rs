@@ -9,7 +9,7 @@ use thiserror::Error;
 use toolwarden_canon::{Edit, EditMismatch, EquivalenceClaim, OriginalSchemas, SchemaSlot};
 use toolwarden_model::Format;
 use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
-use toolwarden_warden::ComparisonTimeouts;
+use toolwarden_settings::ComparisonTimeouts;
 
 /// A rewrite that changes more than it says. It is a mistake in toolwarden.
 #[derive(Debug, Error)]

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolwarden_notify::{RetryPolicy, TestDelivery, test};
 use toolwarden_store::{Delivery, DeliveryFilter, DeliveryStatus, Store};
-use toolwarden_warden::notify::{RetryPolicy, TestDelivery, test};
 
 use super::error::GatewayCommandError;
 use super::load;

@@ -1,6 +1,6 @@
 //! Checks, describes and shows settings.
 
-use toolwarden_warden::settings::{schema, to_yaml};
+use toolwarden_settings::{schema, to_yaml};
 
 use super::{config_check, load};
 use crate::args::{ConfigCommand, ConfigShowArgs, PlainFormat};

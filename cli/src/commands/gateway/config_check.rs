@@ -7,10 +7,10 @@ use toolwarden_files::FileError;
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_gateway::traces::TRACES_BUILT;
 use toolwarden_guard::{PolicyError, ToolPolicy};
-use toolwarden_mcp::{McpClient, McpError, Secrets};
+use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
+use toolwarden_mcp::{McpClient, McpError};
 use toolwarden_model::json::{Pointer, Position};
-use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
-use toolwarden_warden::settings::{LoadedSettings, ServerSettings, SettingsError};
+use toolwarden_settings::{LoadedSettings, ServerSettings, SettingsError};
 
 use super::error::GatewayCommandError;
 use super::load;
@@ -317,7 +317,7 @@ async fn reach_servers(servers: Vec<ServerSettings>) -> Vec<ServerReachability> 
     for (index, server) in servers.into_iter().enumerate() {
         tasks.spawn(async move {
             let tools = count_tools(&server).await;
-            let secrets = Secrets::of_endpoint(&server.endpoint);
+            let secrets = server.endpoint.secrets();
             let reached = ServerReachability {
                 outcome: tools.map_err(|error| secrets.mask(with_causes(&error))),
                 server: server.name,

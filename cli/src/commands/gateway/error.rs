@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use thiserror::Error;
 use toolwarden_gateway::listener::ListenError;
 use toolwarden_gateway::runtime::StartError;
+use toolwarden_live_guard::PolicyFileError;
 use toolwarden_model::json::Position;
-use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::notify::NotifyError;
-use toolwarden_warden::settings::{ClientFileError, SettingsError};
+use toolwarden_notify::NotifyError;
+use toolwarden_settings::{ClientFileError, SettingsError};
 
 use crate::error::with_causes;
 

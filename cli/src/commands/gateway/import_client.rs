@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy as _;
 use serde_json::json;
-use toolwarden_warden::settings::{ClientApp, ImportedServers, config_paths, import_client_file};
+use toolwarden_settings::{ClientApp, ImportedServers, config_paths, import_client_file};
 
 use super::error::GatewayCommandError;
 use super::load::print_warning;

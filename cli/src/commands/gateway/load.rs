@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use toolwarden_gateway::runtime::load_policy;
 use toolwarden_gateway::traces::{TRACES_BUILT, TraceError};
+use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_model::json::Pointer;
-use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::settings::{LoadedSettings, Settings, SettingsError};
+use toolwarden_settings::{LoadedSettings, Settings, SettingsError};
 
 use super::error::GatewayCommandError;
 use crate::commands::progress::print_status;

@@ -7,13 +7,11 @@ use etcetera::BaseStrategy as _;
 use toolwarden_gateway::runtime::{SingleAgentGateway, load_policy};
 use toolwarden_gateway::stdio;
 use toolwarden_gateway::upstream::{UpstreamHealth, UpstreamStatus};
+use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_mcp::{Command, Endpoint, EnvInheritance, ServerUrl};
-use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::inline::WatchAlert;
-use toolwarden_warden::server_name;
-use toolwarden_warden::settings::{
-    PolicySource, PrefixMode, ServerSettings, Settings, is_server_name,
-};
+use toolwarden_settings::{PolicySource, PrefixMode, ServerSettings, Settings, is_server_name};
+use toolwarden_watch::inline::WatchAlert;
+use toolwarden_watch::server_name;
 
 use super::error::GatewayCommandError;
 use super::load::{self, print_warning};

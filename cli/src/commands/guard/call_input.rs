@@ -12,9 +12,9 @@ use serde_json::Value;
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 use toolwarden_guard::{REDACTED, RequestedGroups};
+use toolwarden_live_guard::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
-use toolwarden_warden::guard::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
 
 use super::GuardError;
 use super::error::CallProblem;

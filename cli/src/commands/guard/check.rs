@@ -3,8 +3,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use toolwarden_guard::{Decision, Durability, Gate};
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{AuditLog, LiveGuard, OpenCall};
+use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
+use toolwarden_live_guard::{AuditLog, LiveGuard, OpenCall};
 
 use super::call_input::{self, CallInput};
 use super::{GuardError, policy};

@@ -2,9 +2,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 use toolwarden_guard::Denial;
-use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::guard::audit::AuditError;
-use toolwarden_warden::guard::limiter::NoRandomness;
+use toolwarden_live_guard::PolicyFileError;
+use toolwarden_live_guard::audit::AuditError;
+use toolwarden_live_guard::limiter::NoRandomness;
 
 /// Why a guard command could not do its work.
 #[derive(Debug, Error)]

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use toolwarden_guard::{Denial, Gate, GateResult};
-use toolwarden_warden::guard::AuditLog;
+use toolwarden_live_guard::AuditLog;
 
 use super::call_input::{self, CallInput};
 use super::{check, policy};

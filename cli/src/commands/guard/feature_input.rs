@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::{Feature, FeatureKind, ToolPolicy};
+use toolwarden_live_guard::LiveGuard;
 use toolwarden_model::json::Object;
-use toolwarden_warden::guard::LiveGuard;
 
 use crate::args::CallArgs;
 

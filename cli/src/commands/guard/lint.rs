@@ -1,8 +1,8 @@
 use std::collections::BTreeSet;
 
 use toolwarden_guard::{LintRule, LintSeverity, PolicyError, lint};
+use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_model::json::{Pointer, Position};
-use toolwarden_warden::guard::{LoadedPolicy, PolicyFileError};
 
 use super::{GuardError, policy};
 use crate::args::{GuardLintArgs, ReportFormat};

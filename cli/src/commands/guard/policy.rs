@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::{Circumstances, Guard, RequestedGroups};
-use toolwarden_warden::guard::{
+use toolwarden_live_guard::{
     AuditLog, Clock, LiveGuard, LoadedPolicy, ManualClock, UNKNOWN_PRINCIPAL,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups, StateSet};
-use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, ManualClock};
+use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, ManualClock};
 
 use super::call_input::{self, CallInput, CallLine, LoggedDecision};
 use super::{GuardError, check, policy};

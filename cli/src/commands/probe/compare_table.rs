@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::Snapshot;
-use toolwarden_drift::contract::tooldrift::{ToolCallShape, TooldriftSnapshot};
 use toolwarden_probe::{FIXTURES, Provider};
+use toolwarden_trials::Snapshot;
+use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot};
 
 use super::snapshot::all_measured;
 use super::{ProbeError, run_suite, write_file};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_drift::contract::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
-use toolwarden_drift::contract::{
+use toolwarden_trials::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
+use toolwarden_trials::{
     ContractChange, Incomparable, Options, PinnedContract, Severity, Snapshot, SnapshotComparison,
     SnapshotVerdict, VersionedSnapshot, compare, compare_with_pinned, conformance,
 };

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use toolwarden_drift::contract::{Snapshot, VersionedSnapshot};
+use toolwarden_trials::{Snapshot, VersionedSnapshot};
 
 use super::snapshot::all_measured;
 use super::{ProbeError, comparison, report};

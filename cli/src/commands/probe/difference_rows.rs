@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_drift::contract::tooldrift::{FieldDelta, FieldSeverity, SnapshotDelta};
-use toolwarden_drift::contract::{ContractChange, Severity};
+use toolwarden_trials::tooldrift::{FieldDelta, FieldSeverity, SnapshotDelta};
+use toolwarden_trials::{ContractChange, Severity};
 
 /// One difference.
 #[derive(Clone, Debug)]

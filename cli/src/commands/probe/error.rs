@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
-use toolwarden_drift::contract::{Incomparable, InvalidSnapshot};
 use toolwarden_probe::capture::CaptureError;
 use toolwarden_probe::{DialectError, InvalidProvider, MissingSecret, ProbeFileError};
+use toolwarden_trials::{Incomparable, InvalidSnapshot};
 
 /// Why a probe command could not do its work.
 #[derive(Debug, Error)]

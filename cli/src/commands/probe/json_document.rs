@@ -1,8 +1,8 @@
 //! Comparisons as JSON.
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::tooldrift::SnapshotDelta;
-use toolwarden_drift::contract::{Interval, MetricComparison, Rate, Snapshot};
+use toolwarden_trials::tooldrift::SnapshotDelta;
+use toolwarden_trials::{Interval, MetricComparison, Rate, Snapshot};
 
 use super::comparison::{ComparisonRules, ProbeComparison};
 use super::snapshot::all_measured;

@@ -1,9 +1,7 @@
 //! Compares the pins of a contract with a snapshot, as tooldrift does.
 
-use toolwarden_drift::contract::tooldrift::{ToolCallShape, TooldriftSnapshot, diff};
-use toolwarden_drift::contract::{
-    ContractChange, PinnedContract, PinnedToolContract, Severity, Snapshot,
-};
+use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot, diff};
+use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Severity, Snapshot};
 
 use super::difference_rows::{self, DifferenceRow};
 

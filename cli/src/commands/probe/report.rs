@@ -1,6 +1,6 @@
 //! Comparisons in every format.
 
-use toolwarden_drift::contract::{Severity, Snapshot, SnapshotVerdict};
+use toolwarden_trials::{Severity, Snapshot, SnapshotVerdict};
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;

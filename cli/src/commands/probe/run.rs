@@ -1,6 +1,6 @@
-use toolwarden_drift::contract::{PinnedContract, PinnedToolContract, Snapshot, VersionedSnapshot};
 use toolwarden_model::did_you_mean;
 use toolwarden_probe::{ContractFile, ProbeSuite, Provider};
+use toolwarden_trials::{PinnedContract, PinnedToolContract, Snapshot, VersionedSnapshot};
 
 use super::comparison::{self, ProbeComparison};
 use super::snapshot::all_measured;

@@ -7,12 +7,12 @@ use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
-use toolwarden_drift::contract::{Snapshot, Trial, TrialOrigin, build_snapshot};
 use toolwarden_model::reply::{StreamMode, TrialFailure};
 use toolwarden_probe::{
     FIXTURES, ProbeSuite, ProbeTarget, Provider, RunProgress, RunSettings, SuiteRun, capture,
     fixture, run_fixture,
 };
+use toolwarden_trials::{Snapshot, Trial, TrialOrigin, build_snapshot};
 
 use super::ProbeError;
 use super::live_servers::{Interrupt, runtime};

@@ -1,5 +1,5 @@
-use toolwarden_drift::contract::Snapshot;
 use toolwarden_probe::Provider;
+use toolwarden_trials::Snapshot;
 
 use super::{ProbeError, run_suite, text_report, write_file};
 use crate::args::{Compat, PlainFormat, SnapshotArgs};

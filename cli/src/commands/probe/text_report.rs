@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_drift::contract::{Rate, Severity, Snapshot, SnapshotVerdict, conformance};
+use toolwarden_trials::{Rate, Severity, Snapshot, SnapshotVerdict, conformance};
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use toolwarden_store::{Alert, AlertFilter, AlertStatus};
-use toolwarden_warden::json_documents as entry;
+use toolwarden_watch::json_documents as entry;
 
 use super::json_document::parse;
 use super::{json_document, store_path};

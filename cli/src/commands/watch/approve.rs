@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_warden::{
+use toolwarden_watch::{
     ApprovalSelection, ApprovedItem, PendingApproval, approve, json_documents as entry, waiting,
 };
 

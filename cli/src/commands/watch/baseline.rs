@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_store::ServerKey;
-use toolwarden_warden::{PinReport, PinReportTool, pin};
+use toolwarden_watch::{PinReport, PinReportTool, pin};
 
 use super::live_servers::query_servers;
 use super::sources::tool_sources;

@@ -4,7 +4,7 @@ use serde_json::json;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{RecordedCall, ToolDrift, ToolwatchChangeType};
 use toolwarden_store::{ServerKey, Store};
-use toolwarden_warden::{
+use toolwarden_watch::{
     CheckOutcome, LockFile, Pins, RecordOptions, RecordOutcome, ResultSampling, judge, record,
     toolwatch_mutation,
 };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::{Change, ChangeClass, ListDrift, Options, ToolDrift};
 use toolwarden_schema::{Callers, FormatMode};
-use toolwarden_warden::ComparisonTimeouts;
+use toolwarden_settings::ComparisonTimeouts;
 
 use clap::ValueEnum as _;
 

@@ -9,7 +9,7 @@ use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{Options, ToolDrift};
 use toolwarden_mcp::McpError;
 use toolwarden_store::{AlertNovelty, ServerKey, Store, StoreError};
-use toolwarden_warden::{
+use toolwarden_watch::{
     CheckOutcome, Pins, PinsError, RecordOptions, RecordOutcome, ResultPooling, Schedule,
     ToolListSource, UNKNOWN_VERSION, WatchConfig, WatchedServer, add_recent_results, check,
     summary_line,

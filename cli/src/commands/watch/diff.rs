@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::{ListDrift, compare_lists};
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Object;
-use toolwarden_warden::{LOCK_SCHEMA, LockFile, Observation, align_formats};
+use toolwarden_watch::{LOCK_SCHEMA, LockFile, Observation, align_formats};
 
 use super::comparison::{DIFF_FAILS_ON, ServerComparison, effective_fail_on};
 use super::read_tools::{LocatedTool, read_tools};

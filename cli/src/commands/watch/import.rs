@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::toolwatch::{read_alerts, read_baselines};
 use toolwarden_model::json::{decode_utf8, parse};
 use toolwarden_store::{ServerKey, Store};
-use toolwarden_warden::{
+use toolwarden_watch::{
     DEFAULT_SCOPE, ImportReport, LOCAL_SERVER, ToolwatchState, import_toolwatch,
 };
 

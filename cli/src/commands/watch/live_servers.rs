@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolwarden_mcp::{ConnectionLimits, Endpoint, McpClient, McpError, ServerDescription};
-use toolwarden_warden::WatchedCall;
+use toolwarden_watch::WatchedCall;
 
 use super::sources::{SourceKind, WatchSource};
 use crate::error::CliError;

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use toolwarden_drift::shape::{Shape, ValueKey};
 use toolwarden_store::{Approval, ServerKey};
-use toolwarden_warden::{LockFile, LockedServer, LockedTool, ServerListing};
+use toolwarden_watch::{LockFile, LockedServer, LockedTool, ServerListing};
 
 use super::live_servers::query_servers;
 use super::observe::observe;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use toolwarden_drift::text::{TextFinding, Weight, scan};
-use toolwarden_warden::{Observation, ServerListing};
+use toolwarden_watch::{Observation, ServerListing};
 
 use super::WatchSource;
 use crate::commands::progress;

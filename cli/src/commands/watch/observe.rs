@@ -8,7 +8,7 @@ use toolwarden_canon::{FormatChoice as Format, TextItem, canonicalize_shared};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_model::SharedText;
 use toolwarden_model::json::Pointer;
-use toolwarden_warden::{INSTRUCTIONS, Observation, Pins, ServerListing};
+use toolwarden_watch::{INSTRUCTIONS, Observation, Pins, ServerListing};
 
 use super::live_servers::LiveAnswer;
 use super::read_tools::{LocatedTool, OtherEntries, refuse_doubled_keys};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_canon::FormatChoice;
-use toolwarden_warden::{Observation, is_definition};
+use toolwarden_watch::{Observation, is_definition};
 
 use crate::args::InputArgs;
 use crate::commands::progress::print_warnings;

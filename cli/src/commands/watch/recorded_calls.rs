@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolwarden_drift::{InvalidCall, RecordedCall};
-use toolwarden_warden::WatchedCall;
+use toolwarden_watch::WatchedCall;
 
 use crate::error::CliError;
 

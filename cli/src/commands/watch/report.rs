@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::ChangeClass;
 use toolwarden_model::json::Object;
 use toolwarden_store::{AlertNovelty, ServerKey};
-use toolwarden_warden::{CheckOutcome, RecordOutcome};
+use toolwarden_watch::{CheckOutcome, RecordOutcome};
 
 use super::comparison::ServerComparison;
 use super::observe::ObservedServer;

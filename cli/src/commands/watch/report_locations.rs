@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolwarden_warden::LockLines;
+use toolwarden_watch::LockLines;
 
 use super::findings;
 use super::observe::ObservedServer;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::{Endpoint, Secrets, ServerUrl};
 use toolwarden_store::ServerKey;
-use toolwarden_warden::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
+use toolwarden_watch::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
 
 use crate::args::{PinnedArgs, SourceArgs};
 use crate::error::CliError;
@@ -41,7 +41,7 @@ impl WatchSource {
     /// The secrets that are sent to the server.
     pub(crate) fn secrets(&self) -> Secrets {
         match &self.kind {
-            SourceKind::Live(endpoint) => Secrets::of_endpoint(endpoint),
+            SourceKind::Live(endpoint) => endpoint.secrets(),
             SourceKind::Files(_) | SourceKind::Schema(..) => Secrets::default(),
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use toolwarden_store::{Approval, Server, ServerKey, Store, StoredDefinition};
-use toolwarden_warden::{LOCAL_SERVER, LockFile, LockLines, Observation, Pins};
+use toolwarden_watch::{LOCAL_SERVER, LockFile, LockLines, Observation, Pins};
 
 use super::read_tools::LocatedTool;
 use crate::args::{ApprovalArgs, PinnedArgs};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use toolwarden_guard::Durability;
 use toolwarden_guard::audit::RecordContent;
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
+use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 
 use crate::sandbox::{CommandOutput, Sandbox, command_output};
 

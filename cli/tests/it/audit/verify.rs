@@ -6,7 +6,7 @@ use std::process::Command;
 use rusqlite::Connection;
 use serde_json::Value;
 use snapbox::{IntoData, assert_data_eq, str};
-use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
+use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 
 use super::{append, audit, audit_to, decision, filled, long};
 use crate::sandbox::{CommandOutput, Sandbox, command_output};
@@ -362,9 +362,9 @@ fn others_can_verify_an_export() {
 fn what_a_guard_writes_can_be_verified_by_others() {
     let place = Sandbox::new();
     place.write("policy.yaml", POLICY);
-    let writer = toolwarden_warden::guard::audit::AuditWriter::open(
+    let writer = toolwarden_live_guard::audit::AuditWriter::open(
         &place.path("audit.db"),
-        toolwarden_warden::guard::audit::AuditOptions::new(toolwarden_guard::Durability::Sync),
+        toolwarden_live_guard::audit::AuditOptions::new(toolwarden_guard::Durability::Sync),
     );
     let log = AuditLog::Stored(std::sync::Arc::new(writer.unwrap()));
     let policy = LoadedPolicy::read(&place.path("policy.yaml")).unwrap();

@@ -216,7 +216,8 @@ pub(super) fn distance(one: f64, other: f64) -> f64 {
 }
 
 /// The logarithm of a binomial coefficient.
-pub(crate) fn ln_choose(of: u64, take: u64) -> f64 {
+#[must_use]
+pub fn ln_choose(of: u64, take: u64) -> f64 {
     ln_factorial(of) - ln_factorial(take) - ln_factorial(of - take)
 }
 

@@ -8,7 +8,7 @@ mod channel;
 mod compare;
 mod counts;
 mod dates;
-pub(crate) mod exact_test;
+mod exact_test;
 mod json;
 mod member_name;
 mod result_shape;
@@ -22,6 +22,7 @@ mod value_key;
 
 pub use channel::Channel;
 pub use compare::{compare, compare_exactly};
+pub use exact_test::ln_choose;
 pub use json::InvalidShape;
 pub use result_shape::Shape;
 pub use shape_counter::ValueType;

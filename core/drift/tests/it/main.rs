@@ -10,7 +10,6 @@
 
 mod annotations;
 mod changes;
-mod contract;
 mod effects;
 mod fingerprints;
 mod lists;

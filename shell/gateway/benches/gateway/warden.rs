@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
-use toolwarden_warden::settings::Settings;
+use toolwarden_settings::Settings;
 
 use super::part::announce;
 

@@ -1,9 +1,9 @@
 //! Alerts and their deliveries.
 
 use serde_json::{Value, json};
+use toolwarden_notify::TargetStatus;
 use toolwarden_store::{AlertFilter, AlertStatus, Delivery, DeliveryFilter};
-use toolwarden_warden::json_documents;
-use toolwarden_warden::notify::TargetStatus;
+use toolwarden_watch::json_documents;
 
 use super::error::ApiError;
 use super::page::paginate;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_warden::inline::ApprovalRequest;
-use toolwarden_warden::{ApprovalSelection, ApprovedItem, json_documents};
+use toolwarden_watch::inline::ApprovalRequest;
+use toolwarden_watch::{ApprovalSelection, ApprovedItem, json_documents};
 
 use super::error::ApiError;
 use super::request::ApiRequest;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolwarden_guard::audit::ChainLink;
+use toolwarden_live_guard::audit::verify as verify_log;
 use toolwarden_store::{RecordFilter, RecordRow, Store, StoreError};
-use toolwarden_warden::guard::audit::verify as verify_log;
 
 use super::error::{ApiError, ApiErrorKind};
 use super::page::{limit, unknown_cursor};

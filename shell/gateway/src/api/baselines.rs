@@ -1,8 +1,8 @@
 //! The baselines of tools, and changes that wait for approval.
 
 use serde_json::{Value, json};
-use toolwarden_warden::inline::WatchError;
-use toolwarden_warden::json_documents;
+use toolwarden_watch::inline::WatchError;
+use toolwarden_watch::json_documents;
 
 use super::error::ApiError;
 use super::request::ApiRequest;

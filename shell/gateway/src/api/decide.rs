@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use toolwarden_guard::{ALL_PASSED, Denial, Gate, ReasonCode};
-use toolwarden_warden::guard::{Call, OpenCall};
+use toolwarden_live_guard::{Call, OpenCall};
 
 use super::error::{ApiError, ApiErrorKind};
 use super::pending_calls::PendingCall;

@@ -6,10 +6,10 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 use toolwarden_guard::Denial;
+use toolwarden_notify::NotifyError;
 use toolwarden_store::StoreError;
-use toolwarden_warden::ApproveError;
-use toolwarden_warden::inline::WatchError;
-use toolwarden_warden::notify::NotifyError;
+use toolwarden_watch::ApproveError;
+use toolwarden_watch::inline::WatchError;
 
 use super::response::SCHEMA;
 use crate::http::json as answer;

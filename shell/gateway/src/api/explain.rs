@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwarden_guard::FeatureKind;
-use toolwarden_warden::guard::{Call, Explanation};
+use toolwarden_live_guard::{Call, Explanation};
 
 use super::request::ApiRequest;
 use super::response::{ApiResponse, rounded_seconds};

@@ -37,7 +37,7 @@ use axum::Router;
 use axum::routing::{any, on};
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use toolwarden_warden::notify::Notifier;
+use toolwarden_notify::Notifier;
 
 use crate::http::HttpFrontend;
 use error::ApiError;

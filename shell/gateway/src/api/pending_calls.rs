@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::guard::OpenCall;
+use toolwarden_live_guard::OpenCall;
 
 /// The most pending calls, and the most of one caller, so that no caller uses up the room of the others.
 const MAX_CALLS: usize = 10_000;

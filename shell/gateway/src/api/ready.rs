@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
+use toolwarden_settings::StartMode;
 use toolwarden_store::{Store, StoreError};
-use toolwarden_warden::settings::StartMode;
 
 use super::request::ApiRequest;
 use super::response::ApiResponse;

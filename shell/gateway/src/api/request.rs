@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::RequestedGroups;
-use toolwarden_warden::guard::CallerClaims;
+use toolwarden_live_guard::CallerClaims;
 
 use super::Api;
 use super::error::ApiError;

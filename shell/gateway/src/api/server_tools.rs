@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_warden::inline::Treatment;
+use toolwarden_watch::inline::Treatment;
 
 use crate::catalog::{ServerCatalog, ServerToolList, ToolItem};
 use crate::gateway::Gateway;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwarden_mcp::{Endpoint, Era};
-use toolwarden_warden::inline::Treatment;
-use toolwarden_warden::settings::{SessionSharing, StartMode, bare_url};
+use toolwarden_settings::{SessionSharing, StartMode, bare_url};
+use toolwarden_watch::inline::Treatment;
 
 use super::error::ApiError;
 use super::request::ApiRequest;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use toolwarden_live_guard::{RequestLog, SessionSummary};
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_warden::guard::{RequestLog, SessionSummary};
 
 use super::error::{ApiError, ApiErrorKind};
 use super::page::paginate;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolwarden_warden::guard::Call;
-use toolwarden_warden::inline::strip_hidden;
+use toolwarden_live_guard::Call;
+use toolwarden_watch::inline::strip_hidden;
 
 use super::error::ApiError;
 use super::page::paginate;

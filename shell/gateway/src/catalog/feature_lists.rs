@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolwarden_mcp::Era;
-use toolwarden_warden::inline::{InlineWatch, SeenList, Treatment, is_withheld_on_first_use};
-use toolwarden_warden::settings::{OnDrift, TrustMode};
+use toolwarden_settings::{OnDrift, TrustMode};
+use toolwarden_watch::inline::{InlineWatch, SeenList, Treatment, is_withheld_on_first_use};
 
 use super::list_kind::ListKind;
 use super::server_catalog::{ServerCatalog, lock};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolwarden_warden::inline::Treatment;
+use toolwarden_watch::inline::Treatment;
 
 use super::server_catalog::{ServerCatalog, ServerToolList, ToolItem};
 use super::tool_names::OfferedNames;

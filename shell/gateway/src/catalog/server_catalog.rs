@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use toolwarden_guard::ToolPolicy;
 use toolwarden_mcp::{Era, ParamHeaders, RawObject};
 use toolwarden_model::Fingerprint;
-use toolwarden_warden::inline::{InlineWatch, ListCheck, SeenList, Treatment};
+use toolwarden_watch::inline::{InlineWatch, ListCheck, SeenList, Treatment};
 
 use super::list_changes::PendingListChanges;
 use super::list_kind::ListKind;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolwarden_mcp::{ClientInfo, Era};
-use toolwarden_warden::settings::SessionSharing;
+use toolwarden_settings::SessionSharing;
 
 use super::client_variant::ClientVariant;
 use super::server_catalog::{GATEWAY_SCOPE, ServerCatalog};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use toolwarden_warden::settings::PrefixMode;
+use toolwarden_settings::PrefixMode;
 
 /// The rules for names.
 #[derive(Clone, Debug, PartialEq, Eq)]

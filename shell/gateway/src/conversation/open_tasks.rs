@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use serde_json::value::RawValue;
+use toolwarden_live_guard::OpenCall;
 use toolwarden_mcp::RawObject;
-use toolwarden_warden::guard::OpenCall;
 
 use super::lock;
 

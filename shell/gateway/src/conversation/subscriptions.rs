@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use toolwarden_guard::RequestedGroups;
-use toolwarden_warden::guard::CallerClaims;
+use toolwarden_live_guard::CallerClaims;
 
 use super::{Conversation, ServerStreamGuard, lock};
 

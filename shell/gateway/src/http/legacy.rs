@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use toolwarden_live_guard::CallerClaims;
 use toolwarden_mcp::error_codes::INVALID_REQUEST;
 use toolwarden_mcp::serve::encode;
 use toolwarden_mcp::serve::sse_event::{SseEvent, comment};
 use toolwarden_mcp::{RpcError, RpcMessage};
-use toolwarden_warden::guard::CallerClaims;
 
 use super::channel_body::ChannelBody;
 use super::event_stream::{KEEP_ALIVE, event_stream_response, message_event};

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use http_body::Body as _;
 use thiserror::Error;
 use tokio::time::timeout;
-use toolwarden_warden::settings::ListenSettings;
+use toolwarden_settings::ListenSettings;
 
 /// Why a body was not received.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

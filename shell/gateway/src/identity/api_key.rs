@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
-use toolwarden_warden::settings::ApiKeySettings;
+use toolwarden_settings::ApiKeySettings;
 
 use super::error::IdentityError;
 

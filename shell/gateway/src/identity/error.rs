@@ -1,6 +1,6 @@
 use thiserror::Error;
 use toolwarden_http::CertificateError;
-use toolwarden_warden::settings::AmbiguousPrincipals;
+use toolwarden_settings::AmbiguousPrincipals;
 
 /// An error in the settings about callers. It contains no secrets.
 #[derive(Debug, Error)]

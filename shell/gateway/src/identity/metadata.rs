@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use toolwarden_warden::settings::IdentitySettings;
+use toolwarden_settings::IdentitySettings;
 
 /// The path of the document, before the path of the resource.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -44,7 +44,7 @@ pub fn metadata_url(base_url: &str, path: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use toolwarden_warden::settings::{JwtKeys, JwtSettings};
+    use toolwarden_settings::{JwtKeys, JwtSettings};
 
     use super::*;
 

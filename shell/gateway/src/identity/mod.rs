@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use toolwarden_warden::guard::CallerClaims;
-use toolwarden_warden::settings::{IdentitySettings, NameSource, PrincipalNames};
+use toolwarden_live_guard::CallerClaims;
+use toolwarden_settings::{IdentitySettings, NameSource, PrincipalNames};
 
 use api_key::{ApiKeyTable, Digest};
 use certificate::ClientCertificates;

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use reqwest::Url;
 use serde_json::json;
 use thiserror::Error;
-use toolwarden_warden::settings::ListenSettings;
+use toolwarden_settings::ListenSettings;
 
 use super::error::IdentityError;
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use toolwarden_warden::settings::{ListenLimits, ListenSettings};
+use toolwarden_settings::{ListenLimits, ListenSettings};
 
 use connection::ConnectionServer;
 use connection_slots::{ConnectionSlots, SlotGuard};

@@ -21,7 +21,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
-use toolwarden_warden::settings::{ListenSettings, TlsSettings};
+use toolwarden_settings::{ListenSettings, TlsSettings};
 
 use super::{HttpListener, ListenError, ListenerLimits, ServeSummary, Shutdown, TlsSubject};
 
@@ -36,7 +36,7 @@ fn listen(tls: Option<TlsSettings>) -> ListenSettings {
         origins: Vec::new(),
         body_bytes: 1,
         batch: std::num::NonZeroU32::MIN,
-        limits: toolwarden_warden::settings::ListenLimits::default(),
+        limits: toolwarden_settings::ListenLimits::default(),
     }
 }
 

@@ -14,7 +14,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
-use toolwarden_warden::settings::TlsSettings;
+use toolwarden_settings::TlsSettings;
 
 use super::error::ListenError;
 

@@ -8,8 +8,8 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
-use toolwarden_warden::guard::LiveGuard;
-use toolwarden_warden::guard::audit::StoreUsage;
+use toolwarden_live_guard::LiveGuard;
+use toolwarden_live_guard::audit::StoreUsage;
 
 /// Values sampled on scrape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -20,8 +20,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use toolwarden_drift::ChangeClass;
+use toolwarden_live_guard::LiveGuard;
 use toolwarden_mcp::Era;
-use toolwarden_warden::guard::LiveGuard;
 
 pub use gauges::{GatewayGauges, ServerGauges, TargetGauges, TreatmentLabel};
 use request_counters::RequestCounters;

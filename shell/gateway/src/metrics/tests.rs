@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use toolwarden_drift::ChangeClass;
 use toolwarden_guard::{Durability, ToolPolicy};
+use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
+use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 use toolwarden_mcp::Era;
-use toolwarden_warden::guard::audit::{AuditOptions, AuditWriter};
-use toolwarden_warden::guard::{AuditLog, Call, Clock, LiveGuard, LoadedPolicy};
 
 use super::{
     CallStage, GatewayGauges, GatewayMetrics, ResponseOutcome, ServerGauges, TargetGauges,

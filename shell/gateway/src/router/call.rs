@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_live_guard::{Call, CallDestination, CallParams, OpenCall};
 use toolwarden_mcp::error_codes::{HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_warden::guard::{Call, CallDestination, CallParams, OpenCall};
-use toolwarden_warden::inline::strip_hidden;
-use toolwarden_warden::settings::PrefixMode;
+use toolwarden_settings::PrefixMode;
+use toolwarden_watch::inline::strip_hidden;
 
 use super::call_trace::trace_header;
 use super::duplicate_members::readable_call;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
+use toolwarden_live_guard::CallParams;
 use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
-use toolwarden_warden::guard::CallParams;
 
 use super::RpcReply;
 use crate::blocking::run_unblocked;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolwarden_guard::Denial;
 use toolwarden_mcp::RpcError;
-use toolwarden_warden::settings::DenialForm;
+use toolwarden_settings::DenialForm;
 
 use super::RpcReply;
 use crate::upstream::UpstreamError;

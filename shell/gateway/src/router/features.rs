@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolwarden_guard::{Denial, Feature, FeatureKind, ReasonCode};
+use toolwarden_live_guard::{Call, OpenCall};
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_warden::guard::{Call, OpenCall};
-use toolwarden_warden::settings::PrefixMode;
+use toolwarden_settings::PrefixMode;
 
 use super::error_replies::{denied_feature_reply, unavailable_reply};
 use super::forward::ForwardOutcome;

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use toolwarden_live_guard::{
+    MAX_INPUT_ROUNDS, OpenCall, PermitError, PermittedCall, SentCall, with_input,
+};
 use toolwarden_mcp::error_codes::INTERNAL_ERROR;
 use toolwarden_mcp::protocol::{LOG_LEVEL, with_client_meta, without_client_meta};
 use toolwarden_mcp::{Era, RawObject, RpcError};
-use toolwarden_warden::guard::{
-    MAX_INPUT_ROUNDS, OpenCall, PermitError, PermittedCall, SentCall, with_input,
-};
 
 use super::error_replies::shutdown_error;
 use super::request_context::{OWN_KEY_PREFIX, RequestContext};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolwarden_guard::RequestedGroups;
+use toolwarden_live_guard::{Call, CallerClaims};
 use toolwarden_mcp::error_codes::{INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::serve::versions::{SERVED_VERSIONS, negotiate_version};
 use toolwarden_mcp::{ClientInfo, Era, RawObject, RpcError, ServerDescription};
-use toolwarden_warden::guard::{Call, CallerClaims};
 
 use super::error_replies::denied_reply;
 use super::extensions::advertised_extensions;
@@ -18,7 +18,7 @@ use crate::agent_info::{Agent, empty_object};
 use crate::catalog::{CatalogClient, ClientVariant, ListError, ServerCatalog};
 use crate::conversation::{Conversation, NewConversation};
 use crate::upstream::{LinkKey, UpstreamError};
-use toolwarden_warden::settings::DenialForm;
+use toolwarden_settings::DenialForm;
 
 /// A conversation that was opened, and the result for its agent.
 #[derive(Debug)]

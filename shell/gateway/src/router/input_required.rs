@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
+use toolwarden_live_guard::{CallParams, OpenCall};
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::{RawObject, RpcError};
 use toolwarden_model::Fingerprint;
-use toolwarden_warden::guard::{CallParams, OpenCall};
 
 use super::forward::{ForwardOutcome, OutgoingRequest};
 use super::request_context::RequestContext;

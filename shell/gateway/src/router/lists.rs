@@ -8,10 +8,10 @@ use hashbrown::HashSet;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolwarden_guard::{Availability, FeatureKind};
+use toolwarden_live_guard::Call;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_warden::guard::Call;
-use toolwarden_warden::inline::strip_hidden;
+use toolwarden_watch::inline::strip_hidden;
 
 use super::error_replies::denied_reply;
 use super::features::FeatureRequest;
@@ -24,7 +24,7 @@ use crate::catalog::{
     ListError, ListKind, NamingRules, OfferedNames, ServerCatalog, ServerList, ServerToolList,
     ShownNames, ToolItem,
 };
-use toolwarden_warden::settings::DenialForm;
+use toolwarden_settings::DenialForm;
 
 /// The key under which an empty list says why it is empty.
 const EMPTY_KEY: &str = "toolwarden/empty";

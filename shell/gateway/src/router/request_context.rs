@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwarden_guard::RequestedGroups;
+use toolwarden_live_guard::CallerClaims;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::ReceivedHeader;
 use toolwarden_mcp::{RawObject, RpcError};
-use toolwarden_warden::guard::CallerClaims;
 
 use super::RpcReply;
 use crate::agent_info::Agent;

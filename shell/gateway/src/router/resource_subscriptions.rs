@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwarden_guard::FeatureKind;
+use toolwarden_live_guard::Call;
 use toolwarden_mcp::error_codes::{INVALID_PARAMS, INVALID_REQUEST};
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_warden::guard::Call;
 
 use super::features::{FeatureRequest, record_failure};
 use super::notify_agent::RESOURCE_UPDATED;

@@ -1,7 +1,7 @@
 //! Which servers an agent may use.
 
 use toolwarden_guard::{Feature, FeatureKind};
-use toolwarden_warden::guard::Call;
+use toolwarden_live_guard::Call;
 
 use super::Gateway;
 use super::features::FeatureRequest;

@@ -1,8 +1,8 @@
 //! The groups of a request, within those that its session was opened with.
 
 use toolwarden_guard::Denial;
+use toolwarden_live_guard::Call;
 use toolwarden_mcp::RawObject;
-use toolwarden_warden::guard::Call;
 
 use super::request_context::RequestContext;
 use super::{Gateway, RpcReply};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use toolwarden_mcp::{ClientInfo, Era};
-use toolwarden_warden::settings::SessionSharing;
+use toolwarden_settings::SessionSharing;
 
 use super::Gateway;
 use crate::catalog::ServerCatalog;

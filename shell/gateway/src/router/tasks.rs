@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_live_guard::OpenCall;
 use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::{INVALID_PARAMS, INVALID_REQUEST};
-use toolwarden_warden::guard::OpenCall;
 
 use super::call::strip_hidden_characters;
 use super::forward::{ForwardOutcome, OutgoingMessage, OutgoingRequest, forwarded_params};

@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::sync::broadcast;
 use toolwarden_drift::ToolwatchChangeType;
 use toolwarden_mcp::orphan_processes;
-use toolwarden_warden::inline::WatchAlert;
-use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
+use toolwarden_notify::{Notice, NoticeKind, Notifier};
+use toolwarden_watch::inline::WatchAlert;
 
 use super::{health_alerts, misuse_alerts, store_quota_alerts};
 use crate::catalog::ServerCatalog;

@@ -2,12 +2,12 @@
 
 use thiserror::Error;
 use toolwarden_guard::PolicyError;
+use toolwarden_live_guard::PolicyFileError;
+use toolwarden_live_guard::limiter::NoRandomness;
+use toolwarden_notify::NotifyError;
+use toolwarden_settings::SettingsError;
 use toolwarden_store::StoreError;
-use toolwarden_warden::guard::PolicyFileError;
-use toolwarden_warden::guard::limiter::NoRandomness;
-use toolwarden_warden::inline::WatchError;
-use toolwarden_warden::notify::NotifyError;
-use toolwarden_warden::settings::SettingsError;
+use toolwarden_watch::inline::WatchError;
 
 use crate::identity::IdentityError;
 use crate::listener::ListenError;

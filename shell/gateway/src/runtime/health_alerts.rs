@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use toolwarden_drift::ToolwatchSeverity;
-use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
+use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
 use crate::upstream::{Upstream, UpstreamHealth, UpstreamStatus};

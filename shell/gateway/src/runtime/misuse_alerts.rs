@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use toolwarden_drift::ToolwatchSeverity;
-use toolwarden_warden::guard::{MisuseAlert, MisuseRule};
-use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
+use toolwarden_live_guard::{MisuseAlert, MisuseRule};
+use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
 

@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::notify::Notifier;
-use toolwarden_warden::settings::{PolicySource, Settings};
+use toolwarden_live_guard::LoadedPolicy;
+use toolwarden_notify::Notifier;
+use toolwarden_settings::{PolicySource, Settings};
 
 use crate::api::{ApiParts, COMPLETE_TIMEOUT};
 use crate::gateway::Gateway;
@@ -120,7 +120,7 @@ impl RunningGateway {
 pub fn load_policy(
     settings: &Settings,
     path: &std::path::Path,
-) -> Result<LoadedPolicy, toolwarden_warden::guard::PolicyFileError> {
+) -> Result<LoadedPolicy, toolwarden_live_guard::PolicyFileError> {
     match &settings.policy {
         PolicySource::Open => LoadedPolicy::open(),
         PolicySource::File(file) => LoadedPolicy::read(file),

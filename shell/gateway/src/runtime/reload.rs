@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use toolwarden_warden::guard::LoadedPolicy;
-use toolwarden_warden::settings::{Settings, SettingsChanges};
+use toolwarden_live_guard::LoadedPolicy;
+use toolwarden_settings::{Settings, SettingsChanges};
 
 use super::start::{check_attributes, check_defaults, check_roles};
 use super::{RunningGateway, StartError};

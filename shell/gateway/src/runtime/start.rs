@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use toolwarden_guard::ToolPolicy;
-use toolwarden_warden::guard::{AuditLog, Clock, LiveGuard, LoadedPolicy};
-use toolwarden_warden::inline::{InlineOptions, InlineWatch};
-use toolwarden_warden::notify::{Notifier, NotifierOptions};
-use toolwarden_warden::settings::{ServerSettings, SessionSharing, Settings, StartMode};
+use toolwarden_live_guard::{AuditLog, Clock, LiveGuard, LoadedPolicy};
+use toolwarden_notify::{Notifier, NotifierOptions};
+use toolwarden_settings::{ServerSettings, SessionSharing, Settings, StartMode};
+use toolwarden_watch::inline::{InlineOptions, InlineWatch};
 
 use super::{RunningGateway, StartError, background};
 use crate::catalog::ServerCatalog;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 use toolwarden_drift::ToolwatchSeverity;
-use toolwarden_warden::guard::audit::StoreUsage;
-use toolwarden_warden::notify::{Notice, NoticeKind, Notifier};
+use toolwarden_live_guard::audit::StoreUsage;
+use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolwarden_warden::settings::TraceSettings;
+use toolwarden_settings::TraceSettings;
 
 use super::context::TraceContext;
 use super::{CallSpanEnd, TraceError};

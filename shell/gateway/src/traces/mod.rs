@@ -9,7 +9,7 @@ mod export;
 
 use std::borrow::Cow;
 
-use toolwarden_warden::settings::TraceSettings;
+use toolwarden_settings::TraceSettings;
 
 pub use context::TraceContext;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwarden_warden::settings::RestartSettings;
+use toolwarden_settings::RestartSettings;
 
 /// The end of a link that was up for this long does not count as a failure.
 const STABLE: Duration = Duration::from_secs(60);

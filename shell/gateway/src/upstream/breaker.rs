@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolwarden_warden::settings;
+use toolwarden_settings::BreakerSettings;
 
 use super::status::BreakerStatus;
 
 /// Counts consecutive failures and decides whether requests may be sent.
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
-    settings: settings::BreakerSettings,
+    settings: BreakerSettings,
     mode: Mode,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum Admission {
 }
 
 impl CircuitBreaker {
-    pub(super) const fn new(settings: settings::BreakerSettings) -> Self {
+    pub(super) const fn new(settings: BreakerSettings) -> Self {
         Self {
             settings,
             mode: Mode::Closed { failures: 0 },
@@ -157,7 +157,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     fn breaker() -> (CircuitBreaker, Instant) {
-        let settings = settings::BreakerSettings {
+        let settings = BreakerSettings {
             failures: NonZeroU32::new(3).unwrap(),
             pause: Duration::from_secs(10),
         };

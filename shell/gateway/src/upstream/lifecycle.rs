@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolwarden_mcp::{Era, EraPreference, McpError, Secrets, ServerDescription};
-use toolwarden_warden::settings::ServerSettings;
+use toolwarden_settings::ServerSettings;
 
 use super::backoff::Backoff;
 use super::breaker::CircuitBreaker;
@@ -78,7 +78,7 @@ impl Lifecycle {
             last_request_failed: false,
             restarts: 0,
             last_error: None,
-            secrets: Secrets::of_endpoint(&settings.endpoint),
+            secrets: settings.endpoint.secrets(),
             health: UpstreamHealth::Idle,
             since: Timestamp::now(),
             closed: false,

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until};
 use toolwarden_mcp::protocol::STATELESS_VERSION;
 use toolwarden_mcp::{ClientInfo, Era, McpError, ServerConnection};
-use toolwarden_warden::settings::{SessionSharing, StartMode};
+use toolwarden_settings::{SessionSharing, StartMode};
 
 use super::backoff::random_fraction;
 use super::connect::{ConnectOutcome, IdleEviction};

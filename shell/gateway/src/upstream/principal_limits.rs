@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-use toolwarden_warden::settings::{self, ServerSettings};
+use toolwarden_settings::{BreakerSettings, ServerSettings};
 
 use super::LinkKey;
 use super::breaker::{Admission, CircuitBreaker};
@@ -21,7 +21,7 @@ const PRUNE_THRESHOLD: usize = 1_024;
 /// The principals that use one server.
 #[derive(Debug)]
 pub(super) struct PrincipalLimits {
-    breaker: settings::BreakerSettings,
+    breaker: BreakerSettings,
     max_in_flight: usize,
     /// The most connections that one principal may use; `None` means no limit.
     max_links: Option<NonZeroU32>,

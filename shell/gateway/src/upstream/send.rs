@@ -9,9 +9,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
+use toolwarden_live_guard::{PermittedCall, SentCall};
 use toolwarden_mcp::{ClientInfo, ConnectionRequest, McpError, RawObject, RpcError, mask_secrets};
-use toolwarden_warden::guard::{PermittedCall, SentCall};
-use toolwarden_warden::inline::strip_hidden;
+use toolwarden_watch::inline::strip_hidden;
 
 use super::breaker::Admission;
 use super::open_link::{LinkUse, OpenLink};
@@ -58,7 +58,7 @@ impl Upstream {
     /// # use std::sync::Arc;
     /// # use toolwarden_gateway::upstream::{LinkKey, Upstream, UpstreamCall};
     /// # use toolwarden_mcp::ClientInfo;
-    /// # use toolwarden_warden::guard::OpenCall;
+    /// # use toolwarden_live_guard::OpenCall;
     /// # async fn send(upstream: Arc<Upstream>, open: OpenCall, key: LinkKey, info: ClientInfo) {
     /// let (_sent, _answer) = upstream.call(open, &key, &info, UpstreamCall::default()).await;
     /// # }
@@ -68,7 +68,7 @@ impl Upstream {
     /// # use std::sync::Arc;
     /// # use toolwarden_gateway::upstream::{LinkKey, Upstream, UpstreamCall};
     /// # use toolwarden_mcp::ClientInfo;
-    /// # use toolwarden_warden::guard::PermittedCall;
+    /// # use toolwarden_live_guard::PermittedCall;
     /// # async fn send(upstream: Arc<Upstream>, call: PermittedCall, key: LinkKey, info: ClientInfo) {
     /// let (_sent, _answer) = upstream.call(call, &key, &info, UpstreamCall::default()).await;
     /// # }

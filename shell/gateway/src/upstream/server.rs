@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolwarden_mcp::{ClientInfo, ConnectionLimits, Era, EraPreference, ServerDescription};
-use toolwarden_warden::settings::{ProtocolChoice, ServerSettings};
+use toolwarden_settings::{ProtocolChoice, ServerSettings};
 
 use super::lifecycle::{HandshakeSupport, Lifecycle, LinkSlot};
 use super::principal_limits::PrincipalLimits;

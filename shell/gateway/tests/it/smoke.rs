@@ -1,7 +1,7 @@
 //! The shortest path through the whole gateway.
 
 use serde_json::json;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 
 use crate::support::{Agent, TestGateway, at};
 

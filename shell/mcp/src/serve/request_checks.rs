@@ -14,8 +14,8 @@ use crate::protocol::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, METHOD_HEADER, NAME_HEADER, PROTOCOL_VERSION,
     STATELESS_VERSION, VERSION_HEADER, decode_header, name_member,
 };
-use crate::raw_object::RawObject;
 use crate::rpc_message::RpcError;
+use toolwarden_model::json::RawObject;
 
 /// How a stateless request describes its client.
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::ServerUrl;
 use crate::error::{McpError, ProtocolFault, ServerDiagnostics};
 use crate::rpc_message::RpcMessage;
-use crate::secret_mask::Secrets;
+use toolwarden_secrets::Secrets;
 
 /// How many redirects are followed in a row.
 const MAX_REDIRECTS: usize = 5;
@@ -72,7 +72,7 @@ impl ServerHttpClient {
             address,
             message_headers,
             limits: limits.clone(),
-            secrets: Secrets::of_url(endpoint),
+            secrets: endpoint.secrets(),
         })
     }
 

@@ -20,8 +20,8 @@ use crate::message_handler::{IncomingMessage, MessageDispatcher};
 use crate::message_rate::MessageRateExceeded;
 use crate::pending_requests::{CloseReason, PendingRequests, RpcOutcome};
 use crate::rpc_message::RpcMessage;
-use crate::secret_mask::Secrets;
 use crate::serve::encode;
+use toolwarden_secrets::Secrets;
 
 /// The capacity of the write queue; senders wait while it is full.
 const WRITE_QUEUE_LENGTH: usize = 64;
@@ -97,7 +97,7 @@ impl Stdio {
             )),
             shared,
             limits: limits.clone(),
-            secrets: Secrets::of_command(command),
+            secrets: command.secrets(),
         })
     }
 

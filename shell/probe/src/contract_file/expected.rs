@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolwarden_drift::contract::{PinnedContract, PinnedToolContract};
 use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, LocatedValue};
 use toolwarden_model::reply::CallIdClass;
+use toolwarden_trials::{PinnedContract, PinnedToolContract};
 
 use crate::probe_file::ProbeFileProblem;
 

@@ -5,11 +5,11 @@ mod expected;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolwarden_drift::contract::PinnedContract;
 use toolwarden_files::parse_document;
 use toolwarden_model::did_you_mean;
 use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, LocatedValue};
 use toolwarden_model::json::Pointer;
+use toolwarden_trials::PinnedContract;
 
 use crate::probe_file::{self, ProbeFileError, ProbeFileProblem};
 use crate::provider::Provider;

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use toolwarden_canon::request::{ModelRequest, RequestBody, request};
-use toolwarden_drift::contract::MeasuredReply;
 use toolwarden_model::json::Object;
 use toolwarden_model::reply::{ArgumentsClass, NotMeasured, StreamMode};
 use toolwarden_model::{Format, Tool};
+use toolwarden_trials::MeasuredReply;
 
 use super::family::{KeywordFamily, PLACEHOLDER_NAME, plain_family};
 use super::is_refusal;

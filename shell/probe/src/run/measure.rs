@@ -1,8 +1,8 @@
 use serde_json::Value;
 use toolwarden_canon::RenamedTool;
 use toolwarden_canon::reply::{self, ReplyLimits};
-use toolwarden_drift::contract::MeasuredReply;
 use toolwarden_model::reply::{NotMeasured, StreamMode, WireApi};
+use toolwarden_trials::MeasuredReply;
 
 use crate::exchange::Exchange;
 use crate::reply_observer::ReplyObserver;

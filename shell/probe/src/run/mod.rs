@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use toolwarden_drift::contract::Trial;
 use toolwarden_model::reply::{StreamMode, TrialFailure};
+use toolwarden_trials::Trial;
 
 use crate::exchange::{Exchange, ProviderClient};
 use crate::provider::Provider;

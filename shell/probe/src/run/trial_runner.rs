@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
-use toolwarden_drift::contract::MeasuredReply;
 use toolwarden_model::reply::{NotMeasured, TokenUsage, TrialFailure, WireApi};
+use toolwarden_trials::MeasuredReply;
 
 use super::measure::{ReplyContext, measure_exchange};
 use super::plan::PlannedTrial;

@@ -7,11 +7,11 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{self, CallExpectation, ExpectedCall, SuiteCase, SuiteTool};
 use toolwarden_files::parse_document;
 use toolwarden_model::json::Object;
 use toolwarden_model::reply::StreamMode;
 use toolwarden_model::{Fingerprint, Tool};
+use toolwarden_trials::{CallExpectation, ExpectedCall, SuiteCase, SuiteTool, TrialSuite};
 
 use crate::probe_file::{self, ProbeFileError};
 
@@ -103,7 +103,7 @@ impl ProbeSuite {
 
     /// The facts that a comparison needs.
     #[must_use]
-    pub fn facts(&self) -> contract::TrialSuite {
+    pub fn facts(&self) -> TrialSuite {
         let tools = self.tools.iter().map(|tool| {
             let facts = SuiteTool {
                 schema: Value::Object(tool.inputs.clone()),
@@ -117,7 +117,7 @@ impl ProbeSuite {
             calls: case.calls.clone(),
             forbid: case.forbid.clone(),
         });
-        contract::TrialSuite {
+        TrialSuite {
             name: self.name.clone(),
             hash: self.fingerprint(),
             tools: tools.collect(),

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use serde_json::Value;
-use toolwarden_drift::contract::{CallExpectation, ExpectedCall};
 use toolwarden_model::document::{
     DiagnosticKind, Document, DocumentReader, KeySpec, LocatedValue, Section,
 };
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::reply::StreamMode;
+use toolwarden_trials::{CallExpectation, ExpectedCall};
 
 use super::tools::SuiteTools;
 use super::{ProbeCase, ProbeSampling, ProbeSuite};

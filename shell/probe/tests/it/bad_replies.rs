@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{Options, SnapshotVerdict, compare};
 use toolwarden_model::reply::{StreamMode, TrialFailure};
 use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, good, tool_call,
 };
+use toolwarden_trials::{Options, SnapshotVerdict, compare};
 
 use crate::support::{
     note_words, repeated, run_target, settings, snapshot_of, snapshot_without_times, target, trial,

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use toolwarden_drift::contract::{Options, Snapshot, compare};
 use toolwarden_model::reply::StreamMode;
 use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, quirks, streamed_completion, tool_call,
 };
+use toolwarden_trials::{Options, Snapshot, compare};
 
 use crate::support::{note_words, repeated, run_target, snapshot_without_times, target};
 

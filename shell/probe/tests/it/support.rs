@@ -1,12 +1,12 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use toolwarden_drift::contract::{Snapshot, Trial, TrialOrigin, build_snapshot};
 use toolwarden_model::reply::{ArgumentsClass, CallIdClass, StreamMode, WireApi};
 use toolwarden_probe::{
     ApiKey, ProbeSuite, ProbeTarget, Provider, RunSettings, SuiteRun, run_suite,
 };
 use toolwarden_testkit::provider::{FakeProvider, ProviderResponse, Script};
+use toolwarden_trials::{Snapshot, Trial, TrialOrigin, build_snapshot};
 
 /// The key that must appear nowhere.
 pub(crate) const KEY: &str = "sk-test-key-1234567890abcdef";

@@ -6,12 +6,10 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::{Endpoint, ServerUrl};
-use toolwarden_warden::settings::{
-    IdentitySettings, PolicySource, PrefixMode, ServerSettings, Settings,
-};
+use toolwarden_settings::{IdentitySettings, PolicySource, PrefixMode, ServerSettings, Settings};
 
 use super::demo_error;
 use crate::commands::gateway::error::GatewayCommandError;
@@ -90,7 +88,7 @@ impl DemoEnvironment {
         let path = self.store.clone();
         let verified = tokio::task::spawn_blocking(move || {
             let store = toolwarden_store::Store::open(&path)?;
-            toolwarden_warden::guard::audit::verify(&store, None)
+            toolwarden_live_guard::audit::verify(&store, None)
         });
         let verified = verified
             .await

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin};
-use toolwarden_gateway::demo::{drifted_tools, tools};
+use toolwarden_demo::{drifted_tools, tools};
 
 use super::environment::{DemoEnvironment, SERVER};
 use crate::args::PlainFormat;

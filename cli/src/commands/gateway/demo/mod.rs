@@ -8,7 +8,7 @@ mod step_printer;
 
 use std::time::Duration;
 
-use toolwarden_gateway::demo::{Shop, ShopOptions, serve_stdio};
+use toolwarden_demo::{Shop, ShopOptions, serve_stdio};
 
 use super::error::GatewayCommandError;
 use super::process;

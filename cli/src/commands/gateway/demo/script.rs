@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
-use toolwarden_gateway::demo::{drifted_tools, tools};
-use toolwarden_warden::ApprovalSelection;
-use toolwarden_warden::inline::{ApprovalRequest, WatchAlert};
+use toolwarden_demo::{drifted_tools, tools};
+use toolwarden_watch::ApprovalSelection;
+use toolwarden_watch::inline::{ApprovalRequest, WatchAlert};
 
 use super::agent::{DemoAgent, DemoCallOutcome};
 use super::environment::{AGENT, DemoEnvironment, SERVER};

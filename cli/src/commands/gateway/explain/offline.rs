@@ -5,10 +5,10 @@ use serde_json::Value;
 use toolwarden_drift::ChangeClass;
 use toolwarden_gateway::catalog::{NamingRules, OriginalName};
 use toolwarden_guard::{RequestedGroups, ToolIdentity, ToolPolicy};
+use toolwarden_live_guard::{AuditLog, Clock, LiveGuard};
+use toolwarden_settings::{OnDrift, ServerSettings, Settings, WatchSettings};
 use toolwarden_store::{ServerKey, Store, StoredDefinition};
-use toolwarden_warden::guard::{AuditLog, Clock, LiveGuard};
-use toolwarden_warden::settings::{OnDrift, ServerSettings, Settings, WatchSettings};
-use toolwarden_warden::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
+use toolwarden_watch::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
 
 use crate::args::GatewayExplainArgs;
 use crate::commands::gateway::error::GatewayCommandError;

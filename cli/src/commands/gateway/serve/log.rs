@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use toolwarden_gateway::Gateway;
 use toolwarden_gateway::runtime::RunningGateway;
 use toolwarden_gateway::upstream::UpstreamHealth;
+use toolwarden_live_guard::RequestLog;
 use toolwarden_mcp::mask_secrets;
-use toolwarden_warden::guard::RequestLog;
-use toolwarden_warden::inline::WatchAlert;
-use toolwarden_warden::settings::SettingsChanges;
+use toolwarden_settings::SettingsChanges;
+use toolwarden_watch::inline::WatchAlert;
 
 use crate::args::LogFormat;
 use crate::ci_escape::escape_json;

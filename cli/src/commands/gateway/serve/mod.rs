@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::MissedTickBehavior;
 use toolwarden_gateway::runtime::RunningGateway;
-use toolwarden_warden::settings::{LoadedSettings, PolicySource};
+use toolwarden_settings::{LoadedSettings, PolicySource};
 
 use super::error::GatewayCommandError;
 use super::load::{self, LoadedConfig};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolwarden_warden::guard::CallerClaims;
-use toolwarden_warden::settings::{JwtSettings, RoleClaim};
+use toolwarden_live_guard::CallerClaims;
+use toolwarden_settings::{JwtSettings, RoleClaim};
 
 use super::token::{UnverifiedToken, VerifiedClaims};
 use crate::identity::authentication_error::AuthenticationFailure;

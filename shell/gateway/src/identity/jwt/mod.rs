@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::Url;
 use toolwarden_http::display_url;
-use toolwarden_warden::settings::{JwtKeys, JwtSettings, is_loopback_or_https};
+use toolwarden_settings::{JwtKeys, JwtSettings, is_loopback_or_https};
 
 use super::api_key::Digest;
 use super::authentication_error::AuthenticationFailure;

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use toolwarden_http::display_url;
-use toolwarden_warden::settings::JwtSettings;
+use toolwarden_settings::JwtSettings;
 
 use super::key::VerificationKey;
 use crate::identity::error::IdentityError;

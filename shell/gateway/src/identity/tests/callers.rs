@@ -1,7 +1,7 @@
 //! Which credential counts, and that a wrong one never does.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use toolwarden_warden::settings::{
+use toolwarden_settings::{
     AdminSettings, ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys,
 };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use toolwarden_warden::settings::{IdentitySettings, JwtKeys};
+use toolwarden_settings::{IdentitySettings, JwtKeys};
 
 use super::support::{Issuer, Signer, claims, claims_with, jwt, name_of, with_issuer};
 use crate::identity::{AuthenticationFailure, IssuerHealth, Timing};

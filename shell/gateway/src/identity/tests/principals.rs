@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolwarden_warden::settings::{
+use toolwarden_settings::{
     AdminSettings, ApiKeySettings, CertificateSettings, IdentitySettings, JwtKeys, JwtSettings,
     RoleClaim,
 };

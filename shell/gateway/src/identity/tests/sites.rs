@@ -3,7 +3,7 @@
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use toolwarden_warden::settings::ListenSettings;
+use toolwarden_settings::ListenSettings;
 
 use crate::identity::{OriginError, Site};
 
@@ -16,7 +16,7 @@ fn listen(address: &str) -> ListenSettings {
         origins: Vec::new(),
         body_bytes: 1,
         batch: std::num::NonZeroU32::MIN,
-        limits: toolwarden_warden::settings::ListenLimits::default(),
+        limits: toolwarden_settings::ListenLimits::default(),
     }
 }
 

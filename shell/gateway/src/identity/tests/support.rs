@@ -19,7 +19,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use toolwarden_warden::settings::{IdentitySettings, JwtKeys, JwtSettings};
+use toolwarden_settings::{IdentitySettings, JwtKeys, JwtSettings};
 
 use crate::identity::{AuthenticationFailure, Identities, Principal, Timing};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolwarden_warden::settings::JwtKeys;
+use toolwarden_settings::JwtKeys;
 
 use super::support::{
     AUDIENCE, ISSUER, Signer, claims, claims_with, encoded, jwt, name_of, now, with_issuer,
@@ -238,7 +238,7 @@ async fn issuers_are_told_apart() {
     let mut second = jwt(JwtKeys::PublicKey(other.pem()));
     second.issuer = Some("https://other.example".to_owned());
     second.principal_prefix = "other:".to_owned();
-    let settings = toolwarden_warden::settings::IdentitySettings {
+    let settings = toolwarden_settings::IdentitySettings {
         jwt: vec![jwt(JwtKeys::PublicKey(one.pem())), second],
         ..Default::default()
     };

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::settings::{BreakerSettings, ServerSettings};
+use toolwarden_settings::{BreakerSettings, ServerSettings};
 
 use super::counter::{counter, is_alive, parse_answer};
 use super::http_server::TestHttpServer;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::settings::{RestartSettings, ServerSettings, StartMode};
+use toolwarden_settings::{RestartSettings, ServerSettings, StartMode};
 
 use super::counter::{command, counter};
 use super::http_server::TestHttpServer;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolwarden_mcp::Era;
-use toolwarden_warden::settings::{ServerSettings, StartMode};
+use toolwarden_settings::{ServerSettings, StartMode};
 
 use super::counter::{counter, is_alive, parse_answer};
 use super::observer::{agent, call, until, upstream};

@@ -3,11 +3,11 @@ use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolwarden_mcp::{ClientInfo, MessageHandler, ServerMessage};
-use toolwarden_warden::guard::{
+use toolwarden_live_guard::{
     AuditLog, Call, CallDestination, CallParams, Clock, LiveGuard, LoadedPolicy, OpenCall,
 };
-use toolwarden_warden::settings::ServerSettings;
+use toolwarden_mcp::{ClientInfo, MessageHandler, ServerMessage};
+use toolwarden_settings::ServerSettings;
 
 use crate::upstream::{
     LinkKey, Upstream, UpstreamCall, UpstreamChange, UpstreamError, UpstreamObserver,

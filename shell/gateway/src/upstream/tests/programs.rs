@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use toolwarden_warden::settings::{RestartSettings, ServerSettings, StartMode};
+use toolwarden_settings::{RestartSettings, ServerSettings, StartMode};
 
 use super::counter::{counter, is_alive, is_gone, kill, log_in, parse_answer};
 use super::observer::{agent, call, until, upstream};

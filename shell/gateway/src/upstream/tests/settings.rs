@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolwarden_mcp::Endpoint;
-use toolwarden_warden::settings::{
+use toolwarden_settings::{
     BreakerSettings, RestartSettings, ServerSettings, SessionSharing, StartMode, Timeouts,
 };
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use toolwarden_warden::settings::ServerSettings;
+use toolwarden_settings::ServerSettings;
 
 use super::http_server::TestHttpServer;
 use super::observer::{call, call_within, until, upstream};

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_gateway::Gateway;
 use toolwarden_gateway::api::{ApiParts, openapi_document, router};
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
 use toolwarden_gateway::listener::Shutdown;
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
-use toolwarden_warden::settings::Settings;
+use toolwarden_settings::Settings;
 
 /// The caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use super::fixture::{Site, Who};
 
 /// A gateway whose second server has never been reached: nothing listens there.
 async fn site(prefix: &str) -> Site {
-    let shop = toolwarden_gateway::demo::DemoServer::start(Default::default()).unwrap();
+    let shop = toolwarden_demo::DemoServer::start(Default::default()).unwrap();
     let rules = json!({"state": "approved"});
     let site = Site::start_with(json!({
         "prefix": prefix,

@@ -97,11 +97,11 @@ async fn lists_come_in_pages() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_two_servers_share_are_told() {
-    let other = toolwarden_gateway::demo::DemoServer::start(Default::default()).unwrap();
+    let other = toolwarden_demo::DemoServer::start(Default::default()).unwrap();
     other
         .shop
         .set_tools(&[json!({"name": "echo", "inputSchema": {"type": "object"}})]);
-    let shop = toolwarden_gateway::demo::DemoServer::start(Default::default()).unwrap();
+    let shop = toolwarden_demo::DemoServer::start(Default::default()).unwrap();
     let servers = json!({"shop": {"url": shop.url}, "other": {"url": other.url}});
     let site = Site::start_with(json!({"servers": servers, "prefix": "never", "policy": {"principals": {"*": {"groups": ["*"]}}, "tools": {}}})).await;
     let text = "`echo` is refused: the servers `other` and `shop` both have it; set `prefix: conflict` or `prefix: always`, or rename a server";

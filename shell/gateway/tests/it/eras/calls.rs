@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::tools;
+use toolwarden_demo::tools;
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, EVERYTHING, PAIRS, TestGateway, shop_of, until};

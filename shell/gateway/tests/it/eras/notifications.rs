@@ -74,7 +74,7 @@ async fn list_changes_are_notified() {
             changed,
             "{of_agent:?} {of_server:?}"
         );
-        let mut fewer = toolwarden_gateway::demo::tools();
+        let mut fewer = toolwarden_demo::tools();
         fewer.pop();
         shop.shop.set_tools(&fewer);
         shop.shop.notify_list_changed();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_mcp::Era;
 
 use super::{at_with, code, echoing, rows, worked};

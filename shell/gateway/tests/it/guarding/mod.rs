@@ -34,14 +34,14 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use toolwarden_demo::DemoServer;
 use toolwarden_gateway::Gateway;
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_live_guard::AuditLog;
+use toolwarden_live_guard::audit::verify;
 use toolwarden_mcp::Era;
 use toolwarden_store::{RecordFilter, Store};
-use toolwarden_warden::guard::AuditLog;
-use toolwarden_warden::guard::audit::verify;
-use toolwarden_warden::inline::ApprovalRequest;
-use toolwarden_warden::{ApprovalSelection, ApprovedItem};
+use toolwarden_watch::inline::ApprovalRequest;
+use toolwarden_watch::{ApprovalSelection, ApprovedItem};
 
 use crate::support::{Agent, at};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use toolwarden_mcp::Era;
-use toolwarden_warden::settings::{OnDrift, WatchSettings};
+use toolwarden_settings::{OnDrift, WatchSettings};
 
 use super::{ERAS, at_with, code, worked};
 use crate::support::{Agent, TestGateway, shop_of};

@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 use toolwarden_gateway::listener::ServeSummary;
 use toolwarden_gateway::runtime::{RunningGateway, StartError, load_policy};
 use toolwarden_mcp::Era;
-use toolwarden_warden::settings::{Settings, SettingsChanges};
+use toolwarden_settings::{Settings, SettingsChanges};
 
 use super::{agent_of, at_with, code, identity, rows, worked};
 use crate::support::{Agent, settings_in, shop_of, until, until_async};

@@ -1,10 +1,10 @@
 //! A server that changes a tool between the list and the call.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_store::{Approval, Store};
-use toolwarden_warden::{ApprovalSelection, approve};
+use toolwarden_watch::{ApprovalSelection, approve};
 
 use super::{ERAS, Hook, approve_all, at_with, code, worked};
 use crate::support::{Agent, TestGateway, shop_of, until, until_async};

@@ -1,7 +1,7 @@
 //! A tool keeps its rules under every name by which it is shown.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 
 use super::{agent_of, at_with, code, echoing, identity, worked};

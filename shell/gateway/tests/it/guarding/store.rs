@@ -9,7 +9,7 @@ use crate::support::{Agent, TestGateway, shop_of};
 /// Marks the process whose files may not grow.
 const LIMITED: &str = "TOOLWARDEN_TEST_LIMITED";
 
-async fn gateway(server: &toolwarden_gateway::demo::DemoServer, durability: &str) -> TestGateway {
+async fn gateway(server: &toolwarden_demo::DemoServer, durability: &str) -> TestGateway {
     TestGateway::start(&json!({
         "servers": {"s": at_with(server, json!({}))},
         "policy": {"audit": {"durability": durability}},

@@ -1,7 +1,7 @@
 //! The workflow of the tool-group document, over MCP.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 
 use super::{agent_of, at_with, code, counted, echoing, identity, rows, words, worked};

@@ -10,7 +10,7 @@ use crate::support::{Agent, EVERYTHING, TestGateway, at, shop_of, until_async};
 /// How much memory a flood may take in addition to the test at rest.
 const OF_FLOOD: u64 = 200 << 20;
 
-async fn started(mut server: Value) -> (TestGateway, toolwarden_gateway::demo::DemoServer) {
+async fn started(mut server: Value) -> (TestGateway, toolwarden_demo::DemoServer) {
     server["restart"] = json!({"first": "10ms", "most": "50ms"});
     let shop = shop_of(Era::Handshake);
     let servers = json!({"bad": server, "good": at(&shop)});

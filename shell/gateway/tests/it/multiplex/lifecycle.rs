@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, TestGateway, at, shop_of, until, until_async};

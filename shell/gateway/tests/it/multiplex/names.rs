@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::{DemoServer, ShopOptions};
+use toolwarden_demo::{DemoServer, ShopOptions};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, TestGateway, shop_of};

@@ -1,5 +1,5 @@
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras, tools};
+use toolwarden_demo::{DemoServer, ShopOptions, SupportedEras, tools};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, TestGateway};

@@ -1,7 +1,7 @@
 //! The HTTP+SSE transport of 2024-11-05.
 
 use serde_json::json;
-use toolwarden_gateway::demo::tools;
+use toolwarden_demo::tools;
 use toolwarden_mcp::{ConnectionLimits, Endpoint, Era, McpClient};
 
 use crate::support::{Exchange, TestGateway, http, shop_of, until};

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_gateway::runtime::{SingleAgentGateway, load_policy};
 use toolwarden_gateway::stdio;
 use toolwarden_mcp::Era;
@@ -125,7 +125,7 @@ async fn a_wrapped_server_looks_like_itself() {
         let listed = wire.ask("l", "tools/list", json!({})).await;
         assert_eq!(
             listed["result"]["tools"],
-            Value::from(toolwarden_gateway::demo::tools())
+            Value::from(toolwarden_demo::tools())
         );
         // The gateway presented the agent to the server.
         let face: Value = {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 use toolwarden_testkit::{Registry, installed};
 

@@ -17,7 +17,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_gateway::stdio;
 use toolwarden_mcp::Era;
 

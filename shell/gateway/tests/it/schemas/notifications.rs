@@ -41,7 +41,7 @@ async fn notifications_are_valid_in_every_revision() {
             agent.tools().await;
             until("the gateway listens", || shop.shop.listeners() > 0).await;
             let mut stream = listening(&mut sheet, &agent).await;
-            let mut fewer = toolwarden_gateway::demo::tools();
+            let mut fewer = toolwarden_demo::tools();
             fewer.pop();
             shop.shop.set_tools(&fewer);
             shop.shop.notify_list_changed();
@@ -73,7 +73,7 @@ async fn notifications_are_valid_in_every_revision() {
 }
 
 /// The next update of the resource: the server's stream may open a moment after the subscription.
-async fn updated(shop: &toolwarden_gateway::demo::Shop, stream: &mut Exchange) -> Value {
+async fn updated(shop: &toolwarden_demo::Shop, stream: &mut Exchange) -> Value {
     let told = tokio::spawn({
         let shop = shop.clone();
         async move {

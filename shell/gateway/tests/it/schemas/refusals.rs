@@ -1,7 +1,7 @@
 //! Calls that the gateway refuses, or that it cannot make.
 
 use serde_json::{Value, json};
-use toolwarden_gateway::demo::DemoServer;
+use toolwarden_demo::DemoServer;
 use toolwarden_mcp::Era;
 
 use super::{Revision, Sheet, assert_valid};

@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras};
+use toolwarden_demo::{DemoServer, ShopOptions, SupportedEras};
 use toolwarden_gateway::runtime::{RunningGateway, load_policy};
 use toolwarden_mcp::Era;
-use toolwarden_warden::settings::Settings;
+use toolwarden_settings::Settings;
 
 pub(crate) use agent::{Agent, EVERYTHING};
 pub(crate) use http_exchange::Exchange;

@@ -1,7 +1,7 @@
 //! The era of a server follows what the agent needs.
 
 use serde_json::json;
-use toolwarden_gateway::demo::{DemoServer, ShopOptions, SupportedEras};
+use toolwarden_demo::{DemoServer, ShopOptions, SupportedEras};
 use toolwarden_mcp::Era;
 
 use crate::support::{Agent, EVERYTHING, TestGateway, at};

@@ -38,7 +38,7 @@ async fn a_server_that_hangs_is_waited_for_once() {
     assert!(another.tools().await.len() >= 7);
     assert!(began.elapsed() < LIMIT, "{:?}", began.elapsed());
     hanging.shop.recover();
-    let mut fewer = toolwarden_gateway::demo::tools();
+    let mut fewer = toolwarden_demo::tools();
     fewer.pop();
     hanging.shop.set_tools(&fewer);
     until_async(

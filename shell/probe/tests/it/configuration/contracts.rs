@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
-use toolwarden_drift::contract::{PinnedContract, PinnedToolContract};
 use toolwarden_model::reply::WireApi;
 use toolwarden_probe::{ContractFile, Provider};
+use toolwarden_trials::{PinnedContract, PinnedToolContract};
 
 use super::error_text;
 

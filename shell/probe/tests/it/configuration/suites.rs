@@ -1,9 +1,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolwarden_drift::contract::{CallExpectation, ExpectedCall, SuiteCase};
 use toolwarden_model::reply::StreamMode;
 use toolwarden_probe::{ProbeCase, ProbeFileError, ProbeSampling, ProbeSuite};
+use toolwarden_trials::{CallExpectation, ExpectedCall, SuiteCase};
 
 use super::error_text;
 

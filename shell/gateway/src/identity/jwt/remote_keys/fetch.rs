@@ -6,7 +6,7 @@ use reqwest::{StatusCode, Url, redirect};
 use serde::Deserialize;
 use thiserror::Error;
 use toolwarden_http::{CertificateError, display_url};
-use toolwarden_warden::settings::is_loopback_or_https;
+use toolwarden_settings::is_loopback_or_https;
 
 use crate::identity::jwt::jwk::parse_key_set;
 use crate::identity::jwt::key::VerificationKey;

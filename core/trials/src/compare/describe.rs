@@ -1,0 +1,300 @@
+//! Turns the compared shares into changes, place by place.
+
+use super::metric::{Encodings, Metric};
+use super::{MetricComparison, SnapshotVerdict};
+use crate::change::{ContractChange, Severity};
+use crate::defects::{
+    Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
+    undeclared_tool_defects,
+};
+use crate::rate::Rate;
+use crate::snapshot::{Histogram, Snapshot, ToolContract};
+use crate::statistics::is_shifted;
+
+/// The differences that the shares show.
+pub(super) fn changes(
+    old: &Snapshot,
+    new: &Snapshot,
+    metrics: &[MetricComparison],
+) -> Vec<ContractChange> {
+    let mut changes: Vec<ContractChange> = Vec::new();
+    let by_itself = |it: &&MetricComparison| matches!(it.metric, Metric::Without { .. });
+    let kinds = metrics.iter().filter(|it| !by_itself(it));
+    for compared in metrics.iter().filter(by_itself).chain(kinds) {
+        let Some((severity, why)) = severity_of(compared) else {
+            continue;
+        };
+        for change in describe(old, new, compared, severity, &why) {
+            // Every class of arguments is compared on its own; the most severe is reported for the
+            // tool. The report of a single fault takes precedence over that of its kind.
+            let graver = |told: &ContractChange| {
+                let breaking = change.severity == Severity::Breaking;
+                change.severity > told.severity && (breaking || told.field == "arguments_encoding")
+            };
+            match changes.iter_mut().find(|it| is_same(it, &change)) {
+                Some(told) if graver(told) => *told = change,
+                Some(_) => {}
+                None => changes.push(change),
+            }
+        }
+    }
+    changes
+}
+
+/// Whether two changes are about the same thing; faults at one place differ by their keyword.
+fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
+    let place = |it: &ContractChange| (it.tool.clone(), it.field.clone(), it.pointer.clone());
+    place(one) == place(other)
+        && (one.field != "schema_violation" || keyword(&one.note) == keyword(&other.note))
+}
+
+/// The severity of a share's difference and the reason; `None` if there is nothing to report.
+fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
+    let points = |share: f64| format!("{:.0}", share * 100.0);
+    let between = format!(
+        "{} points, between {} and {}",
+        points(compared.difference),
+        points(compared.interval.lower),
+        points(compared.interval.upper)
+    );
+    let by_itself = matches!(compared.metric, Metric::Without { .. });
+    if by_itself && compared.new.is_always() {
+        return None;
+    }
+    match compared.verdict {
+        SnapshotVerdict::Fail if compared.structural => {
+            Some((Severity::Breaking, "never before, always now".to_owned()))
+        }
+        SnapshotVerdict::Fail => Some((
+            Severity::Breaking,
+            format!("more than chance: {between}, p = {:.4}", compared.p),
+        )),
+        SnapshotVerdict::Inconclusive if !compared.first_seen_in.is_empty() => {
+            let cases = cases(&compared.first_seen_in);
+            let why = format!("never before, now in {cases}; too few trials to tell: {between}");
+            Some((Severity::Warning, why))
+        }
+        SnapshotVerdict::Pass if !compared.first_seen_in.is_empty() => {
+            let cases = cases(&compared.first_seen_in);
+            let why = format!("never before, now in {cases}; within the allowed drop: {between}");
+            Some((Severity::Warning, why))
+        }
+        SnapshotVerdict::Inconclusive | SnapshotVerdict::Pass
+            if matches!(compared.metric, Metric::CaseExpectation { .. })
+                && compared.old.is_always()
+                && compared.new.is_never() =>
+        {
+            let why = format!("always before, never now; too few trials to tell: {between}");
+            Some((Severity::Warning, why))
+        }
+        SnapshotVerdict::Inconclusive
+            if compared.metric.is_needed() && compared.difference < 0.0 =>
+        {
+            Some((Severity::Info, format!("too few trials to tell: {between}")))
+        }
+        SnapshotVerdict::Inconclusive => None,
+        SnapshotVerdict::Pass
+            if compared.metric.is_structural() && compared.new.hits < compared.new.of =>
+        {
+            if compared.old.is_never() && compared.new.is_never() {
+                return Some((Severity::Warning, "always so on both sides".to_owned()));
+            }
+            Some((Severity::Info, "so on both sides".to_owned()))
+        }
+        SnapshotVerdict::Pass => is_shifted(compared.old, compared.new)
+            .then(|| (Severity::Info, format!("within what is allowed: {between}"))),
+    }
+}
+
+fn cases(names: &[String]) -> String {
+    match names {
+        [] => "no case".to_owned(),
+        [name] => format!("the case `{name}`"),
+        [name, ..] => format!("{} cases, one of them `{name}`", names.len()),
+    }
+}
+
+fn describe(
+    old: &Snapshot,
+    new: &Snapshot,
+    compared: &MetricComparison,
+    severity: Severity,
+    why: &str,
+) -> Vec<ContractChange> {
+    let plain = |tool: Option<&str>, field: &str, pointer: String, note: &str| ContractChange {
+        tool: tool.map(str::to_owned),
+        field: field.to_owned(),
+        pointer,
+        severity,
+        before: compared.old.to_string(),
+        after: compared.new.to_string(),
+        note: format!("{note} ({why})"),
+        rates: Some((compared.old, compared.new)),
+    };
+    // For a side that never called a tool, the denominator is the number of trials.
+    let could = |it: &ToolContract| match it.calls {
+        0 => old.trials.measured,
+        calls => calls,
+    };
+    let sides = |tool: &str| Some((old.tools.get(tool)?, new.tools.get(tool)?));
+    match &compared.metric {
+        Metric::Emitted { tool } => {
+            let note = "how often the tool is called where it is asked for";
+            vec![plain(Some(tool), "emitted", String::new(), note)]
+        }
+        Metric::SchemaValid { tool } => {
+            let found = sides(tool).map(|(old, new)| {
+                let before = schema_defects(tool, old);
+                describe_increase(
+                    (&before, could(old)),
+                    schema_defects(tool, new),
+                    severity,
+                    why,
+                )
+            });
+            let found = found.unwrap_or_default();
+            if found.is_empty() {
+                let note = "how often all arguments fit the schema";
+                return vec![plain(Some(tool), "schema_valid", String::new(), note)];
+            }
+            found
+        }
+        Metric::NoExtraKeys { tool } => {
+            let found = sides(tool).map(|(old, new)| {
+                let before = extra_key_defects(tool, old);
+                describe_increase(
+                    (&before, could(old)),
+                    extra_key_defects(tool, new),
+                    severity,
+                    why,
+                )
+            });
+            found.unwrap_or_default()
+        }
+        Metric::NotEncodedAs { tool, class } => {
+            let note = format!("how arguments are sent changed: {}", class.as_str());
+            let mut change = plain(Some(tool), "arguments_encoding", String::new(), &note);
+            if let Some((before, after)) = sides(tool) {
+                let swapped = Encodings::of(old, new).is_swapped();
+                change.before = encodings(before, swapped.then_some(old));
+                change.after = encodings(after, swapped.then_some(new));
+            }
+            change.rates = Some((compared.old.complement(), compared.new.complement()));
+            vec![change]
+        }
+        Metric::DeclaredOnly => {
+            let before = undeclared_tool_defects(old);
+            describe_increase(
+                (&before, old.trials.measured),
+                undeclared_tool_defects(new),
+                severity,
+                why,
+            )
+        }
+        Metric::NoLeak => {
+            let before = leak_defects(old);
+            describe_increase(
+                (&before, old.trials.measured),
+                leak_defects(new),
+                severity,
+                why,
+            )
+        }
+        Metric::Expectation => {
+            let note = "how often the model does what the case expects";
+            let pointer = match new.cases.len() {
+                1 => new
+                    .cases
+                    .keys()
+                    .map(|name| format!("/cases/{name}"))
+                    .collect(),
+                _ => "/cases".to_owned(),
+            };
+            vec![plain(None, "expectation", pointer, note)]
+        }
+        Metric::CaseExpectation { case } => {
+            let note = format!("how often the model does what the case `{case}` expects");
+            vec![plain(None, "expectation", format!("/cases/{case}"), &note)]
+        }
+        Metric::ExactArguments => {
+            let note = "how often the arguments are those the case asks for";
+            vec![plain(None, "exact_arguments", "/cases".to_owned(), note)]
+        }
+        Metric::Without { mark } => {
+            let found = defect_of_mark(mark, new).into_iter().next();
+            let wrong = found.unwrap_or_else(|| Defect {
+                tool: compared.metric.tool().map(str::to_owned),
+                field: "wrong",
+                pointer: String::new(),
+                what: mark.to_string(),
+                rate: Rate::default(),
+            });
+            let mut change = plain(
+                wrong.tool.as_deref(),
+                wrong.field,
+                wrong.pointer,
+                &wrong.what,
+            );
+            let rates = (compared.old.complement(), compared.new.complement());
+            change.before = rates.0.to_string();
+            change.after = rates.1.to_string();
+            change.rates = Some(rates);
+            vec![change]
+        }
+    }
+}
+
+/// The faults of the new side; for a breaking change, only those that became more frequent.
+///
+/// The old side keeps only the faults that it showed, so for any other fault its rate is 0 of the
+/// possible count.
+fn describe_increase(
+    (old, of): (&[Defect], u64),
+    new: Vec<Defect>,
+    severity: Severity,
+    why: &str,
+) -> Vec<ContractChange> {
+    let before = |wrong: &Defect| {
+        let known = old.iter().find(|it| it.is_same_defect(wrong));
+        known.map_or(Rate::new(0, of), |it| it.rate)
+    };
+    let changes = new.into_iter().filter_map(|wrong| {
+        let past = before(&wrong);
+        let more = wrong.rate.share() > past.share();
+        if severity == Severity::Breaking && !more {
+            return None;
+        }
+        Some(ContractChange {
+            tool: wrong.tool,
+            field: wrong.field.to_owned(),
+            pointer: wrong.pointer,
+            severity,
+            before: past.to_string(),
+            after: wrong.rate.to_string(),
+            note: format!("{} ({why})", wrong.what),
+            rates: Some((past, wrong.rate)),
+        })
+    });
+    changes.collect()
+}
+
+fn encodings(tool: &ToolContract, wire: Option<&Snapshot>) -> String {
+    let words = format_histogram(&tool.encodings);
+    wire.map_or_else(|| words.clone(), |it| format!("{words} on {}", it.wire))
+}
+
+/// Formats a histogram for a reader: only the word if there is just one.
+pub(super) fn format_histogram(histogram: &Histogram) -> String {
+    if let Some((word, _)) = histogram.first_key_value()
+        && histogram.len() == 1
+    {
+        return word.clone();
+    }
+    if histogram.is_empty() {
+        return "—".to_owned();
+    }
+    let words = histogram
+        .iter()
+        .map(|(word, count)| format!("{word} ×{count}"));
+    words.collect::<Vec<_>>().join(", ")
+}

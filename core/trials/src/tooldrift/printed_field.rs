@@ -1,0 +1,54 @@
+//! The tooldrift fields that have one value per tool, as printed.
+
+use super::diff::{format_keys, python_bool};
+use super::snapshot::ToolCallShape;
+use crate::change::Severity;
+use crate::pinned_contract::PinnedToolContract;
+
+/// One printed field.
+pub(crate) struct PrintedField {
+    pub(crate) name: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) observed: fn(&ToolCallShape) -> String,
+    pub(crate) pinned: fn(&PinnedToolContract) -> Option<String>,
+}
+
+/// All fields, in the order in which tooldrift prints them.
+pub(crate) const FIELDS: [PrintedField; 6] = [
+    PrintedField {
+        name: "arg_keys",
+        severity: Severity::Breaking,
+        observed: |it| format_keys(&it.arg_keys),
+        pinned: |it| it.arg_keys.as_deref().map(format_keys),
+    },
+    PrintedField {
+        name: "emitted",
+        severity: Severity::Breaking,
+        observed: |it| python_bool(it.emitted),
+        pinned: |it| it.emitted.map(python_bool),
+    },
+    PrintedField {
+        name: "arguments_encoding",
+        severity: Severity::Breaking,
+        observed: |it| it.arguments_encoding.clone(),
+        pinned: |it| it.arguments_encoding.clone(),
+    },
+    PrintedField {
+        name: "parallel_arity",
+        severity: Severity::Warning,
+        observed: |it| it.parallel_arity.to_string(),
+        pinned: |it| it.parallel_arity.map(|it| it.to_string()),
+    },
+    PrintedField {
+        name: "tool_call_id_format",
+        severity: Severity::Warning,
+        observed: |it| it.tool_call_id_format.clone(),
+        pinned: |it| it.tool_call_id_format.clone(),
+    },
+    PrintedField {
+        name: "finish_reason",
+        severity: Severity::Warning,
+        observed: |it| it.finish_reason.clone(),
+        pinned: |it| it.finish_reason.clone(),
+    },
+];

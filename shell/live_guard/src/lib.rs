@@ -1,0 +1,76 @@
+//! The guard in use: policy files, sessions, rate windows, the log, and callables behind it all.
+//!
+//! An agent loop behind it:
+//!
+//! ```
+#![doc = include_str!("../examples/agent_loop.rs")]
+//! ```
+//!
+//! A function behind it, by [`Interceptor`]:
+//!
+//! ```
+//! use std::path::Path;
+//! use toolwarden_live_guard::{Clock, Interceptor, LiveGuard, LoadedPolicy, AuditLog};
+//!
+//! let policy = b"tools: {add: {rate_limit: 100, input_schema: {required: [a, b]}}}";
+//! let policy = LoadedPolicy::of_text(policy, Path::new("policy"), Path::new("."))?;
+//! let guard = LiveGuard::new(policy.guard, AuditLog::recent(), Clock::default())?;
+//! let add = |a: i64, b: i64| a.checked_add(b).ok_or("too large");
+//! let add = Interceptor::new(guard).wrap("add", "agent-1", add).parameters(["a", "b"]);
+//! assert_eq!(add.call((2, 3))?, 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod audit;
+pub mod limiter;
+
+mod async_decide;
+mod audit_log;
+mod availability_cache;
+mod caller_roles;
+mod clock;
+mod decide;
+mod decision_counters;
+mod denial_rate;
+mod discover;
+mod entry_policy;
+mod features;
+mod interceptor;
+mod live_guard;
+mod log_entry;
+mod metrics;
+mod misuse;
+mod open_call;
+mod permitted_call;
+mod policy_file;
+mod query;
+mod record_body;
+mod record_size;
+mod remedy;
+mod session_groups;
+mod session_lifecycle;
+mod session_table;
+mod single_use_state;
+mod used_feature;
+
+pub use async_decide::{PendingDecision, PendingOutcome};
+pub use audit_log::{AuditLog, RecentLog};
+pub use caller_roles::CallerClaims;
+pub use clock::{Clock, ManualClock};
+pub use interceptor::{
+    Callable, GuardedCallable, InterceptError, Interceptor, PositionalArguments,
+};
+pub use live_guard::{AlreadyRegistered, Call, LiveGuard, OnDuplicate, UNKNOWN_PRINCIPAL};
+pub use log_entry::{AuditEvent, CallOutcome, EntryId, LogEntry};
+pub use metrics::GuardMetrics;
+pub use misuse::{MisuseAlert, MisuseRule, MisuseRules};
+pub use open_call::{OpenCall, OutputRejected};
+pub use permitted_call::{
+    CallDestination, CallParams, CallParamsError, MAX_INPUT_ROUNDS, PermitError, PermittedCall,
+    SentCall, with_input,
+};
+pub use policy_file::{LoadedPolicy, PolicyFileError};
+pub use query::{Explanation, SessionSummary};
+pub use session_lifecycle::RequestLog;
+pub use session_table::{Session, Transition};
+pub use used_feature::UsedFeature;

@@ -1,0 +1,275 @@
+//! Reads settings, and reports all mistakes at once.
+
+mod alerts;
+mod identity;
+mod limits;
+mod listen_limits;
+mod misuse;
+mod policy;
+mod root;
+mod server;
+mod values;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use toolwarden_files::{parse_document, read_text};
+use toolwarden_model::document::{DiagnosticKind, Document, DocumentReader};
+use toolwarden_model::json::{Object, Pointer, Position};
+
+use super::error::MAX_BYTES;
+use super::interpolate::{Interpolation, InterpolationContext, interpolate};
+use super::keys::is_server_list;
+use super::{
+    PolicySource, Settings, SettingsError, SettingsMistake, SettingsProblem, SettingsWarning,
+    mask_secrets, secrets,
+};
+
+/// Settings that were read and checked.
+#[derive(Clone, Debug)]
+pub struct LoadedSettings {
+    /// The settings.
+    pub settings: Settings,
+    /// Warnings about legal but surprising parts.
+    pub warnings: Vec<SettingsWarning>,
+    /// The file.
+    pub path: PathBuf,
+    /// Every file that was read: the settings, the policy, and those referred to.
+    pub files: Vec<PathBuf>,
+    masked: Value,
+    /// The positions of keys, two levels deep. The document itself contains secrets.
+    positions: BTreeMap<Pointer, Position>,
+}
+
+impl Settings {
+    /// Reads a settings file, YAML or JSON. References are looked up in the environment of this process.
+    ///
+    /// # Errors
+    /// The file cannot be used; the error lists every mistake.
+    pub fn read(path: &Path) -> Result<LoadedSettings, SettingsError> {
+        let text = read_text(path, MAX_BYTES)?;
+        Self::of_text(&text, path, &|name| std::env::var(name).ok())
+    }
+
+    /// Like [`Self::read`], from a text and with the caller's own variables. Relative paths start at the
+    /// folder of the path.
+    ///
+    /// # Errors
+    /// The text cannot be used; the error lists every mistake.
+    pub fn of_text(
+        text: &str,
+        path: &Path,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<LoadedSettings, SettingsError> {
+        let mut document = parse_document(text, path)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let surroundings = InterpolationContext {
+            variable: env,
+            folder,
+        };
+        let mut put_in = interpolate(surroundings, &mut document.value, &keeps_references);
+        expand_shorthand(&mut document.value, &mut put_in.masked_texts);
+        let mut reading = SettingsReader {
+            reader: DocumentReader::default(),
+            warnings: Vec::new(),
+            masked_texts: &put_in.masked_texts,
+            folder,
+        };
+        let settings = reading.settings(&document.root());
+        let (warnings, reader) = (reading.warnings, reading.reader);
+        let mistakes = relevant_mistakes(reader.finish(&document), &put_in, &document);
+        if !mistakes.is_empty() {
+            let path = path.to_owned();
+            return Err(SettingsError::Invalid { path, mistakes });
+        }
+        secrets::register_settings_secrets(&settings, &document.value, &put_in.values);
+        let mut files = vec![path.to_owned()];
+        if let PolicySource::File(policy) = &settings.policy {
+            files.push(policy.clone());
+        }
+        files.extend(put_in.files);
+        let warnings = warnings.into_iter().map(|(pointer, message)| {
+            let position = document.position(&pointer);
+            SettingsWarning {
+                pointer,
+                position,
+                message,
+            }
+        });
+        Ok(LoadedSettings {
+            warnings: warnings.collect(),
+            path: path.to_owned(),
+            files,
+            masked: mask_secrets::mask_secrets(&document.value, &put_in.masked_texts),
+            settings,
+            positions: key_positions(&document),
+        })
+    }
+}
+
+impl LoadedSettings {
+    /// The position of a key of the file, or of a key within one; the start of the file if the key is
+    /// missing.
+    #[must_use]
+    pub fn position(&self, at: &Pointer) -> Position {
+        let start = Position { line: 1, column: 1 };
+        self.positions.get(at).copied().unwrap_or(start)
+    }
+
+    /// The place of a server: under `servers`, or under `mcpServers`.
+    #[must_use]
+    pub fn server_pointer(&self, name: &str) -> Pointer {
+        let lists = ["servers", "mcpServers", "mcp_servers", "mcp-servers"];
+        let mut places = lists.into_iter().map(|list| Pointer::of([list, name]));
+        let written = places.find(|at| self.positions.contains_key(at));
+        written.unwrap_or_else(|| Pointer::of(["servers", name]))
+    }
+
+    /// The effective configuration: the written values, the defaults, and `***` in place of secrets.
+    #[must_use]
+    pub fn masked(&self) -> Value {
+        self.masked.clone()
+    }
+}
+
+fn key_positions(document: &Document) -> BTreeMap<Pointer, Position> {
+    let mut places = BTreeMap::new();
+    let keys = |value: &Value| {
+        value
+            .as_object()
+            .into_iter()
+            .flat_map(Object::keys)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for key in keys(&document.value) {
+        let at = Pointer::of([key.as_str()]);
+        places.insert(at.clone(), document.position(&at));
+        for inner in document.value.get(&key).map(keys).unwrap_or_default() {
+            let at = at.child(&inner);
+            places.insert(at.clone(), document.position(&at));
+        }
+    }
+    places
+}
+
+/// Settings while they are read.
+struct SettingsReader<'r> {
+    reader: DocumentReader<SettingsProblem>,
+    warnings: Vec<(Pointer, String)>,
+    /// The texts that contained references.
+    masked_texts: &'r BTreeMap<Pointer, String>,
+    folder: &'r Path,
+}
+
+/// Policies use dollar signs in patterns; and the secrets of a disabled server need not exist.
+fn keeps_references(at: &Pointer, value: &Value) -> bool {
+    if !value.is_object() {
+        return false;
+    }
+    let path: Vec<String> = at.segments().collect();
+    match path
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["policy"] => true,
+        [_, _, "tool_defaults" | "tool-defaults" | "toolDefaults"] => true,
+        [list, _] => is_server_list(list) && value.get("disabled") == Some(&Value::Bool(true)),
+        _ => false,
+    }
+}
+
+/// Expands mappings that are written as a single text.
+fn expand_shorthand(root: &mut Value, shown: &mut BTreeMap<Pointer, String>) {
+    let Some(root) = root.as_object_mut() else {
+        return;
+    };
+    let mut write_out = |value: &mut Value, at: &Pointer, key: &str| {
+        if let Some(text) = shown.remove(at) {
+            shown.insert(at.child(key), text);
+        }
+        *value = json!({key: value.take()});
+    };
+    for (key, value) in root {
+        let at = Pointer::of([key.as_str()]);
+        match (key.as_str(), &mut *value) {
+            ("listen", Value::String(_)) => write_out(value, &at, "address"),
+            ("traces", Value::String(_)) => write_out(value, &at, "otlp"),
+            ("servers", Value::Object(servers)) => {
+                for (name, server) in servers {
+                    if let Value::String(text) = server {
+                        let is_url = text.starts_with("http://") || text.starts_with("https://");
+                        let key = if is_url { "url" } else { "command" };
+                        write_out(server, &at.child(name), key);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The mistakes to report, without those that follow from an unresolved reference, and without the text of
+/// expanded values.
+fn relevant_mistakes(
+    mistakes: Vec<SettingsMistake>,
+    put_in: &Interpolation,
+    document: &Document,
+) -> Vec<SettingsMistake> {
+    let follows = |pointer: &Pointer| {
+        let mut failed = put_in.errors.iter().map(|(at, _)| at.as_str());
+        failed.any(|at| {
+            let inside = pointer.as_str().strip_prefix(at);
+            inside.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    let read = mistakes
+        .into_iter()
+        .filter(|it| !follows(&it.pointer))
+        .map(|mut it| {
+            if put_in.masked_texts.contains_key(&it.pointer) {
+                it.kind = it.kind.redact_value();
+            }
+            it.kind = explain_policy_key(it.kind, &it.pointer);
+            it
+        });
+    let failed = put_in
+        .errors
+        .iter()
+        .map(|(pointer, mistake)| SettingsMistake {
+            pointer: pointer.clone(),
+            position: document.position(pointer),
+            kind: mistake.clone().into(),
+        });
+    let mut told: Vec<_> = read.chain(failed).collect();
+    told.sort_by_key(|it| it.position);
+    told
+}
+
+const POLICY_KEYS: &[&str] = &[
+    "tools",
+    "groups",
+    "roles",
+    "principals",
+    "quarantine",
+    "strict_groups",
+    "mode",
+    "rate",
+    "audit",
+    "zone",
+];
+
+/// Policies used a file of this name before settings did, so the message says which of the two is meant.
+fn explain_policy_key(problem: SettingsProblem, at: &Pointer) -> SettingsProblem {
+    match problem {
+        SettingsProblem::Mistake(DiagnosticKind::UnknownKey { key, .. })
+            if at.segments().count() == 1 && POLICY_KEYS.contains(&key.as_str()) =>
+        {
+            SettingsProblem::PolicyKey { key }
+        }
+        other => other,
+    }
+}

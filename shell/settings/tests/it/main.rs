@@ -1,0 +1,3 @@
+//! The promises of the settings.
+
+mod settings_document;
