@@ -11,6 +11,7 @@
 mod annotations;
 mod changes;
 mod contract;
+mod declared;
 mod effects;
 mod fingerprints;
 mod lists;
