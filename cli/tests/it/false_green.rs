@@ -468,3 +468,48 @@ fn words_that_contradict_each_other_are_refused() {
     ];
     sandbox.watch_to(0, &fine);
 }
+
+#[test]
+fn an_argument_that_only_seems_to_be_declared_fails_a_diff() {
+    let sandbox = Sandbox::new();
+    let tool = |schema: &str| {
+        format!(
+            r#"[{{"name": "apply", "description": "d", "annotations": {{"readOnlyHint": true}}, "inputSchema": {schema}}}]"#
+        )
+    };
+    let x = r#""x": {"type": "string"}"#;
+    let item = r#"{"type": "object", "properties": {"dryRun": {"type": "boolean"}}}"#;
+    let flat = format!(
+        r#"{{"type": "object", "properties": {{{x}, "dryRun": {{"type": "boolean"}}}}}}"#
+    );
+    let with = |more: &str| format!(r#"{{"type": "object", "properties": {{{x}}}, {more}}}"#);
+    let list = |a: &str| format!(r#"{{"type": "object", "properties": {{{x}, "a": {a}}}}}"#);
+    let items = list(&format!(r#"{{"type": "array", "items": {item}}}"#));
+    let cases = [
+        (items.clone(), list(r#"{"type": "array"}"#), "/a/0/dryRun"),
+        (items, list("true"), "/a/0/dryRun"),
+        (
+            flat.clone(),
+            with(&format!(r#""if": {item}"#)),
+            r#"{"dryRun":true}"#,
+        ),
+        (
+            flat.clone(),
+            with(&format!(r#""anyOf": [{{}}, {item}]"#)),
+            r#"{"dryRun":true}"#,
+        ),
+        (
+            flat,
+            with(r#""patternProperties": {".*": true}"#),
+            r#"{"dryRun":true}"#,
+        ),
+    ];
+    for (old, new, shown) in cases {
+        sandbox.write("old.json", &tool(&old));
+        sandbox.write("new.json", &tool(&new));
+        let said = sandbox.watch_to(1, &["diff", "--format", "json", "old.json", "new.json"]);
+        let told: String = said.out.split_whitespace().collect();
+        assert!(told.contains(r#""class":"ignored""#), "{new}: {}", said.out);
+        assert!(told.contains(shown), "{new}: {}", said.out);
+    }
+}

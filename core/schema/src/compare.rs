@@ -2,6 +2,7 @@ use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
 use crate::comparison_policy::{Callers, ComparisonPolicy, FormatMode, SearchBudget, ValueDomain};
+use crate::declared::{DeclarationRule, DeclaredMembers};
 use crate::inclusion::{Inclusion, InclusionQuery};
 use crate::obstacle::SchemaSide;
 use crate::prepare::lift;
@@ -80,6 +81,8 @@ pub struct SchemaPair<'s> {
     domain: ValueDomain,
     formats: FormatMode,
     budget: SearchBudget,
+    /// Both schemas as readers of values, made when they are first needed.
+    declared: Option<Box<(DeclaredMembers, DeclaredMembers)>>,
 }
 
 /// What replaying recorded calls showed.
@@ -122,6 +125,7 @@ impl<'s> SchemaPair<'s> {
             domain,
             formats,
             budget,
+            declared: None,
         })
     }
 
@@ -183,6 +187,34 @@ impl<'s> SchemaPair<'s> {
     pub fn old_accepts(&mut self, value: &Value) -> bool {
         let old = self.old.validator(self.formats);
         old.is_ok_and(|old| old.accepts(value))
+    }
+
+    /// Whether both schemas accept a value, and only the old one declares a member of it.
+    pub fn loses_member(&mut self, value: &Value, member: &Pointer) -> bool {
+        let formats = self.formats;
+        let (Ok(old), Ok(new)) = (self.old.validator(formats), self.new.validator(formats)) else {
+            return false;
+        };
+        if !old.accepts(value) || !new.accepts(value) {
+            return false;
+        }
+        if self.declared.is_none() {
+            let read = |schema: &Value| DeclaredMembers::new(schema, formats, self.budget);
+            let pair = read(self.old.raw).zip(read(self.new.raw));
+            self.declared = pair.map(Box::new);
+        }
+        let Some((old, new)) = self.declared.as_deref_mut() else {
+            return false;
+        };
+        let mut declares = |rule| {
+            let before = old.declares(value, member, rule);
+            (before, before && new.declares(value, member, rule))
+        };
+        match declares(DeclarationRule::Effective) {
+            (true, after) => !after,
+            // What had no effect before is lost only if nothing mentions it any more.
+            (false, _) => declares(DeclarationRule::Annotated) == (true, false),
+        }
     }
 
     /// The witness for a value that the new schema rejects. Of several reasons, it carries the one

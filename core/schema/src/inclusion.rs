@@ -1,3 +1,5 @@
+use std::cell::RefCell;
+
 use serde_json::Value;
 use toolwarden_model::json::Object;
 
@@ -36,11 +38,11 @@ impl InclusionQuery<'_, '_> {
     pub(crate) fn solve(mut self, arena: &mut Arena, texts: &mut PatternCache) -> Inclusion {
         let goals = self.goals(arena);
         let budget = self.budget;
-        let (mut witness, mut refused) = (None, None);
-        let mut judge = |value: &Value| match self.check(value) {
-            Ok(found) => {
-                witness = found;
-                witness.is_some()
+        let (mut value, mut refused) = (None, None);
+        let mut judge = |candidate: &Value| match self.check(candidate) {
+            Ok(proves) => {
+                value = proves.then(|| candidate.clone());
+                proves
             }
             Err(message) => {
                 refused = Some(message);
@@ -48,7 +50,7 @@ impl InclusionQuery<'_, '_> {
             }
         };
         let mut solver = Solver::new(arena, texts, budget);
-        let outcome = solver.search(goals, &mut judge);
+        let outcome = solver.search(goals.clone(), &mut judge);
         let steps = solver.steps();
         let obstacles: Vec<&'static str> = solver.obstacles().iter().copied().collect();
         if outcome == SearchOutcome::Empty {
@@ -57,7 +59,7 @@ impl InclusionQuery<'_, '_> {
                 steps,
             });
         }
-        if let Some(witness) = witness {
+        if let Some(witness) = value.and_then(|value| self.witness(value, &goals, arena, texts)) {
             return Inclusion::NotIncluded(witness);
         }
         if let Some(message) = refused {
@@ -108,22 +110,41 @@ impl InclusionQuery<'_, '_> {
         goals
     }
 
-    /// The witness for a value that the validator confirms, made as small as possible.
-    fn check(&mut self, value: &Value) -> Result<Option<Witness>, String> {
+    /// Whether the validator confirms that a value is a witness.
+    fn check(&mut self, value: &Value) -> Result<bool, String> {
         self.from.build_validators(self.callers, self.formats)?;
         self.to.build_validators(self.receivers, self.formats)?;
-        let (from, to) = (&*self.from, &*self.to);
-        let proves = |value: &Value| {
-            (self.domain == ValueDomain::Values || value.is_object())
-                && from.accepts(value, self.callers)
-                && !to.accepts(value, self.receivers)
+        Ok(self.proves(value))
+    }
+
+    fn proves(&self, value: &Value) -> bool {
+        (self.domain == ValueDomain::Values || value.is_object())
+            && self.from.accepts(value, self.callers)
+            && !self.to.accepts(value, self.receivers)
+    }
+
+    /// The witness for a value that the validator confirmed, made as small as possible. The validator
+    /// rounds some numbers, so that the facts, which are exact, must not contradict it.
+    fn witness(
+        &self,
+        value: Value,
+        goals: &[Literal],
+        arena: &Arena,
+        texts: &mut PatternCache,
+    ) -> Option<Witness> {
+        let texts = RefCell::new(texts);
+        let is_exact = |value: &Value| {
+            let mut texts = texts.borrow_mut();
+            let mut goals = goals.iter();
+            goals.all(|goal| arena.is_true(*goal, value, &mut texts) != Some(false))
         };
-        if !proves(value) {
-            return Ok(None);
+        if !is_exact(&value) {
+            return None;
         }
-        let value = shrink(value.clone(), &self.budget, &proves);
-        let rejection = to.rejection(&value, self.receivers);
-        Ok(rejection.map(|rejection| Witness::new(value, rejection)))
+        let proves = |value: &Value| self.proves(value) && is_exact(value);
+        let value = shrink(value, &self.budget, &proves);
+        let rejection = self.to.rejection(&value, self.receivers)?;
+        Some(Witness::new(value, rejection))
     }
 
     /// Asks the algebra where our own rules are undecided. Its proof is accepted, and its difference
@@ -161,12 +182,15 @@ impl InclusionQuery<'_, '_> {
         let lifted = lift(&difference, self.formats).ok()?;
         let id = compile(arena, &lifted).ok()?;
         let budget = self.budget;
-        let mut witness = None;
-        let mut judge = |value: &Value| {
-            witness = self.check(value).ok().flatten();
-            witness.is_some()
+        let mut value = None;
+        let mut judge = |candidate: &Value| {
+            let proves = self.check(candidate).unwrap_or(false);
+            value = proves.then(|| candidate.clone());
+            proves
         };
         Solver::new(arena, texts, budget).search(vec![id.holds()], &mut judge);
+        let goals = self.goals(arena);
+        let witness = value.and_then(|value| self.witness(value, &goals, arena, texts));
         witness.map(Inclusion::NotIncluded)
     }
 }

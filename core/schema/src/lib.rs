@@ -6,6 +6,7 @@
 mod algebra;
 mod compare;
 mod comparison_policy;
+mod declared;
 mod faults;
 mod inclusion;
 mod obstacle;

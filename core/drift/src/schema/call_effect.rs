@@ -4,135 +4,12 @@ use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_schema::{Callers, SchemaPair, SchemaVerdict, ValueDomain};
 
+use super::value_path::ValuePath;
 use crate::change::CallEffect;
 use crate::compare::Options;
 
 /// The deepest chain of references that is followed.
 const MAX_DEPTH: usize = 32;
-
-/// One step from a value to a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Step {
-    Member(String),
-    /// Any item of a list.
-    Item,
-}
-
-/// The path in a value that a schema describes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ValuePath(Vec<Step>);
-
-impl ValuePath {
-    /// The place of the whole value.
-    pub(super) const fn root() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(super) fn join(&self, step: Step) -> Self {
-        let steps = self.0.iter().cloned().chain([step]);
-        Self(steps.collect())
-    }
-
-    pub(super) const fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// The object that contains this member; `None` for items and the whole value.
-    pub(super) fn holder(&self) -> Option<Self> {
-        match self.0.split_last() {
-            Some((Step::Member(_), rest)) => Some(Self(rest.to_vec())),
-            _ => None,
-        }
-    }
-
-    /// The names of the members along the path, the last one last.
-    pub(super) fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.0.iter().filter_map(|step| match step {
-            Step::Member(name) => Some(name.as_str()),
-            Step::Item => None,
-        })
-    }
-
-    /// The place that the schema at a pointer describes; `None` for definitions, which describe several
-    /// places.
-    pub(super) fn of(pointer: &Pointer) -> Option<Self> {
-        let segments: Vec<String> = pointer.segments().collect();
-        let mut rest = segments.into_iter();
-        let mut steps = Vec::new();
-        while let Some(keyword) = rest.next() {
-            match keyword.as_str() {
-                "properties" => steps.push(Step::Member(rest.next()?)),
-                "items" | "additionalItems" | "unevaluatedItems" => steps.push(Step::Item),
-                "prefixItems" => {
-                    rest.next();
-                    steps.push(Step::Item);
-                }
-                "allOf" | "anyOf" | "oneOf" => {
-                    rest.next();
-                }
-                "then" | "else" => {}
-                _ => return None,
-            }
-        }
-        Some(Self(steps))
-    }
-
-    /// The first place in a value that this path matches.
-    pub(super) fn find(&self, value: &Value) -> Option<Pointer> {
-        found(value, &self.0, &Pointer::root())
-    }
-
-    /// The value with something inserted here. Lists get one item.
-    pub(super) fn put(&self, into: &Value, value: Value) -> Value {
-        put(into, &self.0, value)
-    }
-
-    /// The value without the member at this place; only members can be removed.
-    fn without(&self, from: &Value) -> Value {
-        let mut left = from.clone();
-        let Some(place) = self.find(from) else {
-            return left;
-        };
-        let mut holder = place.clone();
-        let last = place.segments().last().unwrap_or_default();
-        holder.pop();
-        if let Some(Value::Object(members)) = left.pointer_mut(holder.as_str()) {
-            members.shift_remove(&last);
-        }
-        left
-    }
-}
-
-fn found(value: &Value, steps: &[Step], at: &Pointer) -> Option<Pointer> {
-    match steps.split_first() {
-        None => Some(at.clone()),
-        Some((Step::Member(name), rest)) => found(value.get(name)?, rest, &at.child(name)),
-        Some((Step::Item, rest)) => {
-            let mut items = value.as_array()?.iter().enumerate();
-            items.find_map(|(index, item)| found(item, rest, &at.index(index)))
-        }
-    }
-}
-
-fn put(into: &Value, steps: &[Step], value: Value) -> Value {
-    match steps.split_first() {
-        None => value,
-        Some((Step::Member(name), rest)) => {
-            let mut members = into.as_object().cloned().unwrap_or_default();
-            let inner = members.get(name).cloned().unwrap_or(Value::Null);
-            members.insert(name.clone(), put(&inner, rest, value));
-            Value::Object(members)
-        }
-        Some((Step::Item, rest)) => {
-            let mut items = into.as_array().cloned().unwrap_or_default();
-            match items.first_mut() {
-                Some(first) => *first = put(first, rest, value),
-                None => items.push(put(&Value::Null, rest, value)),
-            }
-            Value::Array(items)
-        }
-    }
-}
 
 /// A value that a schema accepts, as small as the search makes it.
 pub(super) fn find_accepted_value(
@@ -154,27 +31,53 @@ pub(super) fn find_accepted_value(
 pub(super) fn find_ignored_argument(
     pair: &mut SchemaPair<'_>,
     (old, new): (&Value, &Value),
-    (path, property): (&ValuePath, &Value),
+    (path, at, property): (&ValuePath, &Pointer, &Value),
     options: &Options,
 ) -> Option<CallEffect> {
-    let empty = Value::Object(Object::new());
-    let bases = [
-        Some(empty),
-        find_accepted_value(old, ValueDomain::Objects, options),
-        find_accepted_value(new, ValueDomain::Objects, options),
-    ];
     let values = values(property, options);
-    for base in bases.into_iter().flatten() {
-        for value in &values {
-            let call = path.put(&base, value.clone());
-            let is_accepted =
-                pair.old_accepts(&call) && pair.witness_of(&call, &Pointer::root()).is_none();
-            if let (true, Some(pointer)) = (is_accepted, path.find(&call)) {
+    let conditions = ValuePath::conditions(at);
+    // The simplest calls first: each further base is searched only if the ones before were no use.
+    let bases: [&dyn Fn() -> Option<Value>; 6] = [
+        &|| Some(Value::Object(Object::new())),
+        &|| find_accepted_value(old, ValueDomain::Objects, options),
+        &|| find_accepted_value(new, ValueDomain::Objects, options),
+        &|| find_call_with(old, (path, &conditions), "prefixItems", options),
+        &|| find_call_with(old, (path, &conditions), "items", options),
+        &|| find_call_with(new, (path, &[]), "prefixItems", options),
+    ];
+    for base in bases {
+        if options.budget.time.is_over() {
+            return None;
+        }
+        let Some(base) = base() else {
+            continue;
+        };
+        let filled = values.iter().map(|value| path.put(&base, value.clone()));
+        let calls: Vec<Value> = filled.chain([base.clone()]).collect();
+        for call in calls {
+            let lost = path.find(&call, &mut |place| pair.loses_member(&call, place));
+            if let Some(pointer) = lost {
                 return Some(CallEffect::Ignored { call, pointer });
             }
         }
     }
     None
+}
+
+/// A call that a schema accepts, with something at a place, under conditions on other places.
+fn find_call_with(
+    schema: &Value,
+    (path, conditions): (&ValuePath, &[(ValuePath, Value)]),
+    list_keyword: &str,
+    options: &Options,
+) -> Option<Value> {
+    let mut schema = schema.as_object()?.clone();
+    let all = schema.entry("allOf").or_insert_with(|| json!([]));
+    let all = all.as_array_mut()?;
+    all.push(path.presence(json!({}), list_keyword));
+    let conditions = conditions.iter();
+    all.extend(conditions.map(|(place, what)| place.presence(what.clone(), list_keyword)));
+    find_accepted_value(&Value::Object(schema), ValueDomain::Objects, options)
 }
 
 /// Possible values of an argument, the most distinctive first.

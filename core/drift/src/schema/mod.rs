@@ -5,6 +5,7 @@ mod change_group;
 mod places;
 mod role;
 mod surface;
+mod value_path;
 
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
@@ -14,8 +15,8 @@ use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
 use crate::compare::Options;
 use crate::difference::{Difference, apply, differences};
 use crate::rename::Rename;
-use call_effect::ValuePath;
 use change_group::{ChangeGroup, group_differences};
+use places::LostMember;
 use role::{SchemaRole, adds_header, is_reordering};
 use surface::Surface;
 
@@ -109,6 +110,8 @@ pub(crate) fn compare(
         options,
         pair: pair(old, new, direction, options),
         surfaces: None,
+        lost: Vec::new(),
+        unexamined: false,
     };
     let (mut drift, vanished) = comparison.compare_whole(calls);
     if vanished {
@@ -116,7 +119,7 @@ pub(crate) fn compare(
     }
     let changes = comparison.changes(new, &drift);
     if let Some(replayed) = &mut drift.replay {
-        replayed.lost = comparison.lost_values(&changes, calls);
+        replayed.lost = comparison.lost_values(calls);
     }
     (drift, changes)
 }
@@ -162,6 +165,10 @@ struct SchemaComparison<'s> {
     pair: Result<SchemaPair<'s>, Unknown>,
     /// What the old and the new schema declare about each place of a call.
     surfaces: Option<(Surface<'s>, Surface<'s>)>,
+    /// Arguments that the new schema accepts and does not declare any more.
+    lost: Vec<LostMember>,
+    /// Whether there was no time to look for all of them.
+    unexamined: bool,
 }
 
 impl SchemaComparison<'_> {
@@ -218,6 +225,7 @@ impl SchemaComparison<'_> {
         let whole = drift.for_callers(self.options.callers).clone();
         if self.direction == SchemaDirection::Input && !found.is_empty() {
             self.surfaces = Some((Surface::of(self.old), Surface::of(self.new)));
+            self.find_lost_members();
         }
         let mut changes = Vec::new();
         for (index, group) in groups.iter().enumerate() {
@@ -226,8 +234,8 @@ impl SchemaComparison<'_> {
         self.attribute_to_nearest(&mut changes, &whole);
         if let Some(surfaces) = self.surfaces.take() {
             self.changed_defaults(&mut changes, &surfaces);
-            self.lost_members(&mut changes, &surfaces, &whole);
-            self.too_large_to_compare(&mut changes, &surfaces);
+            self.lost_members(&mut changes, &surfaces.0, &whole);
+            self.not_compared(&mut changes, &surfaces);
         }
         changes
     }
@@ -277,8 +285,13 @@ impl SchemaComparison<'_> {
                 "an argument is copied into an HTTP header now, where others read it".to_owned();
         }
         let input = self.direction == SchemaDirection::Input;
-        if role.keyword == "default" && input && !self.is_out_of_time() {
-            change.effect = self.default_effect(&first.pointer);
+        if role.keyword == "default" && input {
+            if self.is_without_argument(&first.pointer) {
+                change.class = ChangeClass::Equivalent;
+                change.message.push_str(": it applies to no argument");
+            } else if !self.is_out_of_time() {
+                change.effect = self.default_effect(&first.pointer);
+            }
         }
         if !role.affects_values(self.options.formats) {
             return change;
@@ -308,9 +321,7 @@ impl SchemaComparison<'_> {
                 let message = &mut change.message;
                 message.push_str(": still accepted, and no longer read");
             }
-            if !self.is_out_of_time() {
-                change.effect = self.of_ignored(&first.pointer);
-            }
+            change.effect = self.of_ignored(&first.pointer);
         }
         change.judgement = Some(judgement);
         change
@@ -322,32 +333,21 @@ impl SchemaComparison<'_> {
     }
 
     /// Values of recorded calls that are now accepted but ignored.
-    fn lost_values(&mut self, changes: &[SchemaChange], calls: &[Value]) -> Vec<LostValue> {
-        let ignored = changes.iter().filter(|it| it.class == ChangeClass::Ignored);
-        let paths: Vec<ValuePath> = ignored
-            .filter_map(|it| ValuePath::of(&it.pointer))
-            .collect();
-        let (false, Ok(pair)) = (paths.is_empty(), &mut self.pair) else {
+    fn lost_values(&mut self, calls: &[Value]) -> Vec<LostValue> {
+        let Ok(pair) = &mut self.pair else {
             return Vec::new();
         };
         let mut lost = Vec::new();
         for (index, call) in calls.iter().enumerate() {
-            let mut places = paths.iter().filter_map(|path| path.find(call));
-            let Some(first) = places.next() else {
-                continue;
-            };
-            if !pair.old_accepts(call) {
-                continue;
+            for member in &self.lost {
+                let mut is_lost = |place: &Pointer| pair.loses_member(call, place);
+                let place = member.path.find(call, &mut is_lost);
+                lost.extend(place.map(|pointer| LostValue {
+                    index,
+                    call: call.clone(),
+                    pointer,
+                }));
             }
-            lost.extend(
-                std::iter::once(first)
-                    .chain(places)
-                    .map(|pointer| LostValue {
-                        index,
-                        call: call.clone(),
-                        pointer,
-                    }),
-            );
         }
         lost
     }

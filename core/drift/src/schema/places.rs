@@ -4,8 +4,9 @@
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
-use super::call_effect::{self, ValuePath, declares};
+use super::call_effect::{self, declares};
 use super::surface::{Declared, MAX_VISITS, Surface};
+use super::value_path::ValuePath;
 use super::{SchemaChange, SchemaComparison};
 use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
 
@@ -15,17 +16,59 @@ const SETTLED: &str = ": the same default holds";
 /// The old and the new schema.
 type Surfaces<'s> = (Surface<'s>, Surface<'s>);
 
+/// An argument that is accepted but no longer declared.
+#[derive(Debug)]
+pub(super) struct LostMember {
+    pub(super) path: ValuePath,
+    /// The call that shows it, if one was found.
+    effect: Option<CallEffect>,
+}
+
 impl SchemaComparison<'_> {
+    /// Finds the members of calls that only the old schema declares.
+    pub(super) fn find_lost_members(&mut self) {
+        let (Some((old, new)), Ok(pair)) = (&self.surfaces, &mut self.pair) else {
+            return;
+        };
+        let members = old.places().filter(|(path, _)| path.is_member());
+        // What is declared for every value is not lost.
+        let doubtful = members.filter(|(path, _)| !new.at(path).is_some_and(|it| it.always));
+        for (path, said) in doubtful {
+            if self.lost.iter().any(|lost| path.is_below(&lost.path)) {
+                continue;
+            }
+            if self.options.budget.time.is_over() {
+                self.unexamined = true;
+                return;
+            }
+            let Some((at, property)) = said.schemas.first() else {
+                continue;
+            };
+            let (schemas, options) = ((self.old, self.new), self.options);
+            let argument = (path, at, *property);
+            let effect = call_effect::find_ignored_argument(pair, schemas, argument, options);
+            if effect.is_some() || (said.always && new.lacks(path)) {
+                let path = path.clone();
+                self.lost.push(LostMember { path, effect });
+            }
+        }
+    }
+
     /// Whether a property of the old schema is no longer declared. A property that only moved within
     /// the schema is still declared.
     pub(super) fn is_lost(&self, property: &Pointer) -> bool {
-        if let Some((old, new)) = &self.surfaces {
-            let mut places = old.described_by(property).peekable();
-            if new.is_complete() && places.peek().is_some() {
-                return places.any(|path| new.lacks(path));
+        match &self.surfaces {
+            Some((old, new)) if old.is_complete() && new.is_complete() => {
+                self.lost_member(property).is_some()
             }
+            _ => !self.is_still_declared(property),
         }
-        !self.is_still_declared(property)
+    }
+
+    fn lost_member(&self, property: &Pointer) -> Option<&LostMember> {
+        let (old, _) = self.surfaces.as_ref()?;
+        let mut lost = self.lost.iter();
+        lost.find(|lost| old.described_by(property).any(|path| *path == lost.path))
     }
 
     /// Whether the new schema describes the property at the same place.
@@ -41,47 +84,32 @@ impl SchemaComparison<'_> {
     }
 
     /// A call that sets a property that is no longer declared, so that its value loses its meaning.
-    pub(super) fn of_ignored(&mut self, at: &Pointer) -> Option<CallEffect> {
-        let described = self.surfaces.as_ref().and_then(|(old, new)| {
-            let mut places = old.described_by(at);
-            places.find(|path| new.lacks(path)).cloned()
-        });
-        let path = described.or_else(|| ValuePath::of(at))?;
-        let property = at.find(self.old)?;
-        let pair = self.pair.as_mut().ok()?;
-        call_effect::find_ignored_argument(
-            pair,
-            (self.old, self.new),
-            (&path, property),
-            self.options,
-        )
+    pub(super) fn of_ignored(&self, at: &Pointer) -> Option<CallEffect> {
+        self.lost_member(at)?.effect.clone()
     }
 
     /// Adds arguments that are accepted but no longer read, because the schema part that declared them
     /// was removed as a whole.
     pub(super) fn lost_members(
-        &mut self,
+        &self,
         changes: &mut Vec<SchemaChange>,
-        (old, new): &Surfaces<'_>,
+        old: &Surface<'_>,
         whole: &Judgement,
     ) {
         let nothing_is_rejected = matches!(whole, Judgement::Equivalent | Judgement::Compatible(_));
-        for (path, said) in old.places().filter(|(path, _)| new.lacks(path)) {
+        for LostMember { path, effect } in &self.lost {
+            let Some(said) = old.at(path) else {
+                continue;
+            };
             let is_told = |change: &SchemaChange| {
                 said.is_described_by(&change.pointer)
                     || (change.rename.is_some()
                         && ValuePath::of(&change.pointer).as_ref() == Some(path))
             };
-            if changes.iter().any(is_told) || self.is_out_of_time() {
-                continue;
-            }
-            let (Some((at, property)), Ok(pair)) = (said.schemas.first(), &mut self.pair) else {
+            let Some((at, property)) = said.schemas.first() else {
                 continue;
             };
-            let schemas = (self.old, self.new);
-            let effect =
-                call_effect::find_ignored_argument(pair, schemas, (path, property), self.options);
-            if effect.is_none() && !nothing_is_rejected {
+            if changes.iter().any(is_told) || (effect.is_none() && !nothing_is_rejected) {
                 continue;
             }
             changes.push(SchemaChange {
@@ -93,7 +121,7 @@ impl SchemaComparison<'_> {
                 before: Some((*property).clone()),
                 after: None,
                 rename: None,
-                effect,
+                effect: effect.clone(),
                 message: format!(
                     "{} was removed: still accepted, and no longer read",
                     subject(path)
@@ -102,15 +130,20 @@ impl SchemaComparison<'_> {
         }
     }
 
-    /// Reports that arguments and defaults were not compared, if a schema has too many subschemas.
-    pub(super) fn too_large_to_compare(
-        &self,
-        changes: &mut Vec<SchemaChange>,
-        (old, new): &Surfaces<'_>,
-    ) {
-        if old.is_complete() && new.is_complete() {
+    /// Reports that arguments and defaults were not compared: a schema has too many subschemas, or
+    /// there was no time.
+    pub(super) fn not_compared(&self, changes: &mut Vec<SchemaChange>, (old, new): &Surfaces<'_>) {
+        let message = if !old.is_complete() || !new.is_complete() {
+            format!(
+                "the schema has more than {MAX_VISITS} subschemas: whether arguments are still read and \
+                 defaults still apply is not known"
+            )
+        } else if self.unexamined {
+            "the comparison took longer than its time limit: whether arguments are still read is not known"
+                .to_owned()
+        } else {
             return;
-        }
+        };
         changes.push(SchemaChange {
             rule: "properties",
             pointer: Pointer::root(),
@@ -121,11 +154,18 @@ impl SchemaComparison<'_> {
             after: None,
             rename: None,
             effect: None,
-            message: format!(
-                "the schema has more than {MAX_VISITS} subschemas: whether arguments are still read and \
-                 defaults still apply is not known"
-            ),
+            message,
         });
+    }
+
+    /// Whether no argument has the schema that contains a default: it is an unused definition, or
+    /// the condition of an `if`.
+    pub(super) fn is_without_argument(&self, default: &Pointer) -> bool {
+        let Some((old, new)) = &self.surfaces else {
+            return false;
+        };
+        let is_read = old.applies_default(default) || new.applies_default(default);
+        old.is_complete() && new.is_complete() && !is_read
     }
 
     /// Adds changed defaults that neither schema has at the same pointer, and removes those that only

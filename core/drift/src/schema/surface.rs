@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use toolwarden_model::Draft;
 use toolwarden_model::json::{Object, Pointer, percent_decode};
 
-use super::call_effect::{Step, ValuePath};
+use super::value_path::{Step, ValuePath};
 
 /// The maximum number of subschemas visited; anything beyond is unknown.
 pub(super) const MAX_VISITS: usize = 20_000;
@@ -21,8 +22,10 @@ pub(super) struct Declared<'s> {
     pub(super) schemas: Vec<(Pointer, &'s Value)>,
     /// The defaults declared at the place itself, rather than in a schema that it refers to.
     direct: Vec<&'s Value>,
-    /// Whether keys that no schema names are read too, or may be.
-    map: bool,
+    /// Whether some schema describes it in every value.
+    pub(super) always: bool,
+    /// Whether more may be declared below it: a reference was not followed.
+    unfollowed: bool,
 }
 
 impl<'s> Declared<'s> {
@@ -59,22 +62,6 @@ impl<'s> Declared<'s> {
             schema.get("enum").is_some() || schema.get("type").is_some_and(is_boolean)
         })
     }
-
-    fn accepts_anything(&self) -> bool {
-        let says_nothing = |schema: &Value| match schema {
-            Value::Bool(accepts) => *accepts,
-            Value::Object(members) => !members.keys().any(|keyword| says_shape(keyword)),
-            _ => false,
-        };
-        self.schemas.iter().all(|(_, schema)| says_nothing(schema))
-    }
-}
-
-fn says_shape(keyword: &str) -> bool {
-    !matches!(
-        keyword,
-        "title" | "description" | "default" | "examples" | "$comment" | "deprecated"
-    )
 }
 
 /// What a schema declares about every place of a value, with references and combinations followed.
@@ -98,6 +85,7 @@ impl<'s> Surface<'s> {
             },
             visits: 0,
             open: Vec::new(),
+            reference_stands_alone: Draft::of(root) <= Draft::Draft7,
         };
         walk.visit(root, &Pointer::root(), &ValuePath::root(), Sort::Always, 0);
         walk.surface
@@ -125,21 +113,21 @@ impl<'s> Surface<'s> {
         self.described.get(at).into_iter().flatten()
     }
 
-    /// Whether a path names a member that this schema does not declare, in an object that it does
-    /// declare.
+    /// Whether a default at a pointer applies to some value.
+    pub(super) fn applies_default(&self, default: &Pointer) -> bool {
+        let mut holder = default.clone();
+        holder.pop();
+        let mut places = self.described_by(&holder);
+        places.any(|path| self.at(path).is_some_and(|it| it.is_described_by(&holder)))
+    }
+
+    /// Whether no schema mentions a path.
     pub(super) fn lacks(&self, path: &ValuePath) -> bool {
-        if !self.complete || self.places.contains_key(path) {
-            return false;
-        }
-        let Some(holder) = path.holder() else {
-            return false;
-        };
-        let Some(said) = self.places.get(&holder) else {
-            return false;
-        };
-        // If the schema accepts any key, the server may read any key.
-        let free = holder != ValuePath::root() && said.accepts_anything();
-        !said.map && !free
+        let mut places = self.places.iter();
+        self.complete
+            && !places.any(|(place, said)| {
+                path.overlaps(place) || (said.unfollowed && path.overlaps_start(place))
+            })
     }
 }
 
@@ -148,6 +136,24 @@ impl<'s> Surface<'s> {
 enum Sort {
     Always,
     Sometimes,
+    /// It is the condition of an `if`, which asks and does not say.
+    Asks,
+}
+
+impl Sort {
+    const fn sometimes(self) -> Self {
+        match self {
+            Self::Always | Self::Sometimes => Self::Sometimes,
+            Self::Asks => Self::Asks,
+        }
+    }
+}
+
+/// Whether a schema is more than the permission to send anything.
+fn says_something(schema: &Value) -> bool {
+    schema
+        .as_object()
+        .is_some_and(|members| !members.is_empty())
 }
 
 struct Walk<'s> {
@@ -156,6 +162,8 @@ struct Walk<'s> {
     visits: usize,
     /// The references that are currently being followed.
     open: Vec<&'s str>,
+    /// Up to draft 7, a reference replaces everything beside it.
+    reference_stands_alone: bool,
 }
 
 impl<'s> Walk<'s> {
@@ -172,26 +180,36 @@ impl<'s> Walk<'s> {
             self.surface.complete = false;
             return;
         }
+        let described = self.surface.described.entry(at.clone()).or_default();
+        let is_new = described.insert(path.clone());
         let known = self.surface.places.entry(path.clone()).or_default();
-        if known.schemas.iter().any(|(place, _)| place == at) {
+        let was_always = known.always;
+        known.always |= sort == Sort::Always;
+        if !is_new && (was_always || sort != Sort::Always) {
             return;
         }
-        known.schemas.push((at.clone(), schema));
-        if let Some(default) = schema.get("default").filter(|_| nesting == 0)
-            && !known.direct.contains(&default)
-        {
-            known.direct.push(default);
+        if sort != Sort::Asks && !known.is_described_by(at) {
+            known.schemas.push((at.clone(), schema));
+            if let Some(default) = schema.get("default").filter(|_| nesting == 0)
+                && !known.direct.contains(&default)
+            {
+                known.direct.push(default);
+            }
         }
         if nesting > MAX_NESTING || path.len() > MAX_STEPS {
-            known.map = true;
+            known.unfollowed = true;
             return;
         }
-        let described = self.surface.described.entry(at.clone()).or_default();
-        described.insert(path.clone());
         let Some(members) = schema.as_object() else {
             return;
         };
-        for (keyword, value) in members {
+        let alone = self.reference_stands_alone && members.contains_key("$ref");
+        let is_read = |keyword: &str| match keyword {
+            "$ref" => true,
+            "then" | "else" => !alone && members.contains_key("if"),
+            _ => !alone,
+        };
+        for (keyword, value) in members.iter().filter(|(keyword, _)| is_read(keyword)) {
             self.keyword(keyword, value, &at.child(keyword), path, (sort, nesting));
         }
     }
@@ -213,17 +231,22 @@ impl<'s> Walk<'s> {
                     self.visit(schema, &at.child(name), &path, sort, 0);
                 }
             }
-            "patternProperties" => self.read_as_map(path, map().next().is_some()),
-            "additionalProperties" | "unevaluatedProperties" => {
-                self.read_as_map(path, map().next().is_some());
+            "patternProperties" => {
+                for (pattern, schema) in map().filter(|(_, it)| says_something(it)) {
+                    let path = path.join(Step::Key(Some(pattern.clone())));
+                    self.visit(schema, &at.child(pattern), &path, sort, 0);
+                }
+            }
+            "additionalProperties" | "unevaluatedProperties" if says_something(value) => {
+                self.visit(value, at, &path.join(Step::Key(None)), sort, 0);
             }
             "items" | "additionalItems" | "unevaluatedItems" | "prefixItems" => {
-                let path = path.join(Step::Item);
                 for (index, schema) in list() {
+                    let path = path.join(Step::Index(index));
                     self.visit(schema, &at.index(index), &path, sort, 0);
                 }
                 if !value.is_array() {
-                    self.visit(value, at, &path, sort, 0);
+                    self.visit(value, at, &path.join(Step::Item), sort, 0);
                 }
             }
             "allOf" => {
@@ -233,15 +256,20 @@ impl<'s> Walk<'s> {
             }
             "anyOf" | "oneOf" => {
                 for (index, schema) in list() {
-                    self.visit(schema, &at.index(index), path, Sort::Sometimes, nesting + 1);
+                    self.visit(
+                        schema,
+                        &at.index(index),
+                        path,
+                        sort.sometimes(),
+                        nesting + 1,
+                    );
                 }
             }
-            "if" | "then" | "else" => {
-                self.visit(value, at, path, Sort::Sometimes, nesting + 1);
-            }
+            "if" => self.visit(value, at, path, Sort::Asks, nesting + 1),
+            "then" | "else" => self.visit(value, at, path, sort.sometimes(), nesting + 1),
             "dependentSchemas" | "dependencies" => {
                 for (name, schema) in map().filter(|(_, it)| !it.is_array()) {
-                    self.visit(schema, &at.child(name), path, Sort::Sometimes, nesting + 1);
+                    self.visit(schema, &at.child(name), path, sort.sometimes(), nesting + 1);
                 }
             }
             "required" if sort == Sort::Always => {
@@ -252,12 +280,6 @@ impl<'s> Walk<'s> {
             }
             "$ref" | "$dynamicRef" | "$recursiveRef" => self.follow(value, path, sort, nesting),
             _ => {}
-        }
-    }
-
-    fn read_as_map(&mut self, path: &ValuePath, is_map: bool) {
-        if let Some(known) = self.surface.places.get_mut(path) {
-            known.map |= is_map;
         }
     }
 
@@ -274,7 +296,10 @@ impl<'s> Walk<'s> {
         });
         let Some((schema, at)) = target.filter(|_| !is_inside) else {
             // The target of the reference may declare anything.
-            return self.read_as_map(path, true);
+            if let Some(known) = self.surface.places.get_mut(path) {
+                known.unfollowed = true;
+            }
+            return;
         };
         self.open.push(reference);
         self.visit(schema, &at, path, sort, nesting + 1);

@@ -10,6 +10,7 @@
 
 mod annotations;
 mod changes;
+mod declared;
 mod effects;
 mod fingerprints;
 mod lists;

@@ -107,7 +107,18 @@ impl ValueForm {
             Self::List => value.is_array(),
             Self::Anything => true,
             Self::Number => value.is_number(),
-            Self::PositiveNumber => value.as_f64().is_some_and(|number| number > 0.0),
+            Self::PositiveNumber => match value {
+                // By its text: a large or small number may be no binary fraction.
+                Value::Number(number) => {
+                    let (digits, _) = number
+                        .as_str()
+                        .split_once(['e', 'E'])
+                        .unwrap_or((number.as_str(), ""));
+                    !digits.starts_with('-')
+                        && digits.contains(|digit| ('1'..='9').contains(&digit))
+                }
+                _ => false,
+            },
             Self::Count => parse_count(value).is_some(),
             Self::Text => value.is_string(),
             Self::Boolean => value.is_boolean(),

@@ -41,6 +41,22 @@ pub(crate) enum PrepareError {
 
 /// The schema in draft 2020-12: assertions only, every reference pointing to a definition `d<n>`.
 pub(crate) fn lift(schema: &Value, formats: FormatMode) -> Result<Value, PrepareError> {
+    lift_document(schema, formats, false)
+}
+
+/// The lifted schema, with a `description` wherever a schema is described or titled.
+pub(crate) fn lift_with_descriptions(
+    schema: &Value,
+    formats: FormatMode,
+) -> Result<Value, PrepareError> {
+    lift_document(schema, formats, true)
+}
+
+fn lift_document(
+    schema: &Value,
+    formats: FormatMode,
+    describes: bool,
+) -> Result<Value, PrepareError> {
     if !depth_within(schema) {
         return Err(PrepareError::TooLarge);
     }
@@ -53,6 +69,7 @@ pub(crate) fn lift(schema: &Value, formats: FormatMode) -> Result<Value, Prepare
         document: 0,
         scope: DynamicScope::new(),
         formats,
+        describes,
         resources: Resources::of(schema, draft),
         names: BTreeMap::new(),
         pending: VecDeque::new(),
@@ -90,6 +107,8 @@ struct Lifter<'s> {
     document: usize,
     scope: DynamicScope,
     formats: FormatMode,
+    /// Whether descriptions are kept.
+    describes: bool,
     resources: Resources<'s>,
     /// The name of each referenced schema. The targets of its dynamic references depend on the path
     /// to it.
@@ -149,7 +168,14 @@ impl Lifter<'_> {
         let mut further = Vec::new();
         for (keyword, value) in sorted(members) {
             match keyword_kind(keyword, self.draft) {
-                KeywordKind::Annotation => {}
+                KeywordKind::Annotation => {
+                    let text = value.as_str().filter(|text| !text.trim().is_empty());
+                    if let (true, "description" | "title", Some(text)) =
+                        (self.describes, keyword.as_str(), text)
+                    {
+                        lifted.insert("description".to_owned(), Value::from(text));
+                    }
+                }
                 KeywordKind::Plain(form) => {
                     check(form, keyword, value, at)?;
                     lifted.insert(keyword.clone(), value.clone());

@@ -9,7 +9,7 @@ mod resources;
 pub(crate) use close::close;
 pub(crate) use draft::{Draft, validator_draft};
 pub(crate) use keywords::{KeywordKind, ValueForm, keyword_kind, parse_count};
-pub(crate) use lift::{PrepareError, lift};
+pub(crate) use lift::{PrepareError, lift, lift_with_descriptions};
 pub(crate) use resources::{Resources, SchemaLocation};
 
 use serde_json::Value;

@@ -52,15 +52,48 @@ pub(crate) struct Constant {
 
 impl Constant {
     pub(crate) fn of(value: &Value) -> Self {
-        let mut text = to_canonical_string(value);
-        if let Some(ratio) = Ratio::of_value(value) {
+        let text = match Ratio::of_value(value) {
             // `1`, `1.0` and `1e0` are one number.
-            text = format!("{ratio:?}");
-        }
+            Some(ratio) => format!("{ratio:?}"),
+            None => exact_text(value),
+        };
         Self {
             text: text.into(),
             value: Arc::new(value.clone()),
         }
+    }
+}
+
+/// A text that equal values share and different ones do not. Canonical JSON rounds numbers to binary
+/// fractions, so a number that it would change is written exactly.
+fn exact_text(value: &Value) -> String {
+    match value {
+        Value::Number(number) => {
+            let rounded = to_canonical_string(value);
+            let read = serde_json::from_str(&rounded).ok();
+            match (Ratio::of(number), read.as_ref().and_then(Ratio::of)) {
+                (Some(exact), Some(read)) if exact == read => rounded,
+                (Some(exact), _) => format!("{exact:?}"),
+                // Beyond what is computed, only the same text is the same number.
+                (None, _) => number.to_string(),
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(exact_text).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(members) => {
+            let mut members: Vec<(String, &Value)> = members
+                .iter()
+                .map(|(key, member)| (to_canonical_string(&Value::from(key.as_str())), member))
+                .collect();
+            members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+            let members = members
+                .iter()
+                .map(|(key, member)| format!("{key}:{}", exact_text(member)));
+            format!("{{{}}}", members.collect::<Vec<String>>().join(","))
+        }
+        other => to_canonical_string(other),
     }
 }
 

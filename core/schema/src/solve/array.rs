@@ -7,7 +7,7 @@ use super::{SearchOutcome, Solver, ValueCheck, finish_branch};
 use crate::set::{Constant, Fact, Literal, NodeId};
 
 /// The longest array that is written out.
-const MAX_ITEMS: u64 = 100_000;
+const MAX_ITEMS: u64 = 1_000_000;
 /// From here on an array is so long that copies of it are counted.
 const LONG: u64 = 4_096;
 /// The most arrays that are ruled out one by one.

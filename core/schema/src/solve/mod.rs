@@ -22,11 +22,11 @@ use crate::text::PatternCache;
 use conjunction::{Conjunction, NextChoice};
 
 /// The most parts a value that is built may have.
-const MAX_PARTS: usize = 120_000;
+const MAX_PARTS: usize = 1_100_000;
 /// How many characters of a text count as one part.
 const CHARACTERS_PER_PART: usize = 64;
 /// The most parts of all values together, once some are long: each is copied into those around it.
-const MAX_ALL_PARTS: usize = 2_000_000;
+const MAX_ALL_PARTS: usize = 8_000_000;
 
 /// The answer to a conjunction.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use crate::comparison_policy::SearchBudget;
 /// The longest text that is written out where patterns decide about it.
 const MAX_LENGTH: u64 = 65_536;
 /// The longest text that is written out where only its length counts.
-const MAX_PLAIN_LENGTH: u64 = 4_000_000;
+const MAX_PLAIN_LENGTH: u64 = 8_000_000;
 
 /// The constraints on a text. Lengths are counted in characters.
 #[derive(Debug, Default)]

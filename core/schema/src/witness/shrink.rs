@@ -188,6 +188,8 @@ fn find<'v>(value: &'v mut Value, path: &[PathStep]) -> Option<&'v mut Value> {
 /// Plain values simpler than the given one, the boldest first.
 fn simpler(value: &Value) -> Vec<Value> {
     match value {
+        // Copies of a long text cost more than a shorter witness is worth.
+        Value::String(text) if text.len() > BYTES_PER_TRY => vec![Value::from("")],
         Value::String(text) if !text.is_empty() => {
             let characters: Vec<char> = text.chars().collect();
             let take =

@@ -302,3 +302,56 @@ fn constants_are_compared_with_the_schemas_of_their_parts() {
         );
     }
 }
+
+#[test]
+fn numbers_inside_constants_are_compared_exactly() {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let large = |last: &str| {
+        read(&format!(
+            r#"{{"const": [100000000000000000000000000{last}]}}"#
+        ))
+    };
+    assert!(matches!(
+        strictly(&large("0"), &large("1")),
+        SchemaVerdict::Breaking(witness) if witness.value == read("[1000000000000000000000000000]")
+    ));
+    let one = read(r#"{"enum": [{"a": [9007199254740993]}]}"#);
+    let other = read(r#"{"enum": [{"a": [9007199254740992]}]}"#);
+    assert_eq!(verdict_letter(&strictly(&one, &other)), "B");
+    let same = read(r#"{"enum": [{"a": [9.007199254740993e15]}]}"#);
+    assert!(matches!(
+        strictly(&one, &same),
+        SchemaVerdict::Equivalent(_)
+    ));
+    // Ruling out a list by a rounded item went on until the stack was full.
+    let old = read(r#"{"prefixItems": [{"multipleOf": 9007199254740991}]}"#);
+    let new =
+        read(r#"{"not": {"enum": [[18446744073709551616.5], [1.000000000000000000000000001]]}}"#);
+    assert_eq!(verdict_letter(&strictly(&old, &new)), "C");
+}
+
+#[test]
+fn a_witness_that_only_rounding_accepts_is_no_witness() {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let old = read(
+        r#"{"prefixItems": [{"const": 3}, {"enum": [1000000000000000000000000000.5, -1]}],
+            "contains": {"minimum": 1000000000000000000000001000}}"#,
+    );
+    let new = read(r#"{"maxItems": 1}"#);
+    let SchemaVerdict::Breaking(witness) = strictly(&old, &new) else {
+        panic!("a list of three items was accepted");
+    };
+    let items = witness.value.as_array().unwrap();
+    assert!(items.len() > 2, "{items:?}");
+    assert_eq!(accepts(&old, &witness.value), Some(true));
+}
+
+#[test]
+fn a_step_may_be_larger_than_a_binary_fraction() {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let (old, new) = (
+        read(r#"{"multipleOf": 2e310}"#),
+        read(r#"{"multipleOf": 1e310}"#),
+    );
+    assert_eq!(verdict_letter(&strictly(&old, &new)), "C");
+}
