@@ -71,6 +71,14 @@ impl ServerListing {
         Ok(())
     }
 
+    /// Treats the tools that match these pins as observed definitions, to compare them with other pins.
+    pub(crate) fn parse_unchanged(&mut self, pins: &Pins<'_>) -> Result<(), PinsError> {
+        for name in std::mem::take(&mut self.unchanged) {
+            self.observed.extend(pins.observation(&name)?);
+        }
+        Ok(())
+    }
+
     /// A name that two of the tools share.
     #[must_use]
     pub fn duplicate_name(&self) -> Option<&str> {
@@ -102,7 +110,7 @@ pub struct CheckOutcome {
 ///
 /// # Errors
 /// A pin cannot be read.
-pub fn judge(
+pub(crate) fn judge(
     pins: &Pins<'_>,
     listing: &mut ServerListing,
     options: &Options,
