@@ -23,6 +23,7 @@ mod report_locations;
 mod results;
 mod runner_commands;
 mod sandbox;
+mod saved_lists;
 mod sessions;
 mod toolwatch;
 mod transcripts;
