@@ -144,6 +144,14 @@ pub(crate) enum CliError {
     NothingPinned { server: String },
     #[error("no server is called `{name}`{suggestion}")]
     NoSuchServer { name: String, suggestion: String },
+    #[error(
+        "nothing is pinned for server `{name}` (scope {scope}), and the store has pins of other servers{suggestion}"
+    )]
+    UnknownServer {
+        name: String,
+        scope: String,
+        suggestion: String,
+    },
     #[error("{place}: this list is only a page: {pointer} says that the server has more tools")]
     OnlyAPage { place: String, pointer: Pointer },
     #[error("nothing of server `{server}` was pinned as version `{version}`")]
@@ -228,6 +236,7 @@ impl CliError {
             | Self::NoShape { .. }
             | Self::NothingPinned { .. }
             | Self::NoSuchServer { .. }
+            | Self::UnknownServer { .. }
             | Self::OnlyAPage { .. }
             | Self::NoSuchVersion { .. }
             | Self::DoubledKey { .. }

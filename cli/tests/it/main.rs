@@ -13,6 +13,7 @@ mod defaults;
 mod demo_picture;
 mod dialect_tables;
 mod false_green;
+mod first_checks;
 mod gateway;
 mod guard;
 mod hostile_definitions;

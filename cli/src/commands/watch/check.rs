@@ -82,12 +82,18 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
         (None, Some(store)) => PinLocation::Store(store),
         (None, None) => return Err(CliError::NoSource),
     };
+    let known = match &store {
+        Some(store) => pinned_servers(store)?,
+        None => Vec::new(),
+    };
     let places = ReportLocations::from_args(args);
     let mut checked = Vec::new();
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {
         match answer.transpose() {
-            Ok(answer) => match keeper.check(source, answer, args, &recorded, &places) {
+            Ok(answer) => match require_known(source, args, &known)
+                .and_then(|()| keeper.check(source, answer, args, &recorded, &places))
+            {
                 Ok(found) => checked.push(found),
                 // The other servers are still checked and reported.
                 Err(error) if sources.len() > 1 => {
@@ -113,6 +119,45 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
         CommandOutcome::Finding
     } else {
         CommandOutcome::from_measured(unanswered.is_empty() && measured)
+    })
+}
+
+/// The servers with pins.
+fn pinned_servers(store: &Store) -> Result<Vec<ServerKey>, CliError> {
+    let mut known = Vec::new();
+    for server in store.servers()? {
+        if !store.baselines(server.id)?.is_empty() {
+            known.push(server.key);
+        }
+    }
+    Ok(known)
+}
+
+/// Refuses to pin a list under a name that the store does not know, next to those that it knows: the
+/// name may be mistyped, and the list would be compared with nothing. A configuration names its servers
+/// on purpose, and one definition is pinned at its first check, as toolwatch does.
+fn require_known(
+    source: &WatchSource,
+    args: &CheckArgs,
+    known: &[ServerKey],
+) -> Result<(), CliError> {
+    let allowed = args.new || args.frozen || source.is_configured || !source.is_list();
+    if allowed || known.is_empty() || known.contains(&source.key) {
+        return Ok(());
+    }
+    let ServerKey { name, scope } = source.key.clone();
+    let mut scopes = known.iter().filter(|key| key.name == name);
+    let suggestion = match scopes.next() {
+        Some(other) => format!("; it has pins in scope {}", other.scope),
+        None => {
+            let names = known.iter().map(|key| key.name.as_str());
+            toolwarden_model::did_you_mean(&name, names)
+        }
+    };
+    Err(CliError::UnknownServer {
+        name,
+        scope,
+        suggestion,
     })
 }
 
