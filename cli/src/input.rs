@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolwarden_canon::{
-    CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, TextItem,
-    canonicalize_shared, split,
+    CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, ListFacts, TextItem,
+    canonicalize_shared, list_facts, split,
 };
 use toolwarden_files::{InputFile, open};
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
@@ -33,6 +33,41 @@ impl InputTool<'_> {
         let positions = Positions::of(self.location.item.text);
         let position = self.location.in_file(positions.nearest(pointer));
         Some((self.location.item.pointer.join(pointer), Some(position)))
+    }
+}
+
+/// What the lists of all inputs say beside their tools.
+#[derive(Debug, Default)]
+pub(crate) struct InputListFacts {
+    /// The lists that continue on another page: the file, and where it says so.
+    pages: Vec<(Arc<str>, Pointer)>,
+    /// The number of lists that do not.
+    ended: usize,
+    /// What servers tell models about themselves.
+    pub(crate) instructions: Vec<(SourceLocation, String)>,
+}
+
+impl InputListFacts {
+    /// The first page of a list whose last page is missing.
+    pub(crate) fn unfinished_page(&self) -> Option<CliError> {
+        let (file, pointer) = self.pages.first().filter(|_| self.ended == 0)?;
+        Some(CliError::OnlyAPage {
+            place: file.to_string(),
+            pointer: pointer.clone(),
+        })
+    }
+
+    fn add(&mut self, document: &InputText, facts: ListFacts) {
+        let pages = facts.next_cursors.into_iter();
+        self.pages
+            .extend(pages.map(|pointer| (Arc::clone(&document.file), pointer)));
+        self.ended += facts.ended;
+        for (pointer, said) in facts.instructions {
+            let position = Positions::of(&document.text).nearest(&pointer);
+            let line = document.lines_before + position.line;
+            let location = SourceLocation::at_line(&document.file, line);
+            self.instructions.push((location, said));
+        }
     }
 }
 
@@ -268,14 +303,16 @@ pub(crate) fn each_tool(
     args: &InputArgs,
     see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    each_tool_except(args, |_| None, see)
+    each_tool_except(args, |_| None, see, &mut InputListFacts::default())
 }
 
-/// Hands over every tool of every input but those whose text is known: `known` gives their name.
+/// Hands over every tool of every input but those whose text is known: `known` gives their name. Also
+/// collects what the lists say beside their tools.
 pub(crate) fn each_tool_except(
     args: &InputArgs,
     mut known: impl FnMut(&str) -> Option<String>,
     mut see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
+    facts: &mut InputListFacts,
 ) -> Result<(), CliError> {
     let mut wanted: Vec<(&str, bool)> = args
         .tools
@@ -291,6 +328,7 @@ pub(crate) fn each_tool_except(
             let items = split(&text).map_err(|error| json_error(file, lines_before, error))?;
             let alone = whole && !several && items.len() == 1;
             let document = InputText::new(text.clone(), Arc::clone(&shown), lines_before, !whole);
+            facts.add(&document, list_facts(&text));
             for item in &items {
                 if let Some(name) = known(item.text) {
                     match wanted.iter_mut().find(|(wanted, _)| *wanted == name) {

@@ -162,6 +162,13 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) frozen: bool,
 
+    /// Pin a server that the store does not know, next to the servers that it knows
+    ///
+    /// The first check of an empty store pins what it sees. Later on, an unknown name is an error
+    /// without this option, because it may be a mistyped one.
+    #[arg(long, conflicts_with_all = ["frozen", "lock"])]
+    pub(crate) new: bool,
+
     /// Compare results exactly: few of them, the same for the same calls every time
     ///
     /// Without it, results are samples: what differs by chance is not drift, and too few of them are

@@ -28,8 +28,8 @@ Examples:
 
     /// Compare tools with their pins
     ///
-    /// The first check of a server pins its tools, unless --frozen or --lock say that everything must
-    /// have been pinned. Later an added tool is drift, a removed one breaking, and so is every change
+    /// The first check with an empty store pins the tools, unless --frozen or --lock say that everything
+    /// must have been pinned. Later an added tool is drift, a removed one breaking, and so is every change
     /// of text that a model reads until it is approved. A check never changes what is pinned.
     #[command(after_help = "\
 Examples:

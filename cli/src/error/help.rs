@@ -74,6 +74,12 @@ impl CliError {
             Self::NothingPinned { .. } => {
                 Some("run `toolwarden watch baseline`, or name the store with --store")
             }
+            Self::UnknownServer { .. } => Some(
+                "correct --server or --scope; a new server is pinned by `toolwarden watch baseline`, or by a check with --new",
+            ),
+            Self::OnlyAPage { .. } => Some(
+                "save every page and give all of them, or ask the server itself with --mcp-url or --mcp-command",
+            ),
             Self::NoSuchServer { .. } => Some("`toolwarden watch list` shows every server"),
             Self::NoSuchVersion { .. } => {
                 Some("`toolwarden watch history TOOL` shows every version")

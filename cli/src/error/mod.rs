@@ -10,7 +10,7 @@ use toolwarden_drift::toolwatch::InvalidToolwatchFile;
 use toolwarden_live_guard::PolicyFileError;
 use toolwarden_mcp::{InvalidEndpoint, McpError, Secrets};
 use toolwarden_model::InvalidTool;
-use toolwarden_model::json::{JsonError, JsonErrorKind, Position};
+use toolwarden_model::json::{JsonError, JsonErrorKind, Pointer, Position};
 use toolwarden_probe::ProbeFileError;
 use toolwarden_store::{ServerKey, StoreError};
 use toolwarden_watch::{
@@ -144,6 +144,16 @@ pub(crate) enum CliError {
     NothingPinned { server: String },
     #[error("no server is called `{name}`{suggestion}")]
     NoSuchServer { name: String, suggestion: String },
+    #[error(
+        "nothing is pinned for server `{name}` (scope {scope}), and the store has pins of other servers{suggestion}"
+    )]
+    UnknownServer {
+        name: String,
+        scope: String,
+        suggestion: String,
+    },
+    #[error("{place}: this list is only a page: {pointer} says that the server has more tools")]
+    OnlyAPage { place: String, pointer: Pointer },
     #[error("nothing of server `{server}` was pinned as version `{version}`")]
     NoSuchVersion { version: String, server: String },
     #[error("`{tool}` is a tool of `{}` (scope {}) and of `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
@@ -226,6 +236,8 @@ impl CliError {
             | Self::NoShape { .. }
             | Self::NothingPinned { .. }
             | Self::NoSuchServer { .. }
+            | Self::UnknownServer { .. }
+            | Self::OnlyAPage { .. }
             | Self::NoSuchVersion { .. }
             | Self::DoubledKey { .. }
             | Self::Contradiction { .. }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use toolwarden_drift::text::is_unprintable;
 
-use super::{FindingReport, NOT_MEASURED, ReportCheck, ReportFinding};
+use super::{FindingReport, NOT_MEASURED, PINNED, ReportCheck, ReportFinding};
 use crate::ci_escape::escape_xml;
 
 /// What a test case is about: a tool, and the server it belongs to where there are several.
@@ -25,7 +25,7 @@ fn case_of(finding: &ReportFinding) -> Case<'_> {
 
 /// Whether a finding says that its subject was not looked at: it neither passes nor fails.
 fn is_skip(finding: &ReportFinding) -> bool {
-    finding.rule == NOT_MEASURED || finding.rule == "unchecked"
+    [NOT_MEASURED, PINNED, "unchecked"].contains(&finding.rule)
 }
 
 fn suite(

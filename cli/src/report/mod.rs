@@ -15,6 +15,9 @@ use crate::args::ReportFormat;
 /// The rule of a finding that says that something could not be checked.
 pub(crate) const NOT_MEASURED: &str = "not-measured";
 
+/// The rule of tools that were pinned instead of compared.
+pub(crate) const PINNED: &str = "pinned";
+
 /// What a check has found.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingReport {

@@ -124,6 +124,111 @@ fn fixtures_are_compared_exactly() {
 }
 
 #[test]
+fn every_difference_of_a_fixture_fails() {
+    let text = |said: &str| format!(r#"{{"content": [{{"type": "text", "text": "{said}"}}]}}"#);
+    let cases = [
+        (
+            text("12 degrees"),
+            text("13 degrees"),
+            "text: `the whole`: other content",
+        ),
+        (
+            r#"{"list": [1, 2]}"#.to_owned(),
+            r#"{"list": [1]}"#.to_owned(),
+            "`/list`: share of lengths",
+        ),
+        (
+            r#"{"price": 10.25}"#.to_owned(),
+            r#"{"price": 10.75}"#.to_owned(),
+            "`/price`: other content",
+        ),
+        (
+            r#"{"status": "open"}"#.to_owned(),
+            r#"{"status": "shut"}"#.to_owned(),
+            "`/status`: new value",
+        ),
+    ];
+    for (before, now, expected) in &cases {
+        let sandbox = pinned(&[before]);
+        check(&sandbox, 0, &[before], &["--fixtures"]);
+        let said = check(&sandbox, 1, &[now], &["--fixtures"]);
+        assert!(said.out.contains(expected), "{}", said.out);
+    }
+    let sandbox = pinned(&[ORDER, "{}"]);
+    for results in [&[ORDER][..], &[ORDER, ORDER, "{}"]] {
+        let said = check(&sandbox, 1, results, &["--fixtures"]);
+        assert!(
+            said.out.contains("the baseline has 2 fixtures"),
+            "{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn a_tool_without_its_fixture_fails() {
+    let sandbox = Sandbox::new();
+    let tool = |name: &str| format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
+    sandbox.write(
+        "tools.json",
+        &format!("[{}, {}]", tool("order"), tool("price")),
+    );
+    let fixture = |name: &str| format!(r#"{{"tool": "{name}", "result": {ORDER}}}"#);
+    sandbox.write(
+        "both.jsonl",
+        &format!("{}\n{}", fixture("order"), fixture("price")),
+    );
+    sandbox.write("one.jsonl", &fixture("order"));
+    sandbox.watch_to(0, &["baseline", "tools.json", "--responses", "both.jsonl"]);
+    let check = |code: i32, file: &str| {
+        let args = ["check", "tools.json", "--fixtures", "--responses", file];
+        sandbox.watch_to(code, &args).out
+    };
+    check(0, "both.jsonl");
+    let said = check(1, "one.jsonl");
+    assert!(
+        said.contains("the baseline has 1 result of the tool, and this check has none"),
+        "{said}"
+    );
+}
+
+#[test]
+fn answers_that_turned_into_nothing_fail() {
+    let text = |said: &str| format!(r#"{{"content": [{{"type": "text", "text": "{said}"}}]}}"#);
+    for (before, now) in [
+        (
+            r#"{"list": [1, 2]}"#.to_owned(),
+            r#"{"list": []}"#.to_owned(),
+        ),
+        (r#"{"ok": true}"#.to_owned(), r#"{"ok": false}"#.to_owned()),
+        (text("12 degrees and rain"), text("Error: unauthorized")),
+        (text("[1, 2]"), text("[]")),
+    ] {
+        let sandbox = pinned(&[before.as_str(); 20]);
+        check(&sandbox, 0, &[before.as_str(); 20], &[]);
+        let said = check(&sandbox, 1, &[now.as_str(); 20], &[]);
+        assert!(said.out.starts_with("BREAKING order"), "{}", said.out);
+        let sandbox = pinned(&[before.as_str(); 3]);
+        let said = check(&sandbox, 3, &[now.as_str(); 3], &[]);
+        assert!(said.out.contains("9 against 9 can"), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_lock_file_does_not_compare_fixtures_exactly() {
+    let sandbox = pinned(&[ORDER]);
+    let lock = ["lock", "order.json", "--responses", "before.jsonl"];
+    sandbox.watch_to(0, &lock);
+    let args = ["--lock", "toolwarden.lock", "--fixtures"];
+    let said = check(&sandbox, 3, &[ORDER], &args);
+    assert!(
+        said.out.contains("cannot be compared exactly"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn a_lock_file_without_results_measures_none() {
     let sandbox = pinned(&[ORDER]);
     sandbox.watch_to(0, &["lock", "order.json"]);

@@ -34,5 +34,7 @@ pub use list_drift::{
 };
 pub use recorded_call::{InvalidCall, RecordedCall};
 pub use rename::Rename;
-pub use result_drift::{format_change, output_schema_violation, toolwatch_hash_mismatch};
+pub use result_drift::{
+    format_change, missing_fixtures, output_schema_violation, toolwatch_hash_mismatch,
+};
 pub use schema::{LostValue, ReplaySummary, SchemaDrift};

@@ -12,8 +12,10 @@ impl Drift {
     /// The drift of a tool's results: how their shape changed, and any other findings.
     #[must_use]
     pub fn of_results(tool: &str, compared: Option<ShapeDrift>, mut changes: Vec<Change>) -> Self {
-        let shape = compared.iter().flat_map(|it| &it.changes);
-        changes.extend(shape.map(|it| change(tool, it)));
+        if let Some(drift) = &compared {
+            let found = drift.changes.iter();
+            changes.extend(found.map(|it| change(tool, it, drift.is_exact)));
+        }
         changes.sort_by(|a, b| {
             b.class
                 .cmp(&a.class)
@@ -135,9 +137,28 @@ pub fn toolwatch_hash_mismatch(tool: &str) -> Change {
     )
 }
 
-fn change(tool: &str, found: &ShapeChange) -> Change {
+/// The change for a tool whose results are pinned as fixtures and that has none now.
+#[must_use]
+pub fn missing_fixtures(tool: &str, pinned: u64) -> Change {
+    let results = if pinned == 1 { "result" } else { "results" };
+    new_change(
+        tool,
+        "result-fixtures",
+        Facet::Result,
+        ChangeClass::Unknown,
+        Pointer::root(),
+        format!("the baseline has {pinned} {results} of the tool, and this check has none"),
+    )
+}
+
+fn change(tool: &str, found: &ShapeChange, is_exact: bool) -> Change {
     let place = format!("/{}{}", found.channel.as_str(), found.pointer);
-    let (rule, class) = classify(found);
+    let (rule, mut class) = classify(found);
+    if is_exact {
+        // Such a result could not differ by chance, and what the difference means to its readers is not
+        // known.
+        class = class.max(ChangeClass::Unknown);
+    }
     let mut message = found.message.clone();
     if let Certainty::Significant { p, .. } = found.certainty {
         message.push_str(&format!(" (p = {p:.1e})"));
@@ -198,6 +219,12 @@ fn classify(found: &ShapeChange) -> (&'static str, ChangeClass) {
             ("result-part", ChangeClass::Breaking)
         }
         ShapeChangeKind::Channel => ("result-part", ChangeClass::Behavioural),
+        ShapeChangeKind::Emptied => ("result-empty", ChangeClass::Breaking),
+        ShapeChangeKind::Flipped => ("result-flipped", ChangeClass::Breaking),
+        ShapeChangeKind::ErrorText if fails => ("result-error-text", ChangeClass::Breaking),
+        ShapeChangeKind::ErrorText => ("result-error-text", ChangeClass::Behavioural),
+        ShapeChangeKind::Content => ("result-content", ChangeClass::Behavioural),
+        ShapeChangeKind::Fixtures => ("result-fixtures", ChangeClass::Unknown),
     }
 }
 

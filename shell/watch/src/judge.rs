@@ -6,8 +6,8 @@ use serde_json::Value;
 use toolwarden_drift::shape::{Significance, ValueKey, compare as compare_shapes, compare_exactly};
 use toolwarden_drift::toolwatch::schema_hash;
 use toolwarden_drift::{
-    ChangeClass, Drift, ListDrift, Options, RecordedCall, ToolDrift, ToolwatchChangeType, compare,
-    compare_lists_in_server, toolwatch_hash_mismatch,
+    Change, ChangeClass, Drift, ListDrift, Options, RecordedCall, ToolDrift, ToolwatchChangeType,
+    compare, compare_lists_in_server, missing_fixtures, toolwatch_hash_mismatch,
 };
 use toolwarden_model::Definition;
 use toolwarden_store::ApprovedChange;
@@ -71,6 +71,14 @@ impl ServerListing {
         Ok(())
     }
 
+    /// Treats the tools that match these pins as observed definitions, to compare them with other pins.
+    pub(crate) fn parse_unchanged(&mut self, pins: &Pins<'_>) -> Result<(), PinsError> {
+        for name in std::mem::take(&mut self.unchanged) {
+            self.observed.extend(pins.observation(&name)?);
+        }
+        Ok(())
+    }
+
     /// A name that two of the tools share.
     #[must_use]
     pub fn duplicate_name(&self) -> Option<&str> {
@@ -102,7 +110,7 @@ pub struct CheckOutcome {
 ///
 /// # Errors
 /// A pin cannot be read.
-pub fn judge(
+pub(crate) fn judge(
     pins: &Pins<'_>,
     listing: &mut ServerListing,
     options: &Options,
@@ -363,10 +371,40 @@ fn check_results(
         }
         judged.drift.add(drift);
     }
+    let missing = missing_fixtures_of(pins, listing)?;
+    for (tool, change) in &missing {
+        drifted.insert(tool.as_str());
+        judged
+            .drift
+            .add(Drift::of_results(tool, None, vec![change.clone()]));
+    }
     judged
         .unchanged
         .retain(|name| !drifted.contains(name.as_str()));
     Ok(())
+}
+
+/// Tools that are still offered and whose pinned fixtures have no counterpart.
+fn missing_fixtures_of(
+    pins: &Pins<'_>,
+    listing: &ServerListing,
+) -> Result<Vec<(String, Change)>, PinsError> {
+    let mut missing = Vec::new();
+    if listing.sampling != ResultSampling::Fixtures {
+        return Ok(missing);
+    }
+    let observed = listing.observed.iter().map(|it| &it.name);
+    let offered: BTreeSet<&String> = observed.chain(&listing.unchanged).collect();
+    for tool in pins.tools.keys() {
+        if listing.results.contains_key(tool) || !offered.contains(tool) {
+            continue;
+        }
+        if let Some(pinned) = pins.shape(tool)? {
+            let change = missing_fixtures(tool, pinned.results());
+            missing.push((tool.clone(), change));
+        }
+    }
+    Ok(missing)
 }
 
 /// The toolwatch program's name for the difference between a pin and the current observation.

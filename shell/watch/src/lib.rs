@@ -5,6 +5,7 @@
 mod alert;
 mod approve;
 mod backup;
+mod check_transaction;
 pub mod inline;
 pub mod json_documents;
 mod judge;
@@ -27,7 +28,8 @@ pub use approve::{
     ApprovalSelection, ApproveError, ApprovedItem, PendingApproval, approve, waiting,
 };
 pub use backup::{BackupError, BackupLogSummary, BackupOptions, BackupReport, BackupStage, backup};
-pub use judge::{CheckOutcome, ResultSampling, ServerListing, judge, toolwatch_mutation};
+pub use check_transaction::{CheckSource, CompletedCheck, run_check};
+pub use judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use lock_lines::LockLines;
 pub use observation::{
@@ -36,7 +38,7 @@ pub use observation::{
 pub use observed_results::ObservedResults;
 pub use pin::{PinReport, PinReportTool, pin};
 pub use pins::{Pin, Pins, PinsError};
-pub use record::{RaisedAlert, RecordOptions, RecordOutcome, check, record};
+pub use record::{RaisedAlert, RecordOptions, RecordOutcome, check};
 pub use result_pooling::{ResultPooling, add_recent_results};
 pub use schedule::Schedule;
 pub use server_name::server_name;

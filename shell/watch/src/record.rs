@@ -15,7 +15,8 @@ use toolwarden_store::{
 };
 
 use crate::alert::{alert_id, has_result_drift, severity};
-use crate::judge::{CheckOutcome, ResultSampling, ServerListing, judge, toolwatch_hash};
+use crate::check_transaction::{CheckSource, run_check};
+use crate::judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_hash};
 use crate::observation::Observation;
 use crate::observed_results::ObservedResults;
 use crate::pins::{Pin, Pins, PinsError};
@@ -91,19 +92,37 @@ pub fn check(
     calls: &[RecordedCall],
     recording: &RecordOptions<'_>,
 ) -> Result<(CheckOutcome, RecordOutcome), PinsError> {
-    loop {
-        let wanted = recording.wanted.iter().map(String::as_str);
-        let pins = if recording.wanted.is_empty() {
-            Pins::from_store(store, key)?
-        } else {
-            Pins::from_store_for_tools(store, key, wanted)?
-        };
-        let judged = judge(&pins, listing, options, calls)?;
-        let recorded = record(store, &pins, listing, &judged, recording)?;
-        // Pins that another process made meanwhile take precedence.
-        if !recorded.pins_changed {
-            return Ok((judged, recorded));
+    let mut source = StoredCheck {
+        store,
+        key,
+        listing,
+        wanted: recording.wanted,
+    };
+    let checked = run_check(&mut source, options, calls, recording)?;
+    Ok((checked.judged, checked.recorded))
+}
+
+/// A listing that was read before its check.
+struct StoredCheck<'k, 'l> {
+    store: &'k Store,
+    key: &'l ServerKey,
+    listing: &'l mut ServerListing,
+    wanted: &'l [String],
+}
+
+impl<'k> CheckSource<'k> for StoredCheck<'k, '_> {
+    type Error = PinsError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, PinsError> {
+        if self.wanted.is_empty() {
+            return Ok(Pins::from_store(self.store, self.key)?);
         }
+        let wanted = self.wanted.iter().map(String::as_str);
+        Ok(Pins::from_store_for_tools(self.store, self.key, wanted)?)
+    }
+
+    fn listing(&mut self) -> &mut ServerListing {
+        self.listing
     }
 }
 
@@ -111,7 +130,7 @@ pub fn check(
 ///
 /// # Errors
 /// The store cannot be written.
-pub fn record(
+pub(crate) fn record(
     store: &Store,
     pins: &Pins<'_>,
     listing: &ServerListing,

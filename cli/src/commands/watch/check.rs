@@ -5,8 +5,8 @@ use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{RecordedCall, ToolDrift, ToolwatchChangeType};
 use toolwarden_store::{ServerKey, Store};
 use toolwarden_watch::{
-    CheckOutcome, LockFile, Pins, RecordOptions, RecordOutcome, ResultSampling, judge, record,
-    toolwatch_mutation,
+    CheckOutcome, CheckSource, LockFile, Pins, RecordOptions, ResultSampling, ServerListing,
+    run_check, toolwatch_mutation,
 };
 
 use super::comparison::{CHECK_FAILS_ON, effective_fail_on};
@@ -82,12 +82,18 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
         (None, Some(store)) => PinLocation::Store(store),
         (None, None) => return Err(CliError::NoSource),
     };
+    let known = match &store {
+        Some(store) => pinned_servers(store)?,
+        None => Vec::new(),
+    };
     let places = ReportLocations::from_args(args);
     let mut checked = Vec::new();
     let mut unanswered = Vec::new();
     for (source, answer) in sources.iter().zip(answers) {
         match answer.transpose() {
-            Ok(answer) => match keeper.check(source, answer, args, &recorded, &places) {
+            Ok(answer) => match require_known(source, args, &known)
+                .and_then(|()| keeper.check(source, answer, args, &recorded, &places))
+            {
                 Ok(found) => checked.push(found),
                 // The other servers are still checked and reported.
                 Err(error) if sources.len() > 1 => {
@@ -113,6 +119,45 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
         CommandOutcome::Finding
     } else {
         CommandOutcome::from_measured(unanswered.is_empty() && measured)
+    })
+}
+
+/// The servers with pins.
+fn pinned_servers(store: &Store) -> Result<Vec<ServerKey>, CliError> {
+    let mut known = Vec::new();
+    for server in store.servers()? {
+        if !store.baselines(server.id)?.is_empty() {
+            known.push(server.key);
+        }
+    }
+    Ok(known)
+}
+
+/// Refuses to pin a list under a name that the store does not know, next to those that it knows: the
+/// name may be mistyped, and the list would be compared with nothing. A configuration names its servers
+/// on purpose, and one definition is pinned at its first check, as toolwatch does.
+fn require_known(
+    source: &WatchSource,
+    args: &CheckArgs,
+    known: &[ServerKey],
+) -> Result<(), CliError> {
+    let allowed = args.new || args.frozen || source.is_configured || !source.is_list();
+    if allowed || known.is_empty() || known.contains(&source.key) {
+        return Ok(());
+    }
+    let ServerKey { name, scope } = source.key.clone();
+    let mut scopes = known.iter().filter(|key| key.name == name);
+    let suggestion = match scopes.next() {
+        Some(other) => format!("; it has pins in scope {}", other.scope),
+        None => {
+            let names = known.iter().map(|key| key.name.as_str());
+            toolwarden_model::did_you_mean(&name, names)
+        }
+    };
+    Err(CliError::UnknownServer {
+        name,
+        scope,
+        suggestion,
     })
 }
 
@@ -162,54 +207,39 @@ impl<'k> PinLocation<'k> {
         if !wanted.is_empty() {
             pins.retain(wanted);
         }
-        let options = args.compare.options();
-        let (judged, recorded, old_form, mutated, unpinned_results) = loop {
-            let mut judged = judge(&pins, &mut look.listing, &options, recorded)?;
-            self.require_pinned(source, args, &look, &pins, &judged)?;
-            // What toolwatch pinned at its first check is pinned at that check still.
-            let unpinned = if args.compat && !self.is_lock() {
-                Vec::new()
-            } else {
-                unpinned_results(&mut judged, &pins)
-            };
-            let (said, mutated) = if args.compat {
-                toolwatch_output(&pins, &look, &judged)?
-            } else {
-                (Vec::new(), false)
-            };
-            let Self::Store(store) = self else {
-                break (judged, RecordOutcome::default(), said, mutated, unpinned);
-            };
-            let approval = store_path::approval(&ApprovalArgs::default());
-            let recording = RecordOptions {
-                approval: &approval,
-                version: &args.source.version,
-                seal: source.is_complete && wanted.is_empty(),
-                alert_on: &source.alert_on,
-                alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
-                wanted,
-            };
-            let recorded = record(store, &pins, &look.listing, &judged, &recording)?;
-            if !recorded.pins_changed {
-                break (judged, recorded, said, mutated, unpinned);
-            }
-            // Another process changed the pins during the check: compare with its pins.
-            pins = self.pins(source)?;
-            if !wanted.is_empty() {
-                pins.retain(wanted);
-            }
+        let approval = store_path::approval(&ApprovalArgs::default());
+        let recording = RecordOptions {
+            approval: &approval,
+            version: &args.source.version,
+            seal: source.is_complete && wanted.is_empty(),
+            alert_on: &source.alert_on,
+            alert_on_equivalent: args.compat || args.fail_on.contains(&FailOn::Any),
+            wanted,
         };
-        new_tool_warnings::warn_of_findings(source, &look.listing, &recorded.registered);
-        places.assign(source, &judged.drift, &mut look);
-        self.warn_of_absent(source, &pins, &look);
+        let mut check = ObservedServerCheck {
+            location: self,
+            source,
+            args,
+            wanted,
+            pins: Some(pins),
+            observed: look,
+            toolwatch_output: Vec::new(),
+            mutated: false,
+            unpinned_results: Vec::new(),
+        };
+        let done = run_check(&mut check, &args.compare.options(), recorded, &recording)?;
+        let mut observed = check.observed;
+        new_tool_warnings::warn_of_findings(source, &observed.listing, &done.recorded.registered);
+        places.assign(source, &done.judged.drift, &mut observed);
+        self.warn_of_absent(source, &done.pins, &observed);
         Ok(ServerCheck {
             source,
-            observed: look,
-            judgement: judged,
-            recorded,
-            toolwatch_output: old_form,
-            mutated,
-            unpinned_results,
+            observed,
+            judgement: done.judged,
+            recorded: done.recorded,
+            toolwatch_output: check.toolwatch_output,
+            mutated: check.mutated,
+            unpinned_results: check.unpinned_results,
             is_recorded: matches!(self, Self::Store(_)),
         })
     }
@@ -312,6 +342,54 @@ impl<'k> PinLocation<'k> {
                 source.key.name
             ));
         }
+    }
+}
+
+/// A server that was observed, for the check of it.
+struct ObservedServerCheck<'k, 'c> {
+    location: PinLocation<'k>,
+    source: &'c WatchSource,
+    args: &'c CheckArgs,
+    wanted: &'c [String],
+    /// The pins that the server was observed with, until the check takes them.
+    pins: Option<Pins<'k>>,
+    observed: ObservedServer,
+    toolwatch_output: Vec<String>,
+    mutated: bool,
+    unpinned_results: Vec<String>,
+}
+
+impl<'k> CheckSource<'k> for ObservedServerCheck<'k, '_> {
+    type Error = CliError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, CliError> {
+        if let Some(pins) = self.pins.take() {
+            return Ok(pins);
+        }
+        let mut pins = self.location.pins(self.source)?;
+        if !self.wanted.is_empty() {
+            pins.retain(self.wanted);
+        }
+        Ok(pins)
+    }
+
+    fn listing(&mut self) -> &mut ServerListing {
+        &mut self.observed.listing
+    }
+
+    fn review(&mut self, pins: &Pins<'k>, judged: &mut CheckOutcome) -> Result<(), CliError> {
+        let Self { location, args, .. } = *self;
+        location.require_pinned(self.source, args, &self.observed, pins, judged)?;
+        // What toolwatch pinned at its first check is pinned at that check still.
+        self.unpinned_results = if args.compat && !location.is_lock() {
+            Vec::new()
+        } else {
+            unpinned_results(judged, pins)
+        };
+        if args.compat {
+            (self.toolwatch_output, self.mutated) = toolwatch_output(pins, &self.observed, judged)?;
+        }
+        Ok(())
     }
 }
 

@@ -321,6 +321,7 @@ fn source(name: &str, server: &WatchedServer) -> WatchSource {
             ToolListSource::Files(files) => SourceKind::Files(files.clone()),
         },
         is_complete: true,
+        is_configured: true,
         calls: server.calls.clone(),
         timeout: server.timeout,
         tools: Vec::new(),

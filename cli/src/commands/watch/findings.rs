@@ -135,6 +135,30 @@ pub(super) fn not_measured(
     }
 }
 
+/// A server whose tools were only pinned must not look like one without drift.
+pub(super) fn first_pinned(server: &str, message: &str, place: &SourceLocation) -> ReportFinding {
+    let position = place.positions(std::iter::once(&Pointer::root()));
+    let position = position.first();
+    ReportFinding {
+        check: "drift".to_owned(),
+        rule: rule_info::FIRST_PINNED.id,
+        level: FindingLevel::Warning,
+        tool: server.to_owned(),
+        message: message.to_owned(),
+        file: place.file.to_string(),
+        line: position.map_or(1, |position| position.line),
+        column: position.map_or(1, |position| position.column),
+        pointer: String::new(),
+        fixable: false,
+        detail: FindingDetail {
+            origin: place.origin,
+            rule_info: Some(rule_info::FIRST_PINNED),
+            fingerprint: Some(fingerprint([rule_info::FIRST_PINNED.id, server])),
+            group: None,
+        },
+    }
+}
+
 /// A server of the lock file that was not checked must not look like one without drift.
 pub(super) fn unchecked_finding(server: &str, tools: usize, lock: &str) -> ReportFinding {
     ReportFinding {

@@ -49,6 +49,11 @@ pub(super) fn not_measured(message: &str) -> String {
     format!("\n**not measured**: {}\n", escape_cell(message))
 }
 
+/// Tools that were pinned instead of compared.
+pub(super) fn first_pinned(message: &str) -> String {
+    format!("\n**not compared**: {}\n", escape_cell(message))
+}
+
 /// A server of the lock file that was not checked.
 pub(super) fn unchecked_row(server: &str, tools: usize, lock: &str) -> String {
     let tools = match tools {

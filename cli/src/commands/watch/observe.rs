@@ -11,13 +11,13 @@ use toolwarden_model::json::Pointer;
 use toolwarden_watch::{INSTRUCTIONS, Observation, Pins, ServerListing};
 
 use super::live_servers::LiveAnswer;
-use super::read_tools::{LocatedTool, OtherEntries, refuse_doubled_keys};
+use super::read_tools::{LocatedTool, OtherEntries, instructions, refuse_doubled_keys};
 use super::responses;
 use super::sources::{SourceKind, WatchSource};
 use crate::args::{InputArgs, SourceArgs};
 use crate::commands::progress::print_status;
 use crate::error::CliError;
-use crate::input::{SourceLocation, each_tool_except};
+use crate::input::{InputListFacts, SourceLocation, each_tool_except};
 use crate::style::escape_controls;
 
 /// The observed tools of a server and where they stand.
@@ -50,7 +50,11 @@ pub(super) fn observe(
     };
     let mut returned = Vec::new();
     match (&source.kind, answer) {
-        (SourceKind::Files(files), _) => look.observe_files(files, args, pins)?,
+        (SourceKind::Files(files), _) => {
+            // Requested tools may stand on one page.
+            let is_whole = source.requested_tools(args).is_empty();
+            look.observe_files(files, args, pins, is_whole)?;
+        }
         (SourceKind::Schema(file, tool), _) => {
             look.observe_definition(file, tool, args.source_format)?
         }
@@ -100,6 +104,7 @@ impl ObservedServer {
         files: &[std::path::PathBuf],
         args: &SourceArgs,
         pins: Option<&Pins<'_>>,
+        is_whole: bool,
     ) -> Result<(), CliError> {
         let input = InputArgs {
             files: files.to_vec(),
@@ -109,6 +114,7 @@ impl ObservedServer {
         };
         let mut unchanged = Vec::new();
         let mut strays = OtherEntries::default();
+        let mut facts = InputListFacts::default();
         each_tool_except(
             &input,
             |text| {
@@ -123,7 +129,14 @@ impl ObservedServer {
                     None => Ok(()),
                 }
             },
+            &mut facts,
         )?;
+        if let Some(error) = facts.unfinished_page().filter(|_| is_whole) {
+            return Err(error);
+        }
+        if let Some(seen) = instructions(facts.instructions) {
+            self.add_tool(seen)?;
+        }
         self.listing.unchanged = unchanged;
         let tools = !self.listing.observed.is_empty() || !self.listing.unchanged.is_empty();
         for stray in strays.into_entries(tools) {
@@ -207,6 +220,7 @@ impl ObservedServer {
                 });
                 Ok(())
             },
+            &mut InputListFacts::default(),
         )?;
         let named = found.iter().position(|seen| seen.observation.name == tool);
         let index = match (named, found.len()) {

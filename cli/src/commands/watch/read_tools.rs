@@ -9,9 +9,9 @@ use toolwarden_canon::FormatChoice;
 use toolwarden_watch::{Observation, is_definition};
 
 use crate::args::InputArgs;
-use crate::commands::progress::print_warnings;
+use crate::commands::progress::{print_status, print_warnings};
 use crate::error::CliError;
-use crate::input::{InputTool, SourceLocation, each_tool};
+use crate::input::{InputListFacts, InputTool, SourceLocation, each_tool_except};
 
 /// One tool of a file.
 #[derive(Clone, Debug)]
@@ -162,11 +162,20 @@ pub(super) fn read_tools(
         tools: Vec::new(),
     };
     let (mut seen, mut strays) = (Vec::new(), OtherEntries::default());
-    each_tool(&input, |read| {
-        refuse_doubled_keys(&read)?;
-        seen.extend(strays.take_named(read));
-        Ok(())
-    })?;
+    let mut facts = InputListFacts::default();
+    each_tool_except(
+        &input,
+        |_| None,
+        |read| {
+            refuse_doubled_keys(&read)?;
+            seen.extend(strays.take_named(read));
+            Ok(())
+        },
+        &mut facts,
+    )?;
+    if let Some(page) = facts.unfinished_page() {
+        print_status(&format!("warning: {page}"));
+    }
     let hosted = strays.hosted;
     let nothing = seen.is_empty() && !hosted;
     if nothing && (!strays.entries.is_empty() || !is_empty_list(file)) {
@@ -174,5 +183,23 @@ pub(super) fn read_tools(
         return Err(CliError::NoTools { places });
     }
     seen.extend(strays.into_entries(!seen.is_empty()));
+    seen.extend(instructions(facts.instructions));
     Ok(seen)
+}
+
+/// What a server tells models about itself, which they read like the description of a tool. Several
+/// files may repeat it.
+pub(super) fn instructions(said: Vec<(SourceLocation, String)>) -> Option<LocatedTool> {
+    let mut texts: Vec<&str> = Vec::new();
+    for (_, text) in &said {
+        if !texts.contains(&text.as_str()) {
+            texts.push(text);
+        }
+    }
+    let observation = Observation::from_instructions(&texts.join("\n\n"));
+    let (location, _) = said.into_iter().next()?;
+    Some(LocatedTool {
+        location,
+        observation,
+    })
 }

@@ -40,6 +40,21 @@ impl ServerCheck<'_> {
         let compared = self.unpinned_results.is_empty() && self.observed.without_results.is_empty();
         compared && results.all(|(_, said)| said.too_few().is_none())
     }
+
+    /// What to say of tools that were pinned instead of compared.
+    fn first_pinned(&self) -> Option<String> {
+        let server = &self.source.key.name;
+        match self.recorded.registered.as_slice() {
+            [] => None,
+            [tool] => Some(format!(
+                "`{tool}` was not pinned yet, and is now; it was compared with nothing"
+            )),
+            tools => Some(format!(
+                "{} tools of `{server}` were not pinned yet, and are now; they were compared with nothing",
+                tools.len()
+            )),
+        }
+    }
 }
 
 /// A server of the lock file that was not checked.
@@ -113,6 +128,9 @@ pub(super) fn print_report(
                     &error.to_string(),
                 ));
             }
+            for message in checked.iter().filter_map(ServerCheck::first_pinned) {
+                text.push_str(&markdown::first_pinned(&message));
+            }
             for missing in checked.iter().flat_map(unmeasured) {
                 text.push_str(&markdown::not_measured(&missing.message));
             }
@@ -125,6 +143,15 @@ pub(super) fn print_report(
             let comparisons: Vec<&ServerComparison<'_>> = comparisons.iter().collect();
             let mut report = findings::report("toolwarden/watch/check/v1", &comparisons);
             for it in checked {
+                if let Some(message) = it.first_pinned() {
+                    let first = it.recorded.registered.first();
+                    let place = first.and_then(|tool| it.observed.locations.get(tool));
+                    let place = place.map_or_else(|| places.server(it.source), Clone::clone);
+                    let server = it.source.key.name.as_str();
+                    report
+                        .findings
+                        .push(findings::first_pinned(server, &message, &place));
+                }
                 let missing = unmeasured(it).into_iter();
                 report.findings.extend(missing.map(|missing| {
                     let place = it.observed.locations.get(&missing.subject);
@@ -185,6 +212,9 @@ fn subjects(checked: &ServerCheck<'_>) -> Vec<String> {
     let judged = &checked.judgement;
     let mut subjects: Vec<String> = checked.observed.listing.unchanged.clone();
     let observed = checked.observed.listing.observed.iter();
+    // What was only pinned did not pass.
+    let registered = &checked.recorded.registered;
+    let observed = observed.filter(|seen| !registered.contains(&seen.name));
     subjects.extend(observed.map(|seen| seen.name.clone()));
     subjects.extend(findings::removed_tools(&judged.drift));
     subjects
@@ -203,17 +233,8 @@ fn server_text(
     }
     let judged = &checked.judgement;
     let registered = &checked.recorded.registered;
-    match registered.as_slice() {
-        [] => {}
-        [tool] => text.push_str(&format!(
-            "`{}` was not pinned yet, and is now\n",
-            escape_controls(tool)
-        )),
-        tools => text.push_str(&format!(
-            "{} tools of `{}` were not pinned yet, and are now\n",
-            tools.len(),
-            escape_controls(&checked.source.key.name)
-        )),
+    if let Some(message) = checked.first_pinned() {
+        text.push_str(&format!("{}\n", escape_controls(&message)));
     }
     for (tools, what) in [
         (

@@ -2,7 +2,7 @@
 
 use toolwarden_drift::ChangeClass;
 
-use crate::report::{NOT_MEASURED, RuleInfo};
+use crate::report::{NOT_MEASURED, PINNED, RuleInfo};
 
 /// The class as a rule: one entry for each.
 pub(super) const fn rule_info(class: ChangeClass) -> RuleInfo {
@@ -74,6 +74,14 @@ pub(super) const UNCHECKED: RuleInfo = RuleInfo {
     id: "unchecked",
     finds: "A server of the lock file was not checked.",
     help: "Check it with its command, URL or file, or take it out of the lock file.",
+};
+
+/// Tools that this check pinned, so that there was nothing to compare them with.
+pub(super) const FIRST_PINNED: RuleInfo = RuleInfo {
+    id: PINNED,
+    finds: "Tools were pinned for the first time, and compared with nothing.",
+    help: "Review the tools: later checks compare with them. In CI, keep the store between runs or use a \
+           lock file, or each run is a first one.",
 };
 
 /// A server that did not answer.

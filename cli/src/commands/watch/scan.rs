@@ -2,10 +2,10 @@ use toolwarden_drift::text::{
     Detector, ServerTool, TextFinding, Weight, name_pointer, scan, scan_across_tools,
 };
 
-use super::read_tools::{LocatedTool, OtherEntries};
+use super::read_tools::{LocatedTool, OtherEntries, instructions};
 use crate::args::{MinWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
-use crate::input::each_tool;
+use crate::input::{InputListFacts, each_tool_except};
 use crate::output::{CommandOutcome, print_text};
 use crate::report::{self, FindingLevel, FindingReport, ReportCheck, RuleInfo};
 use crate::style;
@@ -14,15 +14,28 @@ pub(super) fn run(args: &ScanArgs) -> Result<CommandOutcome, CliError> {
     let mut seen: Vec<LocatedTool> = Vec::new();
     let mut found: Vec<Vec<TextFinding>> = Vec::new();
     let mut strays = OtherEntries::default();
-    each_tool(&args.input, |read| {
-        if let Some(mut tool) = strays.take_named(read) {
-            found.push(scan(tool.observation.definition()));
-            // A list may be long: from here on its texts are enough.
-            tool.observation.compact();
-            seen.push(tool);
+    let mut facts = InputListFacts::default();
+    each_tool_except(
+        &args.input,
+        |_| None,
+        |read| {
+            if let Some(mut tool) = strays.take_named(read) {
+                found.push(scan(tool.observation.definition()));
+                // A list may be long: from here on its texts are enough.
+                tool.observation.compact();
+                seen.push(tool);
+            }
+            Ok(())
+        },
+        &mut facts,
+    )?;
+    if args.input.tools.is_empty() {
+        for said in facts.instructions {
+            let tool = instructions(vec![said]);
+            found.extend(tool.iter().map(|it| scan(it.observation.definition())));
+            seen.extend(tool);
         }
-        Ok(())
-    })?;
+    }
     if seen.is_empty() {
         return Err(args.input.nothing_found());
     }

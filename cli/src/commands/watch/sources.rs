@@ -22,6 +22,8 @@ pub(crate) struct WatchSource {
     pub(super) kind: SourceKind,
     /// Whether what is seen is everything the server offers, except tools that were not requested.
     pub(super) is_complete: bool,
+    /// Whether a configuration names it.
+    pub(super) is_configured: bool,
     pub(super) calls: Vec<WatchedCall>,
     /// The tools a configuration asks for; none means all.
     pub(super) tools: Vec<String>,
@@ -85,6 +87,7 @@ pub(super) fn tool_sources(
         },
         kind: from,
         is_complete: whole,
+        is_configured: false,
         calls: Vec::new(),
         timeout,
         tools: Vec::new(),
@@ -142,6 +145,7 @@ pub(super) fn tool_sources(
             };
             let mut source = source(&name, from, true);
             source.key.scope = server.scope;
+            source.is_configured = true;
             source.calls = server.calls;
             source.timeout = given.unwrap_or(server.timeout);
             source.tools.clone_from(&tools);

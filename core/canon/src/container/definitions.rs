@@ -267,11 +267,13 @@ fn collect_members(
                 found,
             );
         }
-        return;
     }
+    // A document may have several lists, and readers may disagree on which of them counts.
     for (key, implied) in [
         ("tools", implied),
         ("functions", Some(Format::OpenaiLegacy)),
+        ("functionDeclarations", Some(Format::Gemini)),
+        ("function_declarations", Some(Format::Gemini)),
         ("skills", Some(Format::A2aSkill)),
     ] {
         if let Some(Value::Array(items)) = take(key) {

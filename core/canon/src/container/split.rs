@@ -86,6 +86,10 @@ fn tool_list(text: &str) -> Option<(&'static str, &str)> {
         "type",
         "skills",
         "jsonrpc",
+        // A second list, which must not be overlooked.
+        "result",
+        "functionDeclarations",
+        "function_declarations",
     ];
     if unclear.iter().any(|key| get(key).is_some()) {
         return None;
@@ -96,7 +100,7 @@ fn tool_list(text: &str) -> Option<(&'static str, &str)> {
 }
 
 /// The members of an object, their values untouched.
-struct Members<'t>(Vec<(String, &'t RawValue)>);
+pub(super) struct Members<'t>(pub(super) Vec<(String, &'t RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

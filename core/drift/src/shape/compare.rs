@@ -1,15 +1,16 @@
 use super::channel::Channel;
 use super::counts::{CountEntry, DistinctValues, count_of};
 use super::exact_test::SampleSize;
+use super::fixtures::FixtureDifference;
 use super::member_name::{ITEMS, MEMBERS};
-use super::result_shape::Shape;
+use super::result_shape::{Shape, ShapeVersion};
 use super::shape_counter::{CounterKind, ShapeCounter, ValueType};
 use super::shape_drift::{
     Frequency, ShapeChangeKind, ShapeDrift, ShapeLimit, ShapeSide, Significance,
 };
 use super::shape_node::ShapeNode;
 use super::significance::{ShapeTest, TestTopic, decide, decide_exactly};
-use super::size_limits::PathCutoffs;
+use super::size_limits::{MAX_EXACT_RESULTS, PathCutoffs};
 use super::value_key::ValueHash;
 
 /// The number of results that must lack a type before its appearance is certain news.
@@ -23,6 +24,9 @@ const MIN_RESULTS_FOR_LOSS: u64 = 3;
 const EXPECTED_DIFFERENCES: f64 = 10.0;
 /// The number of results that must have a member before its absence is certain news.
 const MIN_RESULTS_FOR_PRESENCE: u64 = 100;
+/// The share of objects without their most common member up to which an empty object is news: the others
+/// may have had other members.
+const MAX_UNFILLED: f64 = 0.75;
 /// Values belong to an enumeration if there are at most this many,
 const MAX_ENUMERATION: usize = 16;
 /// and each was seen at least this often on average.
@@ -56,21 +60,47 @@ pub fn compare(baseline: &Shape, window: &Shape, options: &Significance) -> Shap
     drift
 }
 
-/// Reports the differences between two shapes of few results that do not depend on chance: the same
+/// Reports every difference between two shapes of few results that do not depend on chance: the same
 /// calls, answered the same way every time.
 ///
-/// Members, types, formats and, where both shapes have hashes of them, small values are compared. Lengths
-/// and magnitudes are not.
+/// The hashes of whole results decide whether there is a difference. The rest of the shape says where it
+/// is.
 #[must_use]
 pub fn compare_exactly(baseline: &Shape, window: &Shape) -> ShapeDrift {
     let (baseline, window) = (baseline.canonical(), window.canonical());
-    let survey = ShapeComparison::of(&baseline, &window, ValueScope::All);
-    let values = survey.values;
-    let mut drift = decide_exactly(survey.tests, baseline.results, window.results);
-    let limits = limits(&baseline, &window, values).into_iter();
+    let difference = FixtureDifference::between(&baseline, &window);
+    let mut drift = if difference.is_some_and(|it| it.is_none()) {
+        ShapeDrift::default()
+    } else {
+        let survey = ShapeComparison::of(&baseline, &window, ValueScope::All);
+        let values = survey.values;
+        let mut drift = decide_exactly(survey.tests, baseline.results, window.results);
+        drift.limits = limits(&baseline, &window, values);
+        drift
+    };
+    drift.is_exact = true;
     // Such results do not depend on chance, so what was not seen does not occur.
-    let limits = limits.filter(|it| !matches!(it, ShapeLimit::Unseen { results: 1.., .. }));
-    drift.limits = limits.collect();
+    drift
+        .limits
+        .retain(|it| !matches!(it, ShapeLimit::Unseen { .. }));
+    for (side, shape) in [
+        (ShapeSide::Baseline, &baseline),
+        (ShapeSide::Window, &window),
+    ] {
+        if shape.is_empty() {
+            drift.limits.push(ShapeLimit::unseen(side, 0));
+        }
+    }
+    if baseline.is_empty() || window.is_empty() {
+        return drift;
+    }
+    match difference {
+        Some(difference) => difference.report(&mut drift, &baseline, &window),
+        None if drift.is_empty() => drift.limits.push(ShapeLimit::NotExact {
+            most: MAX_EXACT_RESULTS,
+        }),
+        None => {}
+    }
     drift
 }
 
@@ -105,6 +135,10 @@ enum ValueScope {
 struct ShapeComparison {
     cutoffs: PathCutoffs,
     values: ValueScope,
+    /// Whether both sides count booleans and texts that read like errors.
+    classes: bool,
+    /// Whether the digests of both sides cover as many results.
+    digests: bool,
     channel: Channel,
     tests: Vec<ShapeTest>,
 }
@@ -123,6 +157,12 @@ impl ShapeComparison {
         let mut survey = Self {
             cutoffs: baseline.cutoffs.min(window.cutoffs),
             values: if comparable { values } else { ValueScope::None },
+            classes: baseline.version.min(window.version) >= ShapeVersion::V2,
+            digests: comparable
+                && values == ValueScope::All
+                && baseline.exact.is_some()
+                && window.exact.is_some()
+                && baseline.results == window.results,
             channel: Channel::Value,
             tests: Vec::new(),
         };
@@ -172,11 +212,19 @@ impl ShapeComparison {
 
     fn path(&mut self, pair: NodePair<'_>) {
         self.types(pair);
+        self.emptied_object(pair);
         if pair.baseline.rank < self.cutoffs.details {
             self.cells(pair);
+            if self.classes {
+                self.booleans(pair);
+                self.error_text(pair);
+            }
         }
         if pair.baseline.rank < self.cutoffs.values {
+            self.digest(pair);
             match self.values {
+                // The counts of booleans answer the same question.
+                _ if self.classes && is_boolean(pair) => {}
                 ValueScope::None => {}
                 ValueScope::Enumerations => self.enumeration(pair),
                 ValueScope::All => self.all_values(pair),
@@ -349,7 +397,101 @@ impl ShapeComparison {
         }
     }
 
+    /// Tests whether an object without a fixed member, such as a map, is now always empty. The loss of a
+    /// member that was always present is reported as such.
+    fn emptied_object(&mut self, pair: NodePair<'_>) {
+        let objects = |node: &ShapeNode| node.types.get(ValueType::Object);
+        let (of_before, of_now) = (objects(pair.baseline), objects(pair.window));
+        let mut members = pair.baseline.children.iter();
+        let fixed = members.any(|it| it.is_member() && it.full >= of_before);
+        let named = |node: &ShapeNode| {
+            let members = node.children.iter().filter(|it| &*it.name != ITEMS);
+            members.map(|it| it.n).max()
+        };
+        let (Some(filled), None, false) = (named(pair.baseline), named(pair.window), fixed) else {
+            return;
+        };
+        // At least as many were filled as had the most common member.
+        let before = Frequency {
+            seen: of_before.saturating_sub(filled),
+            of: of_before,
+        };
+        let now = Frequency {
+            seen: of_now,
+            of: of_now,
+        };
+        if before.share() <= MAX_UNFILLED && self.cutoffs.structure == PathCutoffs::OPEN.structure {
+            self.add_test(
+                pair.pointer,
+                ShapeChangeKind::Emptied,
+                TestTopic::Loss,
+                before,
+                now,
+            );
+        }
+    }
+
+    fn booleans(&mut self, pair: NodePair<'_>) {
+        let count = |node: &ShapeNode, value: bool| Frequency {
+            seen: node.cell(ShapeCounter::boolean(value)),
+            of: node.types.get(ValueType::Boolean),
+        };
+        let of = |value: bool| (count(pair.baseline, value), count(pair.window, value));
+        let (yes, no) = (of(true), of(false));
+        // A value that is new says more than one that is gone.
+        let ((before, now), (other_before, other_now)) =
+            if no.0.seen == 0 { (no, yes) } else { (yes, no) };
+        if before.seen == 0 && other_now.seen == 0 {
+            let what = ShapeChangeKind::Flipped;
+            return self.add_test(pair.pointer, what, TestTopic::Loss, before, now);
+        }
+        let what = if before.seen == 0 {
+            ShapeChangeKind::NewValue
+        } else {
+            ShapeChangeKind::Values
+        };
+        self.add_test(pair.pointer, what, TestTopic::Values, before, now);
+        // Outside of arrays this is the same test the other way round.
+        let same = |one: Frequency, other: Frequency| one.seen + other.seen == one.of;
+        if !same(before, other_before) || !same(now, other_now) {
+            let what = ShapeChangeKind::Values;
+            self.add_test(
+                pair.pointer,
+                what,
+                TestTopic::Values,
+                other_before,
+                other_now,
+            );
+        }
+    }
+
+    fn error_text(&mut self, pair: NodePair<'_>) {
+        let count = |node: &ShapeNode| Frequency {
+            seen: node.cell(ShapeCounter::ERROR_TEXT),
+            of: node.types.get(ValueType::String),
+        };
+        let (before, now) = (count(pair.baseline), count(pair.window));
+        let topic = if now.share() >= 0.5 && before.share() < 0.5 {
+            TestTopic::Loss
+        } else {
+            TestTopic::Values
+        };
+        let what = ShapeChangeKind::ErrorText;
+        self.add_test(pair.pointer, what, topic, before, now);
+    }
+
+    /// Compares values that have no hash of their own.
+    fn digest(&mut self, pair: NodePair<'_>) {
+        if !self.digests || pair.baseline.digest == pair.window.digest {
+            return;
+        }
+        let (before, now) = evidence(pair, 0, pair.window.n);
+        let what = ShapeChangeKind::Content;
+        self.add_certain(pair.pointer, what, TestTopic::Values, before, now);
+    }
+
     fn cells(&mut self, pair: NodePair<'_>) {
+        let emptied = is_emptied(pair);
         for cell in union(&pair.baseline.cells, &pair.window.cells) {
             let of = |node: &ShapeNode| match cell.kind {
                 CounterKind::Items => node.types.get(ValueType::Array),
@@ -357,13 +499,21 @@ impl ShapeComparison {
                     node.types.get(ValueType::String)
                 }
                 CounterKind::Magnitude => node.types.get(ValueType::Number),
+                CounterKind::Boolean | CounterKind::ErrorText => 0,
             };
             let count = |node: &ShapeNode| Frequency {
                 seen: node.cell(cell),
                 of: of(node),
             };
             let (before, now) = (count(pair.baseline), count(pair.window));
-            let (what, story) = described(cell, before.seen == 0);
+            let (what, story) = match described(cell, before.seen == 0) {
+                _ if cell == ShapeCounter::NO_ITEMS && emptied => {
+                    (ShapeChangeKind::Emptied, TestTopic::Loss)
+                }
+                Some(described) => described,
+                // These are counted for questions of their own.
+                None => continue,
+            };
             let question = ShapeTest::new(self.channel, pair.pointer, (what, story), (before, now));
             self.push(ShapeTest {
                 bucket: (story == TestTopic::Size).then_some(cell),
@@ -506,8 +656,26 @@ const fn evidence(pair: NodePair<'_>, before: u64, now: u64) -> (Frequency, Freq
     )
 }
 
-fn described(cell: ShapeCounter, new: bool) -> (ShapeChangeKind, TestTopic) {
-    match (cell.kind, cell.as_format()) {
+/// Whether every array is empty now, and most were not.
+fn is_emptied(pair: NodePair<'_>) -> bool {
+    let empty = |node: &ShapeNode| Frequency {
+        seen: node.cell(ShapeCounter::NO_ITEMS),
+        of: node.types.get(ValueType::Array),
+    };
+    let filled = pair.window.get(ITEMS).is_some();
+    !filled && empty(pair.window).seen > 0 && empty(pair.baseline).share() < 0.5
+}
+
+/// Whether both sides have no other scalars than booleans.
+fn is_boolean(pair: NodePair<'_>) -> bool {
+    [pair.baseline, pair.window].iter().all(|node| {
+        let others = [ValueType::Number, ValueType::String];
+        node.types.get(ValueType::Boolean) > 0 && others.iter().all(|it| node.types.get(*it) == 0)
+    })
+}
+
+fn described(cell: ShapeCounter, new: bool) -> Option<(ShapeChangeKind, TestTopic)> {
+    Some(match (cell.kind, cell.as_format()) {
         (CounterKind::Magnitude, _) => (ShapeChangeKind::Range, TestTopic::Size),
         (CounterKind::Format, Some(format)) if new => {
             (ShapeChangeKind::NewFormat(format), TestTopic::Format)
@@ -517,7 +685,8 @@ fn described(cell: ShapeCounter, new: bool) -> (ShapeChangeKind, TestTopic) {
         | (CounterKind::Items | CounterKind::Length | CounterKind::Lines, _) => {
             (ShapeChangeKind::Length, TestTopic::Size)
         }
-    }
+        (CounterKind::Boolean | CounterKind::ErrorText, _) => return None,
+    })
 }
 
 /// The names of the children of either node, in order.

@@ -5,19 +5,20 @@ use serde_json::{Map, Value};
 use super::channel::Channel;
 use super::counts::{CountEntry, DistinctValues, ResultCount};
 use super::member_name::{ITEMS, path_step};
-use super::result_shape::{ChannelShape, Shape};
+use super::result_shape::{ChannelShape, Shape, ShapeVersion};
 use super::shape_counter::{CounterKind, ShapeCounter, ValueType};
 use super::shape_node::ShapeNode;
-use super::size_limits::{MAX_DEPTH, PathCutoffs, PathRank};
+use super::size_limits::{MAX_DEPTH, MAX_EXACT_RESULTS, PathCutoffs, PathRank};
 use super::value_key::{KeyId, ValueHash};
 
-const VERSION: u64 = 1;
+const FIRST_VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The error for JSON that is not a shape.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidShape {
     /// Its version is missing or unknown to this program.
-    #[error("not a shape of version 1")]
+    #[error("not a shape of version 1 or 2")]
     Version,
     /// A member is missing, has the wrong type, or has a value that no shape has.
     #[error("`{0}` is missing or invalid")]
@@ -51,8 +52,15 @@ impl Shape {
             "key",
             shape.key.map_or(Value::Null, |key| key.to_string().into()),
         );
+        if let Some(exact) = shape.exact.as_ref().filter(|it| !it.is_empty()) {
+            members.insert("exact", write_hashes(exact).into());
+        }
         members.insert("results", shape.results.into());
-        members.insert("v", VERSION.into());
+        let version = match shape.version {
+            ShapeVersion::V1 => FIRST_VERSION,
+            ShapeVersion::V2 => VERSION,
+        };
+        members.insert("v", version.into());
         object(members)
     }
 
@@ -61,10 +69,13 @@ impl Shape {
     /// # Errors
     /// Fails if the JSON is not a shape, or contradicts itself.
     pub fn from_json(json: &Value) -> Result<Self, InvalidShape> {
-        if json.get("v").and_then(Value::as_u64) != Some(VERSION) {
-            return Err(InvalidShape::Version);
-        }
-        let members = Members::of(json, "shape", &["channels", "cut", "key", "results", "v"])?;
+        let version = match json.get("v").and_then(Value::as_u64) {
+            Some(FIRST_VERSION) => ShapeVersion::V1,
+            Some(VERSION) => ShapeVersion::V2,
+            _ => return Err(InvalidShape::Version),
+        };
+        let names = ["channels", "cut", "exact", "key", "results", "v"];
+        let members = Members::of(json, "shape", &names)?;
         let key = match members.get("key") {
             Some(Value::String(text)) => {
                 Some(KeyId::parse(text).ok_or(InvalidShape::Member("key"))?)
@@ -74,6 +85,8 @@ impl Shape {
         };
         let mut shape = Self::empty(key);
         shape.results = members.count("results")?;
+        shape.version = version;
+        shape.exact = read_exact(&members, &shape)?;
         if let Some(cut) = members.get("cut") {
             shape.cutoffs = read_cutoffs(cut)?;
         }
@@ -89,9 +102,13 @@ impl Shape {
         if shape.is_empty() && (!shape.channels.is_empty() || shape.cutoffs != PathCutoffs::OPEN) {
             return Err(InvalidShape::Member("results"));
         }
-        // A shape would have truncated this itself, so a shape did not write it.
         if shape.current_cutoffs() != shape.cutoffs {
-            return Err(InvalidShape::TooLarge);
+            // A shape would have truncated this itself, so a shape did not write it. The first version had
+            // other costs.
+            if version != ShapeVersion::V1 {
+                return Err(InvalidShape::TooLarge);
+            }
+            shape = shape.canonical().into_owned();
         }
         Ok(shape)
     }
@@ -139,14 +156,13 @@ fn write_node(node: &ShapeNode) -> Value {
     if node.open.count > 0 {
         members.insert("u", node.open.count.into());
     }
+    if node.digest != ValueHash::NONE {
+        members.insert("x", node.digest.to_string().into());
+    }
     match &node.values {
         DistinctValues::Few(values) if values.is_empty() => {}
         DistinctValues::Few(values) => {
-            let values: Vec<_> = values
-                .iter()
-                .map(|entry| format!("{}={}", entry.of, entry.count))
-                .collect();
-            members.insert("v", values.join(" ").into());
+            members.insert("v", write_hashes(values).into());
         }
         DistinctValues::Many => {
             members.insert("v", MANY.into());
@@ -160,6 +176,48 @@ fn write_node(node: &ShapeNode) -> Value {
         members.insert("c", object(children.collect()));
     }
     object(members)
+}
+
+fn write_hashes(values: &[CountEntry<ValueHash>]) -> String {
+    let values: Vec<_> = values
+        .iter()
+        .map(|entry| format!("{}={}", entry.of, entry.count))
+        .collect();
+    values.join(" ")
+}
+
+/// The hashes of the results; all of them or none.
+fn read_exact(
+    members: &Members<'_>,
+    shape: &Shape,
+) -> Result<Option<Vec<CountEntry<ValueHash>>>, InvalidShape> {
+    const INVALID: InvalidShape = InvalidShape::Member("exact");
+    let Some(hashes) = members.get("exact") else {
+        return Ok(shape.is_empty().then(Vec::new));
+    };
+    if shape.is_empty() {
+        return Err(InvalidShape::Member("results"));
+    }
+    let hashes = read_hashes(hashes.as_str().ok_or(INVALID)?, shape.results).ok_or(INVALID)?;
+    let total = hashes.iter().map(|entry| entry.count).sum::<u64>();
+    let complete = total == shape.results && total <= MAX_EXACT_RESULTS && shape.key.is_some();
+    complete.then_some(Some(hashes)).ok_or(INVALID)
+}
+
+/// Hashes in order, each in at most `of` results.
+fn read_hashes(text: &str, of: u64) -> Option<Vec<CountEntry<ValueHash>>> {
+    let mut values: Vec<CountEntry<ValueHash>> = Vec::new();
+    for entry in text.split(' ') {
+        let (hash, count) = entry.split_once('=')?;
+        let hash = ValueHash::parse(hash)?;
+        let number: u64 = count.parse().ok()?;
+        let in_order = values.last().is_none_or(|last| last.of < hash);
+        if !in_order || number == 0 || number > of || number.to_string() != count {
+            return None;
+        }
+        values.push(CountEntry::new(hash, number));
+    }
+    Some(values)
 }
 
 const MANY: &str = "many";
@@ -267,7 +325,9 @@ fn read_channel(
     Ok(seen)
 }
 
-const NODE: [&str; 10] = ["a", "all", "c", "f", "l", "m", "n", "r", "t", "u"];
+const NODE: [&str; 14] = [
+    "a", "all", "b", "c", "e", "f", "l", "m", "n", "r", "t", "u", "v", "x",
+];
 
 /// Reads a node that at most `of` results can have.
 fn read_node(
@@ -279,9 +339,7 @@ fn read_node(
     if node.rank >= shape.cutoffs.structure || node.rank.depth > MAX_DEPTH {
         return Err(InvalidShape::Member("cut"));
     }
-    let mut names = NODE.to_vec();
-    names.push("v");
-    let members = Members::of(json, "root", &names)?;
+    let members = Members::of(json, "root", &NODE)?;
     node.n = read_bounded_count(members.get("n").ok_or(InvalidShape::Member("n"))?, of, "n")?;
     node.full = members.optional_count("all")?;
     let mut sum = 0_u64;
@@ -301,6 +359,7 @@ fn read_node(
     read_values(&members, node)?;
     if (node.rank >= shape.cutoffs.details && !node.cells.is_empty())
         || (node.has_values() && !shape.keeps_values(node))
+        || (node.digest != ValueHash::NONE && shape.exact.is_none())
     {
         return Err(InvalidShape::Member("cut"));
     }
@@ -342,6 +401,12 @@ fn read_values(members: &Members<'_>, node: &mut ShapeNode) -> Result<(), Invali
         return Err(InvalidShape::Member("u"));
     }
     node.open = ResultCount::new(open);
+    if let Some(digest) = members.get("x") {
+        let read = digest.as_str().and_then(ValueHash::parse);
+        node.digest = read
+            .filter(|it| open > 0 && *it != ValueHash::NONE)
+            .ok_or(InvalidShape::Member("x"))?;
+    }
     let Some(values) = members.get("v") else {
         return Ok(());
     };
@@ -350,17 +415,7 @@ fn read_values(members: &Members<'_>, node: &mut ShapeNode) -> Result<(), Invali
         node.values = DistinctValues::Many;
         return Ok(());
     }
-    let mut values: Vec<CountEntry<ValueHash>> = Vec::new();
-    for entry in text.split(' ') {
-        let (hash, count) = entry.split_once('=').ok_or(INVALID)?;
-        let hash = ValueHash::parse(hash).ok_or(INVALID)?;
-        let number: u64 = count.parse().map_err(|_| INVALID)?;
-        let in_order = values.last().is_none_or(|last| last.of < hash);
-        if !in_order || number == 0 || number > node.n || number.to_string() != count {
-            return Err(INVALID);
-        }
-        values.push(CountEntry::new(hash, number));
-    }
+    let values = read_hashes(text, node.n).ok_or(INVALID)?;
     if values.len() > super::size_limits::MAX_VALUES {
         return Err(INVALID);
     }

@@ -2,11 +2,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use serde_json::Value;
+use toolwarden_model::json::to_canonical_string;
 
 use super::channel::{Channel, ChannelContent, split_channels};
+use super::counts::{CountEntry, add_all, bump};
 use super::shape_node::{ObserveContext, ShapeNode};
-use super::size_limits::{PathCutoffs, PathRank};
-use super::value_key::{KeyId, ValueKey};
+use super::size_limits::{MAX_EXACT_RESULTS, PathCutoffs, PathRank};
+use super::value_key::{KeyId, ValueHash, ValueKey};
 
 /// What the results of one tool look like.
 ///
@@ -21,7 +23,20 @@ pub struct Shape {
     pub(super) results: u64,
     pub(super) channels: BTreeMap<Channel, ChannelShape>,
     pub(super) cutoffs: PathCutoffs,
+    /// The hash of each result, while there are few; `None` if they are not known.
+    pub(super) exact: Option<Vec<CountEntry<ValueHash>>>,
+    /// The version of the oldest part.
+    pub(super) version: ShapeVersion,
     serial: u64,
+}
+
+/// What the counts of a shape cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ShapeVersion {
+    /// Neither booleans nor texts that read like errors are counted, and results have no hashes.
+    V1,
+    /// Everything.
+    V2,
 }
 
 /// What was seen in one channel.
@@ -46,6 +61,8 @@ impl Shape {
             results: 0,
             channels: BTreeMap::new(),
             cutoffs: PathCutoffs::OPEN,
+            exact: Some(Vec::new()),
+            version: ShapeVersion::V2,
             serial: 0,
         }
     }
@@ -57,10 +74,12 @@ impl Shape {
         self.reconcile_key(Some(key.id()));
         self.results = self.results.saturating_add(1);
         self.serial += 1;
+        self.observe_exact(result, key);
         let mut visit = ObserveContext {
             serial: self.serial,
             key: self.key.map(|_| key),
             cutoffs: self.cutoffs,
+            is_exact: self.exact.is_some(),
             grown: false,
             new_ranks: BinaryHeap::new(),
         };
@@ -90,6 +109,11 @@ impl Shape {
             return;
         }
         self.reconcile_key(other.key);
+        self.version = if self.is_empty() {
+            other.version
+        } else {
+            self.version.min(other.version)
+        };
         self.results = self.results.saturating_add(other.results);
         self.cutoffs = self.cutoffs.min(other.cutoffs);
         for (channel, theirs) in &other.channels {
@@ -99,6 +123,12 @@ impl Shape {
                 .or_insert_with(|| ChannelShape::new(*channel));
             seen.results = seen.results.saturating_add(theirs.results);
             seen.node.merge(&theirs.node);
+        }
+        match (&mut self.exact, &other.exact) {
+            (Some(mine), Some(theirs)) if self.results <= MAX_EXACT_RESULTS => {
+                add_all(mine, theirs);
+            }
+            _ => self.drop_exact(),
         }
         if self.key.is_none() {
             self.drop_values();
@@ -178,11 +208,48 @@ impl Shape {
         }
     }
 
+    /// Hashes a result, if all results before it were hashed and there are few of them.
+    fn observe_exact(&mut self, result: &Value, key: &ValueKey) {
+        let few = self.key.is_some() && self.results <= MAX_EXACT_RESULTS;
+        match &mut self.exact {
+            Some(known) if few => {
+                bump(
+                    known,
+                    key.hash(b'r', result_text(result).as_bytes()),
+                    self.serial,
+                );
+            }
+            Some(_) => self.drop_exact(),
+            None => {}
+        }
+    }
+
+    fn drop_exact(&mut self) {
+        self.exact = None;
+        for seen in self.channels.values_mut() {
+            seen.node.drop_digests();
+        }
+    }
+
     fn drop_values(&mut self) {
+        self.exact = None;
         self.cutoffs.values = PathRank::END;
         for seen in self.channels.values_mut() {
             seen.node.drop_all_values();
         }
+    }
+}
+
+/// The text of a result, without what only the client reads.
+fn result_text(result: &Value) -> String {
+    let is_call_result = result.get("content").is_some_and(Value::is_array);
+    match result {
+        Value::Object(members) if is_call_result && members.contains_key("_meta") => {
+            let mut members = members.clone();
+            members.remove("_meta");
+            to_canonical_string(&Value::Object(members))
+        }
+        _ => to_canonical_string(result),
     }
 }
 

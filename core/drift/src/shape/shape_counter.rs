@@ -79,15 +79,21 @@ pub(super) enum CounterKind {
     Magnitude,
     /// How many lines a plain text has.
     Lines,
+    /// Whether a boolean is true.
+    Boolean,
+    /// Whether a text reads like an error; other texts are not counted.
+    ErrorText,
 }
 
 impl CounterKind {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Items,
         Self::Format,
         Self::Length,
         Self::Magnitude,
         Self::Lines,
+        Self::Boolean,
+        Self::ErrorText,
     ];
 
     /// The letter used in files.
@@ -98,6 +104,8 @@ impl CounterKind {
             Self::Length => "l",
             Self::Magnitude => "m",
             Self::Lines => "r",
+            Self::Boolean => "b",
+            Self::ErrorText => "e",
         }
     }
 }
@@ -116,6 +124,24 @@ const MAX_EXPONENT: i16 = 64;
 const EXPONENT_OFFSET: i16 = 100;
 
 impl ShapeCounter {
+    /// An array without items.
+    pub(super) const NO_ITEMS: Self = Self {
+        kind: CounterKind::Items,
+        bucket: 0,
+    };
+    /// A text that reads like an error.
+    pub(super) const ERROR_TEXT: Self = Self {
+        kind: CounterKind::ErrorText,
+        bucket: 0,
+    };
+
+    pub(super) const fn boolean(value: bool) -> Self {
+        Self {
+            kind: CounterKind::Boolean,
+            bucket: value as i16,
+        }
+    }
+
     pub(super) const fn format(format: StringFormat) -> Self {
         Self {
             kind: CounterKind::Format,
@@ -163,6 +189,7 @@ impl ShapeCounter {
             // The longest names are `-2^-32` and `2147483648`.
             CounterKind::Magnitude => 6,
             CounterKind::Items | CounterKind::Length | CounterKind::Lines => 10,
+            CounterKind::Boolean | CounterKind::ErrorText => 5,
         }
     }
 
@@ -173,6 +200,8 @@ impl ShapeCounter {
                 -(MAX_EXPONENT + EXPONENT_OFFSET)..=MAX_EXPONENT + EXPONENT_OFFSET
             }
             CounterKind::Items | CounterKind::Length | CounterKind::Lines => 0..=MAX_SIZE_BUCKET,
+            CounterKind::Boolean => 0..=1,
+            CounterKind::ErrorText => 0..=0,
         };
         buckets
             .map(|bucket| Self {
@@ -189,9 +218,12 @@ impl ShapeCounter {
             CounterKind::Magnitude => {
                 self.bucket == 0 || exponent >= MIN_EXPONENT && exponent <= MAX_EXPONENT
             }
-            CounterKind::Format | CounterKind::Items | CounterKind::Length | CounterKind::Lines => {
-                true
-            }
+            CounterKind::Format
+            | CounterKind::Items
+            | CounterKind::Length
+            | CounterKind::Lines
+            | CounterKind::Boolean
+            | CounterKind::ErrorText => true,
         }
     }
 }
@@ -205,6 +237,8 @@ impl fmt::Display for ShapeCounter {
                 let sign = if self.bucket < 0 { "-" } else { "" };
                 write!(f, "{sign}2^{}", self.bucket.abs() - EXPONENT_OFFSET)
             }
+            CounterKind::Boolean => write!(f, "{}", self.bucket > 0),
+            CounterKind::ErrorText => f.write_str("error"),
             CounterKind::Items | CounterKind::Length | CounterKind::Lines if self.bucket <= 0 => {
                 f.write_str("0")
             }
@@ -303,7 +337,14 @@ mod tests {
         let numbers =
             [0.0, 1.0, -1.0, 0.3, -1e300, 1e-300, f64::INFINITY].map(ShapeCounter::magnitude);
         let formats = StringFormat::ALL.map(ShapeCounter::format);
-        for cell in sizes.into_iter().chain(numbers).chain(formats) {
+        let classes = [
+            ShapeCounter::boolean(true),
+            ShapeCounter::boolean(false),
+            ShapeCounter::ERROR_TEXT,
+            ShapeCounter::NO_ITEMS,
+        ];
+        let cells = sizes.into_iter().chain(numbers).chain(formats);
+        for cell in cells.chain(classes) {
             let name = cell.to_string();
             assert_eq!(ShapeCounter::parse(cell.kind, &name), Some(cell));
             assert!(name.len() <= cell.name_len(), "{name}");

@@ -24,6 +24,8 @@ pub struct ShapeDrift {
     pub notes: Vec<ShapeNote>,
     /// What these results cannot show.
     pub limits: Vec<ShapeLimit>,
+    /// Whether the results do not depend on chance, so that every difference is a change.
+    pub is_exact: bool,
 }
 
 /// One change of the results of a tool.
@@ -97,6 +99,16 @@ pub enum ShapeChangeKind {
     Errors,
     /// A part of the result that is new, gone, or present more or less often.
     Channel,
+    /// Arrays or objects that are now always empty.
+    Emptied,
+    /// A boolean that had always the other value.
+    Flipped,
+    /// Texts that read like an error.
+    ErrorText,
+    /// Other content, in results that do not depend on chance.
+    Content,
+    /// More or fewer results, where they do not depend on chance.
+    Fixtures,
 }
 
 /// How certain a change is.
@@ -158,6 +170,11 @@ pub enum ShapeLimit {
     Truncated(ShapeSide),
     /// Values were not compared: one shape has none, or they are hashed under different keys.
     NoValues,
+    /// The results could not be compared exactly, because one shape has no hashes of them.
+    NotExact {
+        /// The number of results of which a shape has hashes.
+        most: u64,
+    },
 }
 
 impl Default for Significance {
@@ -190,13 +207,15 @@ impl ShapeDrift {
         self.changes.is_empty()
     }
 
-    /// Why nothing was measured: no drift was found, and there were too few results to find any.
+    /// Why nothing was measured: no drift was found, and the results were not sufficient to find any.
     #[must_use]
     pub fn too_few(&self) -> Option<&ShapeLimit> {
         let limit = self.limits.iter().find(|limit| {
             matches!(
                 limit,
-                ShapeLimit::TooFew { .. } | ShapeLimit::Unseen { results: 0, .. }
+                ShapeLimit::TooFew { .. }
+                    | ShapeLimit::NotExact { .. }
+                    | ShapeLimit::Unseen { results: 0, .. }
             )
         });
         limit.filter(|_| self.is_empty())
@@ -268,6 +287,11 @@ impl fmt::Display for ShapeChangeKind {
             Self::Length => f.write_str("share of lengths"),
             Self::Errors => f.write_str("share of errors"),
             Self::Channel => f.write_str("share of results with this part"),
+            Self::Emptied => f.write_str("always empty"),
+            Self::Flipped => f.write_str("always the other boolean"),
+            Self::ErrorText => f.write_str("text that reads like an error"),
+            Self::Content => f.write_str("other content"),
+            Self::Fixtures => f.write_str("other fixtures"),
         }
     }
 }
@@ -288,6 +312,11 @@ impl fmt::Display for ShapeLimit {
                  {needed_window} against {needed_baseline} can"
             ),
             Self::Truncated(side) => write!(f, "the {side} is full: some paths or values are not compared"),
+            Self::NotExact { most } => write!(
+                f,
+                "the results cannot be compared exactly: one side has no hashes of them; \
+                 a store has hashes of up to {most} results, a lock file or an older version has none"
+            ),
             Self::NoValues => f.write_str("values are not compared: one side has none, or they are hashed under different keys"),
         }
     }

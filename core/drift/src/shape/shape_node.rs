@@ -3,11 +3,12 @@ use std::collections::BinaryHeap;
 use serde_json::{Map, Number, Value};
 
 use super::counts::{CountEntry, DistinctValues, ResultCount, TypeCounts, add_all, bump, count_of};
+use super::error_text::reads_like_error;
 use super::member_name::{ITEMS, MEMBERS, path_step};
 use super::shape_counter::{CounterKind, NumberFacts, ShapeCounter, ValueType};
 use super::size_limits::{MAX_DEPTH, MAX_NODES, PathCutoffs, PathRank};
 use super::string_format::StringFormat;
-use super::value_key::ValueKey;
+use super::value_key::{ValueHash, ValueKey};
 
 /// What was seen at one path.
 ///
@@ -27,6 +28,8 @@ pub(super) struct ShapeNode {
     pub(super) values: DistinctValues,
     /// Results with a scalar here that is too long or too unusual to be a value of an enumeration.
     pub(super) open: ResultCount,
+    /// The digest of these scalars and of plain texts, while the shape can be compared exactly.
+    pub(super) digest: ValueHash,
     /// Sorted by name.
     pub(super) children: Vec<Self>,
     current: CurrentResult,
@@ -47,6 +50,8 @@ pub(super) struct ObserveContext<'k> {
     pub(super) serial: u64,
     pub(super) key: Option<&'k ValueKey>,
     pub(super) cutoffs: PathCutoffs,
+    /// Whether digests of long and unusual values are kept.
+    pub(super) is_exact: bool,
     /// Whether anything needs more space than before.
     pub(super) grown: bool,
     /// The first of the nodes created in this visit. The limit stops a result with a million names from
@@ -65,6 +70,7 @@ impl ShapeNode {
             cells: Vec::new(),
             values: DistinctValues::Few(Vec::new()),
             open: ResultCount::new(0),
+            digest: ValueHash::NONE,
             children: Vec::new(),
             current: CurrentResult {
                 serial: 0,
@@ -80,6 +86,7 @@ impl ShapeNode {
             Value::Null => self.count_visit(ValueType::Null, visit),
             Value::Bool(value) => {
                 self.count_visit(ValueType::Boolean, visit);
+                self.count(ShapeCounter::boolean(*value), visit);
                 self.observe_value(b'b', &[u8::from(*value)], visit);
             }
             Value::Number(number) => self.observe_number(number, visit),
@@ -97,6 +104,10 @@ impl ShapeNode {
             ShapeCounter::size(CounterKind::Lines, text.lines().count()),
             visit,
         );
+        if reads_like_error(text) {
+            self.count(ShapeCounter::ERROR_TEXT, visit);
+        }
+        self.observe_open(b't', text.as_bytes(), visit);
     }
 
     /// After a result was observed, counts which members were in every object.
@@ -142,7 +153,7 @@ impl ShapeNode {
         self.count(ShapeCounter::magnitude(numeral.value), visit);
         match numeral.code {
             Some(code) => self.observe_value(b'i', &code.to_le_bytes(), visit),
-            None => self.observe_open(visit),
+            None => self.observe_open(b'n', &numeral.value.to_bits().to_le_bytes(), visit),
         }
     }
 
@@ -151,14 +162,14 @@ impl ShapeNode {
         self.count_visit(ValueType::String, visit);
         self.count(ShapeCounter::format(format), visit);
         self.count(ShapeCounter::size(CounterKind::Length, text.len()), visit);
-        if matches!(
-            format,
-            StringFormat::Empty | StringFormat::Word | StringFormat::Text
-        ) && text.len() <= MAX_VALUE_LEN
-        {
+        let is_wording = matches!(format, StringFormat::Word | StringFormat::Text);
+        if is_wording && reads_like_error(text) {
+            self.count(ShapeCounter::ERROR_TEXT, visit);
+        }
+        if (is_wording || format == StringFormat::Empty) && text.len() <= MAX_VALUE_LEN {
             self.observe_value(b's', text.as_bytes(), visit);
         } else {
-            self.observe_open(visit);
+            self.observe_open(b's', text.as_bytes(), visit);
         }
     }
 
@@ -245,9 +256,13 @@ impl ShapeNode {
         }
     }
 
-    fn observe_open(&mut self, visit: &mut ObserveContext<'_>) {
-        if visit.key.is_some() && self.rank < visit.cutoffs.values {
-            visit.grown |= self.open.bump(visit.serial);
+    fn observe_open(&mut self, tag: u8, bytes: &[u8], visit: &mut ObserveContext<'_>) {
+        let Some(key) = visit.key.filter(|_| self.rank < visit.cutoffs.values) else {
+            return;
+        };
+        visit.grown |= self.open.bump(visit.serial);
+        if visit.is_exact {
+            self.digest = self.digest.combined(key.hash(tag, bytes));
         }
     }
 }
@@ -271,6 +286,7 @@ impl ShapeNode {
         }
         self.values.bound();
         self.open.count = self.open.count.saturating_add(other.open.count);
+        self.digest = self.digest.combined(other.digest);
         for child in &other.children {
             match self.find(&child.name) {
                 Ok(at) => {
@@ -316,6 +332,15 @@ impl ShapeNode {
     fn drop_values(&mut self) {
         self.values = DistinctValues::Few(Vec::new());
         self.open = ResultCount::new(0);
+        self.digest = ValueHash::NONE;
+    }
+
+    /// Drops the digests of this path and of all paths below it.
+    pub(super) fn drop_digests(&mut self) {
+        self.digest = ValueHash::NONE;
+        for child in &mut self.children {
+            child.drop_digests();
+        }
     }
 
     /// Inserts a child that does not exist yet.

@@ -36,6 +36,9 @@ pub(super) struct ShapeTest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum TestTopic {
     Presence,
+    /// Whether there is content at all: not an empty list, an error or the opposite of the usual answer.
+    /// It comes before types, because the lack of content is worse than another mix of types.
+    Loss,
     Type,
     Format,
     Values,
@@ -92,7 +95,10 @@ impl ShapeTest {
             | ShapeChangeKind::NewFormat(_)
             | ShapeChangeKind::NewValue
             | ShapeChangeKind::Errors
-            | ShapeChangeKind::Channel => self.is_new(),
+            | ShapeChangeKind::Channel
+            | ShapeChangeKind::Emptied
+            | ShapeChangeKind::Flipped
+            | ShapeChangeKind::ErrorText => self.is_new(),
             ShapeChangeKind::GoneType(_)
             | ShapeChangeKind::Types(_)
             | ShapeChangeKind::Missing
@@ -102,7 +108,9 @@ impl ShapeTest {
             | ShapeChangeKind::Fractions
             | ShapeChangeKind::Values
             | ShapeChangeKind::Range
-            | ShapeChangeKind::Length => false,
+            | ShapeChangeKind::Length
+            | ShapeChangeKind::Content
+            | ShapeChangeKind::Fixtures => false,
         }
     }
 
@@ -135,7 +143,7 @@ pub(super) fn decide(questions: Vec<ShapeTest>, options: &Significance) -> (Shap
     (report_changes(answered), level)
 }
 
-/// Treats every difference as a change, except those of lengths and magnitudes.
+/// Treats every difference as a change.
 pub(super) fn decide_exactly(
     questions: Vec<ShapeTest>,
     baseline_results: u64,
@@ -143,8 +151,8 @@ pub(super) fn decide_exactly(
 ) -> ShapeDrift {
     let differs = |question: &ShapeTest| {
         let (before, now) = (question.baseline, question.window);
-        if question.topic == TestTopic::Size {
-            return false;
+        if question.certain {
+            return true;
         }
         if baseline_results == window_results {
             let share = |one: Frequency, of: Frequency| u128::from(one.seen) * u128::from(of.of);
@@ -200,6 +208,7 @@ fn report_changes(answered: impl Iterator<Item = (ShapeTest, Option<Certainty>)>
             .collect(),
         notes,
         limits: Vec::new(),
+        is_exact: false,
     }
 }
 
@@ -306,5 +315,8 @@ fn message(question: &ShapeTest) -> String {
         .as_ref()
         .map(|detail| format!(" ({detail})"))
         .unwrap_or_default();
+    if *what == ShapeChangeKind::Content {
+        return format!("{channel}: `{place}`: {what} than in the baseline");
+    }
     format!("{channel}: `{place}`: {what}{from}: {window} now, {baseline} in the baseline{detail}")
 }

@@ -20,6 +20,8 @@ pub(super) const MAX_NODES: usize = STRUCTURE_BYTES / MIN_NODE_BYTES;
 pub(super) const MAX_DEPTH: u8 = 16;
 /// The maximum number of distinct values stored per path; a path with more is not an enumeration.
 pub(super) const MAX_VALUES: usize = 32;
+/// The maximum number of results that can be compared exactly.
+pub(super) const MAX_EXACT_RESULTS: u64 = 32;
 
 /// The rank of a path in the order in which paths are kept: shallow ones first, then by hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,13 +167,18 @@ fn cost(node: &ShapeNode) -> Cost {
     }
 }
 
-/// `"u":…,` and `"v":"hash=count hash=count",`.
+/// `"u":…,`, `"x":"hash",` and `"v":"hash=count hash=count",`.
 ///
 /// Every value is charged the digits of the node's own count, and more than fit are charged like as
 /// many as fit: so the cost does not shrink when the values are dropped for being too many.
 fn value_cost(node: &ShapeNode) -> usize {
     let width = digits(node.n);
-    let open = if node.open.count > 0 { 5 + width } else { 0 };
+    // The digest is charged also where the shape has too many results to keep it.
+    let open = if node.open.count > 0 {
+        5 + width + 7 + HASH_CHARS
+    } else {
+        0
+    };
     let kept = match &node.values {
         DistinctValues::Few(values) => values.len(),
         DistinctValues::Many => MAX_VALUES,

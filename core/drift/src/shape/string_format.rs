@@ -3,7 +3,7 @@ use super::dates;
 /// The format of a string value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StringFormat {
-    /// No characters.
+    /// No characters but blanks; of plain texts also `null` and its synonyms.
     Empty,
     /// A UUID.
     Uuid,
@@ -164,7 +164,9 @@ impl StringFormat {
             return Self::Json;
         }
         if any & SPACE != 0 {
-            return Self::Text;
+            // Blanks are no content.
+            let is_blank = text.trim_ascii().is_empty();
+            return if is_blank { Self::Empty } else { Self::Text };
         }
         if any & COLON != 0 && is_uri(bytes) {
             return Self::Uri;
@@ -177,7 +179,9 @@ impl StringFormat {
 
     /// The characters a plain text is made of.
     pub(super) fn of_plain(text: &str) -> Self {
-        if text.is_empty() {
+        let no_content = ["", "null", "none", "nil", "undefined"];
+        let content = text.trim_ascii();
+        if no_content.iter().any(|it| content.eq_ignore_ascii_case(it)) {
             return Self::Empty;
         }
         let control = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');

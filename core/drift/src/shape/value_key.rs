@@ -85,6 +85,14 @@ impl fmt::Display for ValueHash {
 }
 
 impl ValueHash {
+    /// The digest of no values.
+    pub(super) const NONE: Self = Self(0);
+
+    /// The digest of these values and others, in any order.
+    pub(super) const fn combined(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0) & ((1 << VALUE_BITS) - 1))
+    }
+
     pub(super) fn parse(text: &str) -> Option<Self> {
         if text.len() != HASH_CHARS {
             return None;

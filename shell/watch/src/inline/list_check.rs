@@ -17,10 +17,11 @@ use super::error::WatchError;
 use super::observed::{ListCheck, SeenList, ToolFinding, Treatment};
 use super::parsed_list::{ParsedList, tool_name};
 use super::store_thread::{StoreJob, StoreThread, server_key, summarize};
-use crate::judge::{CheckOutcome, judge};
+use crate::check_transaction::{CheckSource, run_check};
+use crate::judge::{CheckOutcome, ServerListing};
 use crate::observation::INSTRUCTIONS;
 use crate::pins::{Pin, Pins};
-use crate::record::{RecordOptions, RecordOutcome, record};
+use crate::record::{RecordOptions, RecordOutcome};
 use crate::{Observation, UNKNOWN_VERSION};
 use toolwarden_settings::{OnDrift, TrustMode, WatchSettings};
 
@@ -66,7 +67,7 @@ pub(super) type CheckReply = oneshot::Sender<Result<Arc<ListCheck>, WatchError>>
 
 /// The result of comparing a list, and what was stored.
 #[derive(Debug)]
-struct CompletedCheck {
+struct AnsweredCheck {
     read: ParsedList,
     checked: ListCheck,
     recorded: RecordOutcome,
@@ -124,7 +125,7 @@ impl StoreThread {
         let seen = &pending.list;
         let failed = match self.plan(seen) {
             Ok(CheckPlan::Plain) => {
-                let nothing = CompletedCheck::new(
+                let nothing = AnsweredCheck::new(
                     seen,
                     ParsedList::new(false),
                     CheckOutcome::default(),
@@ -198,7 +199,7 @@ impl StoreThread {
         &mut self,
         mut pending: PendingCheck,
         revision: PinsRevision,
-        held: Result<CompletedCheck, WatchError>,
+        held: Result<AnsweredCheck, WatchError>,
     ) {
         let is_current = self.poll().is_ok() && self.revision == revision;
         let registered = matches!(&held, Ok(held) if !held.recorded.registered.is_empty());
@@ -217,7 +218,7 @@ impl StoreThread {
         }
     }
 
-    fn finish(&mut self, pending: PendingCheck, held: Result<CompletedCheck, WatchError>) {
+    fn finish(&mut self, pending: PendingCheck, held: Result<AnsweredCheck, WatchError>) {
         let answer = held.and_then(|held| {
             let (seen, read, recorded) = (pending.list, held.read, held.recorded);
             let checked = Arc::new(held.checked);
@@ -334,8 +335,7 @@ fn check_list(
     store: &Store,
     seen: &SeenList,
     approval: &Approval,
-) -> Result<CompletedCheck, WatchError> {
-    let key = seen.key();
+) -> Result<AnsweredCheck, WatchError> {
     let recording = RecordOptions {
         approval,
         version: UNKNOWN_VERSION,
@@ -346,11 +346,44 @@ fn check_list(
         wanted: &[],
     };
     let options = seen.settings.comparison_timeouts().options();
-    loop {
-        let pins = Pins::from_store(store, &key)?;
+    let mut source = SeenListCheck {
+        store,
+        key: seen.key(),
+        seen,
+        read: ParsedList::default(),
+    };
+    let checked = run_check(&mut source, &options, &[], &recording)?;
+    if seen.variant.is_some() && !checked.pins.sealed {
+        store.ensure_server(&source.key, true, approval.at)?;
+    }
+    Ok(AnsweredCheck::new(
+        seen,
+        source.read,
+        checked.judged,
+        checked.recorded,
+    ))
+}
+
+/// A list as an agent or the gateway received it.
+struct SeenListCheck<'k, 'l> {
+    store: &'k Store,
+    key: ServerKey,
+    seen: &'l SeenList,
+    read: ParsedList,
+}
+
+impl<'k> CheckSource<'k> for SeenListCheck<'k, '_> {
+    type Error = WatchError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, WatchError> {
+        Ok(Pins::from_store(self.store, &self.key)?)
+    }
+
+    fn read_listing(&mut self, pins: &Pins<'k>) {
+        let seen = self.seen;
         let mut read = ParsedList::new(seen.is_complete);
         for (place, tool) in seen.tools.iter().enumerate() {
-            read.add_tool(place, tool, &pins);
+            read.add_tool(place, tool, pins);
         }
         if let Some(instructions) = &seen.instructions {
             read.add_instructions(instructions);
@@ -358,18 +391,19 @@ fn check_list(
         read.listing
             .unchanged
             .extend(seen.unchanged.iter().cloned());
-        let mut judged = judge(&pins, &mut read.listing, &options, &[])?;
-        withhold_new_tools(&mut judged, &read, &seen.settings);
-        let is_reviewed = seen.settings.trust != TrustMode::Review || !pins.tools.is_empty();
-        read.is_unreviewed = !is_reviewed && !read.listing.observed.is_empty();
-        let recorded = record(store, &pins, &read.listing, &judged, &recording)?;
-        if recorded.pins_changed {
-            continue;
-        }
-        if seen.variant.is_some() && !pins.sealed {
-            store.ensure_server(&key, true, approval.at)?;
-        }
-        return Ok(CompletedCheck::new(seen, read, judged, recorded));
+        self.read = read;
+    }
+
+    fn listing(&mut self) -> &mut ServerListing {
+        &mut self.read.listing
+    }
+
+    fn review(&mut self, pins: &Pins<'k>, judged: &mut CheckOutcome) -> Result<(), WatchError> {
+        let settings = &self.seen.settings;
+        withhold_new_tools(judged, &self.read, settings);
+        let is_reviewed = settings.trust != TrustMode::Review || !pins.tools.is_empty();
+        self.read.is_unreviewed = !is_reviewed && !self.read.listing.observed.is_empty();
+        Ok(())
     }
 }
 
@@ -399,7 +433,7 @@ fn withhold_new_tools(judged: &mut CheckOutcome, read: &ParsedList, settings: &W
     judged.drift.tools.extend(added);
 }
 
-impl CompletedCheck {
+impl AnsweredCheck {
     fn new(
         seen: &SeenList,
         read: ParsedList,

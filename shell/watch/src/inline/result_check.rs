@@ -16,11 +16,12 @@ use super::error::WatchError;
 use super::parsed_list::ParsedList;
 use super::store_thread::{StoreJob, StoreThread, server_key};
 use crate::UNKNOWN_VERSION;
-use crate::judge::{CheckOutcome, judge};
+use crate::check_transaction::{CheckSource, run_check};
+use crate::judge::{CheckOutcome, ServerListing};
 use crate::observation::Observation;
 use crate::observed_results::ObservedResults;
 use crate::pins::Pins;
-use crate::record::{RecordOptions, RecordOutcome, record};
+use crate::record::{RecordOptions, RecordOutcome};
 use crate::result_pooling::add_recent_results;
 use toolwarden_settings::ComparisonTimeouts;
 
@@ -269,7 +270,7 @@ impl StoreThread {
 fn compare_results(
     store: &Store,
     pending: &PendingResults,
-    mut results: BTreeMap<String, ObservedResults>,
+    results: BTreeMap<String, ObservedResults>,
 ) -> Result<ResultCheckOutcome, WatchError> {
     let wanted = &pending.tools;
     let recording = RecordOptions {
@@ -281,20 +282,48 @@ fn compare_results(
         wanted,
     };
     let options = pending.timeouts.options();
-    loop {
-        let pins =
-            Pins::from_store_for_tools(store, &pending.key, wanted.iter().map(String::as_str))?;
+    let mut read = ParsedList::new(false);
+    read.listing.results = results;
+    let mut source = PendingResultsCheck {
+        store,
+        pending,
+        read,
+    };
+    let checked = run_check(&mut source, &options, &[], &recording)?;
+    let server = checked.pins.server.map(|it| it.id);
+    Ok((server, checked.judged, checked.recorded))
+}
+
+/// Results, with the latest observed definitions of their tools.
+struct PendingResultsCheck<'k, 'p> {
+    store: &'k Store,
+    pending: &'p PendingResults,
+    read: ParsedList,
+}
+
+impl<'k> CheckSource<'k> for PendingResultsCheck<'k, '_> {
+    type Error = WatchError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, WatchError> {
+        let tools = self.pending.tools.iter().map(String::as_str);
+        Ok(Pins::from_store_for_tools(
+            self.store,
+            &self.pending.key,
+            tools,
+        )?)
+    }
+
+    fn read_listing(&mut self, pins: &Pins<'k>) {
         let mut read = ParsedList::new(false);
-        for (place, text) in pending.texts.iter().enumerate() {
-            read.add_tool(place, text, &pins);
+        for (place, text) in self.pending.texts.iter().enumerate() {
+            read.add_tool(place, text, pins);
         }
-        read.listing.results = std::mem::take(&mut results);
-        let judged = judge(&pins, &mut read.listing, &options, &[])?;
-        let recorded = record(store, &pins, &read.listing, &judged, &recording)?;
-        if !recorded.pins_changed {
-            return Ok((pins.server.map(|it| it.id), judged, recorded));
-        }
-        results = read.listing.results;
+        read.listing.results = std::mem::take(&mut self.read.listing.results);
+        self.read = read;
+    }
+
+    fn listing(&mut self) -> &mut ServerListing {
+        &mut self.read.listing
     }
 }
 

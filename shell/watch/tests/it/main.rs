@@ -10,6 +10,7 @@ mod checks;
 mod definition_coverage;
 mod inline;
 mod lock_files;
+mod overtaken_checks;
 mod watch_config;
 
 use jiff::Timestamp;
@@ -19,8 +20,7 @@ use toolwarden_drift::{Options, ToolwatchChangeType};
 use toolwarden_model::Format;
 use toolwarden_store::{Approval, ServerKey, Store};
 use toolwarden_watch::{
-    CheckOutcome, Observation, Pins, RecordOptions, RecordOutcome, ServerListing, judge, pin,
-    record,
+    CheckOutcome, Observation, RecordOptions, RecordOutcome, ServerListing, check, pin,
 };
 
 /// A store with one server.
@@ -55,8 +55,6 @@ impl StoreFixture {
     }
 
     fn check_listing(&self, mut listing: ServerListing) -> (CheckOutcome, RecordOutcome) {
-        let pins = Pins::from_store(&self.store, &self.key).unwrap();
-        let judged = judge(&pins, &mut listing, &Options::default(), &[]).unwrap();
         let approval = approval();
         let recording = RecordOptions {
             approval: &approval,
@@ -66,8 +64,9 @@ impl StoreFixture {
             alert_on_equivalent: false,
             wanted: &[],
         };
-        let recorded = record(&self.store, &pins, &listing, &judged, &recording).unwrap();
-        (judged, recorded)
+        let options = Options::default();
+        let (store, key) = (&self.store, &self.key);
+        check(store, key, &mut listing, &options, &[], &recording).unwrap()
     }
 }
 

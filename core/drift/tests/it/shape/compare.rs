@@ -360,7 +360,10 @@ fn fixtures_are_compared_exactly() {
     let same = json!({"id": 9, "status": "open", "at": "2026-11-17", "note": null});
     assert_eq!(
         exactly(std::slice::from_ref(&order), std::slice::from_ref(&same)),
-        ["! value: `/id`: new value: 1 of 1 now, 0 of 1 in the baseline"]
+        [
+            "! value: `/at`: other content than in the baseline",
+            "! value: `/id`: new value: 1 of 1 now, 0 of 1 in the baseline",
+        ]
     );
     let one = |name: &str, value: Value| {
         let mut order = order.clone();
@@ -408,9 +411,15 @@ fn fixtures_are_compared_exactly() {
     let both = [order.clone(), other.clone()];
     assert_eq!(exactly(&both, &both), [""; 0]);
     assert!(!exactly(&both, &[order.clone(), order.clone()]).is_empty());
-    // Fewer of the calls say less, and nothing false.
-    assert_eq!(exactly(&both, &[order]), [""; 0]);
-    assert_eq!(exactly(&both, &[other]), [""; 0]);
+    // A call that is missing is a difference too.
+    for one in [order, other] {
+        assert_eq!(
+            exactly(&both, &[one]),
+            [
+                "! the baseline has 2 fixtures and this check has 1: 1 of the baseline have no equal now, 0 are new"
+            ]
+        );
+    }
 }
 
 #[test]

@@ -23,12 +23,13 @@ fn any_value_is_a_result() {
         shape.without_values().to_json(),
         json!({"channels": {"value": {"results": 7, "root": {
             "a": {"0": 1},
+            "b": {"true": 1},
             "f": {"word": 1},
             "l": {"4": 1},
             "m": {"2^2": 2},
             "n": 7,
             "t": {"z": 1, "b": 1, "n": 2, "d": 1, "s": 1, "a": 1, "o": 1},
-        }}}, "key": null, "results": 7, "v": 1})
+        }}}, "key": null, "results": 7, "v": 2})
     );
 }
 
@@ -191,7 +192,7 @@ fn what_is_no_shape_is_refused() {
     };
     let root = "/channels/value/root";
     assert_eq!(Shape::from_json(&json!({})), Err(InvalidShape::Version));
-    assert_eq!(edit("/v", json!(2)), InvalidShape::Version);
+    assert_eq!(edit("/v", json!(3)), InvalidShape::Version);
     assert_eq!(edit("/key", json!("xyz")), InvalidShape::Member("key"));
     assert_eq!(edit("/results", json!(0)), InvalidShape::Member("results"));
     assert_eq!(edit("/results", json!(-1)), InvalidShape::Member("results"));
