@@ -116,6 +116,25 @@ const LAYERS: &[(&str, &[&str])] = &[
             "toolwarden-demo",
         ],
     ),
+    (
+        "lib",
+        &[
+            "toolwarden-model",
+            "toolwarden-canon",
+            "toolwarden-schema",
+            "toolwarden-drift",
+            "toolwarden-trials",
+            "toolwarden-guard",
+            "toolwarden-store",
+            "toolwarden-mcp",
+            "toolwarden-probe",
+            "toolwarden-live-guard",
+            "toolwarden-settings",
+            "toolwarden-watch",
+            "toolwarden-gateway",
+        ],
+    ),
+    ("examples", &["toolwarden"]),
     ("testkit", &[]),
     ("xtask", &[]),
 ];
@@ -152,7 +171,7 @@ fn check_crate(subject: &Crate) -> Vec<String> {
         )];
     };
     for dependency in dependency_names(subject, "dependencies") {
-        let ours = dependency.starts_with("toolwarden-");
+        let ours = dependency == "toolwarden" || dependency.starts_with("toolwarden-");
         if ours && !allowed.contains(&dependency.as_str()) {
             violations.push(format!("{folder}: must not depend on {dependency}"));
         }

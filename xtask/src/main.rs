@@ -7,6 +7,7 @@
     reason = "a developer reads the output"
 )]
 
+mod guard_dependencies;
 mod layers;
 mod licences;
 mod modules;
@@ -34,7 +35,14 @@ fn main() -> ExitCode {
 /// Has the test that compares the picture with the demo write it instead.
 fn demo_svg() -> ExitCode {
     let status = Command::new(env!("CARGO"))
-        .args(["test", "--quiet", "--package", "toolwarden", "--test", "it"])
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "toolwarden-cli",
+            "--test",
+            "it",
+        ])
         .args([
             "--",
             "--exact",
@@ -65,6 +73,13 @@ fn tidy() -> ExitCode {
     violations.extend(licences::check(&workspace));
     violations.extend(modules::check(&workspace));
     violations.extend(phrases::check(&workspace));
+    match guard_dependencies::read(&workspace.root) {
+        Ok(crates) => {
+            violations.extend(guard_dependencies::check(&crates));
+            println!("the guard alone: {} crates", crates.len());
+        }
+        Err(error) => violations.push(format!("cargo tree of the guard: {error}")),
+    }
     for name in type_names::list(&workspace) {
         println!("note: {name}");
     }

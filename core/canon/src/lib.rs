@@ -43,8 +43,3 @@ pub use emit::{
 pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;
 pub use unread::{SchemaProblem, UnreadSchema, unread_schemas};
-
-/// The examples of the documentation, run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/canon.md")]
-pub mod documentation {}

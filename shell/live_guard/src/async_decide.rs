@@ -1,6 +1,7 @@
 //! Async decisions and outcomes: everything happens at once, and only the wait for the disk is a future.
 
-#[cfg(all(test, feature = "store"))]
+#[cfg(test)]
+#[cfg(feature = "store")]
 mod tests;
 
 use std::fmt;

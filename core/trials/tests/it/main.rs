@@ -3,7 +3,6 @@
 #![expect(
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
-    clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
     reason = "clippy's leave for tests does not reach helpers outside test functions"
