@@ -248,8 +248,13 @@ fn canonicalize_definition(
         }
     }
     // What is not a schema at all is a parser error already.
-    let misplaced = |it: &UnreadSchema| matches!(it.problem, SchemaProblem::Misplaced { .. });
-    let unread = unread_schemas(&tool).into_iter().filter(misplaced);
+    let unread = |it: &UnreadSchema| {
+        matches!(
+            it.problem,
+            SchemaProblem::Misplaced { .. } | SchemaProblem::Part(_)
+        )
+    };
+    let unread = unread_schemas(&tool).into_iter().filter(unread);
     warnings.extend(unread.map(Warning::UnreadSchema));
     hints::infer(&mut tool);
     tool.definition.get_or_insert(definition);

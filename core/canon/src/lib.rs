@@ -29,7 +29,7 @@ pub use canonicalize::{
     CanonicalizedDocument, CanonicalizedTool, FormatChoice, TooDeep, Warning, canonicalize,
     canonicalize_item, canonicalize_shared,
 };
-pub use container::{Container, TextItem, split};
+pub use container::{Container, TextItem, UnreadPart, split};
 pub use detect::{Detection, Score, detect};
 pub use dialect::{
     Dialect, DialectFacts, DialectFinding, DialectLevel, DialectTable, InvalidTable, RequestLimits,
