@@ -27,7 +27,7 @@ mod unread;
 
 pub use canonicalize::{
     CanonicalizedDocument, CanonicalizedTool, FormatChoice, TooDeep, Warning, canonicalize,
-    canonicalize_item, canonicalize_shared,
+    canonicalize_item, canonicalize_shared, canonicalize_with_values,
 };
 pub use container::{Container, TextItem, UnreadPart, split};
 pub use detect::{Detection, Score, detect};

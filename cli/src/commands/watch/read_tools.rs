@@ -11,7 +11,7 @@ use toolwarden_warden::{Observation, is_definition};
 use crate::args::InputArgs;
 use crate::commands::progress::print_warnings;
 use crate::error::CliError;
-use crate::input::{InputTool, SourceLocation, each_tool};
+use crate::input::{InputTool, SourceLocation, each_tool_with_value};
 
 /// One tool of a file.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl OtherEntries {
             print_warnings(&read);
         }
         let place = read.location.source_location(&read.canonicalized);
-        let mut tool = Observation::from_tool(read.canonicalized.tool);
+        let mut tool = Observation::from_canonicalized(read.canonicalized);
         if is_tool {
             if tool.is_of_document() && self.documents.insert(Arc::clone(&place.file)) {
                 let document = place.text();
@@ -162,7 +162,7 @@ pub(super) fn read_tools(
         tools: Vec::new(),
     };
     let (mut seen, mut strays) = (Vec::new(), OtherEntries::default());
-    each_tool(&input, |read| {
+    each_tool_with_value(&input, |read| {
         refuse_doubled_keys(&read)?;
         seen.extend(strays.take_named(read));
         Ok(())

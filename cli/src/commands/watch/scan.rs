@@ -5,7 +5,7 @@ use toolwarden_drift::text::{
 use super::read_tools::{LocatedTool, OtherEntries};
 use crate::args::{MinWeight, ReportFormat, ScanArgs};
 use crate::error::CliError;
-use crate::input::each_tool;
+use crate::input::each_tool_with_value;
 use crate::output::{CommandOutcome, print_text};
 use crate::report::{self, FindingLevel, FindingReport, ReportCheck, RuleInfo};
 use crate::style;
@@ -14,7 +14,7 @@ pub(super) fn run(args: &ScanArgs) -> Result<CommandOutcome, CliError> {
     let mut seen: Vec<LocatedTool> = Vec::new();
     let mut found: Vec<Vec<TextFinding>> = Vec::new();
     let mut strays = OtherEntries::default();
-    each_tool(&args.input, |read| {
+    each_tool_with_value(&args.input, |read| {
         if let Some(mut tool) = strays.take_named(read) {
             found.push(scan(tool.observation.definition()));
             // A list may be long: from here on its texts are enough.
