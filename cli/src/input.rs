@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use toolwarden_canon::{
     CanonicalizedDocument, CanonicalizedTool, Container, FormatChoice, ListFacts, TextItem,
-    canonicalize_shared, list_facts, split,
+    canonicalize_shared, canonicalize_with_values, list_facts, split,
 };
 use toolwarden_files::{InputFile, open};
 use toolwarden_model::json::{JsonError, Pointer, Position, Positions, decode_utf8};
@@ -303,13 +303,33 @@ pub(crate) fn each_tool(
     args: &InputArgs,
     see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    each_tool_except(args, |_| None, see, &mut InputListFacts::default())
+    read_tools(
+        args,
+        canonicalize_shared,
+        |_| None,
+        see,
+        &mut InputListFacts::default(),
+    )
 }
 
-/// Hands over every tool of every input but those whose text is known: `known` gives their name. Also
-/// collects what the lists say beside their tools.
+/// As [`each_tool`], for a caller that compares definitions and needs each as a value, too. Leaves out tools
+/// whose text is known: `known` gives their name. Also collects what the lists say beside their tools.
 pub(crate) fn each_tool_except(
     args: &InputArgs,
+    known: impl FnMut(&str) -> Option<String>,
+    see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
+    facts: &mut InputListFacts,
+) -> Result<(), CliError> {
+    read_tools(args, canonicalize_with_values, known, see, facts)
+}
+
+/// Converts one item of a text to canonical form.
+type Canonicalize =
+    fn(&TextItem<'_>, &SharedText, FormatChoice) -> Result<CanonicalizedDocument, JsonError>;
+
+fn read_tools(
+    args: &InputArgs,
+    convert: Canonicalize,
     mut known: impl FnMut(&str) -> Option<String>,
     mut see: impl FnMut(InputTool<'_>) -> Result<(), CliError>,
     facts: &mut InputListFacts,
@@ -342,7 +362,7 @@ pub(crate) fn each_tool_except(
                     document: &document,
                     item,
                 };
-                let read = canonicalize(place, args.source_format)?;
+                let read = canonicalize(place, args.source_format, convert)?;
                 let single = read.container == Container::Single && item.pointer == Pointer::root();
                 for found in read.tools {
                     if !wanted.is_empty() {
@@ -376,8 +396,9 @@ pub(crate) fn each_tool_except(
 fn canonicalize(
     place: ItemLocation<'_>,
     source: FormatChoice,
+    convert: Canonicalize,
 ) -> Result<CanonicalizedDocument, CliError> {
-    let read = canonicalize_shared(place.item, &place.document.text, source).map_err(|error| {
+    let read = convert(place.item, &place.document.text, source).map_err(|error| {
         let position = place.in_file(error.position);
         CliError::Json {
             place: place.file.to_owned(),

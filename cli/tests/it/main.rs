@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod canon_false_green;
 mod commands;
 mod crash;
 mod defaults;

@@ -51,6 +51,8 @@ pub struct CanonicalizedTool {
     pub detection: Detection,
     /// The warnings about the definition.
     pub warnings: Vec<Warning>,
+    /// The whole definition as a value, where [`canonicalize_with_values`] was asked for it.
+    pub value: Option<Value>,
 }
 
 /// How the format of a definition is chosen.
@@ -139,7 +141,7 @@ pub fn canonicalize(
         .into_iter()
         .map(|found| {
             let definition = Definition::from(&found.definition);
-            canonicalize_definition(found, source, definition)
+            canonicalize_definition(found, source, definition, false)
         })
         .collect();
     Ok(CanonicalizedDocument {
@@ -157,7 +159,7 @@ pub fn canonicalize_item(
     item: &TextItem<'_>,
     source: FormatChoice,
 ) -> Result<CanonicalizedDocument, JsonError> {
-    canonicalize_text(item, item.text.into(), source)
+    canonicalize_text(item, item.text.into(), source, false)
 }
 
 /// As [`canonicalize_item`], with definitions that share the text the item was split from.
@@ -169,13 +171,27 @@ pub fn canonicalize_shared(
     whole: &SharedText,
     source: FormatChoice,
 ) -> Result<CanonicalizedDocument, JsonError> {
-    canonicalize_text(item, whole.part(item.text), source)
+    canonicalize_text(item, whole.part(item.text), source, false)
+}
+
+/// As [`canonicalize_shared`], and keeps each definition as a value too, for callers that would parse its
+/// text again.
+///
+/// # Errors
+/// Says where in the item and why it is not JSON.
+pub fn canonicalize_with_values(
+    item: &TextItem<'_>,
+    whole: &SharedText,
+    source: FormatChoice,
+) -> Result<CanonicalizedDocument, JsonError> {
+    canonicalize_text(item, whole.part(item.text), source, true)
 }
 
 fn canonicalize_text(
     item: &TextItem<'_>,
     text: SharedText,
     source: FormatChoice,
+    keep_values: bool,
 ) -> Result<CanonicalizedDocument, JsonError> {
     let (definition, parsed) = Definition::parse_shared(text)?;
     let (container, found) = find_definitions(parsed.value);
@@ -186,7 +202,12 @@ fn canonicalize_text(
             _ => Definition::from(&found.definition),
         };
         found.pointer = item.pointer.join(&found.pointer);
-        tools.push(canonicalize_definition(found, source, definition));
+        tools.push(canonicalize_definition(
+            found,
+            source,
+            definition,
+            keep_values,
+        ));
     }
     if let Some(first) = tools.first_mut() {
         let duplicates = parsed.duplicates.iter().cloned();
@@ -203,6 +224,7 @@ fn canonicalize_definition(
     found: ContainedDefinition,
     source: FormatChoice,
     definition: Definition,
+    keep_value: bool,
 ) -> CanonicalizedTool {
     let ContainedDefinition {
         pointer,
@@ -214,6 +236,7 @@ fn canonicalize_definition(
     } = found;
     let mut warnings = Vec::new();
     let detection = detect_in_container(&value, keys, name.is_some(), implied);
+    let kept = keep_value.then(|| value.clone());
     let mut tool = match tool {
         Some(tool) => *tool,
         None => read(
@@ -248,8 +271,13 @@ fn canonicalize_definition(
         }
     }
     // What is not a schema at all is a parser error already.
-    let misplaced = |it: &UnreadSchema| matches!(it.problem, SchemaProblem::Misplaced { .. });
-    let unread = unread_schemas(&tool).into_iter().filter(misplaced);
+    let unread = |it: &UnreadSchema| {
+        matches!(
+            it.problem,
+            SchemaProblem::Misplaced { .. } | SchemaProblem::Part(_)
+        )
+    };
+    let unread = unread_schemas(&tool).into_iter().filter(unread);
     warnings.extend(unread.map(Warning::UnreadSchema));
     hints::infer(&mut tool);
     tool.definition.get_or_insert(definition);
@@ -258,6 +286,7 @@ fn canonicalize_definition(
         tool,
         detection,
         warnings,
+        value: kept,
     }
 }
 

@@ -27,9 +27,9 @@ mod unread;
 
 pub use canonicalize::{
     CanonicalizedDocument, CanonicalizedTool, FormatChoice, TooDeep, Warning, canonicalize,
-    canonicalize_item, canonicalize_shared,
+    canonicalize_item, canonicalize_shared, canonicalize_with_values,
 };
-pub use container::{Container, ListFacts, TextItem, list_facts, split};
+pub use container::{Container, ListFacts, TextItem, UnreadPart, list_facts, split};
 pub use detect::{Detection, Score, detect};
 pub use dialect::{
     Dialect, DialectFacts, DialectFinding, DialectLevel, DialectTable, InvalidTable, RequestLimits,

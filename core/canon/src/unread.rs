@@ -4,6 +4,7 @@ use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer, type_name};
 use toolwarden_model::{Format, Tool};
 
+use crate::container::{UnreadPart, unread_parts};
 use crate::formats;
 
 /// A member that should be a schema of the tool and is not read as one.
@@ -16,7 +17,7 @@ pub struct UnreadSchema {
 }
 
 /// Why a member is not read as a schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SchemaProblem {
     /// It is neither an object nor a boolean.
     NotASchema {
@@ -32,23 +33,26 @@ pub enum SchemaProblem {
     },
     /// The definition has another schema of the arguments, which is read instead.
     Second,
+    /// A part of an operation of an OpenAPI document is not read.
+    Part(UnreadPart),
 }
 
 impl SchemaProblem {
     /// The stable code of the kind of problem.
     #[must_use]
-    pub const fn code(self) -> &'static str {
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::NotASchema { .. } => "not-a-schema",
             Self::Boolean => "boolean-schema",
             Self::Misplaced { .. } => "unread-schema",
             Self::Second => "second-schema",
+            Self::Part(part) => part.code(),
         }
     }
 
     /// What is wrong.
     #[must_use]
-    pub fn describe(self) -> String {
+    pub fn describe(&self) -> String {
         match self {
             Self::NotASchema { found } => format!("the schema is {found}, not an object"),
             Self::Boolean => "the schema is a boolean, which declares no arguments".to_owned(),
@@ -59,22 +63,33 @@ impl SchemaProblem {
                 "this is a second schema of the arguments and differs from the one that is read"
                     .to_owned()
             }
+            Self::Part(part) => part.describe(),
+        }
+    }
+
+    /// Whether it is a mistake in the definition.
+    #[must_use]
+    pub const fn is_error(&self) -> bool {
+        match self {
+            Self::Part(part) => part.is_error(),
+            Self::NotASchema { .. } | Self::Boolean | Self::Misplaced { .. } | Self::Second => true,
         }
     }
 
     /// What to write instead.
     #[must_use]
-    pub fn fix(self) -> String {
+    pub fn fix(&self) -> String {
         match self {
             Self::NotASchema { .. } | Self::Boolean => {
                 "write an object with `type: object` and the arguments under `properties`"
                     .to_owned()
             }
-            Self::Misplaced { format } => match formats::input_key(format) {
+            Self::Misplaced { format } => match formats::input_key(*format) {
                 Some(key) => format!("move it to `{key}`"),
                 None => "move it to the key that the provider reads".to_owned(),
             },
             Self::Second => "keep one of them".to_owned(),
+            Self::Part(part) => part.fix().to_owned(),
         }
     }
 }
@@ -117,9 +132,17 @@ const WRAPPERS: &[&str] = &["function", "toolSpec", "custom", "metadata", "defin
 /// Every member of a definition that should be one of its schemas and is not read.
 #[must_use]
 pub fn unread_schemas(tool: &Tool) -> Vec<UnreadSchema> {
+    if tool.format == Format::Openapi {
+        return unread_parts(tool)
+            .map(|(pointer, part)| UnreadSchema {
+                pointer,
+                problem: SchemaProblem::Part(part),
+            })
+            .collect();
+    }
     let closed = matches!(
         tool.format,
-        Format::Openapi | Format::Canonical | Format::JsonSchema | Format::A2aSkill
+        Format::Canonical | Format::JsonSchema | Format::A2aSkill
     );
     let mut found = Vec::new();
     if let (false, Some(members)) = (

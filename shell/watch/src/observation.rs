@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_canon::{FormatChoice, TextItem, canonicalize_item, definition_pointer};
+use toolwarden_canon::{
+    CanonicalizedTool, FormatChoice, TextItem, canonicalize_with_values, definition_pointer,
+};
 use toolwarden_drift::{Facet, FacetLayout, ObservedDefinition};
 use toolwarden_model::json::{JsonError, Object, Pointer};
 use toolwarden_model::{Definition, Fingerprint, Format, SharedText, Tool};
@@ -56,9 +58,19 @@ impl Observation {
     /// An observation of a tool: as received if that is the text canon reads.
     #[must_use]
     pub fn from_tool(tool: Tool) -> Self {
+        Self::new(tool, None)
+    }
+
+    /// An observation of a tool whose definition is parsed already.
+    #[must_use]
+    pub fn from_canonicalized(found: CanonicalizedTool) -> Self {
+        Self::new(found.tool, found.value)
+    }
+
+    fn new(tool: Tool, value: Option<Value>) -> Self {
         let mut definition = None;
         if let Some(text) = tool.definition.clone() {
-            let value = text.value();
+            let value = value.unwrap_or_else(|| text.value());
             if let Some(key) = broken_schema(&tool, &value) {
                 return with_broken_schema(tool, text, value, key);
             }
@@ -145,15 +157,17 @@ impl Observation {
     /// # Errors
     /// The text is not the definition of one tool.
     pub fn parse(name: &str, format: Format, text: &str) -> Result<Self, UnreadableDefinition> {
+        let shared = SharedText::from(text);
         let item = TextItem {
             pointer: Pointer::root(),
-            text,
+            text: &shared,
         };
-        let mut read = canonicalize_item(&item, FormatChoice::Format(format))?.tools;
+        let mut read =
+            canonicalize_with_values(&item, &shared, FormatChoice::Format(format))?.tools;
         let (Some(found), true) = (read.pop(), read.is_empty()) else {
             return Err(UnreadableDefinition::NotOneTool);
         };
-        let mut seen = Self::from_tool(found.tool);
+        let mut seen = Self::from_canonicalized(found);
         seen.name = name.to_owned();
         Ok(seen)
     }

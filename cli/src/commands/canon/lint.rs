@@ -5,11 +5,12 @@ use toolwarden_canon::{
 };
 use toolwarden_model::json::Pointer;
 use toolwarden_model::{Format, Tool};
-use toolwarden_schema::{SchemaFault, find_faults};
+use toolwarden_schema::{ValueDomain, find_faults};
 
 use super::canonicalize::announce;
 use super::emit::print_undecided;
 use super::rewrite_check::RewriteCheck;
+use super::satisfiability::find_contradictions;
 use crate::args::{DocumentFormat, LintArgs, LintDialect, ReportFormat};
 use crate::commands::progress::{print_status, print_warnings};
 use crate::error::CliError;
@@ -203,18 +204,42 @@ fn fix(
 }
 
 /// Mistakes in the schemas of a tool that count for every reader.
-fn schema_findings(tool: &Tool) -> Vec<(SchemaFault, Pointer)> {
-    let inputs = (!tool.absent.inputs).then_some(("inputs", &tool.inputs));
-    let outputs = (!tool.outputs.is_empty()).then_some(("outputs", &tool.outputs));
-    let schemas = inputs.into_iter().chain(outputs);
-    let found = schemas.flat_map(|(key, schema)| {
+fn schema_findings(tool: &Tool) -> Vec<PartFinding> {
+    let inputs = (!tool.absent.inputs).then_some(("inputs", &tool.inputs, ValueDomain::Objects));
+    let outputs = Some(("outputs", &tool.outputs, ValueDomain::Values));
+    let outputs = outputs.filter(|_| !tool.outputs.is_empty());
+    let mut found = Vec::new();
+    for (key, schema, domain) in inputs.into_iter().chain(outputs) {
+        let mut add = |rule, is_error: bool, message, pointer: &Pointer| {
+            let place = Pointer::of([key]).join(pointer);
+            found.push(PartFinding {
+                rule,
+                level: if is_error {
+                    report::FindingLevel::Error
+                } else {
+                    report::FindingLevel::Warning
+                },
+                message,
+                part: definition_pointer(tool, &place),
+                fixable: false,
+            });
+        };
         let faults = find_faults(&Value::Object(schema.clone()));
-        faults.into_iter().map(move |fault| {
-            let place = Pointer::of([key]).join(&fault.pointer);
-            (fault, place)
-        })
-    });
-    found.collect()
+        for fault in &faults {
+            let message = format!("{}; {}", fault.message, fault.fix);
+            let is_error = fault.rule.is_error();
+            add(fault.rule.as_str(), is_error, message, &fault.pointer);
+        }
+        // What a wrong keyword means is not known, so nothing follows from it.
+        if faults.iter().any(|fault| fault.rule.is_error()) {
+            continue;
+        }
+        for it in find_contradictions(schema, domain) {
+            let message = it.message.to_owned();
+            add("unsatisfiable", !it.is_alternative, message, &it.pointer);
+        }
+    }
+    found
 }
 
 /// Members that should be schemas and that no reader can use.
@@ -230,7 +255,14 @@ fn unread_findings(read: &InputTool<'_>) -> Vec<PartFinding> {
     let mut found: Vec<PartFinding> = unread
         .map(|UnreadSchema { pointer, problem }| {
             let message = format!("{}; {}", problem.describe(), problem.fix());
-            error(problem.code(), message, pointer)
+            let finding = error(problem.code(), message, pointer);
+            match problem.is_error() {
+                true => finding,
+                false => PartFinding {
+                    level: report::FindingLevel::Warning,
+                    ..finding
+                },
+            }
         })
         .collect();
     for warning in &read.canonicalized.warnings {
@@ -258,6 +290,30 @@ fn unread_findings(read: &InputTool<'_>) -> Vec<PartFinding> {
     found
 }
 
+/// A tool that nothing can call. A document that is only a schema needs no name.
+fn missing_name(read: &InputTool<'_>) -> Option<PartFinding> {
+    let warnings = &read.canonicalized.warnings;
+    let is_schema = read.canonicalized.tool.format == Format::JsonSchema;
+    let not_an_object = |it: &&Warning| matches!(it, Warning::NotAnObject { .. });
+    let (rule, message) = if let Some(warning) = warnings.iter().find(not_an_object) {
+        ("not-an-object", warning.to_string())
+    } else if warnings.contains(&Warning::NoName) && !is_schema {
+        (
+            "name",
+            "the tool has no name to be called by; add `name`".to_owned(),
+        )
+    } else {
+        return None;
+    };
+    Some(PartFinding {
+        rule,
+        level: report::FindingLevel::Error,
+        message,
+        part: Pointer::root(),
+        fixable: false,
+    })
+}
+
 fn check_tool(read: &InputTool<'_>, dialects: &[LintDialect], report: &mut FindingReport) {
     let tool = &read.canonicalized.tool;
     let subject = if tool.name.is_empty() {
@@ -266,29 +322,14 @@ fn check_tool(read: &InputTool<'_>, dialects: &[LintDialect], report: &mut Findi
         tool.name.clone()
     };
     let mut found: Vec<(usize, String, PartFinding)> = Vec::new();
-    for (fault, place) in schema_findings(tool) {
-        let level = if fault.rule.is_error() {
-            report::FindingLevel::Error
-        } else {
-            report::FindingLevel::Warning
-        };
-        found.push((
-            0,
-            JSON_SCHEMA.to_owned(),
-            PartFinding {
-                rule: fault.rule.as_str(),
-                level,
-                message: format!("{}; {}", fault.message, fault.fix),
-                part: definition_pointer(tool, &place),
-                fixable: false,
-            },
-        ));
+    let mut general = schema_findings(tool);
+    general.extend(unread_findings(read));
+    // Every dialect says so, too.
+    if dialects.is_empty() {
+        general.extend(missing_name(read));
     }
-    found.extend(
-        unread_findings(read)
-            .into_iter()
-            .map(|raised| (0, JSON_SCHEMA.to_owned(), raised)),
-    );
+    let general = general.into_iter();
+    found.extend(general.map(|raised| (0, JSON_SCHEMA.to_owned(), raised)));
     for (index, dialect) in dialects.iter().enumerate() {
         for finding in lint_with_facts(tool, dialect.facts()) {
             let raised = PartFinding {

@@ -3,6 +3,7 @@ mod detect;
 mod emit;
 mod lint;
 mod rewrite_check;
+mod satisfiability;
 
 pub(crate) use rewrite_check::BrokenRewrite;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
-use toolwarden_canon::{FormatChoice as Format, TextItem, canonicalize_shared};
+use toolwarden_canon::{FormatChoice as Format, TextItem, canonicalize_with_values};
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_model::SharedText;
 use toolwarden_model::json::Pointer;
@@ -216,7 +216,7 @@ impl ObservedServer {
                 let place = read.location.source_location(&read.canonicalized);
                 found.push(LocatedTool {
                     location: place,
-                    observation: Observation::from_tool(read.canonicalized.tool),
+                    observation: Observation::from_canonicalized(read.canonicalized),
                 });
                 Ok(())
             },
@@ -265,7 +265,7 @@ impl ObservedServer {
                 text: &document,
             };
             let format = Format::Format(toolwarden_model::Format::Mcp);
-            let read = canonicalize_shared(&item, &document, format);
+            let read = canonicalize_with_values(&item, &document, format);
             let read = read.map_err(|error| CliError::Json {
                 place: source.key.name.as_str().into(),
                 position: error.position,
@@ -279,7 +279,7 @@ impl ObservedServer {
                         position: None,
                     });
                 }
-                let tool = Observation::from_tool(found.tool);
+                let tool = Observation::from_canonicalized(found);
                 let place = SourceLocation::from_text(&source.key.name, document.clone());
                 self.locations.insert(tool.name.clone(), place);
                 self.listing.observed.push(tool);

@@ -39,7 +39,7 @@ impl OtherEntries {
             print_warnings(&read);
         }
         let place = read.location.source_location(&read.canonicalized);
-        let mut tool = Observation::from_tool(read.canonicalized.tool);
+        let mut tool = Observation::from_canonicalized(read.canonicalized);
         if is_tool {
             if tool.is_of_document() && self.documents.insert(Arc::clone(&place.file)) {
                 let document = place.text();

@@ -107,7 +107,18 @@ fn collect(
     if let Some(inner) = take_report_entry(&mut members, keys) {
         return collect(inner, at.child("tool"), implied, found);
     }
-    match container_of(&members, keys) {
+    let container = container_of(&members, keys);
+    if container != Container::Single && is_definition(keys) {
+        // One reader takes it for a tool, another for a list of tools.
+        let definition = Value::Object(members.clone());
+        found.push(ContainedDefinition {
+            keys: Some(keys),
+            ..ContainedDefinition::plain(at.clone(), definition, implied)
+        });
+        collect_members(members, &at, container, implied, found);
+        return container;
+    }
+    match container {
         Container::Single | Container::Array => {
             let plain = ContainedDefinition::plain(at, Value::Object(members), implied);
             found.push(ContainedDefinition {
@@ -131,18 +142,7 @@ fn collect(
             Container::NameMap
         }
         Container::Openapi => {
-            found.extend(openapi::operations(&members).into_iter().map(|operation| {
-                let pointer = at.join(&operation.pointer);
-                let plain = ContainedDefinition::plain(
-                    pointer,
-                    operation.definition,
-                    Some(Format::Openapi),
-                );
-                ContainedDefinition {
-                    tool: Some(Box::new(operation.tool)),
-                    ..plain
-                }
-            }));
+            collect_operations(&members, &at, found);
             Container::Openapi
         }
         container => {
@@ -150,6 +150,23 @@ fn collect(
             container
         }
     }
+}
+
+fn has_openapi(members: &Object) -> bool {
+    Keys::of(members).has(Key::Openapi)
+}
+
+/// Collects the operations of an OpenAPI document.
+fn collect_operations(document: &Object, at: &Pointer, found: &mut Vec<ContainedDefinition>) {
+    found.extend(openapi::operations(document).into_iter().map(|operation| {
+        let pointer = at.join(&operation.pointer);
+        let plain =
+            ContainedDefinition::plain(pointer, operation.definition, Some(Format::Openapi));
+        ContainedDefinition {
+            tool: Some(Box::new(operation.tool)),
+            ..plain
+        }
+    }));
 }
 
 /// The definition inside an entry of a report, such as `canonicalize --format json` writes.
@@ -213,6 +230,17 @@ fn container_of(members: &Object, keys: Keys) -> Container {
     Container::Single
 }
 
+/// Whether an object is a definition by itself, whatever lists it has beside its name and schema.
+fn is_definition(keys: Keys) -> bool {
+    let schemas = [
+        Key::InputSchemaCamel,
+        Key::InputSchemaSnake,
+        Key::Parameters,
+        Key::ArgsSchema,
+    ];
+    keys.has(Key::Name) && schemas.into_iter().any(|key| keys.has(key))
+}
+
 /// Whether every member looks like a definition without its name.
 fn is_name_map(members: &Object, keys: Keys) -> bool {
     const SCHEMA_KEYS: &[&str] = &[
@@ -246,7 +274,8 @@ fn collect_items(
     }
 }
 
-/// Collects the lists an object holds: its tools, and those inside its messages.
+/// Collects every list an object holds: those of a response, its own, and those inside its messages.
+/// A reader may take any of them, so none is left out because there is another.
 fn collect_members(
     mut members: Object,
     at: &Pointer,
@@ -254,27 +283,25 @@ fn collect_members(
     implied: Option<Format>,
     found: &mut Vec<ContainedDefinition>,
 ) {
-    let mut take = |key: &str| members.get_mut(key).map(Value::take);
-    if container == Container::ToolsList {
-        let tools = take("result")
-            .as_mut()
-            .and_then(|result| result.get_mut("tools").map(Value::take));
-        if let Some(Value::Array(items)) = tools {
-            collect_items(
-                items,
-                &at.child("result").child("tools"),
-                Some(Format::Mcp),
-                found,
-            );
-        }
+    if let (Some(Value::Object(_)), true) = (members.get("paths"), has_openapi(&members)) {
+        collect_operations(&members, at, found);
     }
-    // A document may have several lists, and readers may disagree on which of them counts.
+    let mut take = |key: &str| members.get_mut(key).map(Value::take);
+    if let Some(Value::Object(result)) = take("result") {
+        let place = at.child("result");
+        collect_members(result, &place, Container::Tools, Some(Format::Mcp), found);
+    }
+    // A response has the definitions in its result, and another `tools` beside it is not expected there.
+    let implied = match container {
+        Container::ToolsList => Some(Format::Mcp),
+        _ => implied,
+    };
     for (key, implied) in [
         ("tools", implied),
         ("functions", Some(Format::OpenaiLegacy)),
+        ("skills", Some(Format::A2aSkill)),
         ("functionDeclarations", Some(Format::Gemini)),
         ("function_declarations", Some(Format::Gemini)),
-        ("skills", Some(Format::A2aSkill)),
     ] {
         if let Some(Value::Array(items)) = take(key) {
             collect_items(items, &at.child(key), implied, found);

@@ -8,5 +8,6 @@ mod split;
 pub use definitions::Container;
 pub(crate) use definitions::{ContainedDefinition, find_definitions};
 pub use list_facts::{ListFacts, list_facts};
-pub(crate) use openapi::standalone_operation;
+pub use openapi::UnreadPart;
+pub(crate) use openapi::{lists_unread_parts, standalone_operation, unread_parts};
 pub use split::{TextItem, split};

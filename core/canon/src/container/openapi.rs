@@ -1,6 +1,7 @@
 //! One tool per operation of an OpenAPI document.
 
 mod shared_schemas;
+mod unread_part;
 
 use std::collections::BTreeSet;
 
@@ -9,9 +10,13 @@ use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::{AbsentParts, Format, Tool};
 
 use shared_schemas::SharedSchemas;
+use unread_part::UnreadParts;
+pub(crate) use unread_part::{lists_unread_parts, unread_parts};
+
+pub use unread_part::UnreadPart;
 
 const METHODS: &[&str] = &[
-    "get", "put", "post", "delete", "options", "head", "patch", "trace",
+    "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
 ];
 
 /// Header parameters OpenAPI says to ignore: they belong to the transport.
@@ -30,23 +35,57 @@ pub(super) fn operations(document: &Object) -> Vec<Operation> {
     let mut operations = Vec::new();
     let paths = document.get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
-        let Some(item) = SharedSchemas::of(document).follow(item) else {
+        // Keys that start with `x-` are extensions and may hold anything.
+        if path.starts_with("x-") {
+            continue;
+        }
+        let pointer = Pointer::of(["paths", path]);
+        let Some(target) = SharedSchemas::of(document).follow(item) else {
+            operations.push(unread_path(pointer, item));
             continue;
         };
-        for (method, operation) in item {
+        // Operations may stand beside a reference to others.
+        let beside = item.as_object().filter(|own| !std::ptr::eq(*own, target));
+        let own = beside.into_iter().flatten();
+        let referred = target
+            .iter()
+            .filter(|(method, _)| beside.is_none_or(|own| !own.contains_key(method.as_str())));
+        let shared = beside.and_then(|own| own.get("parameters"));
+        let shared = shared.or_else(|| target.get("parameters"));
+        let shared = shared.and_then(Value::as_array);
+        for (method, operation) in own.chain(referred) {
             let (true, Value::Object(members)) = (METHODS.contains(&method.as_str()), operation)
             else {
                 continue;
             };
-            let shared = item.get("parameters").and_then(Value::as_array);
             operations.push(Operation {
-                pointer: Pointer::of(["paths", path, method]),
+                pointer: pointer.child(method),
                 definition: operation.clone(),
                 tool: tool(document, Some((method, path)), shared, members),
             });
         }
     }
     operations
+}
+
+/// A path whose operations cannot be read, as a tool without a name: none of them is dropped in silence.
+fn unread_path(pointer: Pointer, item: &Value) -> Operation {
+    let mut tool = Tool::new(Format::Openapi);
+    tool.absent = AbsentParts {
+        name: true,
+        description: true,
+        inputs: true,
+    };
+    let mut unread = UnreadParts::default();
+    unread.push(Pointer::root(), UnreadPart::of(item));
+    let mut extension = Object::new();
+    unread.write_to(&mut extension);
+    tool.extensions.insert(Format::Openapi, extension);
+    Operation {
+        pointer,
+        definition: item.clone(),
+        tool,
+    }
 }
 
 /// A standalone operation, without the document it came from.
@@ -67,11 +106,12 @@ fn tool(
             .map(str::to_owned)
     };
     let schemas = SharedSchemas::of(document);
+    let mut unread = UnreadParts::default();
     let mut arguments = Arguments::default();
-    for parameter in parameters(&schemas, shared, operation) {
+    for parameter in parameters(&schemas, shared, operation, &mut unread) {
         arguments.add_parameter(&schemas, parameter);
     }
-    arguments.add_body(&schemas, operation);
+    arguments.add_body(&schemas, operation, &mut unread);
 
     let mut tool = Tool::new(Format::Openapi);
     let operation_id = text("operationId");
@@ -86,7 +126,8 @@ fn tool(
         .unwrap_or_default();
     tool.title = summary.clone().filter(|_| description.is_some());
     tool.description = description.or(summary).unwrap_or_default();
-    tool.outputs = schemas.complete(result_schema(&schemas, operation).unwrap_or_default());
+    let outputs = result_schema(&schemas, operation, &mut unread);
+    tool.outputs = schemas.complete(outputs.unwrap_or_default());
     let (inputs, places) = arguments.finish();
     tool.inputs = schemas.complete(inputs);
     let mut extension = Object::new();
@@ -95,6 +136,7 @@ fn tool(
         extension.insert("path".to_owned(), json!(path));
     }
     extension.insert("arguments".to_owned(), Value::Object(places));
+    unread.write_to(&mut extension);
     for key in ["tags", "security", "deprecated", "servers", "externalDocs"] {
         if let Some(value) = operation.get(key) {
             extension.insert(key.to_owned(), value.clone());
@@ -109,12 +151,20 @@ fn parameters<'d>(
     schemas: &SharedSchemas<'d>,
     shared: Option<&'d Vec<Value>>,
     operation: &'d Object,
+    unread: &mut UnreadParts,
 ) -> Vec<&'d Object> {
     let own = operation.get("parameters").and_then(Value::as_array);
+    let place = Pointer::of(["parameters"]);
+    let own = own.into_iter().flatten().enumerate();
+    let own = own.map(|(index, parameter)| (place.index(index), parameter));
+    // The parameters of a path stand outside of the operation.
+    let shared = shared.into_iter().flatten();
+    let shared = shared.map(|parameter| (Pointer::root(), parameter));
     let mut seen = BTreeSet::new();
     let mut parameters = Vec::new();
-    for parameter in own.into_iter().chain(shared).flatten() {
-        let Some(parameter) = schemas.follow(parameter) else {
+    for (place, part) in own.chain(shared) {
+        let Some(parameter) = schemas.follow(part) else {
+            unread.push(place, UnreadPart::of(part));
             continue;
         };
         let identity = |key: &str| {
@@ -131,18 +181,28 @@ fn parameters<'d>(
 }
 
 /// The schema of the first successful response.
-fn result_schema(schemas: &SharedSchemas<'_>, operation: &Object) -> Option<Object> {
+fn result_schema(
+    schemas: &SharedSchemas<'_>,
+    operation: &Object,
+    unread: &mut UnreadParts,
+) -> Option<Object> {
     let responses = operation.get("responses")?.as_object()?;
     let successes = responses
         .iter()
         .filter(|(status, _)| status.starts_with('2'));
-    let schema = successes.into_iter().find_map(|(_, response)| {
-        let response = schemas.follow(response)?;
-        response
+    let schema = successes.into_iter().find_map(|(status, part)| {
+        let Some(response) = schemas.follow(part) else {
+            unread.push(Pointer::of(["responses", status]), UnreadPart::of(part));
+            return None;
+        };
+        // Only OpenAPI 2 has the schema in the response itself.
+        let inline = response
             .get("schema")
-            .or_else(|| content_schema(response)?.1.get("schema"))
+            .map(|schema| schemas.convert_v2(schema));
+        let content = || Some(schemas.convert(content_schema(response)?.1.get("schema")?));
+        inline.or_else(content)
     })?;
-    match schemas.convert(schema) {
+    match schema {
         Value::Object(schema) => Some(schema),
         _ => None,
     }
@@ -211,7 +271,7 @@ impl Arguments {
             let schema = parameter
                 .get("schema")
                 .map_or_else(|| json!({}), |schema| schemas.convert(schema));
-            self.add_body_schema(schemas, schema, flag, None);
+            self.add_body_schema(schemas, schema, flag);
             return;
         }
         let inner = parameter
@@ -231,32 +291,67 @@ impl Arguments {
         self.add(name, place, schema, flag || place == "path");
     }
 
-    fn add_body(&mut self, schemas: &SharedSchemas<'_>, operation: &Object) {
-        let Some(body) = operation
-            .get("requestBody")
-            .and_then(|body| schemas.follow(body))
-        else {
+    fn add_body(
+        &mut self,
+        schemas: &SharedSchemas<'_>,
+        operation: &Object,
+        unread: &mut UnreadParts,
+    ) {
+        let Some(part) = operation.get("requestBody") else {
+            return;
+        };
+        let place = Pointer::of(["requestBody"]);
+        let Some(body) = schemas.follow(part) else {
+            unread.push(place, UnreadPart::of(part));
             return;
         };
         let required = body.get("required") == Some(&Value::Bool(true));
         let Some((media, content)) = content_schema(body) else {
             return;
         };
-        let schema = content
-            .get("schema")
-            .map_or_else(|| json!({}), |schema| schemas.convert(schema));
-        self.add_body_schema(schemas, schema, required, Some(media));
+        let convert = |content: &Value| {
+            let schema = content.get("schema");
+            schema.map_or_else(|| json!({}), |schema| schemas.convert(schema))
+        };
+        let schema = convert(content);
+        let others = body.get("content").and_then(Value::as_object);
+        let others = others.into_iter().flatten();
+        let mut same = Vec::new();
+        for (media_type, content) in others.filter(|(other, _)| *other != media) {
+            if convert(content) == schema {
+                same.push(Value::from(media_type.as_str()));
+                continue;
+            }
+            // A body behind a reference stands outside of the operation.
+            let is_own = part.get("$ref").is_none();
+            let place = match is_own {
+                true => place.child("content").child(media_type),
+                false => place.clone(),
+            };
+            let media_type = media_type.clone();
+            unread.push(place, UnreadPart::OtherMediaType { media_type });
+        }
+        self.add_body_schema(schemas, schema, required);
+        self.add_media_types(media, same);
+    }
+
+    /// Notes how the body travels, unless it can only be JSON.
+    fn add_media_types(&mut self, media: &str, same: Vec<Value>) {
+        let mut body = Object::new();
+        if media != "application/json" || !same.is_empty() {
+            body.insert("media_type".to_owned(), json!(media));
+        }
+        if !same.is_empty() {
+            body.insert("other_media_types".to_owned(), Value::Array(same));
+        }
+        if !body.is_empty() {
+            self.places.insert("$body".to_owned(), Value::Object(body));
+        }
     }
 
     /// Turns the properties of a body into arguments if that keeps the meaning, and otherwise keeps the
     /// body as one argument.
-    fn add_body_schema(
-        &mut self,
-        schemas: &SharedSchemas<'_>,
-        schema: Value,
-        required: bool,
-        media: Option<&String>,
-    ) {
+    fn add_body_schema(&mut self, schemas: &SharedSchemas<'_>, schema: Value, required: bool) {
         let target = schemas.target_of(&schema);
         let Some(properties) = inlinable_properties(&target, required).filter(|properties| {
             properties
@@ -271,10 +366,6 @@ impl Arguments {
             let needed =
                 needed.is_some_and(|needed| needed.iter().any(|word| word.as_str() == Some(name)));
             self.add(name, "body", property.clone(), needed);
-        }
-        if let Some(media) = media.filter(|media| *media != "application/json") {
-            self.places
-                .insert("$body".to_owned(), json!({ "media_type": media }));
         }
     }
 

@@ -88,10 +88,14 @@ fn tool_list(text: &str) -> Option<(&'static str, &str)> {
         "jsonrpc",
         // A second list, which must not be overlooked.
         "result",
+        "paths",
         "functionDeclarations",
         "function_declarations",
     ];
-    if unclear.iter().any(|key| get(key).is_some()) {
+    // A definition may have a list beside its schema, and is read together with it.
+    let schemas = ["inputSchema", "input_schema", "parameters", "args_schema"];
+    let is_definition = get("name").is_some() && schemas.iter().any(|key| get(key).is_some());
+    if is_definition || unclear.iter().any(|key| get(key).is_some()) {
         return None;
     }
     get("tools")

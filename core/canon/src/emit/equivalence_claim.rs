@@ -183,12 +183,17 @@ impl EditReplay {
     }
 }
 
+/// Keywords that apply a schema of another place.
+const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
+
 /// Whether the schema contains a reference anywhere; a property of that name counts as well.
 fn mentions_reference(schema: &Value) -> bool {
     let mut open = vec![schema];
     while let Some(value) = open.pop() {
         match value {
-            Value::Object(members) if members.contains_key("$ref") => return true,
+            Value::Object(members) if REFERENCES.iter().any(|it| members.contains_key(*it)) => {
+                return true;
+            }
             Value::Object(members) => open.extend(members.values()),
             Value::Array(items) => open.extend(items),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -7,10 +7,11 @@ use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
 use super::edit::{Edit, EditKind, LossKind};
 use super::name_allocator::NameAllocator;
 use super::target::EmitTarget;
+use crate::container::lists_unread_parts;
 use crate::dialect::{RewriteMode, conform};
 use crate::formats::{self, FieldTable, ToolField};
 use crate::schema::convert;
-use crate::unread::{describes_arguments, unread_schemas};
+use crate::unread::{UnreadSchema, describes_arguments, unread_schemas};
 
 /// Changes the tool until the target's format can express all of it.
 pub(super) fn fit(tool: &mut Tool, target: EmitTarget, names: &mut NameAllocator) -> Vec<Edit> {
@@ -89,6 +90,10 @@ fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
                 continue;
             }
             let free_text = takes_free_text(format) && matches!(key.as_str(), "format" | "custom");
+            if lists_unread_parts(format, &key) {
+                edits.push(unread_parts_loss(at.child(&key), value, &unread));
+                continue;
+            }
             let arguments = tool.absent.inputs && describes_arguments(&value);
             let first = |pointer: &Pointer| pointer.segments().next();
             let schema = unread.iter().find(|it| {
@@ -112,6 +117,23 @@ fn drop_extensions(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
     }
     tool.extensions
         .extend(kept.map(|keys| (target.format(), keys)));
+}
+
+/// What is lost with the parts of an operation that could not be read: where arguments are missing,
+/// other calls are valid.
+fn unread_parts_loss(path: Pointer, value: Value, unread: &[UnreadSchema]) -> Edit {
+    let of_results = |it: &UnreadSchema| it.pointer.as_str().starts_with("/responses/");
+    let severity = if unread.iter().all(of_results) {
+        LossKind::Metadata
+    } else {
+        LossKind::Semantic
+    };
+    let reasons = unread.iter().map(|it| {
+        let (place, problem) = (&it.pointer, it.problem.describe());
+        format!("`{place}`: {problem}")
+    });
+    let reason = reasons.collect::<Vec<_>>().join("; ");
+    Edit::loss(path, value, severity, reason)
 }
 
 /// Drops schemas under keys that the provider does not read, for a target that rewrites a definition

@@ -1,8 +1,9 @@
 use serde_json::Value;
 use toolwarden_model::Draft;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::keywords::subschemas;
 
+use super::dynamic_references::convert_dynamic;
+use super::walk::places;
 use crate::emit::Edit;
 
 /// Keywords, and the first draft that defines them.
@@ -45,6 +46,7 @@ pub(crate) fn convert(schema: &mut Object, place: &Pointer, to: Draft) -> Vec<Ed
     let from = Draft::of(&root);
     let mut edits = Vec::new();
     if from != to {
+        edits.extend(convert_dynamic(&mut root, place, from, to));
         // Inner schemas first: a keyword that holds schemas may get another name.
         for at in places(&root).into_iter().rev() {
             edits.extend(convert_one(&mut root, &at, place, from, to));
@@ -62,18 +64,6 @@ pub(crate) fn without_ignored_siblings(schema: &mut Object, root: &Object) {
     if draft.is_some_and(|draft| draft <= Draft::Draft7) {
         keep_reference(schema);
     }
-}
-
-fn places(root: &Value) -> Vec<Pointer> {
-    let mut found = Vec::new();
-    let mut open = vec![(Pointer::root(), root)];
-    while let Some((at, schema)) = open.pop() {
-        if let Value::Object(members) = schema {
-            open.extend(subschemas(members, &at));
-            found.push(at);
-        }
-    }
-    found
 }
 
 fn convert_one(

@@ -2,6 +2,7 @@
 //! property may be called `properties`.
 
 mod convert_draft;
+mod dynamic_references;
 mod references;
 mod walk;
 

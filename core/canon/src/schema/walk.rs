@@ -1,6 +1,6 @@
 use serde_json::Value;
-use toolwarden_model::json::Object;
-use toolwarden_model::keywords::{SubschemaForm, subschema_form};
+use toolwarden_model::json::{Object, Pointer};
+use toolwarden_model::keywords::{SubschemaForm, subschema_form, subschemas};
 
 /// A copy of a schema with a change made to every schema in it, outermost last.
 pub(crate) fn map_schemas(schema: &Value, change: &dyn Fn(&mut Object)) -> Value {
@@ -127,6 +127,19 @@ pub(crate) fn rename_types(schema: &mut Object, rename: impl Fn(&str) -> Option<
             schema.shift_remove("type");
         }
     }
+}
+
+/// The places of all schemas inside a schema and its own, each before those inside it.
+pub(super) fn places(root: &Value) -> Vec<Pointer> {
+    let mut found = Vec::new();
+    let mut open = vec![(Pointer::root(), root)];
+    while let Some((at, schema)) = open.pop() {
+        if let Value::Object(members) = schema {
+            open.extend(subschemas(members, &at));
+            found.push(at);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

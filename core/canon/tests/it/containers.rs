@@ -1,7 +1,11 @@
 //! Containers that hold tool definitions.
 
 use serde_json::{Value, json};
-use toolwarden_canon::{Container, FormatChoice, canonicalize, canonicalize_item, split};
+use toolwarden_canon::{
+    CanonicalizedTool, Container, EditKind, EmitTarget, FormatChoice, LossKind, canonicalize,
+    canonicalize_item, emit, split, unread_schemas,
+};
+use toolwarden_model::Format;
 
 const SCHEMA: &str = r#"{"type":"object"}"#;
 
@@ -13,7 +17,7 @@ fn schema() -> Value {
 fn check(document: Value, container: Container, expected: &[&str]) {
     let text = document.to_string();
     let read = canonicalize(document, FormatChoice::Detect).unwrap();
-    let line = |tool: &toolwarden_canon::CanonicalizedTool| {
+    let line = |tool: &CanonicalizedTool| {
         format!("{} {} {}", tool.pointer, tool.tool.name, tool.tool.format)
     };
     assert_eq!(read.container, container, "{text}");
@@ -60,6 +64,65 @@ fn lists() {
     check(json!([]), Container::Array, &[]);
     let report = json!({"schema": "toolwarden/canon/canonicalize/v1", "tools": [{"file": "f", "tool": mcp}]});
     check(report, Container::Tools, &["/tools/0/tool a mcp"]);
+}
+
+#[test]
+fn no_list_hides_another() {
+    let mcp = |name: &str| json!({"name": name, "inputSchema": {}});
+    check(
+        json!({"tools": [mcp("a")], "result": {"tools": [mcp("b")]}}),
+        Container::ToolsList,
+        &["/result/tools/0 b mcp", "/tools/0 a mcp"],
+    );
+    check(
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [mcp("b")], "functions": [mcp("c")]}, "functions": [mcp("d")]}),
+        Container::ToolsList,
+        &[
+            "/result/tools/0 b mcp",
+            "/result/functions/0 c mcp",
+            "/functions/0 d mcp",
+        ],
+    );
+    check(
+        json!({"tools": [mcp("a")], "functionDeclarations": [{"name": "e"}]}),
+        Container::Tools,
+        &["/tools/0 a mcp", "/functionDeclarations/0 e gemini"],
+    );
+    check(
+        json!({"tools": [mcp("a")], "openapi": "3.1.0", "paths": {"/f": {"get": {"operationId": "f"}}}}),
+        Container::Tools,
+        &["/paths/~1f/get f openapi", "/tools/0 a mcp"],
+    );
+}
+
+#[test]
+fn a_list_does_not_hide_the_definition_it_stands_in() {
+    let other = json!({"name": "b", "inputSchema": {}});
+    for (key, container) in [
+        ("tools", Container::Tools),
+        ("functions", Container::Functions),
+        ("skills", Container::AgentCard),
+        ("functionDeclarations", Container::FunctionDeclarations),
+    ] {
+        let definition = json!({"name": "a", "inputSchema": {}, key: [other]});
+        let inner = match key {
+            "functionDeclarations" => "gemini",
+            _ => "mcp",
+        };
+        let inner = format!("/{key}/0 b {inner}");
+        check(definition, container, &["/ a mcp", &inner]);
+    }
+    check(
+        json!({"name": "a", "inputSchema": {}, "result": {"tools": [other]}}),
+        Container::ToolsList,
+        &["/ a mcp", "/result/tools/0 b mcp"],
+    );
+    // The settings of an agent may look like a definition.
+    check(
+        json!({"name": "a", "parameters": {"temperature": 1}, "tools": [other]}),
+        Container::Tools,
+        &["/ a openai-legacy", "/tools/0 b mcp"],
+    );
 }
 
 #[test]
@@ -295,6 +358,133 @@ fn openapi_oddities_end_and_lose_nothing() {
         json!({"anyOf": [{"allOf": [{"$ref": "#/$defs/C"}]}, {"type": "null"}]})
     );
     assert_eq!(json!(tools[0].tool.outputs), json!({"type": "object"}));
+}
+
+/// What is not read of each operation of a document, and whether its loss changes which calls are valid.
+fn unread(document: Value) -> Vec<(String, Vec<String>, Option<LossKind>)> {
+    let read = canonicalize(document, FormatChoice::Detect).unwrap();
+    let of = |found: CanonicalizedTool| {
+        let unread = unread_schemas(&found.tool);
+        let unread = unread
+            .iter()
+            .map(|it| format!("{} {}", it.pointer, it.problem.describe()));
+        let (name, unread) = (found.tool.name.clone(), unread.collect());
+        let emission = emit(found.tool, EmitTarget::Mcp);
+        let losses = emission.into_iter().flat_map(|it| it.edits);
+        let loss = losses
+            .filter(|edit| edit.path.as_str() == "/extensions/openapi/unread")
+            .find_map(|edit| match edit.kind {
+                EditKind::Loss(kind) => Some(kind),
+                EditKind::Change => None,
+            });
+        (name, unread, loss)
+    };
+    read.tools.into_iter().map(of).collect()
+}
+
+#[test]
+fn a_reference_that_leads_nowhere_is_a_loss_of_arguments() {
+    let document = json!({"openapi": "3.0.0", "paths": {
+        "/own": {"post": {"operationId": "own", "parameters": [
+            {"$ref": "#/components/parameters/Missing"}, {"name": "q", "in": "query"}, "q"],
+            "requestBody": {"$ref": "other.yaml#/B"}}},
+        "/shared": {"parameters": [{"$ref": "https://example.com/p.json"}], "get": {"operationId": "shared"}},
+        "/result": {"get": {"operationId": "result", "responses": {"200": {"$ref": "#/components/responses/R"}}}},
+        "/cycle": {"get": {"operationId": "cycle", "parameters": [{"$ref": "#/components/parameters/C"}]}},
+        "/path": {"$ref": "paths.yaml#/x"}},
+        "components": {"parameters": {"C": {"$ref": "#/components/parameters/C"}}}});
+    let dangling = |place: &str, reference: &str| {
+        format!(
+            "{place} `{reference}` leads to nothing in this document, so what it declares is not read"
+        )
+    };
+    let semantic = Some(LossKind::Semantic);
+    let own = vec![
+        dangling("/parameters/0", "#/components/parameters/Missing"),
+        "/parameters/2 this is a string, not an object, so it is not read".to_owned(),
+        dangling("/requestBody", "other.yaml#/B"),
+    ];
+    let shared = vec![dangling("/", "https://example.com/p.json")];
+    let result = vec![dangling("/responses/200", "#/components/responses/R")];
+    let cycle = vec![dangling("/parameters/0", "#/components/parameters/C")];
+    let path = vec![dangling("/", "paths.yaml#/x")];
+    assert_eq!(
+        unread(document),
+        [
+            ("own".to_owned(), own, semantic),
+            ("shared".to_owned(), shared, semantic),
+            ("result".to_owned(), result, Some(LossKind::Metadata)),
+            ("cycle".to_owned(), cycle, semantic),
+            // A tool without a name is refused, so there is nothing to lose.
+            (String::new(), path, None),
+        ]
+    );
+    let alone = json!({"operationId": "a", "parameters": [{"$ref": "#/components/parameters/P"}], "responses": {}});
+    let missing = vec![dangling("/parameters/0", "#/components/parameters/P")];
+    assert_eq!(unread(alone), [("a".to_owned(), missing, semantic)]);
+}
+
+#[test]
+fn a_body_in_another_media_type_is_a_loss_where_its_schema_differs() {
+    let body = |other: Value| {
+        json!({"openapi": "3.0.0", "paths": {"/a": {"post": {"operationId": "a", "requestBody": {"content": {
+            "application/json": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+            "multipart/form-data": {"schema": other}}}}}}})
+    };
+    let file =
+        json!({"type": "object", "properties": {"f": {"type": "string", "format": "binary"}}});
+    let lost = vec![
+        "/requestBody/content/multipart~1form-data `multipart/form-data` has another schema than the media \
+         type that is read, so it is not read"
+            .to_owned(),
+    ];
+    assert_eq!(
+        unread(body(file)),
+        [("a".to_owned(), lost, Some(LossKind::Semantic))]
+    );
+    let same = body(json!({"type": "object", "properties": {"a": {"type": "string"}}}));
+    assert_eq!(unread(same.clone()), [("a".to_owned(), Vec::new(), None)]);
+    let read = canonicalize(same, FormatChoice::Detect).unwrap();
+    let arguments = &read.tools[0].tool.extensions.get(&Format::Openapi).unwrap()["arguments"];
+    let travels =
+        json!({"media_type": "application/json", "other_media_types": ["multipart/form-data"]});
+    assert_eq!(arguments["$body"], travels);
+}
+
+#[test]
+fn a_file_of_openapi_2_is_a_string_of_bytes() {
+    let document = json!({"swagger": "2.0", "paths": {"/a": {"post": {"operationId": "a",
+        "consumes": ["multipart/form-data"], "parameters": [
+            {"name": "file", "in": "formData", "type": "file", "required": true},
+            {"name": "n", "in": "formData", "type": "integer"}],
+        "responses": {"200": {"schema": {"type": "file"}}}}}}});
+    let read = canonicalize(document, FormatChoice::Detect).unwrap();
+    let tool = &read.tools[0].tool;
+    let bytes = json!({"type": "string", "format": "binary"});
+    assert_eq!(
+        json!(tool.inputs),
+        json!({"type": "object", "properties": {"file": bytes, "n": {"type": "integer"}}, "required": ["file"]})
+    );
+    assert_eq!(json!(tool.outputs), bytes);
+    assert_eq!(
+        tool.extensions.get(&Format::Openapi).unwrap()["arguments"],
+        json!({"file": {"in": "formData"}, "n": {"in": "formData"}})
+    );
+}
+
+#[test]
+fn operations_beside_a_reference_to_others_are_read() {
+    let document = json!({"openapi": "3.1.0", "paths": {"/a": {"$ref": "#/components/pathItems/A",
+        "post": {"operationId": "own"}}},
+        "components": {"pathItems": {"A": {"get": {"operationId": "referred"}, "post": {"operationId": "hidden"}}}}});
+    check(
+        document,
+        Container::Openapi,
+        &[
+            "/paths/~1a/post own openapi",
+            "/paths/~1a/get referred openapi",
+        ],
+    );
 }
 
 #[test]

@@ -339,3 +339,57 @@ fn a_canonical_tool_of_others_is_read_with_warnings() {
         .get(&toolwarden_model::Format::Canonical);
     assert_eq!(kept.unwrap()["owner"], json!("ada"));
 }
+
+#[test]
+fn a_dynamic_reference_that_a_target_does_not_have_is_a_semantic_loss() {
+    let definition = json!({"name": "t", "inputSchema": {"type": "object", "$dynamicAnchor": "node",
+        "properties": {"a": {"type": "object", "$dynamicRef": "#node"}}}});
+    let emission = emit(tool(definition), EmitTarget::Gemini).unwrap();
+    assert_eq!(
+        account(&emission),
+        [
+            "metadata /inputs/$dynamicAnchor",
+            "semantic /inputs/properties/a/$dynamicRef"
+        ]
+    );
+}
+
+#[test]
+fn dynamic_references_become_plain_ones_in_a_draft_that_writes_them_differently() {
+    let recursive = json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "title": "t",
+        "type": "object", "$recursiveAnchor": true, "properties": {"a": {"$recursiveRef": "#"}}});
+    check(
+        recursive,
+        EmitTarget::JsonSchema202012,
+        &json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "t",
+            "type": "object", "properties": {"a": {"$ref": "#"}}}),
+        &[
+            "changed /inputs/$recursiveAnchor",
+            "changed /inputs/properties/a/$recursiveRef",
+            "changed /inputs/properties/a/$ref",
+            "changed /inputs/$schema",
+        ],
+    );
+    let dynamic = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "t",
+        "type": "object", "$dynamicAnchor": "node", "properties": {"a": {"$dynamicRef": "#node"}}});
+    check(
+        dynamic,
+        EmitTarget::JsonSchema201909,
+        &json!({"$schema": "https://json-schema.org/draft/2019-09/schema", "title": "t",
+            "type": "object", "properties": {"a": {"$ref": "#node"}}, "$anchor": "node"}),
+        &[
+            "changed /inputs/$dynamicAnchor",
+            "changed /inputs/$anchor",
+            "changed /inputs/properties/a/$dynamicRef",
+            "changed /inputs/properties/a/$ref",
+            "changed /inputs/$schema",
+        ],
+    );
+    // Another schema resource may bind the anchor differently.
+    let bundled = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "t",
+        "type": "object", "$dynamicAnchor": "node", "properties": {"a": {"$dynamicRef": "#node"}},
+        "$defs": {"b": {"$id": "https://example.com/b", "$dynamicAnchor": "node", "type": "object"}}});
+    let emission = emit(tool(bundled), EmitTarget::JsonSchema201909).unwrap();
+    let lost = "semantic /inputs/properties/a/$dynamicRef".to_owned();
+    assert!(account(&emission).contains(&lost), "{emission:#?}");
+}

@@ -6,10 +6,10 @@ use std::fmt;
 use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use toolwarden_canon::{FormatChoice, TextItem, Warning, canonicalize_item};
+use toolwarden_canon::{FormatChoice, TextItem, Warning, canonicalize_with_values};
 use toolwarden_drift::text::printable;
-use toolwarden_model::Format;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Format, SharedText};
 
 use crate::judge::ServerListing;
 use crate::observation::Observation;
@@ -94,11 +94,12 @@ impl ParsedList {
 }
 
 fn parse_tool(text: &str, name: &str) -> Result<Observation, String> {
+    let shared = SharedText::from(text);
     let item = TextItem {
         pointer: Pointer::root(),
-        text,
+        text: &shared,
     };
-    let read = canonicalize_item(&item, FormatChoice::Format(Format::Mcp));
+    let read = canonicalize_with_values(&item, &shared, FormatChoice::Format(Format::Mcp));
     let mut read = read.map_err(|error| format!("its definition cannot be read: {error}"))?;
     let (Some(found), true) = (read.tools.pop(), read.tools.is_empty()) else {
         return Err("its definition is not that of a single tool".to_owned());
@@ -112,7 +113,7 @@ fn parse_tool(text: &str, name: &str) -> Result<Observation, String> {
         let pointer = printable(pointer);
         return Err(format!("its definition has `{pointer}` more than once"));
     }
-    let seen = Observation::from_tool(found.tool);
+    let seen = Observation::from_canonicalized(found);
     if seen.name == name {
         Ok(seen)
     } else {

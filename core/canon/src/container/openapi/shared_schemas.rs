@@ -49,6 +49,18 @@ impl<'d> SharedSchemas<'d> {
         })
     }
 
+    /// A schema of OpenAPI 2 as JSON Schema: a file is a string of bytes.
+    pub(super) fn convert_v2(&self, schema: &Value) -> Value {
+        let mut converted = self.convert(schema);
+        if let Value::Object(members) = &mut converted
+            && members.get("type").and_then(Value::as_str) == Some("file")
+        {
+            members.insert("type".to_owned(), json!("string"));
+            members.insert("format".to_owned(), json!("binary"));
+        }
+        converted
+    }
+
     /// What a converted schema refers to, if it is nothing but a reference.
     pub(super) fn target_of(&self, schema: &Value) -> Value {
         let reference = schema.get("$ref").and_then(Value::as_str);
@@ -71,7 +83,7 @@ impl<'d> SharedSchemas<'d> {
         let keywords = parameter
             .iter()
             .filter(|(key, _)| !OTHER.contains(&key.as_str()));
-        self.convert(&Value::Object(
+        self.convert_v2(&Value::Object(
             keywords
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),

@@ -12,6 +12,8 @@ const ANNOTATIONS: &[&str] = &[
     "$id",
     "$comment",
     "$anchor",
+    "$dynamicAnchor",
+    "$recursiveAnchor",
     "$vocabulary",
     "title",
     "description",
@@ -31,6 +33,8 @@ const HANDLED_ELSEWHERE: &[&str] = &["allOf", "oneOf", "$ref"];
 
 /// Keywords of JSON Schema that may constrain a value; any other keyword is at most an annotation.
 const CONSTRAINING: &[&str] = &[
+    "$dynamicRef",
+    "$recursiveRef",
     "type",
     "enum",
     "const",
