@@ -69,10 +69,10 @@ pub(crate) fn is_read_only(observed: &ObservedDefinition<'_>) -> bool {
 
 /// Compares the hints and the title.
 ///
-/// When a tool that published no hints starts to publish them, one line reports them all. Nearly all
-/// hints that servers start to publish ask for less caution than the defaults, which assume the worst
-/// possible tool. A changed hint of a tool that already published hints is reported separately. The
-/// text findings report a hint that contradicts the tool's name.
+/// When a tool that published no annotations starts to publish them, one line reports all hints. Nearly
+/// all of them ask for less caution than the defaults, which assume the worst possible tool. Any hint
+/// that a tool with annotations adds or changes is reported by itself. The text findings report a hint
+/// that contradicts the tool's name.
 pub(crate) fn compare_annotations(
     old: &ObservedDefinition<'_>,
     new: &ObservedDefinition<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn compare_annotations(
     let Some(place) = place.or(old.layout.place(Facet::Annotations)) else {
         return Vec::new();
     };
-    let begins = !publishes_hints(old);
+    let begins = old.facet(Facet::Annotations).is_none_or(Value::is_null);
     let facet = Facet::Annotations;
     let before = Value::Object(with_defaults(old.facet(facet)));
     let after = Value::Object(with_defaults(new.facet(facet)));
@@ -170,10 +170,4 @@ fn unreadable(
         &difference,
         message,
     ))
-}
-
-fn publishes_hints(observed: &ObservedDefinition<'_>) -> bool {
-    let written = observed.facet(Facet::Annotations);
-    let is_written = |hint: &Hint| written.and_then(|it| it.get(hint.name)).is_some();
-    HINTS.iter().any(is_written)
 }

@@ -7,7 +7,7 @@ use toolwarden_schema::{SchemaVerdict, Unknown, Witness};
 
 use crate::facet::Facet;
 use crate::rename::Rename;
-use crate::text::{TextFinding, is_suspicious};
+use crate::text::TextFinding;
 use crate::text_changes;
 
 /// One difference between two observations, and what it means.
@@ -45,8 +45,7 @@ impl Change {
     /// Whether the change, or text that it introduces, is of this class.
     #[must_use]
     pub fn has_class(&self, class: ChangeClass) -> bool {
-        let suspicious = || self.reasons.iter().any(is_suspicious);
-        self.class == class || (class == ChangeClass::Trust && suspicious())
+        self.class == class || (class == ChangeClass::Trust && !self.reasons.is_empty())
     }
 
     /// The text before and after, if the change is of text that a model reads.

@@ -5,12 +5,13 @@ use toolwarden_model::json::Pointer;
 use toolwarden_schema::{Callers, FormatMode, SearchBudget};
 
 use crate::annotations::{compare_annotations, is_read_only};
+use crate::caution::classify_caution;
 use crate::change::{
     CallEffect, Change, ChangeClass, ChangeId, ChangeKind, ToolwatchChangeType, ToolwatchSeverity,
 };
 use crate::difference::{Difference, differences, is_identical};
 use crate::facet::{Facet, ObservedDefinition};
-use crate::routes::route_change;
+use crate::routes::{mark_same_route, route_change};
 use crate::schema::{self, SchemaDirection, SchemaDrift};
 use crate::shape::ShapeDrift;
 use crate::text::{self, Detector, TextFinding, is_suspicious};
@@ -150,6 +151,8 @@ pub fn compare_in_server(
         }
     }
     text_changes::classify(&mut drift, (old, new), &maker, tools);
+    classify_caution(&mut drift);
+    mark_same_route(&mut drift.changes, old, new);
     attach_findings(&mut drift, old, new, &maker);
     for change in &mut drift.changes {
         // Findings about the text itself matter more than findings about added words, so they come
@@ -350,8 +353,8 @@ fn other_facets(
     changes
 }
 
-/// Attaches text findings that the old definition did not have to the change that introduced them. A
-/// finding that is rare in honest tools turns the change into one of trust.
+/// Attaches text findings that the old definition did not have to the change that introduced them. The
+/// report prints each of them, so each turns the change into one of trust.
 fn attach_findings(
     drift: &mut Drift,
     old: &ObservedDefinition<'_>,
@@ -361,6 +364,14 @@ fn attach_findings(
     let (before, after) = (text::scan(old.definition), text::scan(new.definition));
     for finding in text::new_findings(&before, &after) {
         let at = finding.pointer.as_str();
+        // No model reads these, so words that honest tools use too say nothing there.
+        let unread = matches!(
+            new.layout.facet(&finding.pointer),
+            Facet::Meta | Facet::Icons
+        );
+        if unread && !is_suspicious(finding) {
+            continue;
+        }
         let drifted = !drift.changes.is_empty();
         let host = drift.changes.iter_mut().filter(|change| {
             let rest = at.strip_prefix(change.pointer.as_str());
@@ -373,9 +384,7 @@ fn attach_findings(
         let host = host.max_by_key(|change| change.pointer.as_str().len());
         match host {
             Some(host) => {
-                if is_suspicious(finding) && host.class < ChangeClass::Trust {
-                    host.class = ChangeClass::Trust;
-                }
+                host.class = host.class.max(ChangeClass::Trust);
                 host.reasons.push(finding.clone());
             }
             None if drifted => {
@@ -385,13 +394,9 @@ fn attach_findings(
                     after: finding.pointer.find(new.definition),
                 };
                 let facet = new.layout.facet(&finding.pointer);
-                let class = if is_suspicious(finding) {
-                    ChangeClass::Trust
-                } else {
-                    ChangeClass::Info
-                };
-                let mut change =
-                    maker.change("text", facet, class, &difference, finding.message.clone());
+                let message = finding.message.clone();
+                let class = ChangeClass::Trust;
+                let mut change = maker.change("text", facet, class, &difference, message);
                 change.reasons.push(finding.clone());
                 drift.changes.push(change);
             }

@@ -9,12 +9,15 @@ pub mod text;
 pub mod toolwatch;
 
 mod annotations;
+mod caution;
 mod change;
 mod compare;
+mod definition_text;
 mod difference;
 mod facet;
 mod fingerprints;
 mod list_drift;
+mod moved_text;
 mod recorded_call;
 mod rename;
 mod result_drift;

@@ -6,6 +6,7 @@ use toolwarden_model::json::Pointer;
 use crate::change::{Change, ChangeClass, ChangeId, ChangeKind};
 use crate::compare::Drift;
 use crate::facet::Facet;
+use crate::routes::SAME_ROUTE;
 use crate::shape::{Certainty, Channel, ShapeChange, ShapeChangeKind, ShapeDrift};
 
 impl Drift {
@@ -63,7 +64,8 @@ impl Drift {
     /// Marks every harmless-looking change as unknown, because the meaning of the definition cannot be
     /// determined.
     pub fn mark_unknown(&mut self) {
-        for change in &mut self.changes {
+        let stated_again = |change: &&mut Change| change.rule == SAME_ROUTE;
+        for change in self.changes.iter_mut().filter(|it| !stated_again(it)) {
             change.class = change.class.max(ChangeClass::Unknown);
         }
     }

@@ -4,52 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
-use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 
 use crate::change::{Change, ChangeClass};
 use crate::compare::{ChangeBuilder, Drift};
+use crate::definition_text::{
+    PROSE, all_text, by_place, has_text, is_type_name, join_text, says_something, schema_texts,
+    speaks,
+};
 use crate::difference::Difference;
 use crate::facet::{Facet, ObservedDefinition};
+use crate::moved_text::is_same_text;
 use crate::rename::name_words;
-use crate::text::{AdditionContext, added_addresses, address, find_additions};
-
-/// Keywords that a validator reads and whose values the author did not write as prose.
-const NON_TEXT_KEYWORDS: &[&str] = &[
-    "type",
-    "pattern",
-    "required",
-    "dependentRequired",
-    "$ref",
-    "$dynamicRef",
-    "$recursiveRef",
-    "$schema",
-    "$id",
-    "id",
-    "$vocabulary",
-    "x-mcp-header",
-];
-
-/// Keywords whose values are mostly identifiers. A model reads them all the same, so a value that says
-/// more than a name counts as text.
-const VALUES: &[&str] = &[
-    "enum",
-    "const",
-    "default",
-    "format",
-    "contentEncoding",
-    "contentMediaType",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-];
-
-/// Members that always hold text.
-const PROSE: &[&str] = &["description", "summary", "title"];
-
-/// A name with more words than this is text.
-const MOST_NAME_WORDS: usize = 4;
-/// A name with more letters than this in a script without spaces is text.
-const MOST_NAME_LETTERS: usize = 12;
+use crate::text::{AdditionContext, added_addresses, address, find_additions, is_ambiguous_host};
 
 /// Words that schema generators put into titles.
 const GENERATED_TITLE_WORDS: &[&str] = &[
@@ -71,9 +37,6 @@ const GENERATED_TITLE_WORDS: &[&str] = &[
     "wrapped",
 ];
 
-/// The maximum schema depth that is searched for text.
-const MAX_DEPTH: usize = 128;
-
 /// Finds the text changes of a tool, and the text that other changes introduce.
 pub(crate) fn classify(
     drift: &mut Drift,
@@ -91,7 +54,7 @@ pub(crate) fn classify(
         tool_name: new.name,
     };
     for change in &mut drift.changes {
-        classify_text_change(change, new.name, known);
+        classify_text_change(change, (old, new), known);
     }
     for facet in [Facet::Input, Facet::Output] {
         let brought = text_added_by_changes(drift, (old, new), facet, maker, known);
@@ -103,17 +66,27 @@ pub(crate) fn classify(
 pub(crate) fn texts(change: &Change) -> Option<(String, String)> {
     let is_text = change.class == ChangeClass::Text
         || (change.class == ChangeClass::Trust && is_text(change));
-    is_text.then(|| {
-        (
-            join_text(change.before.as_ref()),
-            join_text(change.after.as_ref()),
-        )
-    })
+    is_text.then(|| changed_texts(change))
+}
+
+/// The text before and after a change, with the key of a member that came or went.
+fn changed_texts(change: &Change) -> (String, String) {
+    let key = change.pointer.segments().last().unwrap_or_default();
+    let is_key = change.rule != "text" && says_something(&key);
+    let text = |value: Option<&Value>| match value {
+        Some(value) if is_key => format!("{key}\n{}", join_text(Some(value))),
+        value => join_text(value),
+    };
+    match (change.before.as_ref(), change.after.as_ref()) {
+        (Some(before), Some(after)) => (join_text(Some(before)), join_text(Some(after))),
+        (before, after) => (text(before), text(after)),
+    }
 }
 
 /// Whether the place of a change holds text for a model, rather than input for a validator.
 fn is_text(change: &Change) -> bool {
     let last = || change.pointer.segments().last().unwrap_or_default();
+    let came_or_went = change.before.is_none() || change.after.is_none();
     match change.facet {
         Facet::Title | Facet::Description => true,
         Facet::Annotations | Facet::Other => {
@@ -122,16 +95,20 @@ fn is_text(change: &Change) -> bool {
                 Some(value) => speaks(value),
                 None => false,
             };
-            says(change.before.as_ref()) || says(change.after.as_ref())
+            let is_key = || came_or_went && says_something(&last());
+            says(change.before.as_ref()) || says(change.after.as_ref()) || is_key()
         }
         Facet::Input | Facet::Output => {
             let is_prose = |value: Option<&Value>| {
-                let is_address = |text: &str| address(text).is_some();
+                let is_address = |text: &str| address(text).is_some() || is_ambiguous_host(text);
                 value.is_some_and(|it| speaks(it) || it.as_str().is_some_and(is_address))
             };
+            let is_key = || change.rule == "keyword" && came_or_went && says_something(&last());
             match change.rule {
                 "title" | "description" | "examples" | "example" | "$comment" | "keyword"
-                | "text" => has_text(change.before.as_ref()) || has_text(change.after.as_ref()),
+                | "text" => {
+                    has_text(change.before.as_ref()) || has_text(change.after.as_ref()) || is_key()
+                }
                 "default" | "format" | "contentEncoding" | "contentMediaType" => {
                     is_prose(change.after.as_ref())
                 }
@@ -143,44 +120,48 @@ fn is_text(change: &Change) -> bool {
 }
 
 /// Sets the class of a text change.
-fn classify_text_change(change: &mut Change, tool: &str, known: AdditionContext<'_>) {
+fn classify_text_change(
+    change: &mut Change,
+    (old, new): (&ObservedDefinition<'_>, &ObservedDefinition<'_>),
+    known: AdditionContext<'_>,
+) {
     if change.class != ChangeClass::Behavioural {
         return;
     }
-    if !is_text(change) && matches!(change.facet, Facet::Other | Facet::Annotations) {
-        // A model learns nothing from it, but calls may go there.
-        let (before, after) = (
-            join_text(change.before.as_ref()),
-            join_text(change.after.as_ref()),
-        );
-        let found = added_addresses(&before, &after, &change.pointer, known);
-        if !found.is_empty() {
-            change.class = ChangeClass::Trust;
-            change.reasons.extend(found);
+    let (before, after) = changed_texts(change);
+    if !is_text(change) {
+        if matches!(change.facet, Facet::Other | Facet::Annotations) {
+            // A model learns nothing from it, but calls may go there.
+            let found = added_addresses(&before, &after, &change.pointer, known);
+            if !found.is_empty() {
+                change.class = ChangeClass::Trust;
+                change.reasons.extend(found);
+            }
         }
         return;
     }
-    if !is_text(change) {
-        return;
-    }
-    let (before, after) = (
-        join_text(change.before.as_ref()),
-        join_text(change.after.as_ref()),
-    );
     if before.split_whitespace().eq(after.split_whitespace()) {
         change.class = ChangeClass::Info;
         change.message.push_str(": only its spacing");
         return;
     }
     let is_title = change.facet == Facet::Title || ends_in_title(&change.pointer);
-    let says_nothing = |title: &str| is_generated(title, &change.pointer, tool);
+    let says_nothing = |title: &str| is_generated(title, &change.pointer, new.name);
     if is_title && says_nothing(&before) && says_nothing(&after) {
         change.class = ChangeClass::Info;
         change.message.push_str(": it repeats the name");
         return;
     }
+    if is_same_text(change, (old, new)) {
+        change.class = ChangeClass::Info;
+        change.message.push_str(": the same text in another place");
+        return;
+    }
     change.class = ChangeClass::Text;
     attach_suspicions(change, &before, &after, known);
+    if matches!(change.rule, "default" | "const") && is_ambiguous_host(&after) {
+        attach_suspicions(change, "", &format!("https://{after}"), known);
+    }
 }
 
 fn attach_suspicions(change: &mut Change, before: &str, after: &str, known: AdditionContext<'_>) {
@@ -221,8 +202,9 @@ fn text_added_by_changes(
     if old.facet(facet) == Some(schema) {
         return Vec::new();
     }
-    let before: BTreeMap<Pointer, &str> = old.facet(facet).map(schema_texts).unwrap_or_default();
-    let texts: BTreeSet<&str> = before.values().copied().collect();
+    let before = old.facet(facet).map(schema_texts).unwrap_or_default();
+    let texts: BTreeSet<&str> = before.iter().map(|(_, text)| *text).collect();
+    let before = by_place(&before);
     // The text that each change introduces, keyed by the place of the change.
     let mut brought: BTreeMap<&Pointer, AddedText<'_>> = BTreeMap::new();
     for (at, text) in schema_texts(schema) {
@@ -248,6 +230,7 @@ fn text_added_by_changes(
     let mut changes = Vec::new();
     for (host, mut texts) in brought.into_values() {
         texts.retain(|(at, text)| !(ends_in_title(at) && is_generated(text, at, new.name)));
+        texts.retain(|(at, text)| !is_type_name(at, text) || instructs(text, at, known));
         let mut change = match texts.as_slice() {
             [] => continue,
             [(at, text)] => {
@@ -292,6 +275,11 @@ fn text_added_by_changes(
     changes
 }
 
+/// Whether the words of a name introduce what a reviewer should see.
+fn instructs(name: &str, at: &Pointer, known: AdditionContext<'_>) -> bool {
+    !find_additions("", &name_words(name).join(" "), at, known).is_empty()
+}
+
 /// What kind of text it is, and which member it describes.
 fn subject(at: &Pointer) -> String {
     let places: Vec<String> = at.segments().collect();
@@ -329,135 +317,4 @@ fn covers(change: &Change, place: &Pointer) -> bool {
         pointer.child(&rename.to)
     });
     lies_in(&change.pointer) || renamed.is_some_and(|renamed| lies_in(&renamed))
-}
-
-/// The text of a schema, by place.
-fn schema_texts(schema: &Value) -> BTreeMap<Pointer, &str> {
-    let mut found = BTreeMap::new();
-    collect(schema, &Pointer::root(), 0, &mut found);
-    found
-}
-
-fn collect<'v>(
-    schema: &'v Value,
-    at: &Pointer,
-    depth: usize,
-    found: &mut BTreeMap<Pointer, &'v str>,
-) {
-    let Some(members) = schema.as_object().filter(|_| depth < MAX_DEPTH) else {
-        return;
-    };
-    for (keyword, value) in members {
-        let at = at.child(keyword);
-        match (subschema_form(keyword), value) {
-            (Some(SubschemaForm::Map), Value::Object(schemas)) => {
-                for (name, schema) in schemas {
-                    let at = at.child(name);
-                    if says_something(name) {
-                        found.insert(at.clone(), name);
-                    }
-                    collect(schema, &at, depth + 1, found);
-                }
-            }
-            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(schemas)) => {
-                for (index, schema) in schemas.iter().enumerate() {
-                    collect(schema, &at.index(index), depth + 1, found);
-                }
-            }
-            (Some(_), schema) => collect(schema, &at, depth + 1, found),
-            (None, _) if NON_TEXT_KEYWORDS.contains(&keyword.as_str()) => {}
-            (None, value) if VALUES.contains(&keyword.as_str()) => {
-                let mut values = BTreeMap::new();
-                strings(value, &at, depth, &mut values);
-                values.retain(|_, text| says_something(text));
-                found.append(&mut values);
-            }
-            (None, value) => strings(value, &at, depth, found),
-        }
-    }
-}
-
-fn strings<'v>(
-    value: &'v Value,
-    at: &Pointer,
-    depth: usize,
-    found: &mut BTreeMap<Pointer, &'v str>,
-) {
-    if depth >= MAX_DEPTH {
-        return;
-    }
-    match value {
-        Value::String(text) => {
-            found.insert(at.clone(), text);
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                strings(item, &at.index(index), depth + 1, found);
-            }
-        }
-        Value::Object(members) => {
-            for (key, member) in members {
-                strings(member, &at.child(key), depth + 1, found);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// Whether a string says more than a name does: it has spaces, many words, or an address.
-fn says_something(text: &str) -> bool {
-    has_words(text) || address(text).is_some()
-}
-
-/// Whether a string is more than a name or an address.
-fn has_words(text: &str) -> bool {
-    if text.trim().contains(char::is_whitespace) {
-        return true;
-    }
-    let letters = || text.chars().filter(|c| c.is_alphabetic());
-    let is_long = name_words(text).len() > MOST_NAME_WORDS
-        || (letters().any(|c| !c.is_ascii()) && letters().count() > MOST_NAME_LETTERS);
-    is_long && address(text).is_none()
-}
-
-/// Whether any string of a value, or any key, says more than a name does.
-fn speaks(value: &Value) -> bool {
-    match value {
-        Value::String(text) => has_words(text),
-        Value::Array(items) => items.iter().any(speaks),
-        Value::Object(members) => members.iter().any(|(key, member)| {
-            has_words(key)
-                || speaks(member)
-                || (PROSE.contains(&key.as_str()) && member.is_string())
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-fn has_text(value: Option<&Value>) -> bool {
-    let mut found = BTreeMap::new();
-    if let Some(value) = value {
-        strings(value, &Pointer::root(), 0, &mut found);
-    }
-    !found.is_empty()
-}
-
-/// All text of a value, one string per line.
-fn join_text(value: Option<&Value>) -> String {
-    if let Some(Value::String(text)) = value {
-        return text.clone();
-    }
-    let mut found = BTreeMap::new();
-    if let Some(value) = value {
-        strings(value, &Pointer::root(), 0, &mut found);
-    }
-    found.into_values().collect::<Vec<_>>().join("\n")
-}
-
-/// Every string of a definition, in lower case.
-fn all_text(definition: &Value) -> String {
-    let mut found = BTreeMap::new();
-    strings(definition, &Pointer::root(), 0, &mut found);
-    let texts = found.into_values().collect::<Vec<_>>().join("\n");
-    texts.to_lowercase()
 }

@@ -27,7 +27,9 @@ mod word_diff;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use added_text::{AdditionContext, added_addresses, address, find_additions};
+pub(crate) use added_text::{
+    AdditionContext, added_addresses, address, find_additions, is_ambiguous_host, is_secret_or_path,
+};
 pub use character::{is_unprintable, printable};
 pub use cross_tool::{ServerTool, name_pointer, scan_across_tools};
 pub(crate) use finding::is_suspicious;

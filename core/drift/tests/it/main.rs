@@ -36,5 +36,6 @@ fn observed(definition: &Value) -> ObservedDefinition<'_> {
 fn drift(old: &Value, new: &Value) -> Drift {
     compare(&observed(old), &observed(new), &Options::default(), &[])
 }
+mod text_places;
 mod toolwatch;
 mod wording;

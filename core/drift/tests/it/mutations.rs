@@ -35,7 +35,7 @@ const EXPECTED: &[(&str, Facet, &str, ChangeClass)] = &[
         "nested param added",
         Facet::Input,
         "/inputSchema/properties/opts/properties/exfil",
-        ChangeClass::Widened,
+        ChangeClass::Trust,
     ),
     (
         "pattern removed (allow-list dropped)",

@@ -53,6 +53,82 @@ fn fails_check(tool: &ToolDrift) -> bool {
     by_default || classes.iter().any(|class| tool.has_class(*class))
 }
 
+/// Whether a comparison without pins fails without any options.
+fn fails_diff(tool: &ToolDrift) -> bool {
+    let classes = [
+        ChangeClass::Breaking,
+        ChangeClass::Trust,
+        ChangeClass::Unknown,
+        ChangeClass::Ignored,
+    ];
+    let by_default = match tool {
+        ToolDrift::Changed(drift) => drift.changes.iter().any(Change::is_unsafe_default),
+        _ => false,
+    };
+    by_default || classes.iter().any(|class| tool.has_class(*class))
+}
+
+/// What the defaults ask of reviewers.
+#[derive(Debug, Default)]
+struct Cost {
+    checks: usize,
+    diffs: usize,
+    unchanged: usize,
+    /// Tools with text to approve.
+    text: usize,
+    /// Tools that only their text fails.
+    only_text: usize,
+    /// Tools whose words are a matter of trust.
+    words: usize,
+    /// Tools that begin to publish annotations.
+    published: usize,
+    /// Tools with annotations that add or change a hint toward less caution.
+    hints: usize,
+}
+
+impl Cost {
+    fn count(&mut self, drift: &ListDrift) {
+        self.checks += usize::from(drift.tools.iter().any(fails_check));
+        self.diffs += usize::from(drift.tools.iter().any(fails_diff));
+        self.unchanged += usize::from(drift.tools.is_empty());
+        for tool in &drift.tools {
+            let (ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. }) = tool else {
+                continue;
+            };
+            let any = |is: &dyn Fn(&Change) -> bool| drift.changes.iter().any(is);
+            let has_text = any(&|change| change.texts().is_some());
+            let fails_otherwise = |change: &Change| {
+                change.class > ChangeClass::Text && change.texts().is_none()
+                    || change.is_unsafe_default()
+            };
+            let is_renamed = matches!(tool, ToolDrift::Renamed { .. });
+            self.text += usize::from(has_text);
+            self.only_text += usize::from(has_text && !is_renamed && !any(&fails_otherwise));
+            self.words += usize::from(any(&|change| {
+                change.texts().is_some() && change.class == ChangeClass::Trust
+            }));
+            self.published += usize::from(any(&|change| change.rule == "annotations-published"));
+            self.hints += usize::from(any(&|change| change.rule == "less-caution"));
+        }
+    }
+
+    /// The sentences of `docs/watch.md`.
+    fn sentences(&self, pairs: usize) -> [String; 4] {
+        [
+            format!("{} fail now. Of {pairs} diffs", self.checks),
+            format!("{} fail now. {} pairs do not", self.diffs, self.unchanged),
+            format!(
+                "{} have text to approve; nothing else fails {} of them. {} have words",
+                self.text, self.only_text, self.words
+            ),
+            format!(
+                "{} tools begin to publish annotations, and {} tools that had",
+                self.published, self.hints
+            ),
+        ]
+    }
+}
+
 #[test]
 fn releases_are_judged_and_every_witness_holds() {
     let Some(pairs) = toolwarden_testkit::consecutive_releases() else {
@@ -60,6 +136,7 @@ fn releases_are_judged_and_every_witness_holds() {
     };
     let mut table = Table::default();
     let mut classes: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut cost = Cost::default();
     let mut unknown = Vec::new();
     for (old, new) in &pairs {
         let (before, after) = (
@@ -67,6 +144,7 @@ fn releases_are_judged_and_every_witness_holds() {
             observe_definitions(&new.tools),
         );
         let drift: ListDrift = compare_lists(&before, &after, &Options::default(), &[]);
+        cost.count(&drift);
         for _ in 0..drift.unchanged {
             table.count("unchanged");
         }
@@ -155,6 +233,13 @@ fn releases_are_judged_and_every_witness_holds() {
                 && line.ends_with(&format!("| {tools} | {failing} |"))
         });
         assert!(row.is_some(), "docs/watch.md lacks `{class}`: {classes:#?}");
+    }
+    let flowing = docs.replace('\n', " ").replace("  ", " ");
+    for sentence in cost.sentences(pairs.len()) {
+        assert!(
+            flowing.contains(&sentence),
+            "docs/watch.md lacks `{sentence}`: {cost:#?} {classes:#?}"
+        );
     }
     let said = format!("{} pairs of consecutive versions", pairs.len());
     assert!(docs.contains(&said), "docs/watch.md lacks `{said}`");

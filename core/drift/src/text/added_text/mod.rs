@@ -15,7 +15,8 @@ use super::character::quote;
 use super::cross_tool::{is_distinctive, tokens};
 use super::finding::{Detector, TextFinding, Weight};
 use super::word_diff::{WordRun, diff_words};
-pub(crate) use address::address;
+pub(crate) use address::{address, is_ambiguous_host};
+pub(crate) use secrets_and_paths::is_secret_or_path;
 use token::WordToken;
 
 /// The maximum number of findings of one kind in one text.
@@ -35,6 +36,29 @@ pub(crate) struct AdditionContext<'k> {
 impl AdditionContext<'_> {
     fn contains(&self, text: &str) -> bool {
         self.old_text.contains(&text.to_lowercase())
+    }
+
+    /// Whether the old text has an address, not only as a part of another: `evil.co` is not in
+    /// `evil.com`. A slash at the end says nothing.
+    fn contains_address(&self, address: &str) -> bool {
+        let address = address.to_lowercase();
+        let address = address.trim_end_matches('/');
+        let is_host = |c: char| c.is_alphanumeric() || c == '-';
+        self.old_text.match_indices(address).any(|(at, found)| {
+            let before = self.old_text.get(..at).unwrap_or_default();
+            let mut after = self
+                .old_text
+                .get(at + found.len()..)
+                .unwrap_or_default()
+                .chars();
+            let ends = match after.next() {
+                Some('.') => !after.next().is_some_and(is_host),
+                Some('@') => false,
+                Some(next) => !is_host(next),
+                None => true,
+            };
+            ends && !before.ends_with(|c: char| is_host(c) || matches!(c, '.' | '@'))
+        })
     }
 }
 
@@ -57,8 +81,9 @@ fn new_addresses(
     pointer: &Pointer,
     known: AdditionContext<'_>,
 ) -> Vec<TextFinding> {
-    let addresses = added(words).filter_map(|word| address(word).map(str::to_owned));
-    let addresses = addresses.filter(|address| !known.contains(address));
+    let plain = added(words).filter_map(|word| address(word).map(str::to_owned));
+    let addresses = plain.chain(address::find_destinations(words));
+    let addresses = addresses.filter(|address| !known.contains_address(address));
     findings("introduces an address", pointer, once_each(addresses))
 }
 
@@ -214,6 +239,23 @@ mod tests {
             says(old, "Sends a message. To anybody."),
             ["lifts a restriction: `Only`"]
         );
+    }
+
+    #[test]
+    fn a_part_of_a_known_address_is_not_known() {
+        let old = "See https://evil.com and mail.notevil.net or eve@a.example.";
+        for (new, expected) in [
+            ("https://evil.co", true),
+            ("evil.net", true),
+            ("notevil.net", true),
+            ("https://evil.com.attacker.io", true),
+            ("https://evil.com/", false),
+            ("eve@a.example", false),
+            ("a.example", true),
+        ] {
+            let found = says(old, &format!("{old} {new}"));
+            assert_eq!(!found.is_empty(), expected, "{new}: {found:?}");
+        }
     }
 
     #[test]
