@@ -243,11 +243,6 @@ impl ItemLocation<'_> {
             .collect()
     }
 
-    /// The text of the whole document that the item stands in.
-    pub(crate) fn document_text(&self) -> &str {
-        &self.document.text
-    }
-
     /// What is needed to tell later where parts of the definition stand.
     pub(crate) fn source_location(&self, found: &CanonicalizedTool) -> SourceLocation {
         let within = found

@@ -25,8 +25,8 @@
 pub use toolwarden_store::{Approval, ServerKey, Store, StoreError};
 pub use toolwarden_watch::{
     ApprovalSelection, ApproveError, ApprovedItem, BackupError, BackupOptions, BackupReport,
-    CheckOutcome, DEFAULT_SCOPE, LockError, LockFile, LockedServer, LockedTool, Observation,
-    ObservedResults, PendingApproval, Pin, PinReport, PinReportTool, Pins, PinsError, RaisedAlert,
-    RecordOptions, RecordOutcome, ResultSampling, ServerListing, UnreadableDefinition, approve,
-    backup, check, judge, pin, record, waiting,
+    CheckOutcome, CheckSource, CompletedCheck, DEFAULT_SCOPE, LockError, LockFile, LockedServer,
+    LockedTool, Observation, ObservedResults, PendingApproval, Pin, PinReport, PinReportTool, Pins,
+    PinsError, RaisedAlert, RecordOptions, RecordOutcome, ResultSampling, ServerListing,
+    UnreadableDefinition, approve, backup, check, pin, run_check, waiting,
 };

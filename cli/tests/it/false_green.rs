@@ -479,9 +479,8 @@ fn an_argument_that_only_seems_to_be_declared_fails_a_diff() {
     };
     let x = r#""x": {"type": "string"}"#;
     let item = r#"{"type": "object", "properties": {"dryRun": {"type": "boolean"}}}"#;
-    let flat = format!(
-        r#"{{"type": "object", "properties": {{{x}, "dryRun": {{"type": "boolean"}}}}}}"#
-    );
+    let flat =
+        format!(r#"{{"type": "object", "properties": {{{x}, "dryRun": {{"type": "boolean"}}}}}}"#);
     let with = |more: &str| format!(r#"{{"type": "object", "properties": {{{x}}}, {more}}}"#);
     let list = |a: &str| format!(r#"{{"type": "object", "properties": {{{x}, "a": {a}}}}}"#);
     let items = list(&format!(r#"{{"type": "array", "items": {item}}}"#));

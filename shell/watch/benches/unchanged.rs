@@ -1,4 +1,4 @@
-//! What a check of unchanged tools costs beside parsing them, held to a store and to a lock file.
+//! What a check of unchanged tools costs compared with parsing them, with pins in a store and in a lock file.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -19,8 +19,8 @@ use toolwarden_model::Format;
 use toolwarden_model::json::parse;
 use toolwarden_store::{Approval, ServerKey, Store};
 use toolwarden_watch::{
-    LockFile, LockedServer, LockedTool, Observation, Pins, RecordOptions, ServerListing, judge,
-    pin, record,
+    CheckSource, LockFile, LockedServer, LockedTool, Observation, Pins, PinsError, RecordOptions,
+    ServerListing, pin, run_check,
 };
 
 const SIZES: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
@@ -76,13 +76,12 @@ fn measure(definitions: &[Value], size: usize) {
     let rounds = (200_000 / size).clamp(3, 50);
     let parsing = fastest(rounds, || parse_all(&file));
     let by_store = fastest(rounds, || {
-        let pins = Pins::from_store(&store, &key).unwrap();
-        check(&file, &pins, Some(&store), &approval, size);
+        let load = || Pins::from_store(&store, &key).unwrap();
+        check(&file, load, &approval, size);
     });
     let by_lock = fastest(rounds, || {
         let lock = LockFile::read(&lock_path).unwrap();
-        let pins = Pins::from_lock(&lock, &key);
-        check(&file, &pins, None, &approval, size);
+        check(&file, || Pins::from_lock(&lock, &key), &approval, size);
     });
     let ratio = |time: Duration| time.as_secs_f64() / parsing.as_secs_f64();
     println!(
@@ -132,7 +131,7 @@ fn lock(observed: &[Observation], key: &ServerKey) -> LockFile {
     }
 }
 
-/// What everybody has to do who looks at tools: read the file and build the values.
+/// The least that any reader of tools does: read the file and build the values.
 fn parse_all(file: &Path) {
     let text = std::fs::read_to_string(file).unwrap();
     for item in split(&text).unwrap() {
@@ -140,33 +139,58 @@ fn parse_all(file: &Path) {
     }
 }
 
-fn check(file: &Path, pins: &Pins<'_>, store: Option<&Store>, approval: &Approval, size: usize) {
-    let text = std::fs::read_to_string(file).unwrap();
-    let mut listing = ServerListing {
-        is_complete: true,
-        ..ServerListing::default()
-    };
-    for item in split(&text).unwrap() {
-        if let Some(name) = pins.match_exact(item.text) {
-            listing.unchanged.push(name.to_owned());
+/// A check of a file whose tools are looked up in the pins and parsed only if they differ.
+struct FileCheck<'f, F> {
+    file: &'f Path,
+    load: F,
+    listing: ServerListing,
+}
+
+impl<'k, F: FnMut() -> Pins<'k>> CheckSource<'k> for FileCheck<'_, F> {
+    type Error = PinsError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, PinsError> {
+        Ok((self.load)())
+    }
+
+    fn read_listing(&mut self, pins: &Pins<'k>) {
+        let text = std::fs::read_to_string(self.file).unwrap();
+        for item in split(&text).unwrap() {
+            if let Some(name) = pins.match_exact(item.text) {
+                self.listing.unchanged.push(name.to_owned());
+            }
         }
     }
-    let judged = judge(pins, &mut listing, &Options::default(), &[]).unwrap();
+
+    fn listing(&mut self) -> &mut ServerListing {
+        &mut self.listing
+    }
+}
+
+fn check<'k>(file: &Path, load: impl FnMut() -> Pins<'k>, approval: &Approval, size: usize) {
+    let mut source = FileCheck {
+        file,
+        load,
+        listing: ServerListing {
+            is_complete: true,
+            ..ServerListing::default()
+        },
+    };
+    let recording = RecordOptions {
+        approval,
+        version: "1",
+        seal: true,
+        alert_on: &[],
+        alert_on_equivalent: false,
+        wanted: &[],
+    };
+    let judged = run_check(&mut source, &Options::default(), &[], &recording)
+        .unwrap()
+        .judged;
     assert_eq!(
         (judged.unchanged.len(), judged.drift.tools.len()),
         (size, 0)
     );
-    if let Some(store) = store {
-        let recording = RecordOptions {
-            approval,
-            version: "1",
-            seal: true,
-            alert_on: &[],
-            alert_on_equivalent: false,
-            wanted: &[],
-        };
-        record(store, pins, &listing, &judged, &recording).unwrap();
-    }
 }
 
 fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
-use toolwarden_warden::ComparisonTimeouts;
+use toolwarden_settings::ComparisonTimeouts;
 
 /// A schema that no value satisfies.
 #[derive(Debug, PartialEq, Eq)]

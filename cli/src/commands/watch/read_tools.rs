@@ -52,13 +52,6 @@ impl OtherEntries {
                     location: place,
                     observation: tool,
                 }));
-            } else if self.documents.insert(Arc::clone(&place.file))
-                && let Some(text) = instructions(read.location.document_text())
-            {
-                self.entries.push(LocatedTool {
-                    location: place.of_document(),
-                    observation: Observation::from_instructions(&text),
-                });
             }
             return Some(LocatedTool {
                 location: place,
@@ -90,20 +83,6 @@ impl OtherEntries {
             stray
         })
     }
-}
-
-/// The instructions of a server that were saved with its tools: models read them like a description.
-fn instructions(document: &str) -> Option<String> {
-    // Most lists have none, and a long list is not parsed in vain.
-    if !document.contains("\"instructions\"") {
-        return None;
-    }
-    let document: Value = serde_json::from_str(document).ok()?;
-    let places = ["/instructions", "/result/instructions"];
-    let mut texts = places
-        .iter()
-        .filter_map(|place| document.pointer(place)?.as_str());
-    texts.next().map(str::to_owned)
 }
 
 /// What to call a tool that a provider runs, or an entry that is not a tool.

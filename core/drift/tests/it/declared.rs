@@ -62,12 +62,7 @@ fn what_was_declared_inside_a_part_that_became_bare_is_ignored() {
             "/a/key/dryRun",
             "object",
         ),
-        (
-            item,
-            &json!({"a": {"dryRun": true}}),
-            "/a/dryRun",
-            "object",
-        ),
+        (item, &json!({"a": {"dryRun": true}}), "/a/dryRun", "object"),
     ];
     for (old, call, place, kind) in cases {
         for bare in [
