@@ -199,7 +199,9 @@ impl<'s> SchemaPair<'s> {
             return false;
         }
         if self.declared.is_none() {
-            let read = |schema: &Value| DeclaredMembers::new(schema, formats, self.budget);
+            let read = |schema: &Value| {
+                DeclaredMembers::new(schema, formats, self.budget, accept_same_objects)
+            };
             let pair = read(self.old.raw).zip(read(self.new.raw));
             self.declared = pair.map(Box::new);
         }
@@ -275,6 +277,18 @@ impl<'s> SchemaPair<'s> {
         };
         question.solve(&mut self.arena, &mut self.texts)
     }
+}
+
+/// Whether it is proven that two schemas accept the same objects, undeclared keys included.
+fn accept_same_objects(
+    one: &Value,
+    other: &Value,
+    formats: FormatMode,
+    budget: SearchBudget,
+) -> bool {
+    let pair = SchemaPair::new(one, other, ValueDomain::Objects, formats, budget);
+    let verdict = pair.map(|mut pair| pair.verdict(Callers::Open));
+    matches!(verdict, Ok(SchemaVerdict::Equivalent(_)))
 }
 
 /// Whether a lifted schema constrains more than that the value is an object without further keys.
