@@ -95,7 +95,7 @@ impl ContradictionSearch<'_> {
         is_alternative: bool,
         domain: ValueDomain,
     ) -> Satisfiable {
-        // Somebody who writes this means it.
+        // This form is written on purpose.
         if is_never(schema) {
             return Satisfiable::No;
         }
