@@ -16,7 +16,6 @@ mod error;
 mod batch;
 pub mod error_codes;
 pub mod protocol;
-mod raw_object;
 mod rpc_message;
 
 mod client_info;
@@ -24,6 +23,7 @@ mod param_headers;
 pub mod serve;
 
 mod close_signal;
+mod mcp_request;
 mod message_handler;
 mod message_rate;
 pub mod orphan_processes;
@@ -42,18 +42,19 @@ mod tool_list;
 
 pub use client::McpClient;
 pub use client_info::ClientInfo;
-pub use connection::{ConnectionRequest, ServerConnection};
+pub use connection::ServerConnection;
 pub use connection_limits::ConnectionLimits;
 pub use endpoint::{Command, Endpoint, InvalidEndpoint, ServerUrl};
 pub use environment::EnvInheritance;
 pub use error::{LimitedItem, McpError, ProtocolFault, ServerDiagnostics};
+pub use mcp_request::McpRequest;
 pub use message_handler::{MessageHandler, ServerMessage};
 pub use param_headers::ParamHeaders;
 pub use protocol::{Era, EraPreference};
-pub use raw_object::RawObject;
 pub use rpc_message::{InvalidMessage, RpcError, RpcMessage};
 pub use secret_mask::{
     Secrets, is_secret_name, mask_secrets, register_secrets, secret_arguments, secret_url_parts,
 };
 pub use server_description::ServerDescription;
 pub use tool_list::ToolList;
+pub use toolwarden_model::json::RawObject;

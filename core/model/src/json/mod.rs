@@ -4,6 +4,7 @@ mod canonical;
 mod parse;
 mod pointer;
 mod positions;
+mod raw_object;
 mod tokens;
 
 pub(crate) use canonical::{Member, sort_members, write_canonical_object, write_canonical_text};
@@ -13,6 +14,7 @@ pub use parse::{
 };
 pub use pointer::{Pointer, percent_decode};
 pub use positions::{DuplicateKey, Position, Positions};
+pub use raw_object::RawObject;
 pub use tokens::{indent, tokens};
 
 pub use serde_json::{Map, Number, Value};

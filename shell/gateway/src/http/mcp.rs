@@ -31,8 +31,9 @@ use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
 use crate::request_bytes::{RequestBytes, TooMuchInFlight};
+use crate::request_context::{RequestContext, RequestHeaders};
 use crate::response_stream::{AgentReceiver, AgentSender};
-use crate::router::{RequestContext, RequestHeaders, RpcReply, shutdown_error};
+use crate::router::{RpcReply, shutdown_error};
 use crate::traces::TRACEPARENT;
 
 /// The first version whose agents understand a stream that begins with an empty event.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_model::json::RawObject;
 
 use super::ReceivedHeader;
 use crate::error_codes::{
@@ -14,7 +15,6 @@ use crate::protocol::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, METHOD_HEADER, NAME_HEADER, PROTOCOL_VERSION,
     STATELESS_VERSION, VERSION_HEADER, decode_header, name_member,
 };
-use crate::raw_object::RawObject;
 use crate::rpc_message::RpcError;
 
 /// How a stateless request describes its client.
