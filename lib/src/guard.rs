@@ -24,16 +24,17 @@
 //! ```
 
 pub use toolwarden_guard::{
-    Availability, Decision, Denial, Durability, Feature, FeatureKind, Guard, LintFinding, Policy,
-    PolicyError, PolicyWarning, ReasonCode, RequestedGroups, ToolPolicy, ValueFault, lint,
+    Availability, CallDestination, Decision, Denial, Durability, Feature, FeatureKind, Guard,
+    LintFinding, Policy, PolicyError, PolicyWarning, ReasonCode, RequestedGroups, ToolPolicy,
+    ValueFault, lint,
 };
 #[cfg(feature = "store")]
 pub use toolwarden_live_guard::audit;
 pub use toolwarden_live_guard::{
-    AlreadyRegistered, AuditEvent, AuditLog, Call, CallDestination, CallOutcome, CallParams,
-    CallParamsError, Callable, CallerClaims, Clock, EntryId, Explanation, GuardMetrics,
-    GuardedCallable, InterceptError, Interceptor, LiveGuard, LoadedPolicy, LogEntry, ManualClock,
-    MisuseAlert, MisuseRule, MisuseRules, OnDuplicate, OpenCall, OutputRejected, PendingDecision,
+    AlreadyRegistered, AuditEvent, AuditLog, Call, CallOutcome, CallParams, CallParamsError,
+    Callable, CallerClaims, Clock, EntryId, Explanation, GuardMetrics, GuardedCallable,
+    InterceptError, Interceptor, LiveGuard, LoadedPolicy, LogEntry, ManualClock, MisuseAlert,
+    MisuseRule, MisuseRules, OnDuplicate, OpenCall, OutputRejected, PendingDecision,
     PendingOutcome, PermitError, PermittedCall, PolicyFileError, PositionalArguments, RecentLog,
     SentCall, Session, SessionSummary, Transition, UNKNOWN_PRINCIPAL,
 };

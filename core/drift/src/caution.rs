@@ -7,7 +7,6 @@ use serde_json::Value;
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use crate::change::{Change, ChangeClass};
-use crate::compare::Drift;
 use crate::facet::Facet;
 
 /// Switches that ask for caution when they are on; without case and separators.
@@ -82,8 +81,8 @@ const DENIALS: &[&str] = &[
 const MAX_DEPTH: usize = 32;
 
 /// Turns the changes of a tool that ask for less caution into changes of trust.
-pub(crate) fn classify_caution(drift: &mut Drift) {
-    for change in &mut drift.changes {
+pub(crate) fn classify_caution(changes: &mut [Change]) {
+    for change in changes {
         let is_member = match change.facet {
             Facet::Annotations | Facet::Meta | Facet::Other => true,
             Facet::Input | Facet::Output => change.rule == "keyword",

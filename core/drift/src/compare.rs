@@ -151,7 +151,7 @@ pub fn compare_in_server(
         }
     }
     text_changes::classify(&mut drift, (old, new), &maker, tools);
-    classify_caution(&mut drift);
+    classify_caution(&mut drift.changes);
     mark_same_route(&mut drift.changes, old, new);
     attach_findings(&mut drift, old, new, &maker);
     for change in &mut drift.changes {

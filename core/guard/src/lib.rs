@@ -26,9 +26,10 @@ pub use condition::{
 pub use decision::{ALL_PASSED, Decision, Denial, Gate, ReasonCode, ValueFault, milliseconds};
 pub use graph::{EdgeOrigin, EdgeTarget, Graph, GraphEdge, GraphState, dot, mermaid, svg};
 pub use guard::{
-    AdmittedCall, Amendment, Availability, BoundValues, DiscoveredTools, Feature, GateResult,
-    GroupSummary, Guard, LimitExceeded, MeteredCall, NameRef, Permit, ReachableFeatures, Request,
-    RequestedGroups, ToolFacts, ToolIdentity, UnavailableTool, UnusableSchema, VariantTool,
+    AdmittedCall, Amendment, Availability, BoundValues, CallDestination, DiscoveredTools, Feature,
+    GateResult, GroupSummary, Guard, LimitExceeded, MeteredCall, NameRef, Permit,
+    ReachableFeatures, Request, RequestedGroups, ToolFacts, ToolIdentity, UnavailableTool,
+    UnusableSchema, VariantTool,
 };
 pub use lint::{LintFinding, LintRule, LintSeverity, lint};
 pub use policy::{

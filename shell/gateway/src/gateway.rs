@@ -1,29 +1,24 @@
 //! The running gateway: its parts, its shared state and its background events.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
-use toolwarden_guard::{OutputMode, ToolPolicy, VariantTool};
+use toolwarden_guard::ToolPolicy;
 use toolwarden_live_guard::{Clock, LiveGuard, RequestLog};
-use toolwarden_mcp::RawObject;
+use toolwarden_model::{ExposedName, OwnName, ServerName};
 use toolwarden_settings::Settings;
-use toolwarden_watch::inline::{InlineWatch, ListCheck};
+use toolwarden_watch::inline::InlineWatch;
 
-use crate::catalog::{
-    KnownTools, ListError, ListKind, NamingRules, OriginalName, ServerCatalog, ServerToolList,
-    ServerView, ShownNames, collision_text, malformed_name,
-};
+use crate::catalog::{ServerCatalog, ShownNames, collision_text};
 use crate::conversation::{Conversation, Conversations, TaskOwners};
+use crate::in_flight::{InFlightRequests, InFlightTable};
 use crate::metrics::GatewayMetrics;
+use crate::pending_inputs::PendingInputs;
 use crate::request_bytes::InFlightBytes;
-use crate::router::PendingInputs;
 use crate::traces::Tracer;
 use crate::upstream::{LinkKey, Upstream};
 
@@ -53,6 +48,7 @@ pub(crate) struct GatewayInner {
     pub(crate) task_owners: TaskOwners,
     /// The bytes of requests in flight.
     pub(crate) in_flight: InFlightBytes,
+    pub(crate) in_flight_requests: InFlightTable,
     /// Whether one agent uses one server, so that the gateway presents that agent to the server.
     pub(crate) alone: bool,
     shutdown: watch::Sender<bool>,
@@ -61,7 +57,7 @@ pub(crate) struct GatewayInner {
     closed_sessions: broadcast::Sender<Arc<RequestLog>>,
     health_changes: broadcast::Sender<Arc<Upstream>>,
     /// Locked while the directory is rebuilt, so that the newest lists win.
-    rebuild_lock: Mutex<()>,
+    pub(crate) rebuild_lock: Mutex<()>,
     /// How often all agents were notified that tools changed.
     pub(crate) tool_list_notifications: AtomicU64,
 }
@@ -71,9 +67,9 @@ pub(crate) struct GatewayInner {
 pub(crate) struct ToolDirectory {
     pub(crate) tools: ShownNames,
     /// Tools that are withheld, by the name agents know, with the reason.
-    pub(crate) withheld: BTreeMap<String, String>,
+    pub(crate) withheld: BTreeMap<ExposedName, String>,
     /// Tools that servers define differently for some clients: by name and variant, why they are withheld.
-    pub(crate) variants: BTreeMap<Arc<str>, WithheldVariants>,
+    pub(crate) variants: BTreeMap<ExposedName, WithheldVariants>,
 }
 
 /// Why a tool is withheld from clients of a variant; `None` where it is served.
@@ -81,7 +77,7 @@ type WithheldVariants = BTreeMap<Arc<str>, Option<Arc<str>>>;
 
 impl ToolDirectory {
     /// Why a tool is withheld from clients of a variant.
-    pub(crate) fn withheld_from(&self, shown: &str, variant: Option<&str>) -> Option<&str> {
+    pub(crate) fn withheld_from(&self, shown: &ExposedName, variant: Option<&str>) -> Option<&str> {
         let of_tool = variant.zip(self.variants.get(shown));
         match of_tool.and_then(|(variant, of_tool)| of_tool.get(variant)) {
             Some(why) => why.as_deref(),
@@ -112,6 +108,7 @@ impl Gateway {
                 pending_inputs: PendingInputs::default(),
                 task_owners: TaskOwners::default(),
                 in_flight: InFlightBytes::default(),
+                in_flight_requests: InFlightTable::default(),
                 alone,
                 shutdown: watch::Sender::new(false),
                 abort_calls: watch::Sender::new(false),
@@ -172,7 +169,7 @@ impl Gateway {
 
     /// The name by which agents know a tool of a server.
     #[must_use]
-    pub fn shown_name(&self, server: &str, tool: &str) -> Option<Arc<str>> {
+    pub fn shown_name(&self, server: &ServerName, tool: &OwnName) -> Option<ExposedName> {
         let directory = self.shared.directory.load();
         directory.tools.shown_name(server, tool).cloned()
     }
@@ -181,6 +178,16 @@ impl Gateway {
         let shelves = self.shared.server_catalogs.load();
         let found = shelves.iter().find(|it| it.upstream.name() == server);
         found.cloned()
+    }
+
+    /// The requests in flight on a link of a server.
+    pub(crate) fn in_flight_on(
+        &self,
+        catalog: &ServerCatalog,
+        key: &LinkKey,
+    ) -> Arc<InFlightRequests> {
+        let server = catalog.upstream.server_name();
+        self.shared.in_flight_requests.on_link(server, key)
     }
 
     pub(crate) fn server_catalogs(&self) -> Arc<Vec<Arc<ServerCatalog>>> {
@@ -197,139 +204,6 @@ impl Gateway {
             }
             _ => None,
         }
-    }
-
-    /// The checked tools of a server as a given client sees them. If they changed, rebuilds the names and
-    /// notifies agents.
-    pub(crate) async fn checked_tools(
-        &self,
-        shelf: &Arc<ServerCatalog>,
-        looking: &ServerView,
-        oldest: Option<Duration>,
-    ) -> Result<Arc<ServerToolList>, ListError> {
-        if let Some(known) = shelf.fresh_tools(looking, oldest) {
-            return Ok(known);
-        }
-        if looking.variant.is_some() {
-            // The list of a variant is compared with the list that the server offers the gateway itself.
-            Box::pin(self.refresh_tools(shelf, oldest)).await?;
-        }
-        // Listing is rare compared with calls; boxing keeps the future of a call small.
-        let look = Box::pin(shelf.tools(looking, &self.shared.watch, oldest)).await?;
-        let list = Arc::clone(&look.list);
-        if let Some(checked) = &look.checked {
-            self.record_check(shelf, checked);
-            let before = look.before.as_ref().filter(|before| before.is_active());
-            let offers_the_same = before.is_some_and(|before| before.has_same_tools(&list));
-            if !offers_the_same || before.is_some_and(|it| !list.has_same_own_revision(it)) {
-                let gateway = self.clone();
-                // Compiling ten thousand schemas takes a while.
-                let rebuilt =
-                    tokio::task::spawn_blocking(move || gateway.rebuild_directory()).await;
-                rebuilt.map_err(|error| ListError::CheckFailed {
-                    server: shelf.upstream.name().to_owned(),
-                    reason: error.to_string(),
-                })?;
-                // The first list of a variant or session does not concern agents of other variants or sessions.
-                if !offers_the_same && (looking.variant.is_none() || look.is_known_scope) {
-                    self.notify_all_list_changed(ListKind::Tools);
-                }
-            }
-            list.activate();
-        }
-        Ok(list)
-    }
-
-    /// Lists the tools of a server as the gateway itself sees them.
-    pub(crate) async fn refresh_tools(
-        &self,
-        shelf: &Arc<ServerCatalog>,
-        oldest: Option<Duration>,
-    ) -> Result<Arc<ServerToolList>, ListError> {
-        let looking = shelf.gateway_view().await?;
-        self.checked_tools(shelf, &looking, oldest).await
-    }
-
-    fn record_check(&self, shelf: &ServerCatalog, checked: &ListCheck) {
-        self.count_check(shelf.upstream.name(), checked);
-    }
-
-    /// Rebuilds the names and the guard's tools from the known lists of all servers.
-    pub(crate) fn rebuild_directory(&self) {
-        let held = self.shared.rebuild_lock.lock();
-        let _one = held.unwrap_or_else(PoisonError::into_inner);
-        let settings = self.settings();
-        let shelves = self.server_catalogs();
-        let known: Vec<(Arc<str>, KnownTools)> = shelves
-            .iter()
-            .map(|shelf| {
-                (
-                    shelf.upstream.name().into(),
-                    KnownTools::from_catalog(shelf),
-                )
-            })
-            .collect();
-        let naming = NamingRules {
-            mode: settings.prefix,
-            separator: settings.separator.clone(),
-        };
-        let names = naming.assign(
-            known
-                .iter()
-                .map(|(server, tools)| (server, tools.offered_names())),
-        );
-        let mut directory = ToolDirectory::default();
-        let mut tools = Vec::new();
-        let mut variants = Vec::new();
-        let mut identities = BTreeMap::new();
-        let servers: Vec<Arc<str>> = known.iter().map(|(server, _)| Arc::clone(server)).collect();
-        for (shelf, (server, known)) in shelves.iter().zip(&known) {
-            let settings = shelf.upstream.settings();
-            let defaults = settings
-                .tool_defaults
-                .as_ref()
-                .map(ToolPolicy::read_defaults);
-            let output = settings.watch.output;
-            let unread = matches!(&defaults, Some(Err(_))).then(|| UNREADABLE_DEFAULTS.to_owned());
-            let defaults = defaults.as_ref().and_then(|read| read.as_ref().ok());
-            for (name, of_name) in &known.0 {
-                let Some(shown) = names.shown_name(server, name) else {
-                    continue;
-                };
-                let make = |text: &RawValue| tool_policy(text, shown, defaults, output);
-                let named = OriginalName {
-                    server: Arc::clone(server),
-                    name: Arc::clone(name),
-                };
-                let identity = naming.identity(&named, &names, &servers);
-                let conflict = self.shared.guard.rule_conflict(&identity);
-                let for_all = unread.clone().or(conflict).or_else(|| malformed_name(name));
-                identities.insert(Arc::clone(shown), identity);
-                let why = of_name.withheld_from_others().or_else(|| for_all.clone());
-                if let Some(why) = why {
-                    directory.withheld.insert(shown.to_string(), why);
-                }
-                tools.extend(of_name.any().map(|known| known.item.policy(shown, make)));
-                for (variant, known) in &of_name.variants {
-                    let why = known.withheld_reason().or_else(|| for_all.clone());
-                    let why: Option<Arc<str>> = why.map(Into::into);
-                    variants.push(VariantTool {
-                        variant: Arc::clone(variant),
-                        policy: known.item.policy(shown, make),
-                        quarantine: why.clone(),
-                    });
-                    let of_tool = directory.variants.entry(Arc::clone(shown)).or_default();
-                    of_tool.insert(Arc::clone(variant), why);
-                }
-            }
-        }
-        let withheld = directory.withheld.clone();
-        let faults = self
-            .guard()
-            .discover_served(tools, withheld, variants, identities);
-        self.shared.metrics.set_unusable_schemas(faults.len());
-        directory.tools = names;
-        self.shared.directory.store(Arc::new(directory));
     }
 
     /// Gives the guard the servers, with the rules for features that the policy does not name.
@@ -428,6 +302,8 @@ impl Gateway {
         for shelf in self.server_catalogs().iter() {
             shelf.retain_conversations(|id| self.shared.conversations.peek(id).is_some());
         }
+        let is_open = |id: &str| self.shared.conversations.peek(id).is_some();
+        self.shared.in_flight_requests.retain_conversations(is_open);
         self.shared.pending_inputs.expire(Instant::now());
     }
 
@@ -445,36 +321,9 @@ impl Gateway {
                 .upstream
                 .close_conversation_link(&LinkKey::Conversation(Arc::clone(&conversation.id)));
             shelf.forget_conversation(&conversation.id);
-            shelf.drop_in_flight(&LinkKey::Conversation(Arc::clone(&conversation.id)));
+            let key = LinkKey::Conversation(Arc::clone(&conversation.id));
+            let server = shelf.upstream.server_name();
+            self.shared.in_flight_requests.drop_link(server, &key);
         }
     }
-}
-
-/// Why tools are withheld whose rules cannot be read: without its rules, a tool would be open to every caller.
-const UNREADABLE_DEFAULTS: &str = "the `tool_defaults` of its server cannot be read";
-
-/// The policy that the guard enforces for a tool, from its definition.
-fn tool_policy(
-    definition: &RawValue,
-    shown: &str,
-    defaults: Option<&ToolPolicy>,
-    output_mode: OutputMode,
-) -> ToolPolicy {
-    let definition = RawObject::parse_optional(Some(definition));
-    let member = |key: &str| serde_json::from_str::<Value>(definition.get(key)?).ok();
-    let title = definition.text("title").map(Cow::into_owned);
-    let (input, output) = (member("inputSchema"), member("outputSchema"));
-    let policy = ToolPolicy::discovered(shown, title, input, output, None);
-    let policy = match defaults {
-        Some(defaults) => policy.with_defaults(defaults),
-        None => policy,
-    };
-    // The output mode of the defaults takes precedence over that of the watch.
-    if policy.output_mode == OutputMode::default() {
-        return ToolPolicy {
-            output_mode,
-            ..policy
-        };
-    }
-    policy
 }

@@ -17,11 +17,14 @@ pub mod traces;
 mod agent_info;
 mod blocking;
 mod gateway;
-mod metrics_recorder;
+mod in_flight;
+mod pending_inputs;
+mod request_context;
 mod response_stream;
 pub mod stdio;
 mod uri_template;
 
 pub use agent_info::Agent;
 pub use gateway::Gateway;
+pub use request_context::{NoHeaders, RequestContext, RequestHeaders};
 pub use response_stream::AgentSender;

@@ -151,14 +151,14 @@ impl AgentReceiver {
         async move { pipe.interrupted.notified().await }
     }
 
-    /// Waits until a stream must begin: for the first message, which it returns, or because the server responds
-    /// with a stream.
-    pub async fn begun(&mut self) -> Option<String> {
+    /// Waits until a stream must begin: for the first message, which it returns, or, if the stream follows the
+    /// server's, because the server responds with one.
+    pub async fn begun(&mut self, follows_server: bool) -> Option<String> {
         loop {
             if let Some(message) = self.try_recv() {
                 return Some(message);
             }
-            if self.is_streamed() {
+            if follows_server && self.is_streamed() {
                 return None;
             }
             self.0.message_ready.notified().await;

@@ -17,8 +17,8 @@ use crate::agent_info::Agent;
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
+use crate::request_context::{NoHeaders, RequestContext};
 use crate::response_stream::AgentSender;
-use crate::router::{NoHeaders, RequestContext};
 
 /// The most lines that wait to be written.
 const MAX_QUEUED_LINES: usize = 1_024;

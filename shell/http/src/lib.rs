@@ -1,6 +1,7 @@
 //! Creates all HTTP clients, so that they share the same trust, proxy rules and error texts.
 
 mod http_client;
+mod retry_after;
 mod tls;
 
 use std::error::Error;
@@ -11,6 +12,7 @@ use reqwest::header::HeaderValue;
 use reqwest::{ClientBuilder, Url};
 
 pub use http_client::{HttpAddress, HttpClient, HttpError, HttpResponse};
+pub use retry_after::retry_after;
 pub use tls::CertificateError;
 
 /// The user agent of all clients.

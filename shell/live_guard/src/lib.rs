@@ -66,8 +66,7 @@ pub use metrics::GuardMetrics;
 pub use misuse::{MisuseAlert, MisuseRule, MisuseRules};
 pub use open_call::{OpenCall, OutputRejected};
 pub use permitted_call::{
-    CallDestination, CallParams, CallParamsError, MAX_INPUT_ROUNDS, PermitError, PermittedCall,
-    SentCall, with_input,
+    CallParams, CallParamsError, MAX_INPUT_ROUNDS, PermitError, PermittedCall, SentCall, with_input,
 };
 pub use policy_file::{LoadedPolicy, PolicyFileError};
 pub use query::{Explanation, SessionSummary};

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thiserror::Error;
-use toolwarden_guard::{BoundValues, INITIAL_STATE, OutputMode, Permit, ValueFault};
+use toolwarden_guard::{
+    BoundValues, CallDestination, INITIAL_STATE, OutputMode, Permit, ValueFault,
+};
 
 use super::audit::Ticket;
 use super::caller_roles::CallerClaims;
@@ -124,6 +126,13 @@ impl OpenCall {
     #[must_use]
     pub fn tool(&self) -> &str {
         self.permit.as_ref().map_or("", |permit| permit.tool())
+    }
+
+    /// The server that the call goes to, and what the server calls the tool; `None` if no server behind a gateway
+    /// has the tool.
+    #[must_use]
+    pub fn destination(&self) -> Option<&CallDestination> {
+        self.permit.as_ref()?.destination()
     }
 
     /// The state a successful call leads to.

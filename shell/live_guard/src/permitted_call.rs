@@ -9,8 +9,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
+use toolwarden_guard::CallDestination;
 use toolwarden_model::json::RawObject;
 use toolwarden_model::json::parse;
+use toolwarden_model::{ExposedName, OwnName, ServerName};
 
 use super::open_call::OpenCall;
 
@@ -22,7 +24,8 @@ pub const MAX_INPUT_ROUNDS: usize = 16;
 pub struct CallParams<'p> {
     text: &'p RawValue,
     members: RawObject<'p>,
-    name: String,
+    meta: Option<RawObject<'p>>,
+    name: ExposedName,
     arguments: Arc<Value>,
 }
 
@@ -52,18 +55,33 @@ impl<'p> CallParams<'p> {
     /// # Errors
     /// They are not those of a call, or can be read in two ways.
     pub fn read(text: &'p RawValue) -> Result<Self, CallParamsError> {
+        Self::read_checked(text, |_, _| Ok(()))
+    }
+
+    /// Reads parameters. A check of the caller's own sees the members, and `_meta` if it is an object, before they are
+    /// understood.
+    ///
+    /// # Errors
+    /// Like [`Self::read`], or the check fails.
+    pub fn read_checked<E: From<CallParamsError>>(
+        text: &'p RawValue,
+        check: impl FnOnce(&RawObject<'p>, Option<&RawObject<'p>>) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let members = RawObject::parse(text).map_err(CallParamsError::NotAnObject)?;
         if let Some(twice) = members.duplicate_key() {
-            return Err(CallParamsError::DuplicateMember(twice.to_owned()));
+            return Err(CallParamsError::DuplicateMember(twice.to_owned()).into());
         }
+        let meta = members.received_object("_meta");
+        check(&members, meta.as_ref())?;
         let name = members.text("name").ok_or(CallParamsError::NoName)?;
-        let name = name.into_owned();
+        let name = ExposedName::new(&*name);
         let arguments = match members.get("arguments") {
             None | Some("null") => Value::Object(serde_json::Map::new()),
             Some(text) => {
                 let parsed = parse(text).map_err(CallParamsError::Arguments)?;
                 if let Some(twice) = parsed.duplicates.first() {
-                    return Err(CallParamsError::DuplicateKey(twice.pointer.to_string()));
+                    let twice = twice.pointer.to_string();
+                    return Err(CallParamsError::DuplicateKey(twice).into());
                 }
                 parsed.value
             }
@@ -71,6 +89,7 @@ impl<'p> CallParams<'p> {
         Ok(Self {
             text,
             members,
+            meta,
             name,
             arguments: Arc::new(arguments),
         })
@@ -88,9 +107,15 @@ impl<'p> CallParams<'p> {
         &self.members
     }
 
+    /// Its `_meta`, if that is an object.
+    #[must_use]
+    pub const fn meta(&self) -> Option<&RawObject<'p>> {
+        self.meta.as_ref()
+    }
+
     /// The tool as the caller names it.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub const fn name(&self) -> &ExposedName {
         &self.name
     }
 
@@ -105,17 +130,6 @@ impl<'p> CallParams<'p> {
     pub fn raw_arguments(&self) -> Option<Box<RawValue>> {
         RawValue::from_string(self.members.get("arguments")?.to_owned()).ok()
     }
-}
-
-/// Where a permitted call goes.
-#[derive(Clone, Copy, Debug)]
-pub struct CallDestination<'a> {
-    /// The server.
-    pub server: &'a str,
-    /// The tool as the server names it.
-    pub tool: &'a str,
-    /// Keys of `_meta` that begin so are for the gateway, and are not sent on.
-    pub private_meta: &'a str,
 }
 
 /// One call of one tool of one server with the parameters that the guard decided on.
@@ -163,10 +177,10 @@ pub struct SentCall {
 /// What a call may do, whatever its envelope looks like.
 #[derive(Debug)]
 struct Grant {
-    server: Box<str>,
-    tool: Box<str>,
+    /// Where the guard found the tool when it decided.
+    destination: CallDestination,
     /// The tool as the caller names it.
-    shown_tool: Box<str>,
+    exposed_tool: ExposedName,
     /// Whether an approval allows exactly one call.
     is_single_use: bool,
     was_retried: bool,
@@ -179,40 +193,46 @@ pub enum PermitError {
     /// The call had its permit already.
     #[error("the permit of this call is used up")]
     UsedUp,
+    /// No server behind the gateway has the tool.
+    #[error("no server has this tool")]
+    NoServer,
     /// The parameters are not those that were decided on.
     #[error("these are not the parameters that were permitted")]
     OtherCall,
 }
 
 impl OpenCall {
-    /// The permission to send this call to a server. It can be had once.
+    /// The permission to send this call to the server of the tool that the guard decided on. It can be had once. Keys
+    /// of `_meta` that begin with `private_meta` are for the gateway, and are not sent on.
     ///
     /// # Errors
-    /// It was had before, or the parameters are not those that the guard decided on.
+    /// It was had before, no server has the tool, or the parameters are not those that the guard decided on.
     pub fn permitted_call(
         &mut self,
         params: &CallParams<'_>,
-        route: CallDestination<'_>,
+        private_meta: &str,
     ) -> Result<PermittedCall, PermitError> {
         // The same value in memory, so that no other parameters can pass for those that were decided on.
         let is_same = self.decided_arguments().as_ptr() == Arc::as_ptr(&params.arguments);
-        if !is_same || *self.tool() != *params.name {
+        if !is_same || *self.tool() != *params.name.as_str() {
             return Err(PermitError::OtherCall);
         }
+        let destination = self.destination().ok_or(PermitError::NoServer)?.clone();
         if !self.use_permit() {
             return Err(PermitError::UsedUp);
         }
-        let renamed = (*route.tool != *params.name).then_some(("name", route.tool));
+        let own = destination.tool.as_str();
+        let renamed = (own != params.name.as_str()).then_some(("name", own));
+        let meta = params.meta.as_ref();
         let text = params
             .members
-            .forwarded(params.text, route.private_meta, renamed);
+            .forwarded(params.text, meta, private_meta, renamed);
         Ok(PermittedCall {
             params: text.into_owned(),
             wire: None,
             grant: Grant {
-                server: route.server.into(),
-                tool: route.tool.into(),
-                shown_tool: params.name.as_str().into(),
+                destination,
+                exposed_tool: params.name.clone(),
                 is_single_use: self.uses_up_state(),
                 was_retried: false,
                 rounds: 0,
@@ -224,20 +244,26 @@ impl OpenCall {
 impl PermittedCall {
     /// The tool as the caller names it.
     #[must_use]
-    pub fn shown_tool(&self) -> &str {
-        &self.grant.shown_tool
+    pub const fn exposed_tool(&self) -> &ExposedName {
+        &self.grant.exposed_tool
     }
 
-    /// The server that may get it.
+    /// The server that may get it, and only that one.
     #[must_use]
-    pub fn server(&self) -> &str {
-        &self.grant.server
+    pub const fn server(&self) -> &ServerName {
+        &self.grant.destination.server
     }
 
     /// The tool as the server names it.
     #[must_use]
-    pub fn tool(&self) -> &str {
-        &self.grant.tool
+    pub const fn tool(&self) -> &OwnName {
+        &self.grant.destination.tool
+    }
+
+    /// Whether it was sent before, over a session that had expired.
+    #[must_use]
+    pub const fn is_retry(&self) -> bool {
+        self.grant.was_retried
     }
 
     /// The parameters as they are sent.
@@ -246,7 +272,7 @@ impl PermittedCall {
         &self.params
     }
 
-    /// Changes the envelope, such as `_meta`; the tool and its arguments must stay as they are.
+    /// Changes `_meta`; every other member must stay as it is.
     ///
     /// # Errors
     /// The change would send another call. The call is as before.
@@ -279,8 +305,10 @@ impl PermittedCall {
     fn check_same_call(&self, params: &RawValue) -> Result<(), PermitError> {
         let old = RawObject::parse_optional(Some(&self.params));
         let new = RawObject::parse_optional(Some(params));
-        let is_same = |key| old.get(key) == new.get(key);
-        if is_same("name") && is_same("arguments") && new.duplicate_key().is_none() {
+        // Everything but `_meta` is part of the call: servers act on further members, too.
+        let is_call = |(key, _): &(&str, &str)| *key != "_meta";
+        let is_same = old.iter().filter(is_call).eq(new.iter().filter(is_call));
+        if is_same && new.duplicate_key().is_none() {
             Ok(())
         } else {
             Err(PermitError::OtherCall)

@@ -6,10 +6,17 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::rpc_message::InvalidMessage;
+/// Why a text is not a batch within the limit.
+#[derive(Debug)]
+pub(crate) enum BatchError {
+    /// Not a JSON array.
+    Json(serde_json::Error),
+    /// More messages than the limit.
+    TooMany,
+}
 
 /// The texts of the messages of a batch.
-pub(crate) fn split(text: &[u8], most: usize) -> Result<Vec<&RawValue>, InvalidMessage> {
+pub(crate) fn split(text: &[u8], most: usize) -> Result<Vec<&RawValue>, BatchError> {
     let is_full = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(text);
     let split = BatchVisitor {
@@ -20,9 +27,9 @@ pub(crate) fn split(text: &[u8], most: usize) -> Result<Vec<&RawValue>, InvalidM
     let split = split.and_then(|texts| reader.end().map(|()| texts));
     split.map_err(|error| {
         if is_full.get() {
-            InvalidMessage::TooMany { most }
+            BatchError::TooMany
         } else {
-            error.into()
+            BatchError::Json(error)
         }
     })
 }
@@ -68,10 +75,10 @@ mod tests {
     fn a_batch_is_bounded() {
         assert_eq!(split(b" [1, {\"a\":2}] ", 2).unwrap().len(), 2);
         let error = split(b"[1,2,3]", 2).unwrap_err();
-        assert!(matches!(error, InvalidMessage::TooMany { most: 2 }));
+        assert!(matches!(error, BatchError::TooMany));
         for text in ["[1", "[1] 2", "{}"] {
             let error = split(text.as_bytes(), 1).unwrap_err();
-            assert!(matches!(error, InvalidMessage::Json(_)), "{text}");
+            assert!(matches!(error, BatchError::Json(_)), "{text}");
         }
     }
 }

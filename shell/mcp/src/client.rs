@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::client_info::ClientInfo;
-use crate::connection::{ConnectionRequest, ServerConnection};
+use crate::connection::ServerConnection;
 use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::Endpoint;
 use crate::error::{McpError, ProtocolFault, ServerDiagnostics};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::MessageDispatcher;
 use crate::param_headers::ParamHeaders;
 use crate::protocol::{Era, EraPreference, with_client_meta};
 use crate::server_description::ServerDescription;
-use crate::tool_list::{self, ToolList};
+use crate::tool_list::{PageError, ToolList, ToolPages};
 
 /// A connection to one server. The client offers the server nothing but an answer to `ping`.
 /// Requests may run concurrently.
@@ -67,13 +68,13 @@ impl McpClient {
     ///
     /// `params` is an object, or `null` for none.
     pub async fn request(&self, method: &str, params: Value) -> Result<Box<RawValue>, McpError> {
-        self.send_request(method, params, Vec::new()).await
+        self.send_request(method, params, &[]).await
     }
 
     /// All tools of the server, over all pages.
     pub async fn list_tools(&self) -> Result<ToolList, McpError> {
         let limit = self.limits().total;
-        let tools = match timeout(limit, tool_list::list_all_pages(self)).await {
+        let tools = match timeout(limit, self.list_all_pages()).await {
             Ok(outcome) => outcome?,
             Err(_elapsed) => return Err(self.connection.timeout_error("tools/list", limit)),
         };
@@ -102,7 +103,7 @@ impl McpClient {
             .map(|wanted| wanted.for_arguments(arguments))
             .unwrap_or_default();
         let params = json!({"name": name, "arguments": arguments});
-        self.send_request("tools/call", params, headers).await
+        self.send_request("tools/call", params, &headers).await
     }
 
     /// Closes the connection: deletes the session, or ends the program and every process it
@@ -111,11 +112,28 @@ impl McpClient {
         self.connection.close().await;
     }
 
-    pub(crate) fn limits(&self) -> &ConnectionLimits {
+    /// Reads all pages. The caller sets the timeout.
+    async fn list_all_pages(&self) -> Result<Vec<Box<RawValue>>, McpError> {
+        const METHOD: &str = "tools/list";
+        let mut pages = ToolPages::default();
+        let mut params = Value::Null;
+        loop {
+            let result = self.request(METHOD, params).await?;
+            let next = pages.add(&result, self.limits());
+            params = match next {
+                Ok(Some(next)) => next,
+                Ok(None) => return Ok(pages.into_tools()),
+                Err(PageError::Limit(error)) => return Err(error),
+                Err(PageError::Fault(fault)) => return Err(self.protocol_error(METHOD, fault)),
+            };
+        }
+    }
+
+    fn limits(&self) -> &ConnectionLimits {
         self.connection.limits()
     }
 
-    pub(crate) fn protocol_error(&self, method: &str, fault: ProtocolFault) -> McpError {
+    fn protocol_error(&self, method: &str, fault: ProtocolFault) -> McpError {
         McpError::Protocol {
             method: method.to_owned(),
             fault,
@@ -127,7 +145,7 @@ impl McpClient {
         &self,
         method: &str,
         params: Value,
-        headers: Vec<(String, String)>,
+        headers: &[(String, String)],
     ) -> Result<Box<RawValue>, McpError> {
         let params = match params {
             Value::Null => None,
@@ -142,20 +160,14 @@ impl McpClient {
             Era::Handshake => params,
             Era::Stateless => Some(with_client_meta(params.as_deref(), &self.client_info)),
         };
-        let asking = ConnectionRequest {
-            method,
-            params: params.as_deref(),
-            headers,
-            timeout: self.limits().request,
-            handler: None,
-            sent: None,
-        };
+        let mut request = McpRequest::new(method, params.as_deref());
+        request.headers = headers;
         let outcome = self
             .connection
-            .ask(asking)
+            .ask(request)
             .await
             .map_err(unwrap_session_expired)?;
-        outcome.map_err(|error| error.for_method(method))
+        outcome.map_err(|error| McpError::from_rpc(method, error))
     }
 
     fn param_headers(&self) -> MutexGuard<'_, BTreeMap<String, ParamHeaders>> {

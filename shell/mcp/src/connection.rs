@@ -1,6 +1,5 @@
 //! One connection to a server, used on behalf of agents.
 
-use std::fmt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +11,11 @@ use crate::client_info::ClientInfo;
 use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::Endpoint;
 use crate::error::{McpError, ServerDiagnostics};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::{MessageDispatcher, MessageHandler};
 use crate::negotiation;
 use crate::protocol::{Era, EraPreference};
-use crate::rpc_channel::{RpcChannel, UnsentRequest};
+use crate::rpc_channel::RpcChannel;
 use crate::rpc_message::RpcError;
 use crate::server_description::ServerDescription;
 
@@ -34,33 +34,6 @@ struct Inner {
     channel: RpcChannel,
     server: ServerDescription,
     dispatcher: Arc<MessageDispatcher>,
-}
-
-/// One request to a server.
-pub struct ConnectionRequest<'a> {
-    /// The method.
-    pub method: &'a str,
-    /// The text of the parameters, sent unchanged. In the stateless era it already carries the
-    /// client's envelope: see [`crate::protocol::with_client_meta`].
-    pub params: Option<&'a RawValue>,
-    /// HTTP headers beyond those that the era requires; other transports ignore them.
-    pub headers: Vec<(String, String)>,
-    /// How long the server may send nothing about the request before it times out.
-    pub timeout: Duration,
-    /// Receives the messages that the server sends on the stream of this request (HTTP only).
-    pub handler: Option<&'a dyn MessageHandler>,
-    /// Called with the JSON-RPC id just before the request is sent.
-    pub sent: Option<&'a (dyn Fn(i64) + Sync)>,
-}
-
-impl fmt::Debug for ConnectionRequest<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Parameters and headers may contain secrets.
-        f.debug_struct("LinkAsking")
-            .field("method", &self.method)
-            .field("limit", &self.timeout)
-            .finish_non_exhaustive()
-    }
 }
 
 impl ServerConnection {
@@ -164,26 +137,10 @@ impl ServerConnection {
     /// The request got no answer.
     pub async fn ask(
         &self,
-        asking: ConnectionRequest<'_>,
+        mut request: McpRequest<'_>,
     ) -> Result<Result<Box<RawValue>, RpcError>, McpError> {
-        let ConnectionRequest {
-            method,
-            params,
-            headers,
-            timeout: limit,
-            handler: aside,
-            sent,
-        } = asking;
-        let asking = UnsentRequest {
-            era: self.era(),
-            method,
-            params,
-            headers,
-            timeout: limit,
-            handler: aside,
-            on_sent: sent,
-        };
-        self.inner.channel.request(asking).await
+        request.era = self.era();
+        self.inner.channel.request(request).await
     }
 
     /// Restarts the timeout of the request with this id. For transports where only the caller knows

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use crate::endpoint::InvalidEndpoint;
-use crate::rpc_message::InvalidMessage;
+use crate::rpc_message::{InvalidMessage, RpcError};
 
 /// Why a server could not be reached or did not answer as the protocol requires.
 #[derive(Debug, thiserror::Error)]
@@ -174,6 +174,16 @@ pub enum McpError {
 }
 
 impl McpError {
+    /// The error that a server answered a request with.
+    pub(crate) fn from_rpc(method: &str, error: RpcError) -> Self {
+        Self::Rpc {
+            method: method.to_owned(),
+            code: error.code,
+            message: error.message,
+            data: error.data,
+        }
+    }
+
     /// Whether a retry with the same settings cannot succeed. All other errors may be transient.
     #[must_use]
     pub fn is_permanent(&self) -> bool {

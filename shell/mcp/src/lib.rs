@@ -24,6 +24,7 @@ mod param_headers;
 pub mod serve;
 
 mod close_signal;
+mod mcp_request;
 mod message_handler;
 mod message_rate;
 pub mod orphan_processes;
@@ -41,11 +42,12 @@ mod tool_list;
 
 pub use client::McpClient;
 pub use client_info::ClientInfo;
-pub use connection::{ConnectionRequest, ServerConnection};
+pub use connection::ServerConnection;
 pub use connection_limits::ConnectionLimits;
 pub use endpoint::{Command, Endpoint, InvalidEndpoint, ServerUrl};
 pub use environment::EnvInheritance;
 pub use error::{LimitedItem, McpError, ProtocolFault, ServerDiagnostics};
+pub use mcp_request::McpRequest;
 pub use message_handler::{MessageHandler, ServerMessage};
 pub use param_headers::ParamHeaders;
 pub use protocol::{Era, EraPreference};

@@ -34,6 +34,18 @@ pub enum ServerMessage {
     },
 }
 
+impl ServerMessage {
+    /// The bytes that count against the limit of its connection.
+    fn size(&self) -> usize {
+        let (Self::Notification { method, params } | Self::Request { method, params, .. }) = self;
+        let id = match self {
+            Self::Request { id, .. } => id.get().len(),
+            Self::Notification { .. } => 0,
+        };
+        method.len() + id + params.as_ref().map_or(0, |it| it.get().len())
+    }
+}
+
 /// Receives the notifications and requests of a server; must not block.
 pub trait MessageHandler: Send + Sync + fmt::Debug {
     /// Receives one message, in order of arrival.
@@ -108,7 +120,7 @@ impl MessageDispatcher {
         let admitted = self
             .rate_limit
             .as_ref()
-            .map_or(Ok(()), |it| it.admit(message));
+            .map_or(Ok(()), |it| it.admit(message.size()));
         if admitted.is_err() {
             self.is_rate_exceeded.store(true, Ordering::Release);
         }
@@ -194,6 +206,22 @@ mod tests {
                 .unwrap(),
             r#"{"jsonrpc":"2.0","id":"a\u0041","error":{"code":-32601,"message":"method `roots/list` is not offered by this client"}}"#
         );
+    }
+
+    #[test]
+    fn all_parts_of_a_message_count_against_the_limit() {
+        let params = RawValue::from_string("[1]".to_owned()).unwrap();
+        let request = ServerMessage::Request {
+            id: RawValue::from_string("12".to_owned()).unwrap(),
+            method: "ping".to_owned(),
+            params: Some(params.clone()),
+        };
+        assert_eq!(request.size(), 9);
+        let notification = ServerMessage::Notification {
+            method: "ping".to_owned(),
+            params: Some(params),
+        };
+        assert_eq!(notification.size(), 7);
     }
 
     #[test]

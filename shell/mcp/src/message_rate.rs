@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::connection_limits::ConnectionLimits;
-use crate::message_handler::ServerMessage;
 
 /// The window in which messages are counted.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -42,15 +41,8 @@ impl MessageRateLimit {
         }
     }
 
-    /// Counts a message against the limit.
-    pub(crate) fn admit(&self, message: &ServerMessage) -> Result<(), MessageRateExceeded> {
-        let (ServerMessage::Notification { method, params }
-        | ServerMessage::Request { method, params, .. }) = message;
-        let id = match message {
-            ServerMessage::Request { id, .. } => id.get().len(),
-            ServerMessage::Notification { .. } => 0,
-        };
-        let bytes = method.len() + id + params.as_ref().map_or(0, |it| it.get().len());
+    /// Counts a message of so many bytes against the limit.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<(), MessageRateExceeded> {
         let mut window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if now.duration_since(window.start) >= WINDOW {
@@ -75,22 +67,18 @@ mod tests {
 
     #[test]
     fn messages_and_their_bytes_are_bounded() {
-        let message = |bytes: usize| ServerMessage::Notification {
-            method: "m".repeat(bytes),
-            params: None,
-        };
         let gate = MessageRateLimit::new(&ConnectionLimits {
             messages_per_minute: 2,
             bytes_per_minute: 100,
             ..ConnectionLimits::default()
         });
-        assert_eq!(gate.admit(&message(1)), Ok(()));
-        assert_eq!(gate.admit(&message(99)), Ok(()));
-        assert_eq!(gate.admit(&message(0)), Err(MessageRateExceeded));
+        assert_eq!(gate.admit(1), Ok(()));
+        assert_eq!(gate.admit(99), Ok(()));
+        assert_eq!(gate.admit(0), Err(MessageRateExceeded));
         let gate = MessageRateLimit::new(&ConnectionLimits {
             bytes_per_minute: 100,
             ..ConnectionLimits::default()
         });
-        assert_eq!(gate.admit(&message(101)), Err(MessageRateExceeded));
+        assert_eq!(gate.admit(101), Err(MessageRateExceeded));
     }
 }

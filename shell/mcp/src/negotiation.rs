@@ -13,21 +13,22 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
+use toolwarden_model::json::RawObject;
 
 use crate::client_info::ClientInfo;
 use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::{Command, Endpoint, ServerUrl};
 use crate::error::{McpError, ProtocolFault, ServerDiagnostics};
 use crate::error_codes::UNSUPPORTED_VERSION;
+use crate::mcp_request::McpRequest;
 use crate::message_handler::MessageDispatcher;
 use crate::protocol::{
     Era, EraPreference, HANDSHAKE_VERSIONS, NEWEST_HANDSHAKE_VERSION, STATELESS_VERSION,
     with_client_meta,
 };
-use crate::rpc_channel::{RpcChannel, UnsentRequest};
+use crate::rpc_channel::RpcChannel;
 use crate::server_description::{NegotiationResult, OptionalText};
 use crate::transport::{LegacySse, ServerHttpClient, Stdio, StreamableHttp, Transport};
-use toolwarden_model::json::RawObject;
 
 const DISCOVER: &str = "server/discover";
 const INITIALIZE: &str = "initialize";
@@ -278,17 +279,11 @@ async fn request(
     params: &RawValue,
     limit: Duration,
 ) -> Result<Box<RawValue>, McpError> {
-    let asking = UnsentRequest {
-        era,
-        method,
-        params: Some(params),
-        headers: Vec::new(),
-        timeout: limit,
-        handler: None,
-        on_sent: None,
-    };
+    let mut asking = McpRequest::new(method, Some(params));
+    asking.era = era;
+    asking.timeout = Some(limit);
     let outcome = wire.request(asking).await?;
-    outcome.map_err(|error| error.for_method(method))
+    outcome.map_err(|error| McpError::from_rpc(method, error))
 }
 
 /// Whether a failure of the first request may only mean that the server is older than that request.

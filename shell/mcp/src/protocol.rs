@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
+use toolwarden_model::json::RawObject;
 
 use crate::client_info::ClientInfo;
-use toolwarden_model::json::RawObject;
 
 /// The two ways the protocol opens a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

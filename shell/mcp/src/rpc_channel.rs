@@ -1,6 +1,5 @@
 //! Requests with timeouts, in the form of either era.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
@@ -11,13 +10,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::connection_limits::ConnectionLimits;
 use crate::error::{McpError, ProtocolFault};
-use crate::message_handler::MessageHandler;
+use crate::mcp_request::McpRequest;
 use crate::pending_requests::RpcOutcome;
-use crate::protocol::{Era, name_member};
+use crate::protocol::Era;
 use crate::rpc_message::RpcError;
 use crate::serve::encode;
-use crate::transport::{Cancellation, Transport, TransportRequest};
-use toolwarden_model::json::RawObject;
+use crate::transport::{Cancellation, Transport};
 
 /// A transport with numbered requests.
 #[derive(Debug)]
@@ -26,19 +24,6 @@ pub(crate) struct RpcChannel {
     pub(crate) limits: ConnectionLimits,
     next_id: AtomicI64,
     is_closed: AtomicBool,
-}
-
-/// One request before it gets an id.
-pub(crate) struct UnsentRequest<'a> {
-    pub(crate) era: Era,
-    pub(crate) method: &'a str,
-    /// The text of the parameters, sent unchanged.
-    pub(crate) params: Option<&'a RawValue>,
-    /// Headers beyond those that the era requires.
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) timeout: Duration,
-    pub(crate) handler: Option<&'a dyn MessageHandler>,
-    pub(crate) on_sent: Option<&'a (dyn Fn(i64) + Sync)>,
 }
 
 impl RpcChannel {
@@ -52,29 +37,17 @@ impl RpcChannel {
     }
 
     /// Sends a request and waits for its outcome. Dropping the future cancels the request.
-    pub(crate) async fn request(&self, asking: UnsentRequest<'_>) -> Result<RpcOutcome, McpError> {
+    pub(crate) async fn request(
+        &self,
+        mut request: McpRequest<'_>,
+    ) -> Result<RpcOutcome, McpError> {
         self.check_open()?;
-        let UnsentRequest {
-            era,
-            method,
-            params,
-            headers,
-            timeout: limit,
-            handler: aside,
-            on_sent: sent,
-        } = asking;
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let signs = Arc::<Notify>::default();
-        let call = TransportRequest {
-            id,
-            method,
-            body: encode::request(&id.to_string(), method, params),
-            era,
-            name: self.name_header(era, method, params),
-            headers,
-            handler: aside,
-            activity: &signs,
-        };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        request.id = id;
+        request.activity = Some(&signs);
+        let McpRequest { era, method, .. } = request;
+        let limit = request.timeout.unwrap_or(self.limits.request);
         let mut waiting = CancelOnDrop {
             channel: self,
             era,
@@ -82,10 +55,10 @@ impl RpcChannel {
             method,
             reason: Some("given up"),
         };
-        if let Some(sent) = sent {
-            sent(id);
+        if let Some(on_sent) = request.on_sent {
+            on_sent(id);
         }
-        let mut exchange = Box::pin(self.transport.exchange(call));
+        let mut exchange = Box::pin(self.transport.exchange(request));
         loop {
             tokio::select! {
                 biased;
@@ -161,17 +134,6 @@ impl RpcChannel {
         } else {
             Ok(())
         }
-    }
-
-    /// The value of the parameters that the `Mcp-Name` header repeats.
-    fn name_header(&self, era: Era, method: &str, params: Option<&RawValue>) -> Option<String> {
-        if era == Era::Handshake || !self.transport.has_headers() {
-            return None;
-        }
-        let member = name_member(method)?;
-        RawObject::parse_optional(params)
-            .text(member)
-            .map(Cow::into_owned)
     }
 
     /// The error for a missing response; a response with a wrong id explains why it is missing.

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::batch;
-use crate::error::McpError;
+use crate::batch::{self, BatchError};
 
 /// One JSON-RPC message as received.
 #[derive(Debug, Clone)]
@@ -57,16 +56,6 @@ impl RpcError {
             data: None,
         }
     }
-
-    /// The error for the request with this method.
-    pub(crate) fn for_method(self, method: &str) -> McpError {
-        McpError::Rpc {
-            method: method.to_owned(),
-            code: self.code,
-            message: self.message,
-            data: self.data,
-        }
-    }
 }
 
 /// Why a text is not a JSON-RPC message.
@@ -104,7 +93,11 @@ impl RpcMessage {
         if text.trim_ascii_start().first() != Some(&b'[') {
             return Ok(vec![Self::parse(text)?]);
         }
-        batch::split(text, most)?
+        let messages = batch::split(text, most).map_err(|error| match error {
+            BatchError::Json(error) => InvalidMessage::Json(error),
+            BatchError::TooMany => InvalidMessage::TooMany { most },
+        })?;
+        messages
             .into_iter()
             .map(|message| Self::parse(message.get().as_bytes()))
             .collect()

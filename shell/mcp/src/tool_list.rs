@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::client::McpClient;
+use crate::connection_limits::ConnectionLimits;
 use crate::error::{LimitedItem, McpError, ProtocolFault};
 use crate::server_description::ServerDescription;
 
@@ -26,43 +26,57 @@ struct Page {
     next_cursor: Option<String>,
 }
 
-/// Reads all pages. The caller sets the timeout.
-pub(crate) async fn list_all_pages(client: &McpClient) -> Result<Vec<Box<RawValue>>, McpError> {
-    const METHOD: &str = "tools/list";
-    let limits = client.limits();
-    let mut tools = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut bytes = 0_usize;
-    let mut params = Value::Null;
-    for _page in 0..limits.pages {
-        let result = client.request(METHOD, params).await?;
+/// The pages of a list that were read so far.
+#[derive(Debug, Default)]
+pub(crate) struct ToolPages {
+    tools: Vec<Box<RawValue>>,
+    cursors: BTreeSet<String>,
+    bytes: usize,
+    pages: usize,
+}
+
+/// Why the pages of a server do not make a list.
+#[derive(Debug)]
+pub(crate) enum PageError {
+    /// A limit is exceeded.
+    Limit(McpError),
+    /// The server does not follow the protocol.
+    Fault(ProtocolFault),
+}
+
+impl ToolPages {
+    /// Adds a page. Returns the parameters of the next request; `None` after the last page.
+    pub(crate) fn add(
+        &mut self,
+        result: &RawValue,
+        limits: &ConnectionLimits,
+    ) -> Result<Option<Value>, PageError> {
         let page: Page = serde_json::from_str(result.get())
-            .map_err(|source| client.protocol_error(METHOD, ProtocolFault::Result { source }))?;
-        bytes = bytes.saturating_add(result.get().len());
-        if bytes > limits.list_bytes {
-            return Err(McpError::TooMany {
-                what: LimitedItem::ListBytes,
-                limit: limits.list_bytes,
-            });
+            .map_err(|source| PageError::Fault(ProtocolFault::Result { source }))?;
+        let too_many = |what, limit| Err(PageError::Limit(McpError::TooMany { what, limit }));
+        self.bytes = self.bytes.saturating_add(result.get().len());
+        if self.bytes > limits.list_bytes {
+            return too_many(LimitedItem::ListBytes, limits.list_bytes);
         }
-        tools.extend(page.tools);
-        if tools.len() > limits.tools {
-            return Err(McpError::TooMany {
-                what: LimitedItem::Tools,
-                limit: limits.tools,
-            });
+        self.tools.extend(page.tools);
+        if self.tools.len() > limits.tools {
+            return too_many(LimitedItem::Tools, limits.tools);
         }
         // Some servers end with an empty cursor instead of none; requesting it would start over.
         let Some(cursor) = page.next_cursor.filter(|cursor| !cursor.is_empty()) else {
-            return Ok(tools);
+            return Ok(None);
         };
-        if !seen.insert(cursor.clone()) {
-            return Err(client.protocol_error(METHOD, ProtocolFault::RepeatedCursor { cursor }));
+        if !self.cursors.insert(cursor.clone()) {
+            return Err(PageError::Fault(ProtocolFault::RepeatedCursor { cursor }));
         }
-        params = json!({ "cursor": cursor });
+        self.pages += 1;
+        if self.pages >= limits.pages {
+            return too_many(LimitedItem::Pages, limits.pages);
+        }
+        Ok(Some(json!({ "cursor": cursor })))
     }
-    Err(McpError::TooMany {
-        what: LimitedItem::Pages,
-        limit: limits.pages,
-    })
+
+    pub(crate) fn into_tools(self) -> Vec<Box<RawValue>> {
+        self.tools
+    }
 }

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
-use toolwarden_http::is_tls_error;
+use toolwarden_http::{is_tls_error, retry_after};
 
 use super::error::DeliveryError;
 use super::message::WebhookRequest;
 use super::redact::TargetSecrets;
-use super::webhook_response::{WebhookResponse, retry_after};
+use super::webhook_response::WebhookResponse;
 
 /// The maximum number of bytes of a response that are read.
 const MAX_RESPONSE_BYTES: usize = 16 * 1024;

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use super::error::DeliveryError;
@@ -101,16 +100,6 @@ pub(super) fn check_response(
             None => Err(unexpected(host)),
         },
     }
-}
-
-/// The delay in the header `Retry-After`: seconds, or a date.
-pub(super) fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    Some(Duration::try_from(date.duration_since(now)).unwrap_or(Duration::ZERO))
 }
 
 fn response_code(body: &str, keys: &[&str]) -> Option<i64> {
@@ -257,22 +246,6 @@ mod tests {
         for (channel, status, body, expected) in cases {
             let expected = expected.map_err(str::to_owned);
             assert_eq!(checked(channel, *status, body), expected, "{body}");
-        }
-    }
-
-    #[test]
-    fn retry_after_is_in_seconds_or_a_date() {
-        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
-        for (text, seconds) in [
-            ("7", Some(7)),
-            (" 0 ", Some(0)),
-            ("Mon, 16 Nov 2026 10:00:30 GMT", Some(30)),
-            ("Mon, 16 Nov 2026 09:00:00 GMT", Some(0)),
-            ("soon", None),
-            ("-3", None),
-        ] {
-            let found = retry_after(text, now).map(|it| it.as_secs());
-            assert_eq!(found, seconds, "{text}");
         }
     }
 }

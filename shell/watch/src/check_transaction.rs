@@ -2,6 +2,7 @@
 //! changed the pins meanwhile, judge again.
 
 use toolwarden_drift::{Options, RecordedCall};
+use toolwarden_store::{ServerKey, Store};
 
 use crate::judge::{CheckOutcome, ServerListing, judge};
 use crate::pins::{Pins, PinsError};
@@ -72,5 +73,51 @@ pub fn run_check<'k, S: CheckSource<'k>>(
         }
         // The next pins may have another text, so a tool that matched these pins is compared as well.
         source.listing().parse_unchanged(&pins)?;
+    }
+}
+
+/// Compares a listing with the store and stores the outcome.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub fn check(
+    store: &Store,
+    key: &ServerKey,
+    listing: &mut ServerListing,
+    options: &Options,
+    calls: &[RecordedCall],
+    recording: &RecordOptions<'_>,
+) -> Result<(CheckOutcome, RecordOutcome), PinsError> {
+    let mut source = StoredCheck {
+        store,
+        key,
+        listing,
+        wanted: recording.wanted,
+    };
+    let checked = run_check(&mut source, options, calls, recording)?;
+    Ok((checked.judged, checked.recorded))
+}
+
+/// A listing that was read before its check.
+struct StoredCheck<'k, 'l> {
+    store: &'k Store,
+    key: &'l ServerKey,
+    listing: &'l mut ServerListing,
+    wanted: &'l [String],
+}
+
+impl<'k> CheckSource<'k> for StoredCheck<'k, '_> {
+    type Error = PinsError;
+
+    fn load_pins(&mut self) -> Result<Pins<'k>, PinsError> {
+        if self.wanted.is_empty() {
+            return Ok(Pins::from_store(self.store, self.key)?);
+        }
+        let wanted = self.wanted.iter().map(String::as_str);
+        Ok(Pins::from_store_for_tools(self.store, self.key, wanted)?)
+    }
+
+    fn listing(&mut self) -> &mut ServerListing {
+        self.listing
     }
 }

@@ -28,7 +28,7 @@ pub use approve::{
     ApprovalSelection, ApproveError, ApprovedItem, PendingApproval, approve, waiting,
 };
 pub use backup::{BackupError, BackupLogSummary, BackupOptions, BackupReport, BackupStage, backup};
-pub use check_transaction::{CheckSource, CompletedCheck, run_check};
+pub use check_transaction::{CheckSource, CompletedCheck, check, run_check};
 pub use judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_mutation};
 pub use lock::{LOCK_SCHEMA, LockError, LockFile, LockedServer, LockedTool};
 pub use lock_lines::LockLines;
@@ -38,7 +38,7 @@ pub use observation::{
 pub use observed_results::ObservedResults;
 pub use pin::{PinReport, PinReportTool, pin};
 pub use pins::{Pin, Pins, PinsError};
-pub use record::{RaisedAlert, RecordOptions, RecordOutcome, check};
+pub use record::{RaisedAlert, RecordOptions, RecordOutcome};
 pub use result_pooling::{ResultPooling, add_recent_results};
 pub use schedule::Schedule;
 pub use server_name::server_name;

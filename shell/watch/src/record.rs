@@ -5,17 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::{
-    ChangeClass, Options, RecordedCall, ToolDrift, ToolwatchChangeType, drift_json,
-};
+use toolwarden_drift::{ChangeClass, ToolDrift, ToolwatchChangeType, drift_json};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{
     AlertNovelty, AlertStatus, Approval, BaselineOrigin, NewAlert, NewBaseline, NewSighting,
-    ServerId, ServerKey, Store, ToolwatchHashes,
+    ServerId, Store, ToolwatchHashes,
 };
 
 use crate::alert::{alert_id, has_result_drift, severity};
-use crate::check_transaction::{CheckSource, run_check};
 use crate::judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_hash};
 use crate::observation::Observation;
 use crate::observed_results::ObservedResults;
@@ -78,52 +75,6 @@ pub struct RecordOptions<'r> {
     pub alert_on_equivalent: bool,
     /// The tools that were checked; an empty list means all.
     pub wanted: &'r [String],
-}
-
-/// Compares a listing with the store and stores the outcome.
-///
-/// # Errors
-/// The store cannot be read or written.
-pub fn check(
-    store: &Store,
-    key: &ServerKey,
-    listing: &mut ServerListing,
-    options: &Options,
-    calls: &[RecordedCall],
-    recording: &RecordOptions<'_>,
-) -> Result<(CheckOutcome, RecordOutcome), PinsError> {
-    let mut source = StoredCheck {
-        store,
-        key,
-        listing,
-        wanted: recording.wanted,
-    };
-    let checked = run_check(&mut source, options, calls, recording)?;
-    Ok((checked.judged, checked.recorded))
-}
-
-/// A listing that was read before its check.
-struct StoredCheck<'k, 'l> {
-    store: &'k Store,
-    key: &'l ServerKey,
-    listing: &'l mut ServerListing,
-    wanted: &'l [String],
-}
-
-impl<'k> CheckSource<'k> for StoredCheck<'k, '_> {
-    type Error = PinsError;
-
-    fn load_pins(&mut self) -> Result<Pins<'k>, PinsError> {
-        if self.wanted.is_empty() {
-            return Ok(Pins::from_store(self.store, self.key)?);
-        }
-        let wanted = self.wanted.iter().map(String::as_str);
-        Ok(Pins::from_store_for_tools(self.store, self.key, wanted)?)
-    }
-
-    fn listing(&mut self) -> &mut ServerListing {
-        self.listing
-    }
 }
 
 /// Stores the outcome of a check, all of it or nothing.

@@ -1,7 +1,5 @@
 use serde_json::value::RawValue;
-use toolwarden_model::json::Pointer;
-
-use super::split::Members;
+use toolwarden_model::json::{Pointer, RawObject};
 
 /// What saved lists of tools say beside their tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,13 +46,10 @@ pub fn list_facts(text: &str) -> ListFacts {
 impl ListFacts {
     /// Adds what an object says of its list, and of the list in its `result`.
     fn add(&mut self, text: &str, at: &Pointer) {
-        let Ok(Members(members)) = serde_json::from_str::<Members<'_>>(text) else {
+        let Ok(members) = serde_json::from_str::<RawObject<'_>>(text) else {
             return;
         };
-        let get = |key: &str| {
-            let member = members.iter().find(|(name, _)| name == key);
-            member.map(|(_, value)| value.get())
-        };
+        let get = |key: &str| members.received(key);
         if get("tools").is_some_and(|tools| tools.starts_with('[')) {
             let string = |key| get(key).and_then(|it| serde_json::from_str::<String>(it).ok());
             // Some servers end with an empty cursor instead of none.

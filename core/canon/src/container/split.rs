@@ -1,7 +1,5 @@
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::fmt;
-use toolwarden_model::json::{JsonError, Pointer, Position};
+use toolwarden_model::json::{JsonError, Pointer, Position, RawObject};
 
 /// A span of text that holds one definition, or one document that must be split further.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,18 +65,12 @@ fn tool_list(text: &str) -> Option<(&'static str, &str)> {
     if !text.starts_with('{') {
         return None;
     }
-    let members = serde_json::from_str::<Members<'_>>(text).ok()?.0;
+    let members: RawObject<'_> = serde_json::from_str(text).ok()?;
     // Duplicate keys are reported when the object is split as a value.
-    let mut known = std::collections::BTreeSet::new();
-    if !members.iter().all(|(name, _)| known.insert(name)) {
+    if members.duplicate_key().is_some() {
         return None;
     }
-    let get = |key: &str| {
-        members
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.get())
-    };
+    let get = |key: &str| members.received(key);
     let unclear = [
         "messages",
         "toolConfig",
@@ -101,27 +93,4 @@ fn tool_list(text: &str) -> Option<(&'static str, &str)> {
     get("tools")
         .filter(|tools| tools.starts_with('['))
         .map(|tools| ("tools", tools))
-}
-
-/// The members of an object, their values untouched.
-pub(super) struct Members<'t>(pub(super) Vec<(String, &'t RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(entry) = access.next_entry()? {
-                    members.push(entry);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Collect)
-    }
 }

@@ -244,6 +244,7 @@ impl ToolTable {
             uses_state: tool.uses_state,
             outside: tool.outside,
             counted_as: Arc::clone(&name),
+            destination: None,
             also: Box::default(),
             required: required.collect(),
             limits: tool.limits,

@@ -254,6 +254,7 @@ impl Guard {
                         added.listed = false;
                         if let Some(identity) = discovered.identities.get(&added.name) {
                             added.counted_as = Arc::clone(&identity.qualified);
+                            added.destination = Some(identity.destination());
                         }
                         for required in &mut added.required {
                             required.covered_by = patterns.covering(&required.permission);

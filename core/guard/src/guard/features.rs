@@ -184,6 +184,7 @@ fn compile_feature(rules: &ToolPolicy, groups: &mut GroupTable) -> GuardedTool {
         kind: rules.kind,
         name: rules.name.as_str().into(),
         counted_as: rules.name.as_str().into(),
+        destination: None,
         binds: Box::default(),
         uses_state: false,
         outside: false,

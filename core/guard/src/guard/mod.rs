@@ -38,7 +38,7 @@ pub use permit::{AdmittedCall, LimitExceeded, MeteredCall, Permit};
 pub use profile::Amendment;
 pub use request::{Availability, GroupSummary, Request, RequestedGroups, UnavailableTool};
 pub use tool_facts::ToolFacts;
-pub use tool_identity::ToolIdentity;
+pub use tool_identity::{CallDestination, ToolIdentity};
 
 /// Looks up untrusted names in tables whose keys are trusted, so an attacker cannot choose keys that
 /// collide.
@@ -116,6 +116,8 @@ pub(crate) struct GuardedTool {
     pub(crate) outside: bool,
     /// The name under which its calls are counted, regardless of the name it is shown under.
     pub(crate) counted_as: Arc<str>,
+    /// Where its calls go, if a server behind a gateway has it.
+    pub(crate) destination: Option<CallDestination>,
     /// Other policy entries for the same tool, whose deny rules also apply.
     pub(crate) also: Box<[ToolId]>,
     pub(crate) required: Box<[RequiredPermission]>,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::GuardedTool;
 use super::gates::{check_input, rate_denial};
 use super::request::RequestScope;
+use super::tool_identity::CallDestination;
 use crate::decision::{Denial, ValueFault};
 use crate::input::SchemaCheck;
 use crate::policy::{OutputMode, ToolLimits};
@@ -115,6 +116,13 @@ impl Permit {
     #[must_use]
     pub fn tool(&self) -> &Arc<str> {
         &self.tool.name
+    }
+
+    /// The server that the call goes to, and what the server calls the tool; `None` if no server behind a gateway
+    /// has the tool.
+    #[must_use]
+    pub fn destination(&self) -> Option<&CallDestination> {
+        self.tool.destination.as_ref()
     }
 
     /// The state a successful call leads to.

@@ -2,21 +2,43 @@
 
 use std::sync::Arc;
 
+use toolwarden_model::{OwnName, ServerName};
+
 use super::{Guard, GuardedTool, Quarantine, ToolId, ToolTable};
 
 /// A tool of a server behind a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolIdentity {
+    /// Its server.
+    pub server: ServerName,
     /// Its name, prefixed with that of its server.
     pub qualified: Arc<str>,
     /// The name its server gives it.
-    pub name: Arc<str>,
+    pub name: OwnName,
     /// Whether only its server has a tool of that name.
     pub alone: bool,
     /// Another server whose prefix the tool's own name begins with.
     pub imitates: Option<Arc<str>>,
     /// Another server whose prefix the tool's qualified name begins with.
     pub overlaps: Option<Arc<str>>,
+}
+
+/// The server that a call of a tool goes to, and what the server calls the tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallDestination {
+    /// The server.
+    pub server: ServerName,
+    /// The tool as the server names it.
+    pub tool: OwnName,
+}
+
+impl ToolIdentity {
+    pub(super) fn destination(&self) -> CallDestination {
+        CallDestination {
+            server: self.server.clone(),
+            tool: self.name.clone(),
+        }
+    }
 }
 
 /// The policy's rules for a tool of a server.
@@ -67,6 +89,7 @@ impl Guard {
         let ToolIdentity {
             qualified, name, ..
         } = identity;
+        let name = name.as_arc();
         let entry = |name: &str| self.tools.by_name.get(name).copied();
         let qualified_rules = entry(qualified);
         let own_rules = entry(name).filter(|_| name != qualified);
@@ -130,6 +153,7 @@ impl ToolTable {
         tool.removed = false;
         tool.name = Arc::clone(shown);
         tool.counted_as = Arc::clone(&identity.qualified);
+        tool.destination = Some(identity.destination());
         tool.also = of.also.into_iter().collect();
         tool.quarantine = tool.quarantine.take().or(quarantine);
         self.by_name.insert(Arc::clone(shown), id);

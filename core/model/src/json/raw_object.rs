@@ -78,6 +78,23 @@ impl<'t> RawObject<'t> {
         serde_json::from_str(self.get(key)?).ok()
     }
 
+    /// The text of a member as it was read: it borrows from the text, not from this object. `None` if the member was
+    /// set since.
+    #[must_use]
+    pub fn received(&self, key: &str) -> Option<&'t str> {
+        let mut from_last = self.members.iter().rev();
+        match from_last.find(|(name, _)| name == key)? {
+            (_, MemberText::Read(text)) => Some(text.get()),
+            (_, MemberText::Set(_)) => None,
+        }
+    }
+
+    /// Like [`Self::received`], for a member that is an object, parsed one level deep.
+    #[must_use]
+    pub fn received_object(&self, key: &str) -> Option<RawObject<'t>> {
+        serde_json::from_str(self.received(key)?).ok()
+    }
+
     /// Replaces the text of a member, or appends the member.
     pub fn set(&mut self, key: &'t str, value: impl Into<Cow<'t, str>>) {
         let value = MemberText::Set(value.into());
@@ -112,19 +129,21 @@ impl<'t> RawObject<'t> {
             .map(|(_, name)| name)
     }
 
-    /// The text these members were read from, without the keys of `_meta` that begin with
+    /// The text these members were read from, without the keys of its `_meta` that begin with
     /// `private`, and with the string of one member replaced. Text that needs no change is
     /// borrowed.
     #[must_use]
     pub fn forwarded(
         &self,
         text: &'t RawValue,
+        meta: Option<&RawObject<'_>>,
         private: &str,
         change: Option<(&'t str, &str)>,
     ) -> Cow<'t, RawValue> {
         let is_private =
-            |meta: &RawObject<'_>| meta.iter().any(|(key, _)| key.starts_with(private));
-        let meta = self.object("_meta").filter(is_private).map(|mut meta| {
+            |meta: &&RawObject<'_>| meta.iter().any(|(key, _)| key.starts_with(private));
+        let meta = meta.filter(is_private).map(|meta| {
+            let mut meta = meta.clone();
             meta.retain(|key| !key.starts_with(private));
             meta.to_string()
         });

@@ -7,6 +7,8 @@ use std::time::Instant;
 use serde_json::{Map, Value, json};
 use toolwarden_guard::{ALL_PASSED, Denial, Gate, ReasonCode};
 use toolwarden_live_guard::{Call, OpenCall};
+use toolwarden_model::{ExposedName, ServerName};
+use toolwarden_settings::ServerSettings;
 
 use super::error::{ApiError, ApiErrorKind};
 use super::pending_calls::PendingCall;
@@ -48,8 +50,13 @@ pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
     };
     let gateway = asking.gateway();
     gateway.report_load();
-    // A stale list is refreshed before a decision relies on it.
-    let looked = gateway.refresh_before_call(tool).await;
+    // A stale list is refreshed before a decision relies on it, but not for a call that is denied anyway.
+    let looked = if gateway.is_denied_by_policy(&call) {
+        Err("the session or a rate changed during the decision".to_owned())
+    } else {
+        let refreshed = gateway.refresh_before_call(&ExposedName::new(tool)).await;
+        refreshed.map_err(|error| error.to_string())
+    };
     let guard = gateway.guard();
     let decided = match guard.check_session_groups(&call, None) {
         Ok(()) => guard.decide_async(&call).decided().await,
@@ -63,11 +70,7 @@ pub(super) async fn decide(asking: ApiRequest) -> HandlerResult {
         // A tool that cannot be checked against its pin is not allowed.
         open.report_not_sent_async(&error).wait().await.ok();
         let remedy = "Try again when the server answers; `GET /api/v1/servers` shows its status.";
-        return Err(ApiError::new(
-            ApiErrorKind::Unavailable,
-            error.to_string(),
-            remedy,
-        ));
+        return Err(ApiError::new(ApiErrorKind::Unavailable, error, remedy));
     }
     let session = given.owned_text("session");
     let due = Instant::now() + asking.api.pending_calls.timeout();
@@ -157,12 +160,12 @@ pub(super) async fn complete(asking: ApiRequest) -> HandlerResult {
 
 impl Gateway {
     /// Refreshes the list of a tool's server, if that is due before a call.
-    async fn refresh_before_call(&self, tool: &str) -> Result<(), ListError> {
+    async fn refresh_before_call(&self, tool: &ExposedName) -> Result<(), ListError> {
         let directory = self.shared.directory.load();
         let shelf = directory
             .tools
             .find(tool)
-            .and_then(|it| self.server_catalog(&it.server));
+            .and_then(|it| self.server_catalog(it.server.as_str()));
         drop(directory);
         let Some(shelf) = shelf else {
             return Ok(());
@@ -189,8 +192,10 @@ impl Gateway {
             separator: settings.separator.clone(),
         };
         let mut servers = settings.servers.iter();
-        self.named(tool).is_some()
-            || servers.any(|it| naming.has_server_prefix(tool, &it.name))
+        let prefixed =
+            |it: &ServerSettings| naming.has_server_prefix(tool, &ServerName::new(&*it.name));
+        self.named(&ExposedName::new(tool)).is_some()
+            || servers.any(prefixed)
             || !self.guard().is_called_by_client(tool)
     }
 }
@@ -223,8 +228,9 @@ fn allow_response(asking: &ApiRequest, held: PendingCall) -> ApiResponse {
 
 fn deny_response(gateway: &Gateway, tool: &str, denial: &Denial) -> ApiResponse {
     let directory = gateway.shared.directory.load();
-    let refused = directory.tools.refused(tool);
-    let reason = refused.map_or_else(|| denial.reason.clone(), |it| collision_text(tool, it));
+    let name = ExposedName::new(tool);
+    let refused = directory.tools.refused(&name);
+    let reason = refused.map_or_else(|| denial.reason.clone(), |it| collision_text(&name, it));
     let pointers = denial.faults.iter().map(|it| it.pointer.as_str());
     ApiResponse::document(
         "decision",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwarden_guard::FeatureKind;
 use toolwarden_live_guard::{Call, Explanation};
+use toolwarden_model::{ExposedName, OwnName, ServerName};
 
 use super::request::ApiRequest;
 use super::response::{ApiResponse, rounded_seconds};
@@ -26,7 +27,7 @@ struct Cause {
 struct ToolLocation {
     catalog: Arc<ServerCatalog>,
     /// The server's own name for it.
-    tool: String,
+    tool: OwnName,
 }
 
 /// `GET /explain`
@@ -49,7 +50,7 @@ pub(super) async fn explain(asking: ApiRequest) -> HandlerResult {
     });
     let place = gateway.locate_tool(tool);
     let suggestions = gateway.suggestions(tool);
-    let listed = gateway.shared.directory.load().tools.find(tool).is_some();
+    let listed = gateway.named(&ExposedName::new(tool)).is_some();
     let cause = gateway.cause(tool, place.as_ref(), &told, &suggestions);
     let visible = listed && told.visible;
     let sentence = match &cause {
@@ -187,10 +188,10 @@ impl Gateway {
     /// Finds a tool by its name, or by the prefix of a server.
     fn locate_tool(&self, tool: &str) -> Option<ToolLocation> {
         let directory = self.shared.directory.load();
-        if let Some(named) = directory.tools.find(tool) {
+        if let Some(named) = directory.tools.find(&ExposedName::new(tool)) {
             return Some(ToolLocation {
-                catalog: self.server_catalog(&named.server)?,
-                tool: named.name.to_string(),
+                catalog: self.server_catalog(named.server.as_str())?,
+                tool: named.name.clone(),
             });
         }
         let separator = self.settings().separator.clone();
@@ -200,7 +201,7 @@ impl Gateway {
             let rest = rest.strip_prefix(&separator)?;
             Some(ToolLocation {
                 catalog: Arc::clone(shelf),
-                tool: rest.to_owned(),
+                tool: OwnName::new(rest),
             })
         });
         // The name of one server may begin with that of another.
@@ -210,12 +211,12 @@ impl Gateway {
     /// Suggested names: the same tool under the name agents know, otherwise the nearest names.
     fn suggestions(&self, tool: &str) -> Vec<String> {
         let directory = self.shared.directory.load();
-        if directory.tools.find(tool).is_some() {
+        if directory.tools.find(&ExposedName::new(tool)).is_some() {
             return Vec::new();
         }
         let mut names = Vec::new();
         for shelf in self.server_catalogs().iter() {
-            let server = shelf.upstream.name();
+            let server = shelf.upstream.server_name();
             // The caller used the server's own name, or the prefixed form of a name that has no prefix.
             let prefix = format!("{server}{}", self.settings().separator);
             let own = [Some(tool), tool.strip_prefix(&prefix)];
@@ -223,7 +224,7 @@ impl Gateway {
                 names.extend(
                     directory
                         .tools
-                        .shown_name(server, own)
+                        .shown_name(server, &OwnName::new(own))
                         .map(ToString::to_string),
                 );
             }
@@ -232,7 +233,8 @@ impl Gateway {
         if names.is_empty() && !self.guard().is_registered(tool) {
             let known = self.guard().tool_names();
             let offered = known.iter().map(String::as_str);
-            let offered = offered.filter(|name| directory.tools.find(name).is_some());
+            let offered =
+                offered.filter(|name| directory.tools.find(&ExposedName::new(*name)).is_some());
             let nearest = toolwarden_model::did_you_mean(tool, offered);
             names.extend(nearest.split('`').nth(1).map(str::to_owned));
         }
@@ -242,11 +244,12 @@ impl Gateway {
 
     fn collision(&self, tool: &str) -> Value {
         let directory = self.shared.directory.load();
-        let Some(servers) = directory.tools.refused(tool) else {
+        let name = ExposedName::new(tool);
+        let Some(servers) = directory.tools.refused(&name) else {
             return Value::Null;
         };
-        let names: Vec<&str> = servers.iter().map(|it| &**it).collect();
-        json!({"name": tool, "servers": names, "text": collision_text(tool, servers)})
+        let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
+        json!({"name": tool, "servers": names, "text": collision_text(&name, servers)})
     }
 
     /// Why the principal cannot use the tool; `None` if it sees the tool and can call it.
@@ -258,10 +261,11 @@ impl Gateway {
         suggestions: &[String],
     ) -> Option<Cause> {
         let directory = self.shared.directory.load();
-        if let Some(servers) = directory.tools.refused(tool) {
+        let name = ExposedName::new(tool);
+        if let Some(servers) = directory.tools.refused(&name) {
             return Some(Cause {
                 code: "collision",
-                why: collision_text(tool, servers),
+                why: collision_text(&name, servers),
                 remedy: "Set `prefix: conflict` or `prefix: always`, or rename a server."
                     .to_owned(),
             });
@@ -269,7 +273,7 @@ impl Gateway {
         match place {
             _ if !suggestions.is_empty() => Some(other_name_cause(suggestions)),
             None => Some(self.unknown_tool_cause(tool)),
-            Some(place) if directory.tools.find(tool).is_none() => Some(not_listed_cause(place)),
+            Some(place) if directory.tools.find(&name).is_none() => Some(not_listed_cause(place)),
             Some(place) => withheld_cause(place)
                 .or_else(|| denied_cause(told))
                 .or_else(|| unreachable_cause(&place.catalog)),
@@ -412,7 +416,7 @@ fn server_json(place: &ToolLocation, admin: bool) -> Value {
     let error = status.last_error.filter(|_| admin);
     json!({
         "name": upstream.name(),
-        "tool": place.tool,
+        "tool": place.tool.as_str(),
         "health": status.health.as_str(),
         "lists_it": list.as_ref().is_some_and(|it| it.tool(&place.tool).is_some()),
         "list_age": list.map(|it| rounded_seconds(it.age())),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwarden_mcp::{Endpoint, Era};
+use toolwarden_model::ServerName;
 use toolwarden_settings::{SessionSharing, StartMode, bare_url};
 use toolwarden_watch::inline::Treatment;
 
@@ -79,10 +80,10 @@ fn collisions(gateway: &Gateway, of: Option<&str>) -> Vec<Value> {
     let directory = gateway.shared.directory.load();
     let collisions = directory.tools.collisions();
     collisions
-        .filter(|(_, servers)| of.is_none_or(|of| servers.iter().any(|it| **it == *of)))
+        .filter(|(_, servers)| of.is_none_or(|of| servers.iter().any(|it| it.as_str() == of)))
         .map(|(name, servers)| {
-            let names: Vec<&str> = servers.iter().map(|it| &**it).collect();
-            json!({"name": &**name, "servers": names, "text": collision_text(name, servers)})
+            let names: Vec<&str> = servers.iter().map(ServerName::as_str).collect();
+            json!({"name": name.as_str(), "servers": names, "text": collision_text(name, servers)})
         })
         .collect()
 }

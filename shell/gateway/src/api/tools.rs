@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolwarden_live_guard::Call;
+use toolwarden_model::{ExposedName, OwnName};
 use toolwarden_watch::inline::strip_hidden;
 
 use super::error::ApiError;
@@ -80,7 +81,7 @@ fn visible_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value
     let tools = iter_tools(lists).filter_map(|(shelf, _, tool)| {
         let shown = shown_name(&directory, shelf, tool)?;
         visible
-            .contains(&**shown)
+            .contains(shown.as_str())
             .then(|| tool_entry(shelf, tool, Some(shown)))
     });
     Ok(tools.collect())
@@ -95,7 +96,7 @@ fn all_tools(asking: &ApiRequest, lists: &[ServerTools]) -> Result<Vec<Value>, A
         let shown = shown_name(&directory, shelf, tool);
         let mut entry = tool_entry(shelf, tool, shown);
         if let Value::Object(members) = &mut entry {
-            let groups = shown.and_then(|shown| groups.get(shown));
+            let groups = shown.and_then(|shown| groups.get(shown.as_str()));
             members.insert(
                 "groups".to_owned(),
                 json!(groups.cloned().unwrap_or_default()),
@@ -131,26 +132,30 @@ fn shown_name<'d>(
     directory: &'d ToolDirectory,
     shelf: &ServerCatalog,
     tool: &ToolItem,
-) -> Option<&'d Arc<str>> {
+) -> Option<&'d ExposedName> {
     directory
         .tools
-        .shown_name(shelf.upstream.name(), &tool.name)
+        .shown_name(shelf.upstream.server_name(), &tool.name)
 }
 
 /// Why a tool has no name: two servers would share it.
-fn name_conflict(gateway: &Gateway, shelf: &ServerCatalog, tool: &str) -> Option<String> {
+fn name_conflict(gateway: &Gateway, shelf: &ServerCatalog, tool: &OwnName) -> Option<String> {
     let directory = gateway.shared.directory.load();
-    let (server, settings) = (shelf.upstream.name(), gateway.settings());
+    let (server, settings) = (shelf.upstream.server_name(), gateway.settings());
     let prefixed = format!("{server}{}{tool}", settings.separator);
-    let name = [tool, &prefixed].into_iter().find(|name| {
+    let names = [
+        ExposedName::new(Arc::clone(tool.as_arc())),
+        ExposedName::new(prefixed),
+    ];
+    let name = names.into_iter().find(|name| {
         let servers = directory.tools.refused(name).unwrap_or_default();
-        servers.iter().any(|it| **it == *server)
+        servers.contains(server)
     })?;
-    let servers = directory.tools.refused(name)?;
-    Some(collision_text(name, servers))
+    let servers = directory.tools.refused(&name)?;
+    Some(collision_text(&name, servers))
 }
 
-fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&Arc<str>>) -> Value {
+fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&ExposedName>) -> Value {
     let text = tool.definition.get();
     let stripped = if shelf.upstream.settings().watch.strip_hidden {
         strip_hidden(text)
@@ -159,12 +164,12 @@ fn tool_entry(shelf: &ServerCatalog, tool: &ToolItem, shown: Option<&Arc<str>>) 
     };
     let mut definition: Value = serde_json::from_str(&stripped).unwrap_or_default();
     if let (Some(shown), Some(name)) = (shown, definition.get_mut("name")) {
-        *name = Value::from(&**shown);
+        *name = Value::from(shown.as_str());
     }
     json!({
-        "name": shown.map(|it| &**it),
+        "name": shown.map(ExposedName::as_str),
         "server": shelf.upstream.name(),
-        "tool": &*tool.name,
+        "tool": tool.name.as_str(),
         "definition": definition,
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use toolwarden_model::OwnName;
 use toolwarden_watch::inline::Treatment;
 
 use super::server_catalog::{ServerCatalog, ServerToolList, ToolItem};
@@ -10,7 +11,7 @@ use super::tool_names::OfferedNames;
 
 /// The known tools of a server, by name.
 #[derive(Debug)]
-pub(crate) struct KnownTools(pub(crate) BTreeMap<Arc<str>, KnownTool>);
+pub(crate) struct KnownTools(pub(crate) BTreeMap<OwnName, KnownTool>);
 
 /// The known definitions of one name.
 #[derive(Debug, Default)]
@@ -34,10 +35,10 @@ impl KnownTools {
         let mut lists = shelf.known_tools();
         // The gateway's own lists come first: the others are compared with them.
         lists.sort_by_key(|list| list.variant.is_some());
-        let mut tools: BTreeMap<Arc<str>, KnownTool> = BTreeMap::new();
+        let mut tools: BTreeMap<OwnName, KnownTool> = BTreeMap::new();
         for list in lists {
             for item in &list.tools {
-                let of_name = tools.entry(Arc::clone(&item.name)).or_default();
+                let of_name = tools.entry(item.name.clone()).or_default();
                 of_name.insert(KnownDefinition {
                     list: Arc::clone(&list),
                     item: Arc::clone(item),
@@ -56,9 +57,7 @@ impl KnownTools {
         let tools = self.0.iter();
         let is_served = |own: &KnownDefinition| own.withheld_reason().is_none();
         let served = |it: &KnownTool| it.own.as_ref().is_some_and(is_served);
-        tools
-            .map(|(name, it)| (Arc::clone(name), served(it)))
-            .collect()
+        tools.map(|(name, it)| (name.clone(), served(it))).collect()
     }
 }
 

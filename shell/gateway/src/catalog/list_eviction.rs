@@ -7,7 +7,6 @@ use super::list_kind::ListKind;
 use super::server_catalog::{CachedList, GATEWAY_SCOPE, ServerCatalog, ServerToolList, lock};
 use super::server_list::ListError;
 use super::server_view::scope_conversation;
-use crate::upstream::LinkKey;
 
 /// The most cached tool lists of one server: one for each variant of clients, and one for each session. Lists
 /// share the tools they have in common.
@@ -64,10 +63,6 @@ impl ServerCatalog {
         let is_kept = |sight: &str| scope_conversation(sight).is_none_or(&is_open);
         lock(&self.tools).retain(|sight, _| is_kept(sight));
         lock(&self.feature_lists).retain(|(_, sight), _| is_kept(sight));
-        lock(&self.in_flight).retain(|key, _| match key {
-            LinkKey::Conversation(conversation) => is_open(conversation),
-            LinkKey::Main | LinkKey::Variant(_) => true,
-        });
     }
 
     /// Shows an error of a list in the health of the server.

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use serde_json::value::RawValue;
 use toolwarden_guard::ToolPolicy;
 use toolwarden_mcp::{Era, ParamHeaders, RawObject};
-use toolwarden_model::Fingerprint;
+use toolwarden_model::{ExposedName, Fingerprint, OwnName};
 use toolwarden_watch::inline::{InlineWatch, ListCheck, SeenList, Treatment};
 
 use super::list_changes::PendingListChanges;
@@ -18,7 +18,6 @@ use super::list_timeout::Responsiveness;
 use super::server_list::{ListError, ListItem, ServerList};
 use super::server_view::ServerView;
 use super::tool_names::OriginalName;
-use crate::router::InFlightRequests;
 use crate::upstream::{LinkKey, Upstream};
 
 /// The checked lists of one server: tools, prompts, resources, skills.
@@ -33,8 +32,6 @@ pub struct ServerCatalog {
     own_revision: AtomicU64,
     pub(super) tools: Mutex<BTreeMap<Box<str>, Arc<ServerToolList>>>,
     pub(super) feature_lists: Mutex<BTreeMap<(ListKind, Box<str>), CachedList>>,
-    /// The requests in flight on each link.
-    pub(super) in_flight: Mutex<BTreeMap<LinkKey, Arc<InFlightRequests>>>,
     /// List changes that are being handled.
     pub(crate) changes: PendingListChanges,
     is_listening: AtomicBool,
@@ -57,7 +54,7 @@ pub struct ServerToolList {
     pub variant: Option<Arc<str>>,
     /// Whether the server's instructions are served.
     instructions: bool,
-    by_name: HashMap<Arc<str>, usize>,
+    by_name: HashMap<OwnName, usize>,
     /// The total size of the definitions.
     pub(super) bytes: usize,
     generation: u64,
@@ -86,7 +83,7 @@ pub struct ToolLookup<'s> {
 impl ServerToolList {
     /// A tool by the server's own name.
     #[must_use]
-    pub fn tool(&self, name: &str) -> Option<&Arc<ToolItem>> {
+    pub fn tool(&self, name: &OwnName) -> Option<&Arc<ToolItem>> {
         let at = *self.by_name.get(name)?;
         self.tools.get(at)
     }
@@ -145,7 +142,7 @@ impl ServerToolList {
 #[derive(Debug)]
 pub struct ToolItem {
     /// The server's own name for it.
-    pub name: Arc<str>,
+    pub name: OwnName,
     /// The definition as received.
     pub definition: Box<RawValue>,
     /// The arguments that must be repeated in headers.
@@ -153,7 +150,7 @@ pub struct ToolItem {
     /// How the watch treats it.
     pub treatment: Treatment,
     /// The policy that the guard enforces for it, built on first use.
-    policy: OnceLock<(Arc<str>, Arc<ToolPolicy>)>,
+    policy: OnceLock<(ExposedName, Arc<ToolPolicy>)>,
 }
 
 impl ToolItem {
@@ -161,7 +158,7 @@ impl ToolItem {
         Self {
             headers: Arc::new(ParamHeaders::from_definition(&item.text)),
             treatment,
-            name: item.key,
+            name: OwnName::new(item.key),
             definition: item.text,
             policy: OnceLock::new(),
         }
@@ -170,12 +167,12 @@ impl ToolItem {
     /// The policy that the guard enforces for the tool under a name; built once for the name it keeps.
     pub(crate) fn policy(
         &self,
-        shown: &Arc<str>,
+        shown: &ExposedName,
         make: impl Fn(&RawValue) -> ToolPolicy,
     ) -> Arc<ToolPolicy> {
         let (name, policy) = self.policy.get_or_init(|| {
             let made = make(&self.definition);
-            (Arc::clone(shown), Arc::new(made))
+            (shown.clone(), Arc::new(made))
         });
         if name == shown {
             return Arc::clone(policy);
@@ -197,28 +194,11 @@ impl ServerCatalog {
             own_revision: AtomicU64::new(0),
             tools: Mutex::default(),
             feature_lists: Mutex::default(),
-            in_flight: Mutex::default(),
             changes: PendingListChanges::default(),
             is_listening: AtomicBool::new(false),
             responsiveness: Responsiveness::default(),
             refresh_lock: tokio::sync::Mutex::default(),
         }
-    }
-
-    /// The requests in flight on a link.
-    pub(crate) fn in_flight(&self, key: &LinkKey) -> Arc<InFlightRequests> {
-        let mut flights = lock(&self.in_flight);
-        if let Some(known) = flights.get(key) {
-            return Arc::clone(known);
-        }
-        let made = Arc::new(InFlightRequests::default());
-        flights.insert(key.clone(), Arc::clone(&made));
-        made
-    }
-
-    /// Forgets the requests in flight on a link that is gone.
-    pub(crate) fn drop_in_flight(&self, key: &LinkKey) {
-        lock(&self.in_flight).remove(key);
     }
 
     /// Marks that a task listens for list changes; returns false if one already does.
@@ -284,7 +264,9 @@ impl ServerCatalog {
                 why: "the check returned nothing about it".to_owned(),
                 alert: None,
             });
-            let known = before.as_ref().and_then(|list| list.tool(&item.key));
+            let known = before
+                .as_ref()
+                .and_then(|list| list.tool(&OwnName::new(Arc::clone(&item.key))));
             match known {
                 Some(known)
                     if known.definition.get() == item.text.get()
@@ -298,7 +280,7 @@ impl ServerCatalog {
         let tools: Vec<Arc<ToolItem>> = tools.collect();
         let bytes = tools.iter().map(|it| it.definition.get().len()).sum();
         let places = tools.iter().enumerate();
-        let by_name = places.map(|(at, tool)| (Arc::clone(&tool.name), at));
+        let by_name = places.map(|(at, tool)| (tool.name.clone(), at));
         let made = Arc::new(ServerToolList {
             by_name: by_name.collect(),
             tools,
@@ -383,7 +365,9 @@ impl ServerCatalog {
         let mut names = BTreeSet::new();
         let own = lock(&self.tools).get(GATEWAY_SCOPE).cloned();
         for item in &list.items {
-            let known = own.as_ref().and_then(|own| own.tool(&item.key));
+            let known = own
+                .as_ref()
+                .and_then(|own| own.tool(&OwnName::new(Arc::clone(&item.key))));
             // A tool that is withheld is not pinned again because another client is offered a different definition.
             let is_settled = |known: &ToolItem| {
                 !known.treatment.is_served() || is_same_definition(&known.definition, &item.text)

@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use thiserror::Error;
 use toolwarden_mcp::error_codes::METHOD_NOT_FOUND;
 use toolwarden_mcp::protocol::with_client_meta;
-use toolwarden_mcp::{ClientInfo, RawObject};
+use toolwarden_mcp::{ClientInfo, McpRequest, RawObject};
 
 use super::list_kind::ListKind;
-use crate::upstream::{LinkKey, Upstream, UpstreamError, UpstreamRequest};
+use crate::upstream::{LinkKey, LinkRoute, Upstream, UpstreamError};
 
 /// One entry of a list.
 #[derive(Clone, Debug)]
@@ -109,8 +109,8 @@ impl ServerList {
         let limits = upstream.settings().limits;
         for _page in 0..limits.list_pages.get() {
             let params = page_params(cursor.as_deref(), face, stateless);
-            let asking = UpstreamRequest::new(kind.method(), params.as_deref());
-            let answer = upstream.ask(key, face, asking).await?;
+            let request = McpRequest::new(kind.method(), params.as_deref());
+            let answer = upstream.ask(LinkRoute::new(key, face), request).await?;
             let result = answer.map_err(|error| ListError::Refused {
                 server: upstream.name().to_owned(),
                 method: kind.method(),

@@ -59,23 +59,42 @@ impl ServerCatalog {
     /// # Errors
     /// The server cannot be reached.
     pub async fn call_view(&self, client: CatalogClient<'_>) -> Result<ServerView, ListError> {
+        let own = (*self.upstream.client_info()).clone();
+        let main_era = self.main_era(&own).await?;
+        let handshake = needs_handshake(client, main_era)
+            && self
+                .speaks_handshake(client.variant, &own, client.agent)
+                .await?;
+        Ok(self.view_in_era(client, own, main_era, handshake))
+    }
+
+    /// The view for calls of a conversation, if the server need not be asked for it.
+    pub(crate) fn known_call_view(&self, client: CatalogClient<'_>) -> Option<ServerView> {
+        let main_era = self.upstream.description()?.era;
+        let handshake = needs_handshake(client, main_era) && self.upstream.handshake_support()?;
+        let own = (*self.upstream.client_info()).clone();
+        Some(self.view_in_era(client, own, main_era, handshake))
+    }
+
+    /// The view for calls, by the era of the main link and whether the server speaks the handshake era as well.
+    fn view_in_era(
+        &self,
+        client: CatalogClient<'_>,
+        own: ClientInfo,
+        main_era: Era,
+        handshake: bool,
+    ) -> ServerView {
         let CatalogClient {
             conversation,
             variant: client,
             agent,
         } = client;
-        let own = (*self.upstream.client_info()).clone();
-        let main_era = self.main_era(&own).await?;
-        let shared = self.upstream.settings().sessions == SessionSharing::Shared;
-        if main_era == Era::Stateless {
-            let handshake = agent.era == Era::Handshake
-                && self.speaks_handshake(client, &own, shared, agent).await?;
-            if !handshake {
-                // The gateway presents the only agent to the server as itself.
-                let is_own = agent.client_info.capabilities.get() == own.capabilities.get();
-                let variant = client.capabilities.clone().filter(|_| !is_own);
-                return Ok(stateless_view(variant, &agent.client_info));
-            }
+        let shared = self.is_shared();
+        if main_era == Era::Stateless && !handshake {
+            // The gateway presents the only agent to the server as itself.
+            let is_own = agent.client_info.capabilities.get() == own.capabilities.get();
+            let variant = client.capabilities.clone().filter(|_| !is_own);
+            return stateless_view(variant, &agent.client_info);
         }
         let variant = match main_era {
             Era::Stateless if shared => Some(HANDSHAKE_VARIANT.into()),
@@ -84,21 +103,25 @@ impl ServerCatalog {
             Era::Handshake => client.capabilities.clone(),
         };
         if shared {
-            return Ok(ServerView {
+            return ServerView {
                 key: list_link(variant.as_ref()),
                 client_info: own,
                 scope: variant_scope(variant.as_ref()),
                 variant,
                 era: Era::Handshake,
-            });
+            };
         }
-        Ok(ServerView {
+        ServerView {
             key: LinkKey::Conversation(Arc::clone(conversation)),
             client_info: agent.client_info.clone(),
             scope: conversation_scope(conversation),
             variant,
             era: Era::Handshake,
-        })
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.upstream.settings().sessions == SessionSharing::Shared
     }
 
     /// The view for lists of a conversation. A conversation with a session at the server sees what that session is
@@ -136,16 +159,20 @@ impl ServerCatalog {
         &self,
         client: &ClientVariant,
         own: &ClientInfo,
-        shared: bool,
         agent: &Agent,
     ) -> Result<bool, ListError> {
-        let (name, face) = match shared {
+        let (name, face) = match self.is_shared() {
             true => (HANDSHAKE_VARIANT.into(), own),
             false => (Arc::clone(&client.handshake), &agent.client_info),
         };
         let key = LinkKey::Variant(name);
         Ok(self.upstream.speaks_handshake(&key, face).await?)
     }
+}
+
+/// Whether a client of the handshake era meets a server whose main link is stateless.
+fn needs_handshake(client: CatalogClient<'_>, main_era: Era) -> bool {
+    main_era == Era::Stateless && client.agent.era == Era::Handshake
 }
 
 /// The variant of the gateway itself in the handshake era, if the main link is stateless.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use toolwarden_model::{ExposedName, OwnName, ServerName};
 use toolwarden_settings::PrefixMode;
 
 /// The rules for names.
@@ -16,26 +17,26 @@ pub struct NamingRules {
 }
 
 /// What a server offers, and whether it is served.
-pub type OfferedNames = BTreeMap<Arc<str>, bool>;
+pub type OfferedNames = BTreeMap<OwnName, bool>;
 
 /// Maps the names that agents see to servers and their own names.
 #[derive(Debug, Default)]
 pub struct ShownNames {
-    served: HashMap<Arc<str>, OriginalName>,
+    served: HashMap<ExposedName, OriginalName>,
     /// By server, then by the server's own name.
-    shown: HashMap<Arc<str>, HashMap<Arc<str>, Arc<str>>>,
+    shown: HashMap<ServerName, HashMap<OwnName, ExposedName>>,
     /// Names that only one server serves, with that server.
-    unique: HashMap<Arc<str>, Arc<str>>,
-    colliding: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    unique: HashMap<OwnName, ServerName>,
+    colliding: BTreeMap<ExposedName, Vec<ServerName>>,
 }
 
 /// A server and its own name for an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OriginalName {
     /// The server.
-    pub server: Arc<str>,
+    pub server: ServerName,
     /// The server's own name.
-    pub name: Arc<str>,
+    pub name: OwnName,
 }
 
 impl NamingRules {
@@ -44,34 +45,33 @@ impl NamingRules {
     #[must_use]
     pub fn assign<'n>(
         &self,
-        offered: impl IntoIterator<Item = (&'n Arc<str>, OfferedNames)>,
+        offered: impl IntoIterator<Item = (&'n ServerName, OfferedNames)>,
     ) -> ShownNames {
         let offered: Vec<_> = offered.into_iter().collect();
-        let servers: Vec<&Arc<str>> = offered.iter().map(|(server, _)| *server).collect();
-        let mut holders: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+        let servers: Vec<&ServerName> = offered.iter().map(|(server, _)| *server).collect();
+        let mut holders: BTreeMap<&OwnName, (usize, usize)> = BTreeMap::new();
         for (name, is_served) in offered.iter().flat_map(|(_, names)| names) {
             let (all, serving) = holders.entry(name).or_default();
             *all += 1;
             *serving += usize::from(*is_served);
         }
-        let mut wanted: BTreeMap<Arc<str>, Vec<(OriginalName, bool)>> = BTreeMap::new();
+        let mut wanted: BTreeMap<ExposedName, Vec<(OriginalName, bool)>> = BTreeMap::new();
         let mut result = ShownNames::default();
         for (server, names) in &offered {
             for (name, is_served) in names {
-                let alone = match holders.get(&**name) {
+                let alone = match holders.get(name) {
                     _ if self.imitates(name, server, &servers) => false,
                     Some((1, _)) => true,
                     Some((_, 1)) => *is_served,
                     _ => false,
                 };
                 if alone {
-                    let server = Arc::clone(server);
-                    result.unique.insert(Arc::clone(name), server);
+                    result.unique.insert(name.clone(), (*server).clone());
                 }
                 let shown = self.shown_name(server, name, alone);
                 let named = OriginalName {
-                    server: Arc::clone(server),
-                    name: Arc::clone(name),
+                    server: (*server).clone(),
+                    name: name.clone(),
                 };
                 wanted.entry(shown).or_default().push((named, *is_served));
             }
@@ -85,8 +85,8 @@ impl NamingRules {
                 .collect();
             match (wanting.pop(), wanting.is_empty()) {
                 (Some(named), true) => {
-                    let of_server = result.shown.entry(Arc::clone(&named.server)).or_default();
-                    of_server.insert(Arc::clone(&named.name), Arc::clone(&shown));
+                    let of_server = result.shown.entry(named.server.clone()).or_default();
+                    of_server.insert(named.name.clone(), shown.clone());
                     result.served.insert(shown, named);
                 }
                 (last, _) => {
@@ -100,58 +100,58 @@ impl NamingRules {
     }
 
     /// Whether a name without a prefix could be mistaken for a prefixed name of another server.
-    fn imitates(&self, name: &str, server: &str, servers: &[&Arc<str>]) -> bool {
-        let mut others = servers.iter().filter(|it| ****it != *server);
-        others.any(|other| self.has_server_prefix(name, other))
+    fn imitates(&self, name: &OwnName, server: &ServerName, servers: &[&ServerName]) -> bool {
+        let mut others = servers.iter().filter(|it| **it != server);
+        others.any(|other| self.has_server_prefix(name.as_str(), other))
     }
 
-    fn shown_name(&self, server: &Arc<str>, name: &Arc<str>, alone: bool) -> Arc<str> {
+    fn shown_name(&self, server: &ServerName, name: &OwnName, alone: bool) -> ExposedName {
         let prefixed = match self.mode {
             PrefixMode::Always => true,
             PrefixMode::Conflict => !alone,
             PrefixMode::Never => false,
         };
-        if prefixed {
-            format!("{server}{}{name}", self.separator).into()
+        ExposedName::new(if prefixed {
+            self.qualified_name(server, name)
         } else {
-            Arc::clone(name)
-        }
+            Arc::clone(name.as_arc())
+        })
     }
 }
 
 impl ShownNames {
     /// Resolves a name that an agent uses.
     #[must_use]
-    pub fn find(&self, shown: &str) -> Option<&OriginalName> {
+    pub fn find(&self, shown: &ExposedName) -> Option<&OriginalName> {
         self.served.get(shown)
     }
 
     /// The name by which agents know an entry of a server.
     #[must_use]
-    pub fn shown_name(&self, server: &str, name: &str) -> Option<&Arc<str>> {
+    pub fn shown_name(&self, server: &ServerName, name: &OwnName) -> Option<&ExposedName> {
         self.shown.get(server)?.get(name)
     }
 
     /// The names of all entries of a server that agents see.
-    pub fn shown_names(&self, server: &str) -> impl Iterator<Item = &Arc<str>> {
+    pub fn shown_names(&self, server: &ServerName) -> impl Iterator<Item = &ExposedName> {
         let of_server = self.shown.get(server).into_iter();
         of_server.flat_map(HashMap::values)
     }
 
     /// Whether a server is the only one that serves this name.
     #[must_use]
-    pub fn is_unique(&self, server: &str, name: &str) -> bool {
-        self.unique.get(name).is_some_and(|it| **it == *server)
+    pub fn is_unique(&self, server: &ServerName, name: &OwnName) -> bool {
+        self.unique.get(name) == Some(server)
     }
 
     /// The servers that would share a name, if it is refused for that reason.
     #[must_use]
-    pub fn refused(&self, shown: &str) -> Option<&[Arc<str>]> {
+    pub fn refused(&self, shown: &ExposedName) -> Option<&[ServerName]> {
         self.colliding.get(shown).map(Vec::as_slice)
     }
 
     /// Every refused name with the servers that would share it.
-    pub fn collisions(&self) -> impl Iterator<Item = (&Arc<str>, &[Arc<str>])> {
+    pub fn collisions(&self) -> impl Iterator<Item = (&ExposedName, &[ServerName])> {
         self.colliding
             .iter()
             .map(|(name, it)| (name, it.as_slice()))
@@ -160,7 +160,7 @@ impl ShownNames {
 
 /// The message for a refused name.
 #[must_use]
-pub fn collision_text(name: &str, servers: &[Arc<str>]) -> String {
+pub fn collision_text(name: &ExposedName, servers: &[ServerName]) -> String {
     let servers: Vec<String> = servers.iter().map(|it| format!("`{it}`")).collect();
     format!(
         "`{name}` is refused: the servers {} both have it; set `prefix: conflict` or `prefix: always`, or rename a server",
@@ -173,17 +173,10 @@ mod tests {
     use super::*;
 
     fn names(mode: PrefixMode, servers: &[(&str, &[&str])]) -> ShownNames {
-        let servers: Vec<(Arc<str>, OfferedNames)> = servers
+        let own = |it: &&str| (OwnName::new(it.trim_end_matches('?')), !it.ends_with('?'));
+        let servers: Vec<(ServerName, OfferedNames)> = servers
             .iter()
-            .map(|(server, names)| {
-                (
-                    (*server).into(),
-                    names
-                        .iter()
-                        .map(|it| (it.trim_end_matches('?').into(), !it.ends_with('?')))
-                        .collect(),
-                )
-            })
+            .map(|(server, names)| (ServerName::new(*server), names.iter().map(own).collect()))
             .collect();
         let naming = NamingRules {
             mode,
@@ -197,11 +190,9 @@ mod tests {
     }
 
     fn original(names: &ShownNames, shown: &str) -> Option<String> {
-        let named = names.find(shown)?;
-        assert_eq!(
-            names.shown_name(&named.server, &named.name).map(|it| &**it),
-            Some(shown)
-        );
+        let shown = ExposedName::new(shown);
+        let named = names.find(&shown)?;
+        assert_eq!(names.shown_name(&named.server, &named.name), Some(&shown));
         Some(format!("{} of {}", named.name, named.server))
     }
 
@@ -215,7 +206,11 @@ mod tests {
         let never = names(PrefixMode::Never, &servers);
         assert_eq!(original(&never, "pay").unwrap(), "pay of bank");
         let both: [(&str, &[&str]); 2] = [("a", &["x?"]), ("b", &["x?"])];
-        assert!(names(PrefixMode::Never, &both).refused("x").is_some());
+        assert!(
+            names(PrefixMode::Never, &both)
+                .refused(&ExposedName::new("x"))
+                .is_some()
+        );
     }
 
     #[test]
@@ -230,7 +225,7 @@ mod tests {
         let own = original(&names, "evil__bank__pay").unwrap();
         assert_eq!(own, "bank__pay of evil");
         assert_eq!(original(&names, "people__approve"), None);
-        assert!(!names.is_unique("evil", "bank__pay"));
+        assert!(!names.is_unique(&ServerName::new("evil"), &OwnName::new("bank__pay")));
     }
 
     #[test]
@@ -257,16 +252,25 @@ mod tests {
     fn what_two_servers_share_is_refused_to_both() {
         let never = names(PrefixMode::Never, &[("a", &["x"]), ("b", &["x"])]);
         assert_eq!(
-            collision_text("x", never.refused("x").unwrap()),
+            collision_text(
+                &ExposedName::new("x"),
+                never.refused(&ExposedName::new("x")).unwrap()
+            ),
             "`x` is refused: the servers `a` and `b` both have it; set `prefix: conflict` or `prefix: always`, or rename a server"
         );
         let always = names(PrefixMode::Always, &[("a", &["b__x"]), ("a__b", &["x"])]);
-        assert_eq!(always.refused("a__b__x").map(<[_]>::len), Some(2));
+        assert_eq!(
+            always.refused(&ExposedName::new("a__b__x")).map(<[_]>::len),
+            Some(2)
+        );
         let conflict = names(
             PrefixMode::Conflict,
             &[("a", &["x", "a__x"]), ("b", &["x"])],
         );
-        assert_eq!(conflict.refused("a__x").map(<[_]>::len), Some(2));
+        assert_eq!(
+            conflict.refused(&ExposedName::new("a__x")).map(<[_]>::len),
+            Some(2)
+        );
         assert_eq!(original(&conflict, "b__x").as_deref(), Some("x of b"));
     }
 }

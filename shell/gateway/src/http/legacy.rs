@@ -28,8 +28,8 @@ use super::router::{HttpFrontend, json};
 use crate::blocking::read_messages;
 use crate::conversation::Conversation;
 use crate::request_bytes::RequestBytes;
+use crate::request_context::{NoHeaders, RequestContext};
 use crate::response_stream::{AgentReceiver, AgentSender};
-use crate::router::{NoHeaders, RequestContext};
 
 /// The most open streams.
 const MAX_SESSIONS: usize = 10_000;

@@ -8,7 +8,6 @@ use axum::http::header::{ACCEPT, ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep_until};
 use toolwarden_guard::RequestedGroups;
 use toolwarden_mcp::error_codes::{INVALID_REQUEST, PARSE_ERROR};
 use toolwarden_mcp::protocol::{SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER};
@@ -17,13 +16,12 @@ use toolwarden_mcp::serve::{ReceivedHeader, encode};
 use toolwarden_mcp::{Era, InvalidMessage, RpcError, RpcMessage};
 
 use super::channel_body::ChannelBody;
-use super::event_stream::{
-    self, EventPosition, KEEP_ALIVE, event_stream_response, priming_event, send_events,
-};
+use super::event_stream::{self, EventPosition, event_stream_response, priming_event, send_events};
 use super::groups::requested_groups;
 use super::request_body::receive_body;
 use super::revocation::OpenEndedStream;
 use super::router::{HttpFrontend, header_text, json};
+use super::started_reply::{StartedReply, StreamStart, start_reply};
 use super::stateless;
 use crate::agent_info::Agent;
 use crate::blocking::read_messages;
@@ -31,8 +29,9 @@ use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::identity::Principal;
 use crate::request_bytes::{RequestBytes, TooMuchInFlight};
+use crate::request_context::{RequestContext, RequestHeaders};
 use crate::response_stream::{AgentReceiver, AgentSender};
-use crate::router::{RequestContext, RequestHeaders, RpcReply, shutdown_error};
+use crate::router::{RpcReply, shutdown_error};
 use crate::traces::TRACEPARENT;
 
 /// The first version whose agents understand a stream that begins with an empty event.
@@ -338,34 +337,15 @@ async fn handle_request(
     };
     let agent = conversation.agent.load_full();
     let asked = request_context(came, &conversation, agent, outlet, id);
-    let mut work = Box::pin({
-        let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
-        async move {
-            gateway
-                .handle_request(&asked, &method, params.as_deref())
-                .await
-        }
-    });
-    let (first, done) = tokio::select! {
-        biased;
-        reply = &mut work => match interim.try_recv() {
-            Some(first) => (Some(first), Some(reply)),
-            None if interim.is_streamed() => (None, Some(reply)),
-            None => return reply_response(&reply, &asked.id),
-        },
-        first = interim.begun(), if streams => (first, None),
-        () = sleep_until(Instant::now() + KEEP_ALIVE), if streams => (None, None),
+    let start = match streams {
+        true => StreamStart::FirstMessageOrServerStream,
+        false => StreamStart::Never,
     };
-    let mut work = Box::pin(async move {
-        match done {
-            Some(reply) => reply,
-            None => work.await,
-        }
-    });
-    if !streams {
-        let reply = work.await;
-        return reply_response(&reply, &asked.id);
-    }
+    let started = start_reply(gateway, &asked, (method, params), &mut interim, start);
+    let (first, mut work) = match started.await {
+        StartedReply::Complete(reply) => return reply_response(&reply, &asked.id),
+        StartedReply::Stream(first, work) => (first, work),
+    };
     let replay = gateway.settings().session_limits.replay_bytes;
     let (number, log) = conversation.open_stream(replay);
     log.extend(first);

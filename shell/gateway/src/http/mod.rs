@@ -8,6 +8,7 @@ mod mcp;
 mod request_body;
 mod revocation;
 mod router;
+mod started_reply;
 mod stateless;
 
 pub(crate) use request_body::{RequestBodyError, receive_body};

@@ -19,6 +19,7 @@ use super::event_stream::{KEEP_ALIVE, event_stream_response, message_event};
 use super::mcp::{HttpRequestContext, error_response, null_id, reply_response, request_context};
 use super::revocation::OpenEndedStream;
 use super::router::{header_text, json};
+use super::started_reply::{StartedReply, StreamStart, start_reply};
 use crate::agent_info::Agent;
 use crate::gateway::Gateway;
 use crate::response_stream::{AgentReceiver, AgentSender};
@@ -61,29 +62,12 @@ pub(super) async fn handle_stateless_message(
     let stands = method == "subscriptions/listen";
     let (outlet, mut interim) = AgentSender::channel();
     let asked = request_context(&came, &conversation, Arc::new(agent), outlet, id);
-    let mut work = Box::pin({
-        let (gateway, asked) = (gateway.clone(), Arc::clone(&asked));
-        async move {
-            gateway
-                .handle_request(&asked, &method, params.as_deref())
-                .await
-        }
-    });
-    let (first, done) = tokio::select! {
-        biased;
-        reply = &mut work => match interim.try_recv() {
-            Some(first) => (Some(first), Some(reply)),
-            None => return stateless_response(&reply, &asked.id),
-        },
-        first = interim.recv() => (first, None),
-        () = sleep_until(Instant::now() + KEEP_ALIVE) => (None, None),
+    let start = StreamStart::FirstMessage;
+    let started = start_reply(gateway, &asked, (method, params), &mut interim, start);
+    let (first, mut work) = match started.await {
+        StartedReply::Complete(reply) => return stateless_response(&reply, &asked.id),
+        StartedReply::Stream(first, work) => (first, work),
     };
-    let mut work = Box::pin(async move {
-        match done {
-            Some(reply) => reply,
-            None => work.await,
-        }
-    });
     let (pieces, body) = ChannelBody::channel();
     tokio::spawn(async move {
         let sent = forward_interim_messages(&pieces, first, &mut interim, &mut work).await;

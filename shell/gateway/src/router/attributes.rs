@@ -7,8 +7,8 @@ use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::ReceivedHeader;
 
-use super::request_context::RequestContext;
 use super::{Gateway, RpcReply};
+use crate::request_context::RequestContext;
 
 /// The member of `_meta` with attributes of the request.
 const ATTRIBUTES_KEY: &str = "toolwarden/attributes";

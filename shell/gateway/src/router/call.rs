@@ -5,52 +5,36 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolwarden_live_guard::{Call, CallDestination, CallParams, OpenCall};
+use toolwarden_guard::{Gate, ReasonCode};
+use toolwarden_live_guard::{Call, CallParams, OpenCall, PermitError};
 use toolwarden_mcp::error_codes::{HEADER_MISMATCH, INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::{Era, RawObject};
-use toolwarden_settings::PrefixMode;
+use toolwarden_model::{ExposedName, OwnName};
 use toolwarden_watch::inline::strip_hidden;
 
-use super::call_trace::trace_header;
-use super::duplicate_members::readable_call;
+use super::call_route::CallRoute;
+use super::duplicate_members::parse_call;
 use super::error_replies::{call_error_reply, denied_reply, upstream_failure_reply};
 use super::forward::{ForwardOutcome, OutgoingMessage, OutgoingRequest};
-use super::input_required::PendingInputs;
-use super::request_context::{OWN_KEY_PREFIX, RequestContext, STATE_KEY};
 use super::result_kind::{ResultKind, result_kind};
 use super::{Gateway, RpcReply};
-use crate::catalog::{ListError, OriginalName, ServerCatalog, ServerView, collision_text};
+use crate::catalog::{ListError, ServerCatalog, collision_text};
 use crate::metrics::CallStage;
-
-/// Where a call goes.
-pub(super) struct CallRoute {
-    pub(super) catalog: Arc<ServerCatalog>,
-    pub(super) view: ServerView,
-    /// What the server calls the tool.
-    pub(super) tool: Arc<str>,
-    /// Why this agent's own list does not serve it, whatever the guard decides by all lists.
-    withheld: Option<ListError>,
-}
-
-impl CallRoute {
-    fn ensure_served(mut self) -> Result<Self, ListError> {
-        match self.withheld.take() {
-            Some(error) => Err(error),
-            None => Ok(self),
-        }
-    }
-}
+use crate::pending_inputs::PendingInputs;
+use crate::request_context::{OWN_KEY_PREFIX, RequestContext, STATE_KEY};
 
 impl Gateway {
+    /// Calls a tool. `trace` is the header with the trace context for the server.
     pub(super) async fn call_tool(
         &self,
         asked: &Arc<RequestContext>,
         params: Option<&RawValue>,
+        trace: Option<(String, String)>,
     ) -> RpcReply {
         let Some(params) = params else {
             return RpcReply::error(INVALID_PARAMS, "params is missing");
         };
-        let called = match readable_call(params) {
+        let called = match parse_call(params) {
             Ok(called) => called,
             Err(reply) => return reply,
         };
@@ -59,25 +43,39 @@ impl Gateway {
         {
             return Box::pin(self.resume_call(asked, &called, &state)).await;
         }
-        // A list that is stale is looked at before anything is decided by it.
-        let route = self.route_call(asked, called.name()).await;
-        if let Some(Ok(route)) = &route
-            && let Err(reply) = check_headers(asked, route, &called)
-        {
-            return reply;
-        }
-        let variant = match &route {
-            Some(Ok(route)) => route.view.variant.as_deref(),
-            Some(Err(_)) | None => None,
+        let state = called.meta().and_then(|meta| meta.text(STATE_KEY));
+        let mut call = match self.guard_call(asked, &called, state.as_deref()) {
+            Ok(call) => call,
+            Err(reply) => return reply,
         };
-        let open = match self.decide_call(asked, &called, variant).await {
+        let route = match self.known_route(asked, called.name()) {
+            Some(route) => Some(Ok(route)),
+            None => {
+                if let Err(reply) = Box::pin(self.deny_before_listing(&called, &call)).await {
+                    return reply;
+                }
+                // A list that is stale is looked at before anything is decided by it.
+                self.route_call(asked, &called, &call).await
+            }
+        };
+        if let Some(Ok(route)) = &route {
+            if let Err(reply) = check_headers(asked, route, &called) {
+                return reply;
+            }
+            call.variant = route.view.variant.as_deref();
+        }
+        let open = match self.decide_call(&called, &call).await {
             Ok(open) => open,
             Err(reply) => return reply,
         };
+        drop(call);
         let form = self.settings().denials;
         let route = route.map(|route| route.and_then(CallRoute::ensure_served));
         match route {
-            Some(Ok(route)) => self.send_permitted_call(asked, &called, route, open).await,
+            Some(Ok(route)) => {
+                self.send_permitted_call(asked, &called, route, open, trace)
+                    .await
+            }
             Some(Err(error)) => {
                 let settling = open.report_not_sent_async(&error);
                 settling.wait().await.ok();
@@ -96,106 +94,71 @@ impl Gateway {
         }
     }
 
-    /// Where a tool is, its list looked at again where that is due.
-    async fn route_call(
+    /// The call as the guard decides it, but for the variant of its agent.
+    fn guard_call<'c>(
         &self,
-        asked: &Arc<RequestContext>,
-        name: &str,
-    ) -> Option<Result<CallRoute, ListError>> {
-        let named = match self.named(name) {
-            Some(named) => named,
-            None => {
-                Box::pin(self.refresh_unknown_tool(asked, name)).await;
-                self.named(name)?
-            }
-        };
-        let shelf = self.server_catalog(&named.server)?;
-        let looked = async {
-            let looking = shelf.call_view(asked.client()).await?;
-            let oldest = shelf.upstream.settings().watch.max_age_before_call;
-            let mut list = self.checked_tools(&shelf, &looking, oldest).await?;
-            let directory = self.shared.directory.load();
-            let variant = looking.variant.as_deref();
-            if *looking.scope != *"" && directory.withheld_from(name, variant).is_some() {
-                // What the gateway saw itself withholds it, too, and may be as old.
-                self.refresh_tools(&shelf, oldest).await?;
-                list = self.checked_tools(&shelf, &looking, None).await?;
-            }
-            Ok((looking, list))
-        };
-        let (looking, list) = match looked.await {
-            Ok(looked) => looked,
-            Err(error) => return Some(Err(error)),
-        };
-        // The look may have changed what the name means.
-        let now = self.named(name)?;
-        if now.server != named.server {
-            return None;
-        }
-        Some(Ok(CallRoute {
-            catalog: shelf,
-            view: looking,
-            withheld: list.withheld_reason(&now),
-            tool: now.name,
-        }))
-    }
-
-    pub(crate) fn named(&self, name: &str) -> Option<OriginalName> {
-        self.shared.directory.load().tools.find(name).cloned()
-    }
-
-    /// Looks for an agent at the servers that it has not seen yet and that may have a tool of this name: an
-    /// agent need not have listed the tools before it calls one.
-    async fn refresh_unknown_tool(&self, asked: &Arc<RequestContext>, name: &str) {
-        let settings = self.settings();
-        let mut looks = Vec::new();
-        for shelf in self.server_catalogs().iter() {
-            let server = shelf.upstream.name();
-            let prefixed = || {
-                let rest = name.strip_prefix(server);
-                rest.is_some_and(|rest| rest.starts_with(&settings.separator))
-            };
-            let cannot = settings.prefix == PrefixMode::Always && !prefixed();
-            if cannot || shelf.has_active_list(asked.client()) {
-                continue;
-            }
-            let (gateway, asked) = (self.clone(), Arc::clone(asked));
-            let looked = Arc::clone(shelf);
-            let look = async move { gateway.tool_list_for(&looked, &asked).await };
-            looks.push(shelf.with_list_timeout(look));
-        }
-        for look in looks {
-            // What goes wrong shows in the health of the server.
-            drop(look.await);
-        }
-    }
-
-    async fn decide_call(
-        &self,
-        asked: &RequestContext,
-        called: &CallParams<'_>,
-        variant: Option<&str>,
-    ) -> Result<OpenCall, RpcReply> {
-        let meta = called.members().object("_meta");
-        let attributes = self.attributes(asked, meta.as_ref())?;
-        let state = meta.as_ref().and_then(|meta| meta.text(STATE_KEY));
+        asked: &'c RequestContext,
+        called: &'c CallParams<'_>,
+        state: Option<&'c str>,
+    ) -> Result<Call<'c>, RpcReply> {
         let mut call = Call {
-            tool: called.name(),
+            tool: called.name().as_str(),
             feature: None,
             principal: &asked.conversation.principal,
             session: asked.session(),
             groups: None,
-            state: state.as_deref(),
+            state,
             arguments: Arc::clone(called.arguments()),
-            attributes,
-            variant,
+            attributes: self.attributes(asked, called.meta())?,
+            variant: None,
             claims: asked.claims.as_deref(),
         };
         let form = self.settings().denials;
-        self.apply_groups(asked, meta.as_ref(), &mut call, |it| denied_reply(it, form))?;
+        self.apply_groups(asked, called.meta(), &mut call, |it| denied_reply(it, form))?;
+        Ok(call)
+    }
+
+    /// Denies a call that is not allowed whatever the lists of the servers say, before a list is fetched or a server
+    /// is started for it.
+    async fn deny_before_listing(
+        &self,
+        called: &CallParams<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), RpcReply> {
+        if !self.is_denied_by_policy(call) {
+            return Ok(());
+        }
+        let open = self.decide_call(called, call).await?;
+        // The session or a window changed in between. The call is decided again by current lists.
+        let reason = "the call is decided again";
+        open.report_not_sent_async(&reason).wait().await.ok();
+        Ok(())
+    }
+
+    /// Whether the policy denies a call for a reason that no list of a server changes: the caller's groups, state,
+    /// permissions and rate. A tool that the guard does not know may be on a list that was not fetched yet.
+    pub(crate) fn is_denied_by_policy(&self, call: &Call<'_>) -> bool {
+        self.report_load();
+        self.shared.guard.explain(call).iter().any(|step| {
+            let Some(Err(denial)) = &step.outcome else {
+                return false;
+            };
+            match step.gate {
+                Gate::Known => denial.code != ReasonCode::UnknownTool,
+                Gate::Group | Gate::State | Gate::Permission | Gate::Rate => true,
+                Gate::Quarantine | Gate::Input | Gate::Audit => false,
+            }
+        })
+    }
+
+    async fn decide_call(
+        &self,
+        called: &CallParams<'_>,
+        call: &Call<'_>,
+    ) -> Result<OpenCall, RpcReply> {
         self.report_load();
         let began = self.now();
-        let deciding = self.shared.guard.decide_async(&call);
+        let deciding = self.shared.guard.decide_async(call);
         let weighed = self.now();
         self.count_stage(CallStage::Decide, weighed.saturating_sub(began));
         let decided = deciding.decided().await;
@@ -219,30 +182,37 @@ impl Gateway {
         called: &CallParams<'_>,
         route: CallRoute,
         mut open: OpenCall,
+        trace: Option<(String, String)>,
     ) -> RpcReply {
-        let CallRoute {
-            catalog: shelf,
-            view: looking,
-            tool,
-            withheld: _,
-        } = route;
-        let route = CallDestination {
-            server: shelf.upstream.name(),
-            tool: &tool,
-            private_meta: OWN_KEY_PREFIX,
-        };
-        let permitted = match open.permitted_call(called, route) {
+        let permitted = open.permitted_call(called, OWN_KEY_PREFIX);
+        // The name may mean another tool since the route was found.
+        let permitted = permitted.and_then(|permitted| {
+            let is_routed = *permitted.tool() == route.tool;
+            is_routed.then_some(permitted).ok_or(PermitError::OtherCall)
+        });
+        let permitted = match permitted {
             Ok(permitted) => permitted,
             Err(error) => {
                 open.report_not_sent_async(&error).wait().await.ok();
                 return RpcReply::error(INTERNAL_ERROR, error.to_string());
             }
         };
-        let mut headers = self.param_headers(&shelf, &looking, &tool, called);
-        headers.extend(trace_header(asked));
+        let mut headers = match route.param_headers() {
+            Some(wanted) if route.view.era == Era::Stateless => {
+                wanted.headers(called.raw_arguments().as_deref())
+            }
+            _ => Vec::new(),
+        };
+        headers.extend(trace);
+        let CallRoute {
+            catalog: shelf,
+            view,
+            tool,
+            ..
+        } = route;
         let outgoing = OutgoingRequest {
             catalog: Arc::clone(&shelf),
-            view: looking,
+            view,
             request: OutgoingMessage::Call(permitted),
             headers,
         };
@@ -265,7 +235,7 @@ impl Gateway {
         &self,
         asked: &Arc<RequestContext>,
         shelf: &Arc<ServerCatalog>,
-        tool: &str,
+        tool: &OwnName,
         open: OpenCall,
         exchanged: ForwardOutcome,
     ) -> RpcReply {
@@ -305,7 +275,7 @@ impl Gateway {
         &self,
         asked: &Arc<RequestContext>,
         shelf: &Arc<ServerCatalog>,
-        tool: &str,
+        tool: &OwnName,
         open: OpenCall,
         mut result: Box<RawValue>,
     ) -> Result<RpcReply, RpcReply> {
@@ -315,7 +285,7 @@ impl Gateway {
                 // A model reads errors, too.
                 self.shared
                     .watch
-                    .observe_result(server, tool, result.get().into());
+                    .observe_result(server, tool.as_str(), result.get().into());
                 let words = error_text(&result);
                 open.report_failure_async(&words).wait().await.ok();
             }
@@ -337,7 +307,7 @@ impl Gateway {
             ResultKind::Complete => {
                 self.shared
                     .watch
-                    .observe_result(server, tool, result.get().into());
+                    .observe_result(server, tool.as_str(), result.get().into());
                 let moves = open.next_state().is_some();
                 let settling = if open.checks_output() {
                     open.report_success_async(&structured_content(&result))
@@ -356,7 +326,7 @@ impl Gateway {
         Ok(strip_hidden_characters(shelf, result))
     }
 
-    fn withheld_reply(&self, tool: &str, why: &dyn std::fmt::Display) -> RpcReply {
+    fn withheld_reply(&self, tool: &OwnName, why: &dyn std::fmt::Display) -> RpcReply {
         let text = format!(
             "The answer of `{tool}` was withheld: {why}. Go on without it, or tell the person you work for."
         );
@@ -364,28 +334,10 @@ impl Gateway {
     }
 
     /// The reply to a call of a tool that no server offers.
-    fn unknown_tool_text(&self, name: &str) -> String {
+    fn unknown_tool_text(&self, name: &ExposedName) -> String {
         format!(
             "`{name}` is in the policy, but no server behind this gateway offers it. Go on without it."
         )
-    }
-
-    fn param_headers(
-        &self,
-        shelf: &ServerCatalog,
-        looking: &ServerView,
-        tool: &str,
-        called: &CallParams<'_>,
-    ) -> Vec<(String, String)> {
-        if looking.era == Era::Handshake {
-            return Vec::new();
-        }
-        let list = shelf.last_tools(&looking.scope);
-        let item = list.as_ref().and_then(|list| list.tool(tool));
-        let item = item.filter(|item| !item.headers.is_empty());
-        item.map_or_else(Vec::new, |item| {
-            item.headers.headers(called.raw_arguments().as_deref())
-        })
     }
 }
 
@@ -398,15 +350,11 @@ fn check_headers(
     if asked.agent.era == Era::Handshake || !asked.headers.are_present() {
         return Ok(());
     }
-    let list = route.catalog.last_tools(&route.view.scope);
-    let item = list.as_ref().and_then(|list| list.tool(&route.tool));
-    let Some(item) = item.filter(|item| !item.headers.is_empty()) else {
+    let Some(wanted) = route.param_headers() else {
         return Ok(());
     };
     let arguments = called.raw_arguments();
-    let held = item
-        .headers
-        .check(arguments.as_deref(), |name| asked.headers.sent(name));
+    let held = wanted.check(arguments.as_deref(), |name| asked.headers.sent(name));
     held.map_err(|message| RpcReply::error(HEADER_MISMATCH, message))
 }
 

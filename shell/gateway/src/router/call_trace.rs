@@ -5,16 +5,12 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwarden_mcp::RawObject;
+use toolwarden_model::ExposedName;
 
-use super::request_context::RequestContext;
 use super::result_kind::{ResultKind, text_result_kind};
 use super::{Gateway, RpcReply};
+use crate::request_context::RequestContext;
 use crate::traces::{CallSpanEnd, TraceContext};
-
-tokio::task_local! {
-    /// The trace context of the current call, for servers.
-    static HEADER: Option<(String, String)>;
-}
 
 impl Gateway {
     /// Calls a tool and propagates the trace context to the server.
@@ -25,15 +21,14 @@ impl Gateway {
     ) -> RpcReply {
         let tracer = &self.shared.tracer;
         let span = tracer.begin(asked.trace.as_deref());
-        let call = self.call_tool(asked, params);
-        let reply = HEADER.scope(span.header(), call).await;
+        let reply = self.call_tool(asked, params, span.header()).await;
         if span.is_open() {
             let members = RawObject::parse_optional(params);
             let tool = members.text("name").unwrap_or_default();
-            let named = self.shared.directory.load().tools.find(&tool).cloned();
+            let named = self.named(&ExposedName::new(&*tool));
             let ended = CallSpanEnd {
                 tool: &tool,
-                server: named.as_ref().map(|named| &*named.server),
+                server: named.as_ref().map(|named| named.server.as_str()),
                 principal: &asked.conversation.principal,
                 error: reply_error(&reply),
             };
@@ -54,10 +49,8 @@ fn reply_error(reply: &RpcReply) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The trace context for the server: that of the current call, otherwise the one the agent sent.
+/// The trace context that an agent sent, for a server.
 pub(super) fn trace_header(asked: &RequestContext) -> Option<(String, String)> {
-    HEADER.try_with(Clone::clone).unwrap_or_else(|_| {
-        let came = asked.trace.as_deref().and_then(TraceContext::parse)?;
-        Some((crate::traces::TRACEPARENT.to_owned(), came.to_string()))
-    })
+    let came = asked.trace.as_deref().and_then(TraceContext::parse)?;
+    Some((crate::traces::TRACEPARENT.to_owned(), came.to_string()))
 }

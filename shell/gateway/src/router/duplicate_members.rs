@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::value::RawValue;
-use toolwarden_live_guard::CallParams;
+use toolwarden_live_guard::{CallParams, CallParamsError};
 use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 
@@ -42,22 +42,26 @@ pub(super) fn parse_params(params: &RawValue) -> Result<RawObject<'_>, RpcReply>
         let members = members.map_err(|error| {
             RpcReply::error(INVALID_PARAMS, format!("params is not an object: {error}"))
         })?;
-        check(&members)?;
+        let meta = members.received_object("_meta");
+        check(&members, meta.as_ref())?;
         Ok(members)
     })
 }
 
 /// As [`parse_params`], for the parameters of a call.
-pub(super) fn readable_call(params: &RawValue) -> Result<CallParams<'_>, RpcReply> {
+pub(super) fn parse_call(params: &RawValue) -> Result<CallParams<'_>, RpcReply> {
     run_unblocked(params.get().len(), || {
-        let call = CallParams::read(params);
-        let call = call.map_err(|error| RpcReply::error(INVALID_PARAMS, error.to_string()))?;
-        check(call.members())?;
-        Ok(call)
+        CallParams::read_checked(params, check)
     })
 }
 
-fn check(members: &RawObject<'_>) -> Result<(), RpcReply> {
+impl From<CallParamsError> for RpcReply {
+    fn from(error: CallParamsError) -> Self {
+        Self::error(INVALID_PARAMS, error.to_string())
+    }
+}
+
+fn check(members: &RawObject<'_>, meta: Option<&RawObject<'_>>) -> Result<(), RpcReply> {
     let invalid = |text: String| RpcReply::error(INVALID_PARAMS, text);
     if let Some(twice) = members.duplicate_key() {
         return Err(invalid(format!("params has `{twice}` twice")));
@@ -66,8 +70,8 @@ fn check(members: &RawObject<'_>) -> Result<(), RpcReply> {
         let text = format!("params has `{alike}`, which some servers take for another member");
         return Err(invalid(text));
     }
-    if let Some(meta) = members.get("_meta")
-        && let Err(why) = check_meta(members, meta)
+    if let Some(text) = members.get("_meta")
+        && let Err(why) = check_meta(text, meta)
     {
         return Err(invalid(format!("params._meta {why}")));
     }
@@ -75,11 +79,11 @@ fn check(members: &RawObject<'_>) -> Result<(), RpcReply> {
 }
 
 /// Checks that every private key of `_meta` can be found, so that none is forwarded.
-fn check_meta(members: &RawObject<'_>, text: &str) -> Result<(), String> {
+fn check_meta(text: &str, meta: Option<&RawObject<'_>>) -> Result<(), String> {
     if text == "null" {
         return Ok(());
     }
-    let meta = members.object("_meta").ok_or("is no object")?;
+    let meta = meta.ok_or("is not an object")?;
     if let Some(twice) = meta.duplicate_key() {
         return Err(format!("has `{twice}` twice"));
     }
@@ -178,6 +182,24 @@ mod tests {
         };
         assert!(refusal(&deep(129)).unwrap().contains("deeper than 128"));
         assert_eq!(refusal(&deep(128)), None);
+    }
+
+    /// A look-alike of a member that is missing explains more than that the member is missing.
+    #[test]
+    fn a_look_alike_is_reported_before_a_missing_name() {
+        let message = |text: &str| {
+            let raw = RawValue::from_string(text.to_owned()).unwrap();
+            match parse_call(&raw) {
+                Err(RpcReply::Error(error)) => error.message,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            message(r#"{"Name":"b"}"#),
+            "params has `Name`, which some servers take for another member"
+        );
+        assert_eq!(message(r#"{"_meta":7}"#), "params._meta is not an object");
+        assert_eq!(message("{}"), "params.name is not a string");
     }
 
     #[test]

@@ -11,13 +11,13 @@ use toolwarden_settings::PrefixMode;
 
 use super::error_replies::{denied_feature_reply, unavailable_reply};
 use super::forward::ForwardOutcome;
-use super::input_required::PendingInput;
 use super::other_methods::not_an_object_reply;
-use super::request_context::{RequestContext, STATE_KEY};
 use super::result_kind::{ResultKind, is_object, result_kind, with_cache_directives};
 use super::{Gateway, RpcReply};
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::metrics::CallStage;
+use crate::pending_inputs::PendingInput;
+use crate::request_context::{RequestContext, STATE_KEY};
 
 /// The feature that a request uses, as the guard decides it.
 #[derive(Clone, Debug)]

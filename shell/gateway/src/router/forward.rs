@@ -9,16 +9,18 @@ use toolwarden_live_guard::{
 };
 use toolwarden_mcp::error_codes::INTERNAL_ERROR;
 use toolwarden_mcp::protocol::{LOG_LEVEL, with_client_meta, without_client_meta};
-use toolwarden_mcp::{Era, RawObject, RpcError};
+use toolwarden_mcp::{Era, McpRequest, RawObject, RpcError};
+use toolwarden_model::ExposedName;
 
 use super::error_replies::shutdown_error;
-use super::request_context::{OWN_KEY_PREFIX, RequestContext};
 use super::result_kind::{ResultKind, result_kind};
 use super::server_messages::RequestMessageHandler;
 use super::{Gateway, RpcReply};
 use crate::catalog::{ListError, ServerCatalog, ServerView};
-use crate::upstream::{OnSessionExpired, RpcResult, UpstreamCall, UpstreamError, UpstreamRequest};
+use crate::request_context::{OWN_KEY_PREFIX, RequestContext};
+use crate::upstream::{LinkRoute, RpcResult, UpstreamError};
 
+const TOOLS_CALL: &str = "tools/call";
 /// The most questions of a server in one answer.
 const MAX_QUESTIONS: usize = 64;
 
@@ -57,7 +59,7 @@ impl OutgoingRequest {
 impl OutgoingMessage {
     pub(super) fn method(&self) -> &str {
         match self {
-            Self::Call(_) => "tools/call",
+            Self::Call(_) => TOOLS_CALL,
             Self::Other { method, .. } => method,
         }
     }
@@ -239,21 +241,22 @@ impl Gateway {
         path: &ForwardPath<'_>,
         request: OutgoingMessage,
     ) -> (SentRequest, Result<RpcResult, UpstreamError>) {
-        let upstream = &path.shelf.upstream;
-        let ServerView {
-            key,
-            client_info: face,
-            ..
-        } = path.looking;
         // The progress token is ours for this sending only: a further round starts from the agent's own.
         let (stamped, in_flight) = path.aside.begin(request.params());
         let stamped = match stamped {
             Some(Cow::Owned(stamped)) => Some(stamped),
             Some(Cow::Borrowed(_)) | None => None,
         };
-        let sent = |id: i64| in_flight.set_link_id(id);
+        let on_sent = |id: i64| in_flight.set_link_id(id);
         let principal = path.aside.principal();
-        let principal = Some(&*principal);
+        let route = LinkRoute {
+            principal: Some(&principal),
+            ..LinkRoute::new(&path.looking.key, &path.looking.client_info)
+        };
+        let mut template = McpRequest::new(TOOLS_CALL, None);
+        template.headers = path.headers;
+        template.handler = Some(path.aside);
+        template.on_sent = Some(&on_sent);
         match request {
             OutgoingMessage::Call(mut call) => {
                 let stamping = call.stamp(|params| match stamped {
@@ -264,26 +267,14 @@ impl Gateway {
                     let sent = SentRequest::Call(call.into_sent());
                     return (sent, Ok(Err(not_permitted())));
                 }
-                let calling = UpstreamCall {
-                    headers: path.headers,
-                    message_handler: Some(path.aside),
-                    sent: Some(&sent),
-                    on_expired: OnSessionExpired::Report,
-                    principal,
-                    ..UpstreamCall::default()
-                };
-                let (sent, outcome) = self.send_call(path, call, calling).await;
+                let (sent, outcome) = self.send_call(path, call, route, template).await;
                 (SentRequest::Call(sent), outcome)
             }
             OutgoingMessage::Other { method, params } => {
-                let asking = UpstreamRequest {
-                    headers: path.headers,
-                    message_handler: Some(path.aside),
-                    sent: Some(&sent),
-                    principal,
-                    ..UpstreamRequest::new(&method, stamped.as_deref().or(params.as_deref()))
-                };
-                let outcome = upstream.ask(key, face, asking).await;
+                let mut asking = template;
+                asking.method = &method;
+                asking.params = stamped.as_deref().or(params.as_deref());
+                let outcome = path.shelf.upstream.ask(route, asking).await;
                 (SentRequest::Other { method, params }, outcome)
             }
         }
@@ -294,30 +285,22 @@ impl Gateway {
         &self,
         path: &ForwardPath<'_>,
         call: PermittedCall,
-        calling: UpstreamCall<'_>,
+        route: LinkRoute<'_>,
+        request: McpRequest<'_>,
     ) -> (SentCall, Result<RpcResult, UpstreamError>) {
         let upstream = &path.shelf.upstream;
-        let ServerView {
-            key,
-            client_info: face,
-            ..
-        } = path.looking;
-        let (sent, outcome) = upstream.call(call, key, face, calling).await;
+        let (sent, outcome) = upstream.call(call, route, request).await;
         let Err(UpstreamError::SessionExpired { was_sent, .. }) = &outcome else {
             return (sent, outcome);
         };
         match sent.retry(*was_sent) {
             Ok(again) => {
                 if let Err(error) =
-                    Box::pin(self.check_still_served(path, again.shown_tool())).await
+                    Box::pin(self.check_still_served(path, again.exposed_tool())).await
                 {
                     return (again.into_sent(), Err(error));
                 }
-                let calling = UpstreamCall {
-                    on_expired: OnSessionExpired::Fail,
-                    ..calling
-                };
-                upstream.call(again, key, face, calling).await
+                upstream.call(again, route, request).await
             }
             Err(sent) => (sent, outcome),
         }
@@ -328,23 +311,24 @@ impl Gateway {
     async fn check_still_served(
         &self,
         path: &ForwardPath<'_>,
-        tool: &str,
+        tool: &ExposedName,
     ) -> Result<(), UpstreamError> {
         let ForwardPath { shelf, looking, .. } = path;
-        let server: Arc<str> = shelf.upstream.name().into();
+        let server = shelf.upstream.server_name();
         let why = match self.checked_tools(shelf, looking, None).await {
             Ok(_) => {
                 let directory = self.shared.directory.load();
                 let found = directory.tools.find(tool);
                 match directory.withheld_from(tool, looking.variant.as_deref()) {
                     Some(why) => why.to_owned(),
-                    None if found.is_some_and(|it| it.server == server) => return Ok(()),
+                    None if found.is_some_and(|it| it.server == *server) => return Ok(()),
                     None => "it is gone".to_owned(),
                 }
             }
             Err(ListError::Upstream(error)) => return Err(error),
             Err(error) => error.to_string(),
         };
+        let server = Arc::clone(server.as_arc());
         Err(UpstreamError::Withheld { server, why })
     }
 
@@ -457,7 +441,9 @@ pub(super) fn forwarded_params<'p>(
     change: Option<(&'static str, &str)>,
 ) -> Option<Cow<'p, RawValue>> {
     let text = params?;
-    Some(RawObject::parse_optional(Some(text)).forwarded(text, OWN_KEY_PREFIX, change))
+    let members = RawObject::parse_optional(Some(text));
+    let meta = members.received_object("_meta");
+    Some(members.forwarded(text, meta.as_ref(), OWN_KEY_PREFIX, change))
 }
 
 fn not_permitted() -> RpcError {

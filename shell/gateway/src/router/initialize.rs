@@ -12,11 +12,11 @@ use toolwarden_mcp::{ClientInfo, Era, RawObject, RpcError, ServerDescription};
 
 use super::error_replies::denied_reply;
 use super::extensions::advertised_extensions;
-use super::request_context::{RequestContext, SESSION_KEY, STATE_KEY, groups_from_meta};
 use super::{Gateway, RpcReply};
 use crate::agent_info::{Agent, empty_object};
 use crate::catalog::{CatalogClient, ClientVariant, ListError, ServerCatalog};
 use crate::conversation::{Conversation, NewConversation};
+use crate::request_context::{RequestContext, SESSION_KEY, STATE_KEY, groups_from_meta};
 use crate::upstream::{LinkKey, UpstreamError};
 use toolwarden_settings::DenialForm;
 

@@ -1,105 +1,33 @@
 //! Requests that wait for input: a handshake-era server asks the agent while it works, and a stateless agent
 //! has to retry its request with the input.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hashbrown::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
 use toolwarden_live_guard::{CallParams, OpenCall};
+use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
-use toolwarden_mcp::{RawObject, RpcError};
-use toolwarden_model::Fingerprint;
+use toolwarden_model::{Fingerprint, OwnName};
 
 use super::forward::{ForwardOutcome, OutgoingRequest};
-use super::request_context::RequestContext;
-use super::server_messages::{RequestMessageHandler, ServerRequest, respond_to_server};
+use super::server_messages::{RequestMessageHandler, respond_to_server};
 use super::{Gateway, RpcReply};
 use crate::catalog::ServerCatalog;
-use crate::upstream::{LinkKey, UpstreamError};
+use crate::pending_inputs::{ForwardResult, MAX_PENDING, PendingInput, STATE_PREFIX, TaskGuard};
+use crate::request_context::RequestContext;
 
-/// What our request states begin with.
-const STATE_PREFIX: &str = "tw1.";
-/// How long a request waits for its agent to ask again.
-const MAX_WAIT: Duration = Duration::from_secs(600);
-/// The most requests that wait.
-const MAX_PENDING: usize = 10_000;
 /// How long further questions of a server are waited for, so that they go out together.
 const BATCH_WINDOW: Duration = Duration::from_millis(20);
-
-type ForwardResult = (
-    Option<OpenCall>,
-    Result<Result<Box<RawValue>, RpcError>, UpstreamError>,
-);
-
-/// Requests that wait for input from their agent.
-#[derive(Debug, Default)]
-pub struct PendingInputs {
-    by_state: Mutex<HashMap<String, PendingInput>>,
-}
-
-/// A request in flight that waits for input from its agent.
-#[derive(Debug)]
-pub(super) struct PendingInput {
-    /// The conversation and the request, so that no other request can resume it.
-    binding: Fingerprint,
-    catalog: Arc<ServerCatalog>,
-    key: LinkKey,
-    /// What the server calls the tool or prompt; empty where there is none.
-    tool: Arc<str>,
-    /// Hears the server meanwhile.
-    handler: Arc<RequestMessageHandler>,
-    outcome: oneshot::Receiver<ForwardResult>,
-    questions: mpsc::Receiver<ServerRequest>,
-    /// What the server waits for, by the name the agent was given.
-    pending_questions: Vec<(String, ServerRequest)>,
-    next: usize,
-    /// Ends with this value.
-    _task: TaskGuard,
-    since: Instant,
-}
 
 /// A request that went on after its agent was asked.
 pub(super) struct ResumedRequest {
     catalog: Arc<ServerCatalog>,
-    tool: Arc<str>,
+    tool: OwnName,
     pub(super) open: Option<OpenCall>,
     pub(super) outcome: ForwardOutcome,
-}
-
-/// A task that is aborted when its request is dropped.
-#[derive(Debug)]
-struct TaskGuard(AbortHandle);
-
-impl Drop for TaskGuard {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl PendingInputs {
-    /// Whether a request state was made here.
-    #[must_use]
-    pub fn owns_state(state: &str) -> bool {
-        state.starts_with(STATE_PREFIX)
-    }
-
-    /// Drops requests whose agent did not come back in time.
-    pub(crate) fn expire(&self, now: Instant) {
-        let expired: Vec<_> = self
-            .lock()
-            .extract_if(|_, parked| now.duration_since(parked.since) > MAX_WAIT)
-            .collect();
-        drop(expired);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, PendingInput>> {
-        // A map that is changed in one step is whole after a panic.
-        self.by_state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Gateway {
@@ -114,7 +42,7 @@ impl Gateway {
         let (outcome_in, outcome) = oneshot::channel();
         let params = outgoing.request.params();
         let named = RawObject::parse_optional(params);
-        let tool = Arc::from(named.text("name").as_deref().unwrap_or_default());
+        let tool = OwnName::new(named.text("name").as_deref().unwrap_or_default());
         let bound = request_binding(asked, outgoing.request.method(), params);
         let (shelf, key) = (Arc::clone(&outgoing.catalog), outgoing.view.key.clone());
         let (gateway, for_work) = (self.clone(), Arc::clone(asked));
@@ -157,7 +85,7 @@ impl Gateway {
         let is_same = |parked: &PendingInput| {
             let shelf = named
                 .as_ref()
-                .and_then(|it| self.server_catalog(&it.server));
+                .and_then(|it| self.server_catalog(it.server.as_str()));
             let named = shelf.zip(named.as_ref());
             named.is_some_and(|(shelf, it)| parked.is_for_item(&shelf, &it.name))
         };
@@ -219,7 +147,7 @@ impl Gateway {
             }
         }
         parked.pending_questions = left;
-        let (shelf, tool) = (Arc::clone(&parked.catalog), Arc::clone(&parked.tool));
+        let (shelf, tool) = (Arc::clone(&parked.catalog), parked.tool.clone());
         let (open, exchanged) = self.wait_for_input(parked).await;
         Ok(ResumedRequest {
             catalog: shelf,
@@ -292,24 +220,6 @@ impl Gateway {
             "requestState": state,
         });
         RpcReply::Result(result.to_string())
-    }
-}
-
-impl PendingInput {
-    /// Whether it is a request to a server.
-    pub(super) fn is_for_server(&self, shelf: &ServerCatalog) -> bool {
-        self.catalog.upstream.name() == shelf.upstream.name()
-    }
-
-    /// Whether it is a request for something of a server.
-    pub(super) fn is_for_item(&self, shelf: &ServerCatalog, name: &str) -> bool {
-        self.catalog.upstream.name() == shelf.upstream.name() && *self.tool == *name
-    }
-
-    fn add_question(&mut self, ask: ServerRequest) {
-        let name = self.next.to_string();
-        self.next += 1;
-        self.pending_questions.push((name, ask));
     }
 }
 

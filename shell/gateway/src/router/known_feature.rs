@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolwarden_guard::FeatureKind;
+use toolwarden_model::ExposedName;
 
 use super::Gateway;
 use super::features::FeatureRequest;
@@ -61,10 +62,10 @@ impl Gateway {
         });
         let lists: Vec<(Arc<ServerCatalog>, Arc<ServerList>)> = lists.collect();
         let names = self.shown_names(ListKind::Prompts, &lists);
-        let named = names.find(shown)?;
-        let shelf = self.server_catalog(&named.server)?;
-        let used = self.prompt_request("", &shelf, (shown, &named.name));
-        let used = used.with_listing(&shelf, &[ListKind::Prompts], &named.name);
+        let named = names.find(&ExposedName::new(shown))?;
+        let shelf = self.server_catalog(named.server.as_str())?;
+        let used = self.prompt_request("", &shelf, (shown, named.name.as_str()));
+        let used = used.with_listing(&shelf, &[ListKind::Prompts], named.name.as_str());
         Some((shelf, used))
     }
 

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 
-use super::request_context::RequestContext;
 use super::{Gateway, RpcReply};
 use crate::conversation::{NotificationFilter, NotificationStream};
+use crate::request_context::RequestContext;
 
 /// Removes the stream when its request ends, however it ends.
 struct ListenGuard<'l> {

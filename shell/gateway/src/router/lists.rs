@@ -11,11 +11,11 @@ use toolwarden_guard::{Availability, FeatureKind};
 use toolwarden_live_guard::Call;
 use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::{Era, RawObject};
+use toolwarden_model::{ExposedName, OwnName, ServerName};
 use toolwarden_watch::inline::strip_hidden;
 
 use super::error_replies::denied_reply;
 use super::features::FeatureRequest;
-use super::request_context::{RequestContext, STATE_KEY};
 use super::resources::{qualified_uri, shared_addresses};
 use super::result_kind::with_private_cache;
 use super::skill_files::SkillFiles;
@@ -24,6 +24,7 @@ use crate::catalog::{
     ListError, ListKind, NamingRules, OfferedNames, ServerCatalog, ServerList, ServerToolList,
     ShownNames, ToolItem,
 };
+use crate::request_context::{RequestContext, STATE_KEY};
 use toolwarden_settings::DenialForm;
 
 /// The key under which an empty list says why it is empty.
@@ -97,7 +98,8 @@ impl Gateway {
         let meta = params.object("_meta");
         let visible = self.evaluate_visibility(asked, meta.as_ref()).await?;
         let texts = visible.tools.iter().map(|(shelf, tool, shown)| {
-            let text = with_shown_name(&tool.definition, (ListKind::Tools, shown), &tool.name);
+            let kind = (ListKind::Tools, shown.as_str());
+            let text = with_shown_name(&tool.definition, kind, tool.name.as_str());
             match shelf.upstream.settings().watch.strip_hidden {
                 true => strip_hidden(&text).into_owned(),
                 false => text.into_owned(),
@@ -154,14 +156,15 @@ impl Gateway {
                 .into_iter()
                 .flat_map(|it| it.available.iter().map(|name| &**name))
                 .collect();
-            let server = shelf.upstream.name();
+            let server = shelf.upstream.server_name();
             for tool in &list.tools {
                 let shown = directory.tools.shown_name(server, &tool.name);
-                let hidden = hides && shown.is_some_and(|it| !self.shared.guard.is_registered(it));
+                let is_named = |it: &ExposedName| self.shared.guard.is_registered(it.as_str());
+                let hidden = hides && shown.is_some_and(|it| !is_named(it));
                 unlisted += usize::from(hidden);
                 let shown = shown.filter(|_| tool.treatment.is_served());
-                if let Some(shown) = shown.filter(|shown| names.contains(&***shown)) {
-                    tools.push((Arc::clone(shelf), Arc::clone(tool), Arc::clone(shown)));
+                if let Some(shown) = shown.filter(|shown| names.contains(shown.as_str())) {
+                    tools.push((Arc::clone(shelf), Arc::clone(tool), shown.clone()));
                 }
             }
         }
@@ -259,8 +262,11 @@ impl Gateway {
             for item in &list.items {
                 let shown = match kind.is_named() {
                     true => names
-                        .shown_name(server, &item.key)
-                        .map(|it| Cow::Borrowed(&**it)),
+                        .shown_name(
+                            shelf.upstream.server_name(),
+                            &OwnName::new(Arc::clone(&item.key)),
+                        )
+                        .map(|it| Cow::Borrowed(it.as_str())),
                     false if shared.contains(&item.key) => {
                         Some(Cow::Owned(qualified_uri(server, &item.key)))
                     }
@@ -346,15 +352,19 @@ impl Gateway {
         };
         // All servers count: a name must not be mistaken for one of a server that is unreachable.
         let shelves = self.server_catalogs();
-        let servers = shelves.iter().map(|it| Arc::from(it.upstream.name()));
-        let mut offered: BTreeMap<Arc<str>, OfferedNames> = servers
+        let servers = shelves.iter().map(|it| it.upstream.server_name().clone());
+        let mut offered: BTreeMap<ServerName, OfferedNames> = servers
             .map(|server| (server, OfferedNames::new()))
             .collect();
         for (shelf, list) in lists {
-            let own = offered.entry(shelf.upstream.name().into()).or_default();
+            let own = offered
+                .entry(shelf.upstream.server_name().clone())
+                .or_default();
             let withheld = list.withheld.iter().map(|item| (item, false));
             for (item, is_served) in list.items.iter().map(|item| (item, true)).chain(withheld) {
-                let known = own.entry(Arc::clone(&item.key)).or_insert(is_served);
+                let known = own
+                    .entry(OwnName::new(Arc::clone(&item.key)))
+                    .or_insert(is_served);
                 *known &= is_served;
             }
         }
@@ -372,7 +382,7 @@ type ToolListResult = (Arc<ServerCatalog>, Result<Arc<ServerToolList>, ListError
 /// The tools an agent sees.
 struct VisibleTools {
     /// Each tool with its server and the name the agent knows.
-    tools: Vec<(Arc<ServerCatalog>, Arc<ToolItem>, Arc<str>)>,
+    tools: Vec<(Arc<ServerCatalog>, Arc<ToolItem>, ExposedName)>,
     /// Why there is none, if that is so.
     why_empty: Option<Value>,
 }

@@ -2,21 +2,21 @@
 
 mod attributes;
 mod call;
+mod call_route;
 mod call_trace;
 mod duplicate_members;
 mod error_replies;
 mod extensions;
 mod features;
 mod forward;
-mod in_flight;
 mod initialize;
 mod input_required;
 mod known_feature;
 mod listen;
 mod lists;
+mod metrics_recorder;
 mod notify_agent;
 mod other_methods;
-mod request_context;
 mod resource_subscriptions;
 mod resources;
 mod result_kind;
@@ -27,6 +27,7 @@ mod session_groups;
 mod session_restore;
 mod skill_files;
 mod tasks;
+mod tool_directory;
 
 use std::sync::Arc;
 
@@ -37,13 +38,11 @@ use toolwarden_mcp::{Era, RawObject, RpcError, RpcMessage};
 
 use crate::catalog::ListKind;
 use crate::gateway::Gateway;
+use crate::request_context::RequestContext;
 
 use duplicate_members::parse_params;
 pub(crate) use error_replies::shutdown_error;
-pub(crate) use in_flight::InFlightRequests;
 pub use initialize::InitializeOutcome;
-pub use input_required::PendingInputs;
-pub use request_context::{NoHeaders, RequestContext, RequestHeaders};
 use result_kind::with_result_type;
 pub use server_messages::GatewayUpstreamObserver;
 

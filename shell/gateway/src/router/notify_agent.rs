@@ -11,9 +11,9 @@ use toolwarden_mcp::serve::encode::notification;
 use toolwarden_mcp::{Era, RawObject};
 
 use super::Gateway;
-use super::request_context::RequestContext;
 use crate::catalog::{ChangedList, HANDSHAKE_VARIANT, ListKind, ServerCatalog};
 use crate::conversation::{Conversation, NotificationFilter, NotificationStream};
+use crate::request_context::RequestContext;
 use crate::upstream::LinkKey;
 
 /// How long changes of one list are collected before the next notification.

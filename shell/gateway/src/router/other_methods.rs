@@ -8,30 +8,20 @@ use serde_json::{Value, json};
 use toolwarden_guard::FeatureKind;
 use toolwarden_mcp::error_codes::{INTERNAL_ERROR, INVALID_PARAMS};
 use toolwarden_mcp::{Era, RawObject};
+use toolwarden_model::{ExposedName, OwnName};
 
 use super::duplicate_members::parse_params;
 use super::error_replies::unavailable_reply;
 use super::features::{FeatureRequest, recorded_params};
 use super::forward::{ForwardOutcome, OutgoingRequest, forwarded_params};
-use super::input_required::{PendingInput, PendingInputs};
-use super::request_context::RequestContext;
 use super::resources::{empty_arguments, unknown_resource};
 use super::result_kind::is_object;
 use super::{EMPTY, Gateway, RpcReply, unknown_method};
 use crate::catalog::{ListError, ListKind, ServerCatalog, collision_text};
+use crate::in_flight::LOG_LEVELS;
+use crate::pending_inputs::{PendingInput, PendingInputs};
+use crate::request_context::RequestContext;
 use crate::upstream::LinkKey;
-
-/// The levels of log messages, from the least to the most urgent.
-pub(super) const LOG_LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
 
 impl Gateway {
     /// Sends a server a request that belongs to a permitted call.
@@ -97,7 +87,8 @@ impl Gateway {
             .filter(|it| PendingInputs::owns_state(it))
         {
             // The state is not bound to the name, because the server uses its own name.
-            let is_same = |parked: &PendingInput| parked.is_for_item(&shelf, &name);
+            let own = OwnName::new(Arc::clone(&name));
+            let is_same = |parked: &PendingInput| parked.is_for_item(&shelf, &own);
             let request = (METHOD, params);
             return self
                 .resume_feature(asked, request, &state, is_same, check)
@@ -146,15 +137,15 @@ impl Gateway {
         }
         let lists = self.feature_lists_for(asked, ListKind::Prompts).await;
         let names = self.shown_names(ListKind::Prompts, &lists);
-        if let Some(servers) = names.refused(shown) {
-            return Err(RpcReply::error(
-                INVALID_PARAMS,
-                collision_text(shown, servers),
-            ));
+        let exposed = ExposedName::new(shown);
+        if let Some(servers) = names.refused(&exposed) {
+            let text = collision_text(&exposed, servers);
+            return Err(RpcReply::error(INVALID_PARAMS, text));
         }
-        let found = names
-            .find(shown)
-            .and_then(|named| Some((self.server_catalog(&named.server)?, Arc::clone(&named.name))));
+        let found = names.find(&exposed).and_then(|named| {
+            let catalog = self.server_catalog(named.server.as_str())?;
+            Some((catalog, Arc::clone(named.name.as_arc())))
+        });
         found.ok_or_else(|| unknown_prompt(shown))
     }
 

@@ -10,11 +10,11 @@ use toolwarden_mcp::{Era, RawObject};
 
 use super::features::{FeatureRequest, record_failure};
 use super::notify_agent::RESOURCE_UPDATED;
-use super::request_context::RequestContext;
 use super::resources::{ResourceAddress, empty_arguments, unknown_resource};
 use super::{EMPTY, Gateway, RpcReply};
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::conversation::{Conversation, SubscriptionContext};
+use crate::request_context::RequestContext;
 
 impl Gateway {
     pub(super) async fn subscribe(

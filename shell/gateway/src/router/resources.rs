@@ -16,11 +16,11 @@ use toolwarden_model::Fingerprint;
 
 use super::features::FeatureRequest;
 use super::forward::forwarded_params;
-use super::input_required::{PendingInput, PendingInputs};
-use super::request_context::RequestContext;
 use super::skill_files::{SkillFiles, SkillMembership};
 use super::{Gateway, RpcReply};
 use crate::catalog::{ListItem, ListKind, ServerCatalog, ServerList, ToolItem};
+use crate::pending_inputs::{PendingInput, PendingInputs};
+use crate::request_context::RequestContext;
 use crate::uri_template;
 
 /// The prefix of an address that names its server: the name of the server and the server's own address

@@ -5,8 +5,8 @@ use toolwarden_live_guard::Call;
 
 use super::Gateway;
 use super::features::FeatureRequest;
-use super::request_context::RequestContext;
 use crate::catalog::{ListKind, ServerCatalog};
+use crate::request_context::RequestContext;
 
 /// The lists besides tools, with the kind of feature they contain.
 const FEATURE_LISTS: [(ListKind, FeatureKind); 4] = [
@@ -51,11 +51,11 @@ impl Gateway {
             ..call.clone()
         };
         let directory = self.shared.directory.load();
-        let mut tools = directory.tools.shown_names(server);
+        let mut tools = directory.tools.shown_names(shelf.upstream.server_name());
         guard.may_see(&unnamed)
             || tools.any(|tool| {
                 let tool = Call {
-                    tool,
+                    tool: tool.as_str(),
                     ..call.clone()
                 };
                 guard.may_see(&tool)

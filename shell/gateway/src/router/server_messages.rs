@@ -12,25 +12,18 @@ use toolwarden_mcp::serve::encode::notification;
 use toolwarden_mcp::{Era, MessageHandler, RawObject, RpcError, ServerMessage};
 
 use super::forward::OutgoingRequest;
-use super::in_flight::{InFlightGuard, InFlightRequest, InFlightRequests};
 use super::notify_agent::{RESOURCE_UPDATED, with_shown_uri};
-use super::request_context::RequestContext;
 use crate::agent_info::empty_object;
 use crate::catalog::{ListKind, ServerCatalog};
 use crate::conversation::Conversation;
 use crate::gateway::{Gateway, GatewayInner};
+use crate::in_flight::{InFlightGuard, InFlightRequest, InFlightRequests, ServerRequest};
+use crate::pending_inputs::ResumableHandler;
+use crate::request_context::RequestContext;
 use crate::upstream::{LinkKey, Upstream, UpstreamChange, UpstreamObserver};
 
 /// How long an agent may take to respond to a server's request, which may involve a person.
 const AGENT_RESPONSE_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// A server's request for an agent that cannot receive requests directly.
-#[derive(Debug)]
-pub(super) struct ServerRequest {
-    pub(super) id: Box<RawValue>,
-    pub(super) method: String,
-    pub(super) params: Option<Box<RawValue>>,
-}
 
 /// Receives the messages of a server while it processes one request of an agent.
 #[derive(Debug)]
@@ -57,7 +50,7 @@ impl RequestMessageHandler {
         Self {
             gateway: gateway.clone(),
             catalog: Arc::clone(&outgoing.catalog),
-            in_flight: outgoing.catalog.in_flight(&key),
+            in_flight: gateway.in_flight_on(&outgoing.catalog, &key),
             key,
             context: ArcSwap::new(Arc::clone(asked)),
             number: AtomicU64::new(0),
@@ -82,13 +75,6 @@ impl RequestMessageHandler {
         (params, departed)
     }
 
-    /// Redirects the server's messages to a later request of the same agent, which continues this one.
-    pub(super) fn attach(&self, asked: &Arc<RequestContext>, params: Option<&RawValue>) {
-        self.context.store(Arc::clone(asked));
-        let number = self.number.load(Ordering::Acquire);
-        self.in_flight.attach(number, asked, params);
-    }
-
     /// The principal the request is sent for.
     pub(super) fn principal(&self) -> Arc<str> {
         Arc::clone(&self.context.load().conversation.principal)
@@ -109,6 +95,14 @@ impl RequestMessageHandler {
             key: &self.key,
             in_flight: &self.in_flight,
         }
+    }
+}
+
+impl ResumableHandler for RequestMessageHandler {
+    fn attach(&self, context: &Arc<RequestContext>, params: Option<&RawValue>) {
+        self.context.store(Arc::clone(context));
+        let number = self.number.load(Ordering::Acquire);
+        self.in_flight.attach(number, context, params);
     }
 }
 
@@ -171,7 +165,8 @@ impl UpstreamObserver for GatewayUpstreamObserver {
                 if let LinkKey::Conversation(conversation) = &key {
                     shelf.forget_conversation(conversation);
                 }
-                shelf.drop_in_flight(&key);
+                let server = upstream.server_name();
+                gateway.shared.in_flight_requests.drop_link(server, &key);
             }
             UpstreamChange::Health => gateway.publish_health_change(upstream),
             UpstreamChange::Connected { .. } => {}
@@ -211,7 +206,7 @@ impl MessageHandler for LinkMessageHandler {
         let Some(shelf) = gateway.server_catalog(&self.server) else {
             return;
         };
-        let flights = shelf.in_flight(&self.key);
+        let flights = gateway.in_flight_on(&shelf, &self.key);
         let hearer = ServerMessageDispatcher {
             gateway: &gateway,
             catalog: &shelf,

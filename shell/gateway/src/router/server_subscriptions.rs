@@ -6,12 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use toolwarden_mcp::protocol::with_client_meta;
-use toolwarden_mcp::{MessageHandler, ServerMessage};
+use toolwarden_mcp::{McpRequest, MessageHandler, ServerMessage};
 
 use super::Gateway;
 use crate::catalog::{ListError, ServerCatalog, ServerView};
 use crate::conversation::ServerStreamGuard;
-use crate::upstream::{LinkKey, UpstreamRequest};
+use crate::upstream::{LinkKey, LinkRoute};
 
 /// How long a notification stream may be silent.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
@@ -79,16 +79,14 @@ impl Gateway {
             return Ok(false);
         };
         let params = with_client_meta(Some(&wanted), &looking.client_info);
-        let asking = UpstreamRequest {
-            timeout: Some(NO_TIMEOUT),
-            message_handler: Some(&**audience),
+        let mut request = McpRequest::new("subscriptions/listen", Some(&params));
+        request.timeout = Some(NO_TIMEOUT);
+        request.handler = Some(&**audience);
+        let route = LinkRoute {
             keeps_link_open: keeps,
-            ..UpstreamRequest::new("subscriptions/listen", Some(&params))
+            ..LinkRoute::new(&looking.key, &looking.client_info)
         };
-        let answer = shelf
-            .upstream
-            .ask(&looking.key, &looking.client_info, asking)
-            .await?;
+        let answer = shelf.upstream.ask(route, request).await?;
         // A server that refuses the subscription once does not send notifications.
         Ok(answer.is_ok())
     }

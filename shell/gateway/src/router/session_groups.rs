@@ -4,8 +4,8 @@ use toolwarden_guard::Denial;
 use toolwarden_live_guard::Call;
 use toolwarden_mcp::RawObject;
 
-use super::request_context::RequestContext;
 use super::{Gateway, RpcReply};
+use crate::request_context::RequestContext;
 
 impl Gateway {
     /// Gives a call the groups that its request asks for. The groups requested when the session was opened bound
@@ -17,7 +17,7 @@ impl Gateway {
         call: &mut Call<'_>,
         refused: impl FnOnce(&Denial) -> RpcReply,
     ) -> Result<(), RpcReply> {
-        call.groups = asked.groups(meta)?;
+        call.groups = asked.groups(meta).map_err(RpcReply::Error)?;
         let opened = asked.conversation.groups.as_ref();
         let within = self.shared.guard.check_session_groups(call, opened);
         within.map_err(|denial| refused(&denial))

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use toolwarden_mcp::{ClientInfo, Era};
+use toolwarden_mcp::{ClientInfo, Era, McpRequest};
 use toolwarden_settings::SessionSharing;
 
 use super::Gateway;
 use crate::catalog::ServerCatalog;
 use crate::conversation::Conversation;
-use crate::upstream::{LinkKey, UpstreamRequest};
+use crate::upstream::{LinkKey, LinkRoute};
 
 impl Gateway {
     /// Sends a server over a new link what agents had set over the previous one: resource subscriptions and log
@@ -76,8 +76,13 @@ async fn send_requests(
 ) {
     for (method, params) in asked {
         let params = to_raw_value(&params).ok();
-        let asking = UpstreamRequest::new(method, params.as_deref());
+        let request = McpRequest::new(method, params.as_deref());
         // A server that refuses now sends no notifications.
-        drop(shelf.upstream.ask(&key, &face, asking).await);
+        drop(
+            shelf
+                .upstream
+                .ask(LinkRoute::new(&key, &face), request)
+                .await,
+        );
     }
 }

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use toolwarden_guard::normalize_address;
 
 use super::Gateway;
-use super::request_context::RequestContext;
 use crate::catalog::{ListKind, ServerCatalog};
+use crate::request_context::RequestContext;
 
 /// The files of all skills that an agent may be offered.
 #[derive(Debug, Default)]

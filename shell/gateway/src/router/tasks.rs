@@ -8,12 +8,13 @@ use serde_json::value::RawValue;
 use toolwarden_live_guard::OpenCall;
 use toolwarden_mcp::RawObject;
 use toolwarden_mcp::error_codes::{INVALID_PARAMS, INVALID_REQUEST};
+use toolwarden_model::OwnName;
 
 use super::call::strip_hidden_characters;
 use super::forward::{ForwardOutcome, OutgoingMessage, OutgoingRequest, forwarded_params};
-use super::request_context::RequestContext;
 use super::{Gateway, RpcReply};
 use crate::catalog::ServerCatalog;
+use crate::request_context::RequestContext;
 use crate::upstream::LinkKey;
 
 /// The member of `_meta` that names the task a message belongs to.
@@ -115,8 +116,10 @@ impl Gateway {
         open: OpenCall,
         result: Box<RawValue>,
     ) -> RpcReply {
-        let named = self.named(open.tool());
-        let tool = named.map_or_else(|| open.tool().into(), |it| it.name);
+        let tool = match open.destination() {
+            Some(destination) => destination.tool.clone(),
+            None => OwnName::new(open.tool()),
+        };
         if method == "tasks/result" {
             return self
                 .finish_task_result(asked, shelf, (shown, &tool), open, result)
@@ -148,7 +151,7 @@ impl Gateway {
         &self,
         asked: &Arc<RequestContext>,
         shelf: &Arc<ServerCatalog>,
-        (shown, tool): (&str, &str),
+        (shown, tool): (&str, &OwnName),
         open: OpenCall,
         answer: Box<RawValue>,
     ) -> RpcReply {

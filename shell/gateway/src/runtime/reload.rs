@@ -90,6 +90,8 @@ impl Gateway {
             .iter()
             .filter(|old| !kept.iter().any(|it| Arc::ptr_eq(it, old)));
         for shelf in gone.cloned() {
+            let server = shelf.upstream.server_name();
+            self.shared.in_flight_requests.drop_server(server);
             tokio::spawn(async move {
                 // A request that has just found the server gets time to be sent, and its answer is awaited.
                 tokio::time::sleep(drain).await;

@@ -167,7 +167,7 @@ impl Upstream {
                     life.backoff.postpone(now, RECONNECT_BUSY_WAIT);
                 }
                 UpstreamError::Busy {
-                    server: Arc::clone(&self.name),
+                    server: Arc::clone(self.name.as_arc()),
                     what: BusyReason::Links {
                         limit: self.settings.max_links.get(),
                     },
@@ -202,7 +202,7 @@ impl Upstream {
         let (source, again) = life.permanent_failure.as_ref()?;
         let retry_after = again.saturating_duration_since(now);
         (!retry_after.is_zero()).then(|| UpstreamError::Permanent {
-            server: Arc::clone(&self.name),
+            server: Arc::clone(self.name.as_arc()),
             retry_after,
             source: Arc::clone(source),
         })
@@ -214,7 +214,7 @@ impl Upstream {
         wait: Option<Duration>,
     ) -> UpstreamError {
         UpstreamError::Down {
-            server: Arc::clone(&self.name),
+            server: Arc::clone(self.name.as_arc()),
             retry_after: wait.unwrap_or(self.settings.restart.first),
             source,
         }
@@ -222,7 +222,7 @@ impl Upstream {
 
     pub(super) fn closed_error(&self) -> UpstreamError {
         UpstreamError::Closed {
-            server: Arc::clone(&self.name),
+            server: Arc::clone(self.name.as_arc()),
         }
     }
 }

@@ -10,15 +10,13 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout};
 use toolwarden_live_guard::{PermittedCall, SentCall};
-use toolwarden_mcp::{ClientInfo, ConnectionRequest, McpError, RawObject, RpcError, mask_secrets};
+use toolwarden_mcp::{McpError, McpRequest, RawObject, RpcError, mask_secrets};
 use toolwarden_watch::inline::strip_hidden;
 
 use super::breaker::Admission;
-use super::open_link::{LinkUse, OpenLink};
+use super::open_link::OpenLink;
 use super::principal_limits::{FailureEffect, PrincipalRefusal, PrincipalRequest};
-use super::{
-    BusyReason, LinkKey, OnSessionExpired, Upstream, UpstreamCall, UpstreamError, UpstreamRequest,
-};
+use super::{BusyReason, LinkKey, LinkRoute, Upstream, UpstreamError};
 
 // INVARIANT: written to a server only by `Upstream::call`, which uses up a permit.
 const TOOLS_CALL: &str = "tools/call";
@@ -26,6 +24,18 @@ const TOOLS_CALL: &str = "tools/call";
 const LISTEN: &str = "subscriptions/listen";
 /// The longest wait of a request for its turn.
 const SLOT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What to do with a request whose session has expired. A new session may be with a new version of the server, so only
+/// a request that is not a call is sent again without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnSessionExpired {
+    /// Send it again over a new session.
+    Resend,
+    /// Return [`UpstreamError::SessionExpired`].
+    Report,
+    /// Return the same error and count a failure of the server, because the session was new.
+    Fail,
+}
 
 /// A server's answer to a request: a result or an error of its own.
 pub(crate) type RpcResult = Result<Box<RawValue>, RpcError>;
@@ -37,75 +47,61 @@ impl Upstream {
     /// # Errors
     /// The server gave no answer. `tools/call` is refused.
     pub async fn ask(
-        self: &Arc<Self>,
-        key: &LinkKey,
-        face: &ClientInfo,
-        asking: UpstreamRequest<'_>,
+        &self,
+        route: LinkRoute<'_>,
+        request: McpRequest<'_>,
     ) -> Result<RpcResult, UpstreamError> {
-        if asking.method == TOOLS_CALL {
+        if request.method == TOOLS_CALL {
             return Err(self.needs_permit_error());
         }
-        self.send_request(key, face, asking, OnSessionExpired::Resend)
+        self.send_request(route, request, OnSessionExpired::Resend)
             .await
     }
 
-    /// Sends a call that the guard permitted, otherwise like [`Self::ask`]. It consumes the permit. The returned
-    /// value says whether the same call may be sent again.
+    /// Sends a call that the guard permitted. It uses up the permit, which gives the method and the parameters; the
+    /// rest is taken from the request. A call is written at most once: if its session has expired, this returns
+    /// [`UpstreamError::SessionExpired`], and [`SentCall::retry`] says whether the same call may be sent again.
     ///
     /// An open call is not a permit:
     ///
     /// ```compile_fail
-    /// # use std::sync::Arc;
-    /// # use toolwarden_gateway::upstream::{LinkKey, Upstream, UpstreamCall};
-    /// # use toolwarden_mcp::ClientInfo;
+    /// # use toolwarden_gateway::upstream::{LinkRoute, Upstream};
+    /// # use toolwarden_mcp::McpRequest;
     /// # use toolwarden_live_guard::OpenCall;
-    /// # async fn send(upstream: Arc<Upstream>, open: OpenCall, key: LinkKey, info: ClientInfo) {
-    /// let (_sent, _answer) = upstream.call(open, &key, &info, UpstreamCall::default()).await;
+    /// # async fn send(upstream: &Upstream, open: OpenCall, route: LinkRoute<'_>) {
+    /// let (_sent, _answer) = upstream.call(open, route, McpRequest::new("tools/call", None)).await;
     /// # }
     /// ```
     ///
     /// ```
-    /// # use std::sync::Arc;
-    /// # use toolwarden_gateway::upstream::{LinkKey, Upstream, UpstreamCall};
-    /// # use toolwarden_mcp::ClientInfo;
+    /// # use toolwarden_gateway::upstream::{LinkRoute, Upstream};
+    /// # use toolwarden_mcp::McpRequest;
     /// # use toolwarden_live_guard::PermittedCall;
-    /// # async fn send(upstream: Arc<Upstream>, call: PermittedCall, key: LinkKey, info: ClientInfo) {
-    /// let (_sent, _answer) = upstream.call(call, &key, &info, UpstreamCall::default()).await;
+    /// # async fn send(upstream: &Upstream, call: PermittedCall, route: LinkRoute<'_>) {
+    /// let (_sent, _answer) = upstream.call(call, route, McpRequest::new("tools/call", None)).await;
     /// # }
     /// ```
     ///
     /// # Errors
     /// The server gave no answer.
     pub async fn call(
-        self: &Arc<Self>,
+        &self,
         call: PermittedCall,
-        key: &LinkKey,
-        face: &ClientInfo,
-        calling: UpstreamCall<'_>,
+        route: LinkRoute<'_>,
+        mut request: McpRequest<'_>,
     ) -> (SentCall, Result<RpcResult, UpstreamError>) {
-        if *call.server() != *self.name {
+        if *call.server() != self.name {
             return (call.into_sent(), Err(self.needs_permit_error()));
         }
-        let sent_call = call.into_sent();
-        let UpstreamCall {
-            headers,
-            timeout: limit,
-            message_handler: aside,
-            sent,
-            on_expired,
-            principal,
-        } = calling;
-        let asking = UpstreamRequest {
-            method: TOOLS_CALL,
-            params: Some(sent_call.params()),
-            headers,
-            timeout: limit,
-            message_handler: aside,
-            sent,
-            keeps_link_open: true,
-            principal,
+        let on_expired = if call.is_retry() {
+            OnSessionExpired::Fail
+        } else {
+            OnSessionExpired::Report
         };
-        let outcome = self.send_request(key, face, asking, on_expired).await;
+        let sent_call = call.into_sent();
+        request.method = TOOLS_CALL;
+        request.params = Some(sent_call.params());
+        let outcome = self.send_request(route, request, on_expired).await;
         (sent_call, outcome)
     }
 
@@ -153,14 +149,19 @@ impl Upstream {
 
     async fn send_request(
         &self,
-        key: &LinkKey,
-        face: &ClientInfo,
-        asking: UpstreamRequest<'_>,
+        route: LinkRoute<'_>,
+        mut request: McpRequest<'_>,
         on_expired: OnSessionExpired,
     ) -> Result<RpcResult, UpstreamError> {
-        let stands = asking.method == LISTEN;
-        let mut trial = self.admit(key, asking.principal, stands)?;
-        let limit = asking.timeout.unwrap_or(self.settings.timeouts.request);
+        let LinkRoute {
+            key,
+            client_info: face,
+            ..
+        } = route;
+        let stands = request.method == LISTEN;
+        let mut trial = self.admit(key, route.principal, stands)?;
+        let limit = request.timeout.unwrap_or(self.settings.timeouts.request);
+        request.timeout = Some(limit);
         let mut using = self.acquire(key, face).await?;
         let _turns = if stands {
             None
@@ -176,10 +177,10 @@ impl Upstream {
             using = self.acquire(key, face).await?;
         }
         if stands {
-            using.mark_long_lived(asking.keeps_link_open);
+            using.mark_long_lived(route.keeps_link_open);
         }
         let began = Instant::now();
-        let mut outcome = send_over_link(&using, asking, limit).await;
+        let mut outcome = using.open_link().link().ask(request).await;
         if let Err(error) = &outcome
             && was_not_read(error)
         {
@@ -190,14 +191,14 @@ impl Upstream {
             }
             drop(using);
             if on_expired != OnSessionExpired::Resend {
-                let server = Arc::clone(&self.name);
+                let server = Arc::clone(self.name.as_arc());
                 return Err(UpstreamError::SessionExpired { server, was_sent });
             }
             using = self.acquire(key, face).await?;
             if stands {
-                using.mark_long_lived(asking.keeps_link_open);
+                using.mark_long_lived(route.keeps_link_open);
             }
-            outcome = send_over_link(&using, asking, limit).await;
+            outcome = using.open_link().link().ask(request).await;
         }
         match outcome {
             Ok(answer) => {
@@ -206,7 +207,7 @@ impl Upstream {
                     trial.record_success();
                 }
                 let answer = answer.map(mask_failure_result).map_err(mask_error);
-                Ok(self.strip_hidden(asking.method, answer))
+                Ok(self.strip_hidden(request.method, answer))
             }
             Err(error) => {
                 if !stands && is_server_fault(&error) {
@@ -253,7 +254,7 @@ impl Upstream {
         let now = Instant::now();
         let principal = principal.map(|name| self.principals.admit(name, key, stands, now));
         let principal = principal.transpose().map_err(|refused| {
-            let server = Arc::clone(&self.name);
+            let server = Arc::clone(self.name.as_arc());
             match refused {
                 PrincipalRefusal::BreakerOpen { retry_after } => {
                     UpstreamError::BreakerOpenForPrincipal {
@@ -282,7 +283,7 @@ impl Upstream {
                 principal,
             }),
             Err(retry_after) => Err(UpstreamError::BreakerOpen {
-                server: Arc::clone(&self.name),
+                server: Arc::clone(self.name.as_arc()),
                 retry_after,
             }),
         }
@@ -304,7 +305,7 @@ impl Upstream {
         match timeout(limit.min(SLOT_TIMEOUT), turns.acquire_owned()).await {
             Ok(Ok(turn)) => Ok(Some(turn)),
             Ok(Err(_)) | Err(_) => Err(UpstreamError::Busy {
-                server: Arc::clone(&self.name),
+                server: Arc::clone(self.name.as_arc()),
                 what: BusyReason::PrincipalRequests {
                     limit: self.settings.principal_request_limit().get(),
                 },
@@ -320,7 +321,7 @@ impl Upstream {
         match timeout(limit.min(SLOT_TIMEOUT), self.request_slots.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
             Ok(Err(_)) | Err(_) => Err(UpstreamError::Busy {
-                server: Arc::clone(&self.name),
+                server: Arc::clone(self.name.as_arc()),
                 what: BusyReason::Requests {
                     limit: self.settings.concurrency.get(),
                 },
@@ -336,7 +337,7 @@ impl Upstream {
         if matches!(error, McpError::SessionExpired { .. }) {
             self.on_session_expired(held);
         }
-        let server = Arc::clone(&self.name);
+        let server = Arc::clone(self.name.as_arc());
         let source = Arc::new(error);
         match &*source {
             McpError::Timeout { after, .. } => UpstreamError::Timeout {
@@ -365,13 +366,13 @@ impl Upstream {
 
     fn needs_permit_error(&self) -> UpstreamError {
         UpstreamError::NeedsPermit {
-            server: Arc::clone(&self.name),
+            server: Arc::clone(self.name.as_arc()),
         }
     }
 
     fn no_link_error(&self) -> UpstreamError {
         UpstreamError::NoLink {
-            server: Arc::clone(&self.name),
+            server: Arc::clone(self.name.as_arc()),
         }
     }
 }
@@ -446,23 +447,6 @@ impl Drop for AdmittedRequest<'_> {
                 .abandon_trial(Instant::now());
         }
     }
-}
-
-async fn send_over_link(
-    using: &LinkUse,
-    asking: UpstreamRequest<'_>,
-    limit: Duration,
-) -> Result<RpcResult, McpError> {
-    let link = using.open_link().link();
-    let asking = ConnectionRequest {
-        method: asking.method,
-        params: asking.params,
-        headers: asking.headers.to_vec(),
-        timeout: limit,
-        handler: asking.message_handler,
-        sent: asking.sent,
-    };
-    link.ask(asking).await
 }
 
 /// Masks secrets of the settings in a result that reports a failure of the tool: such texts quote URLs and

@@ -8,6 +8,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use toolwarden_mcp::{ClientInfo, ConnectionLimits, Era, EraPreference, ServerDescription};
+use toolwarden_model::ServerName;
 use toolwarden_settings::{ProtocolChoice, ServerSettings};
 
 use super::lifecycle::{HandshakeSupport, Lifecycle, LinkSlot};
@@ -20,7 +21,7 @@ use super::{LinkKey, UpstreamChange, UpstreamObserver, UpstreamStatus, gateway_c
 /// Dropping it ends its links at once; [`Upstream::close`] closes them gracefully.
 pub struct Upstream {
     pub(super) me: Weak<Self>,
-    pub(super) name: Arc<str>,
+    pub(super) name: ServerName,
     pub(super) settings: Arc<ServerSettings>,
     pub(super) limits: ConnectionLimits,
     pub(super) client_info: ArcSwap<ClientInfo>,
@@ -59,7 +60,7 @@ impl Upstream {
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: me.clone(),
-            name: settings.name.as_str().into(),
+            name: ServerName::new(settings.name.as_str()),
             limits: limits(&settings),
             client_info: ArcSwap::from_pointee(face),
             agent_era: ArcSwapOption::empty(),
@@ -79,6 +80,12 @@ impl Upstream {
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// Its name, as a name of a server.
+    #[must_use]
+    pub const fn server_name(&self) -> &ServerName {
         &self.name
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 
 /// The keyword that marks a property.
 pub(super) const ANNOTATION_KEY: &str = "x-mcp-header";
@@ -67,39 +68,28 @@ fn walk(schema: &Value, mut path: Option<&mut Vec<String>>, visit: &mut Visit<'_
     };
     visit(path.as_deref().map(Vec::as_slice), members);
     for (keyword, value) in members {
-        match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                for (key, property) in properties {
-                    if let Some(path) = path.as_deref_mut() {
-                        path.push(key.clone());
-                    }
-                    walk(property, path.as_deref_mut(), visit);
-                    if let Some(path) = path.as_deref_mut() {
-                        path.pop();
-                    }
+        if keyword == "properties"
+            && let Value::Object(properties) = value
+        {
+            for (key, property) in properties {
+                if let Some(path) = path.as_deref_mut() {
+                    path.push(key.clone());
+                }
+                walk(property, path.as_deref_mut(), visit);
+                if let Some(path) = path.as_deref_mut() {
+                    path.pop();
                 }
             }
-            (
-                "items"
-                | "contains"
-                | "unevaluatedItems"
-                | "additionalProperties"
-                | "propertyNames"
-                | "unevaluatedProperties"
-                | "not"
-                | "if"
-                | "then"
-                | "else"
-                | "contentSchema",
-                one,
-            ) => walk(one, None, visit),
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(all)) => {
+            continue;
+        }
+        match (subschema_form(keyword), value) {
+            (Some(SubschemaForm::Map), Value::Object(all)) => {
+                all.values().for_each(|one| walk(one, None, visit));
+            }
+            (Some(SubschemaForm::List | SubschemaForm::OneOrList), Value::Array(all)) => {
                 all.iter().for_each(|one| walk(one, None, visit));
             }
-            (
-                "patternProperties" | "dependentSchemas" | "$defs" | "definitions",
-                Value::Object(all),
-            ) => all.values().for_each(|one| walk(one, None, visit)),
+            (Some(SubschemaForm::One | SubschemaForm::OneOrList), one) => walk(one, None, visit),
             // Values that are data, and references, which are not resolved.
             _ => {}
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolwarden_model::json::RawObject;
 
 use super::ReceivedHeader;
 use crate::error_codes::{
@@ -15,7 +16,6 @@ use crate::protocol::{
     STATELESS_VERSION, VERSION_HEADER, decode_header, name_member,
 };
 use crate::rpc_message::RpcError;
-use toolwarden_model::json::RawObject;
 
 /// How a stateless request describes its client.
 #[derive(Debug, Clone)]

@@ -236,7 +236,7 @@ impl ServerHttpClient {
                     return HttpErrorStatus {
                         status: status.as_u16(),
                         id: Some(id),
-                        error: error.for_method(step),
+                        error: McpError::from_rpc(step, error),
                     };
                 }
             }

@@ -7,10 +7,11 @@ use tokio::time::sleep;
 use toolwarden_http::HttpResponse;
 use toolwarden_model::event_stream::{EventReader, ServerSentEvent};
 
+use super::dispatch;
 use super::http_client::protocol_error;
 use super::streamable_http::HttpConnection;
-use super::{TransportRequest, dispatch};
 use crate::error::{McpError, ProtocolFault};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::{IncomingMessage, ServerMessage};
 use crate::pending_requests::RpcOutcome;
 use crate::rpc_message::{InvalidMessage, RpcMessage};
@@ -23,7 +24,7 @@ const MIN_RESUME_DELAY: Duration = Duration::from_millis(10);
 /// The state while an answer is read.
 pub(super) struct ResponseReader<'a> {
     connection: &'a HttpConnection,
-    request: &'a TransportRequest<'a>,
+    request: McpRequest<'a>,
     /// The id of an answer to another request.
     unmatched_id: Option<String>,
 }
@@ -36,7 +37,7 @@ pub(super) struct StreamPosition {
 }
 
 impl<'a> ResponseReader<'a> {
-    pub(super) fn new(connection: &'a HttpConnection, request: &'a TransportRequest<'a>) -> Self {
+    pub(super) const fn new(connection: &'a HttpConnection, request: McpRequest<'a>) -> Self {
         Self {
             connection,
             request,
@@ -124,13 +125,13 @@ impl<'a> ResponseReader<'a> {
         &mut self,
         messages: Result<Vec<RpcMessage>, InvalidMessage>,
     ) -> Result<Option<RpcOutcome>, McpError> {
-        let TransportRequest {
+        let McpRequest {
             id: own,
             method,
             handler: aside,
-            activity: signs,
+            activity,
             ..
-        } = *self.request;
+        } = self.request;
         let messages = messages.map_err(|invalid| protocol_error(method, invalid.into()))?;
         let mut answer = None;
         for received in messages {
@@ -144,8 +145,10 @@ impl<'a> ResponseReader<'a> {
                     }
                 }
                 IncomingMessage::Unsolicited(message) => {
-                    if is_progress(&message) {
-                        signs.notify_one();
+                    if is_progress(&message)
+                        && let Some(activity) = activity
+                    {
+                        activity.notify_one();
                     }
                     let passed = dispatch(message, aside, &self.connection.dispatcher);
                     let passed =

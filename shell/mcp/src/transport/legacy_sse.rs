@@ -8,11 +8,12 @@ use tokio::time::timeout;
 use toolwarden_http::{HttpAddress, HttpResponse};
 use toolwarden_model::event_stream::{EventReader, ServerSentEvent};
 
+use super::AbortOnDrop;
 use super::http_client::{
     ServerHttpClient, ServerHttpRequest, content_type, protocol_error, same_origin,
 };
-use super::{AbortOnDrop, TransportRequest};
 use crate::error::{McpError, ProtocolFault};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::{IncomingMessage, MessageDispatcher};
 use crate::pending_requests::{CloseReason, PendingRequests, RpcOutcome};
 use crate::rpc_message::{RpcError, RpcMessage};
@@ -89,12 +90,9 @@ impl LegacySse {
         })
     }
 
-    pub(super) async fn exchange(
-        &self,
-        call: TransportRequest<'_>,
-    ) -> Result<RpcOutcome, McpError> {
-        let request = self.requests.open(call.id, Arc::clone(call.activity));
-        match self.sender.post(call.method, call.body).await {
+    pub(super) async fn exchange(&self, request: McpRequest<'_>) -> Result<RpcOutcome, McpError> {
+        let pending = self.requests.open(request.id, request.activity());
+        match self.sender.post(request.method, request.body()).await {
             // A JSON-RPC error in the body of a refusal is an answer.
             Err(McpError::Rpc {
                 code,
@@ -110,7 +108,7 @@ impl LegacySse {
             }
             posted => posted?,
         }
-        match request.response().await {
+        match pending.response().await {
             Some(outcome) => Ok(outcome),
             None => Err(match self.requests.close_reason() {
                 Some(CloseReason::TooLarge) => McpError::TooLarge {
@@ -119,7 +117,7 @@ impl LegacySse {
                 Some(CloseReason::TooManyMessages) => self.sender.base.limits.message_rate_error(),
                 Some(CloseReason::ByClient) => McpError::Closed,
                 Some(CloseReason::ByServer | CloseReason::TooNoisy) | None => {
-                    protocol_error(call.method, ProtocolFault::NoAnswer)
+                    protocol_error(request.method, ProtocolFault::NoAnswer)
                 }
             }),
         }

@@ -11,13 +11,12 @@ mod stdio;
 mod streamable_http;
 
 use std::process::ExitStatus;
-use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use tokio::sync::Notify;
 
 use crate::close_signal::CloseSignal;
 use crate::error::{McpError, ServerDiagnostics};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::{MessageDispatcher, MessageHandler, ServerMessage};
 use crate::message_rate::MessageRateExceeded;
 use crate::pending_requests::RpcOutcome;
@@ -28,26 +27,6 @@ pub(crate) use http_client::ServerHttpClient;
 pub(crate) use legacy_sse::LegacySse;
 pub(crate) use stdio::Stdio;
 pub(crate) use streamable_http::StreamableHttp;
-
-/// One request in flight.
-pub(crate) struct TransportRequest<'a> {
-    /// The JSON-RPC id.
-    pub(crate) id: i64,
-    /// The method, for headers and error texts.
-    pub(crate) method: &'a str,
-    /// The whole message.
-    pub(crate) body: String,
-    /// The era, which decides the HTTP headers.
-    pub(crate) era: Era,
-    /// The value of the `Mcp-Name` header.
-    pub(crate) name: Option<String>,
-    /// More HTTP headers; other transports ignore them.
-    pub(crate) headers: Vec<(String, String)>,
-    /// Receives the messages that arrive on the stream of this request.
-    pub(crate) handler: Option<&'a dyn MessageHandler>,
-    /// Notified when the server shows that it is working on the request.
-    pub(crate) activity: &'a Arc<Notify>,
-}
 
 /// A request that is cancelled.
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +49,11 @@ pub(crate) enum Transport {
 
 impl Transport {
     /// Sends a request and waits for its answer. The caller sets the timeout.
-    pub(crate) async fn exchange(
-        &self,
-        call: TransportRequest<'_>,
-    ) -> Result<RpcOutcome, McpError> {
+    pub(crate) async fn exchange(&self, request: McpRequest<'_>) -> Result<RpcOutcome, McpError> {
         match self {
-            Self::Stdio(stdio) => stdio.exchange(call).await,
-            Self::Http(http) => http.exchange(call).await,
-            Self::LegacySse(sse) => sse.exchange(call).await,
+            Self::Stdio(stdio) => stdio.exchange(request).await,
+            Self::Http(http) => http.exchange(request).await,
+            Self::LegacySse(sse) => sse.exchange(request).await,
         }
     }
 
@@ -153,12 +129,7 @@ impl Transport {
 
     /// Whether all messages of the server arrive on one stream.
     pub(crate) fn has_shared_stream(&self) -> bool {
-        !self.has_headers()
-    }
-
-    /// Whether requests carry headers that repeat parts of them.
-    pub(crate) fn has_headers(&self) -> bool {
-        matches!(self, Self::Http(_))
+        !matches!(self, Self::Http(_))
     }
 
     /// Sets the version that later messages name in their header.

@@ -9,13 +9,14 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
+use super::AbortOnDrop;
 use super::bounded_lines::{LineRead, next_line};
 use super::server_process::{ChildStreams, ServerProcess};
 use super::stderr_tail::StderrTail;
-use super::{AbortOnDrop, TransportRequest};
 use crate::connection_limits::ConnectionLimits;
 use crate::endpoint::Command;
 use crate::error::{LimitedItem, McpError, ServerDiagnostics};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::{IncomingMessage, MessageDispatcher};
 use crate::message_rate::MessageRateExceeded;
 use crate::pending_requests::{CloseReason, PendingRequests, RpcOutcome};
@@ -101,19 +102,13 @@ impl Stdio {
         })
     }
 
-    pub(super) async fn exchange(
-        &self,
-        call: TransportRequest<'_>,
-    ) -> Result<RpcOutcome, McpError> {
-        let request = self
-            .shared
-            .requests
-            .open(call.id, Arc::clone(call.activity));
+    pub(super) async fn exchange(&self, request: McpRequest<'_>) -> Result<RpcOutcome, McpError> {
+        let pending = self.shared.requests.open(request.id, request.activity());
         // A failed send means that the program has stopped reading; the reader knows why.
-        let _closed = self.queue.send(call.body).await;
-        match request.response().await {
+        let _closed = self.queue.send(request.body()).await;
+        match pending.response().await {
             Some(outcome) => Ok(outcome),
-            None => Err(self.close_error(call.method).await),
+            None => Err(self.close_error(request.method).await),
         }
     }
 

@@ -1,6 +1,5 @@
 //! Streamable HTTP: every message is a POST, answered with JSON or an event stream.
 
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -9,21 +8,23 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use toolwarden_http::HttpResponse;
+use toolwarden_model::json::RawObject;
 
+use super::AbortOnDrop;
 use super::http_client::{
     HttpErrorStatus, ServerHttpClient, ServerHttpRequest, content_type, protocol_error,
 };
 use super::http_response::ResponseReader;
 use super::http_server_stream::listen;
-use super::{AbortOnDrop, TransportRequest};
 use crate::close_signal::CloseSignal;
 use crate::error::{McpError, ProtocolFault};
 use crate::error_codes::{INVALID_REQUEST, METHOD_NOT_FOUND};
+use crate::mcp_request::McpRequest;
 use crate::message_handler::MessageDispatcher;
 use crate::pending_requests::RpcOutcome;
 use crate::protocol::{
     Era, METHOD_HEADER, NAME_HEADER, SESSION_HEADER, STATELESS_VERSION, VERSION_HEADER,
-    encode_header,
+    encode_header, name_member,
 };
 use crate::rpc_message::RpcError;
 
@@ -77,11 +78,8 @@ impl StreamableHttp {
             .with_session(|session| session.version = version);
     }
 
-    pub(super) async fn exchange(
-        &self,
-        call: TransportRequest<'_>,
-    ) -> Result<RpcOutcome, McpError> {
-        match self.connection.exchange(call).await {
+    pub(super) async fn exchange(&self, request: McpRequest<'_>) -> Result<RpcOutcome, McpError> {
+        match self.connection.exchange(request).await {
             // A JSON-RPC error in the body of a refusal is an answer.
             Err(McpError::Rpc {
                 method: _,
@@ -157,33 +155,33 @@ impl StreamableHttp {
 }
 
 impl HttpConnection {
-    async fn exchange(&self, mut call: TransportRequest<'_>) -> Result<RpcOutcome, McpError> {
-        let body = mem::take(&mut call.body);
-        let headers = headers_of(&call);
-        let response = self.post(call.method, Some(call.id), headers, body).await?;
-        if call.method == "initialize" {
+    async fn exchange(&self, request: McpRequest<'_>) -> Result<RpcOutcome, McpError> {
+        let McpRequest { method, id, .. } = request;
+        let headers = headers_of(&request);
+        let response = self.post(method, Some(id), headers, request.body()).await?;
+        if method == "initialize" {
             let id = response.headers.get(SESSION_HEADER).cloned();
             self.with_session(|session| session.id = id);
         }
         let content_type = content_type(&response);
-        let reading = ResponseReader::new(self, &call);
+        let reading = ResponseReader::new(self, request);
         match content_type.as_str() {
             "application/json" => reading.json(response).await,
             "text/event-stream" => {
                 self.has_streamed.store(true, Ordering::Relaxed);
-                if let Some(aside) = call.handler {
+                if let Some(aside) = request.handler {
                     aside.on_stream_started();
                 }
                 Box::pin(reading.events(response)).await
             }
             "" => Err(protocol_error(
-                call.method,
+                method,
                 ProtocolFault::NoBody {
                     status: response.status.as_u16(),
                 },
             )),
             _ => Err(protocol_error(
-                call.method,
+                method,
                 ProtocolFault::ContentType { content_type },
             )),
         }
@@ -274,9 +272,9 @@ impl HttpConnection {
     }
 }
 
-fn headers_of(call: &TransportRequest<'_>) -> HeaderMap {
+fn headers_of(request: &McpRequest<'_>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    for (name, value) in &call.headers {
+    for (name, value) in request.headers {
         // An invalid header cannot be sent; the server reports what is missing.
         if let (Ok(name), Ok(value)) = (
             HeaderName::try_from(name.as_str()),
@@ -285,11 +283,13 @@ fn headers_of(call: &TransportRequest<'_>) -> HeaderMap {
             headers.insert(name, value);
         }
     }
-    if call.era == Era::Stateless {
+    if request.era == Era::Stateless {
         headers.insert(VERSION_HEADER, HeaderValue::from_static(STATELESS_VERSION));
-        insert(&mut headers, METHOD_HEADER, call.method);
-        if let Some(name) = &call.name {
-            insert(&mut headers, NAME_HEADER, name);
+        insert(&mut headers, METHOD_HEADER, request.method);
+        if let Some(member) = name_member(request.method)
+            && let Some(name) = RawObject::parse_optional(request.params).text(member)
+        {
+            insert(&mut headers, NAME_HEADER, &name);
         }
     }
     headers

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolwarden_mcp::{
-    ClientInfo, ConnectionRequest, Endpoint, McpError, MessageHandler, RpcError, ServerConnection,
+    ClientInfo, Endpoint, McpError, McpRequest, MessageHandler, RpcError, ServerConnection,
     ServerMessage,
 };
 
@@ -82,18 +82,10 @@ pub(crate) async fn open(endpoint: &Endpoint) -> (ServerConnection, ReceivedMess
 }
 
 /// A tool call as most tests make it.
-pub(crate) fn connection_request<'a>(
-    params: Option<&'a RawValue>,
-    limit: u64,
-) -> ConnectionRequest<'a> {
-    ConnectionRequest {
-        method: "tools/call",
-        params,
-        headers: Vec::new(),
-        timeout: Duration::from_millis(limit),
-        handler: None,
-        sent: None,
-    }
+pub(crate) fn tool_call<'a>(params: Option<&'a RawValue>, limit: u64) -> McpRequest<'a> {
+    let mut request = McpRequest::new("tools/call", params);
+    request.timeout = Some(Duration::from_millis(limit));
+    request
 }
 
 pub(crate) type RequestResult = Result<Result<Box<RawValue>, RpcError>, McpError>;
@@ -101,7 +93,7 @@ pub(crate) type RequestResult = Result<Result<Box<RawValue>, RpcError>, McpError
 /// Calls a tool of the fixture without arguments.
 pub(crate) async fn call(link: &ServerConnection, name: &str) -> RequestResult {
     let params = raw(&json!({ "name": name }).to_string());
-    link.ask(connection_request(Some(&params), 5000)).await
+    link.ask(tool_call(Some(&params), 5000)).await
 }
 
 /// The result of a call as a value.

@@ -9,9 +9,7 @@ use tokio::time::{sleep, timeout};
 use toolwarden_mcp::protocol::with_client_meta;
 use toolwarden_mcp::{Era, McpError, ServerConnection};
 
-use crate::connection::{
-    RequestResult, call, client_info, connection_request, open, queue, raw, value,
-};
+use crate::connection::{RequestResult, call, client_info, open, queue, raw, tool_call, value};
 use crate::support::HttpServer;
 
 /// Waits until the fixture has seen an event.
@@ -34,7 +32,7 @@ async fn the_stream_of_a_request_is_heard_beside_it() {
     assert!(!link.has_shared_stream());
     let (aside, mut heard) = queue();
     let params = raw(r#"{"name":"asks"}"#);
-    let mut beside = connection_request(Some(&params), 5000);
+    let mut beside = tool_call(Some(&params), 5000);
     beside.handler = Some(&*aside);
     let answers = async {
         assert_eq!(
@@ -80,7 +78,7 @@ async fn results_and_errors_stay_as_written() {
     let (link, _heard) = open(&server.endpoint("/mcp")).await;
     let params = raw("{ \"name\" : \"x\",\n\"n\":1.00 }");
     let result = link
-        .ask(connection_request(Some(&params), 5000))
+        .ask(tool_call(Some(&params), 5000))
         .await
         .unwrap()
         .unwrap();
@@ -102,7 +100,7 @@ async fn progress_on_the_stream_starts_the_wait_anew() {
     let (link, _heard) = open(&server.endpoint("/mcp")).await;
     let params = raw(r#"{"name":"progresses"}"#);
     let result = link
-        .ask(connection_request(Some(&params), 600))
+        .ask(tool_call(Some(&params), 600))
         .await
         .unwrap()
         .unwrap();
@@ -115,10 +113,7 @@ async fn a_request_given_up_is_closed_and_cancelled() {
     let server = HttpServer::speaking("plain");
     let (link, _heard) = open(&server.endpoint("/mcp")).await;
     let params = raw(r#"{"name":"slow"}"#);
-    let error = link
-        .ask(connection_request(Some(&params), 200))
-        .await
-        .unwrap_err();
+    let error = link.ask(tool_call(Some(&params), 200)).await.unwrap_err();
     assert!(matches!(error, McpError::Timeout { .. }), "{error:?}");
     wait_until_seen(&link, &json!("closed")).await;
     let notice = |reason: &str, id: i64| json!(["notifications/cancelled", {"requestId": id, "reason": reason}]);
@@ -126,8 +121,8 @@ async fn a_request_given_up_is_closed_and_cancelled() {
 
     let number = std::sync::Mutex::new(0);
     let sent = |id: i64| *number.lock().unwrap() = id;
-    let mut dropped = connection_request(Some(&params), 5000);
-    dropped.sent = Some(&sent);
+    let mut dropped = tool_call(Some(&params), 5000);
+    dropped.on_sent = Some(&sent);
     assert!(
         timeout(Duration::from_millis(200), link.ask(dropped))
             .await
@@ -201,7 +196,7 @@ async fn expired_session_is_reported() {
         let server = HttpServer::speaking("plain");
         let (link, _heard) = open(&server.endpoint("/mcp")).await;
         let params = raw(&json!({"name": "forgets", "how": how}).to_string());
-        link.ask(connection_request(Some(&params), 5000))
+        link.ask(tool_call(Some(&params), 5000))
             .await
             .unwrap()
             .unwrap();
@@ -225,7 +220,7 @@ async fn ask_stateless(
     params: Option<&RawValue>,
 ) -> RequestResult {
     let params = with_client_meta(params, &client_info());
-    let mut asking = connection_request(Some(&params), 5000);
+    let mut asking = tool_call(Some(&params), 5000);
     asking.method = method;
     link.ask(asking).await
 }
@@ -256,7 +251,7 @@ async fn the_stateless_era_has_headers_and_streams() {
 
     let (aside, mut heard) = queue();
     let params = with_client_meta(None, &client_info());
-    let mut subscription = connection_request(Some(&params), 1_000_000_000);
+    let mut subscription = tool_call(Some(&params), 1_000_000_000);
     subscription.method = "subscriptions/listen";
     subscription.handler = Some(&*aside);
     let listening = async {

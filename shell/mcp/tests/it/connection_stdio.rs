@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use toolwarden_mcp::protocol::with_client_meta;
 use toolwarden_mcp::{Era, McpError, RpcError};
 
-use crate::connection::{call, client_info, connection_request, open, raw, value};
+use crate::connection::{call, client_info, open, raw, tool_call, value};
 use crate::support::{scratch, stdio_fixture};
 
 #[tokio::test]
@@ -65,14 +65,11 @@ async fn the_stateless_era_sends_what_it_is_given() {
     let (link, _heard) = open(&stdio_fixture("stateless", &[])).await;
     assert_eq!(link.server().era, Era::Stateless);
     let bare = raw(r#"{"name":"echo"}"#);
-    let refused = link
-        .ask(connection_request(Some(&bare), 5000))
-        .await
-        .unwrap();
+    let refused = link.ask(tool_call(Some(&bare), 5000)).await.unwrap();
     assert!(refused.unwrap_err().message.starts_with("envelope missing"));
     let params = with_client_meta(Some(&bare), &client_info());
     let result = link
-        .ask(connection_request(Some(&params), 5000))
+        .ask(tool_call(Some(&params), 5000))
         .await
         .unwrap()
         .unwrap();
@@ -90,10 +87,7 @@ async fn progress_starts_the_wait_anew() {
     let params = raw(r#"{"name":"progresses"}"#);
     // Without `extend_timeout` the request times out.
     let started = Instant::now();
-    let error = link
-        .ask(connection_request(Some(&params), 500))
-        .await
-        .unwrap_err();
+    let error = link.ask(tool_call(Some(&params), 500)).await.unwrap_err();
     assert!(matches!(error, McpError::Timeout { .. }), "{error:?}");
     assert!(started.elapsed() < Duration::from_secs(1));
     while timeout(Duration::from_millis(600), heard.next())
@@ -103,8 +97,8 @@ async fn progress_starts_the_wait_anew() {
 
     let number = Mutex::new(0);
     let sent = |id: i64| *number.lock().unwrap() = id;
-    let mut patient = connection_request(Some(&params), 500);
-    patient.sent = Some(&sent);
+    let mut patient = tool_call(Some(&params), 500);
+    patient.on_sent = Some(&sent);
     let keep = async {
         for done in 0..6 {
             let (method, params) = heard.next_notification().await;
@@ -146,7 +140,7 @@ async fn program_exit_is_reported() {
     let pid = link.pid().unwrap();
     assert!(fs::exists(format!("/proc/{pid}")).unwrap());
     assert!(!link.is_closed());
-    let mut listing = connection_request(None, 5000);
+    let mut listing = tool_call(None, 5000);
     listing.method = "tools/list";
     let (outcome, ()) = tokio::join!(link.ask(listing), link.closed());
     let error = outcome.unwrap_err();

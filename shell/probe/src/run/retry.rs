@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use toolwarden_http::retry_after;
 use toolwarden_model::reply::TrialFailure;
 
 use crate::exchange::Exchange;
@@ -43,17 +44,6 @@ pub(super) fn jitter() -> f64 {
     // Without randomness every client waits the longest.
     let drawn = getrandom::u32().unwrap_or(u32::MAX);
     f64::from(drawn) / f64::from(u32::MAX)
-}
-
-/// The value of `Retry-After`: seconds, or a date.
-fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds.max(0.0)).ok();
-    }
-    let date = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    let left = date.duration_since(now);
-    Some(left.try_into().unwrap_or(Duration::ZERO))
 }
 
 #[cfg(test)]
@@ -118,24 +108,6 @@ mod tests {
         ] {
             let found = retryable_failure(&exchange(status, failure, None));
             assert_eq!(found, again, "{status:?} {failure:?}");
-        }
-    }
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now: Timestamp = "2026-11-16T10:00:00Z".parse().unwrap();
-        for (text, seconds) in [
-            ("7", Some(7.0)),
-            (" 1.5 ", Some(1.5)),
-            ("-3", Some(0.0)),
-            ("Mon, 16 Nov 2026 10:00:30 GMT", Some(30.0)),
-            ("Mon, 16 Nov 2026 09:00:00 GMT", Some(0.0)),
-            ("soon", None),
-            ("1e300", None),
-            ("NaN", Some(0.0)),
-        ] {
-            let found = retry_after(text, now).map(|it| it.as_secs_f64());
-            assert_eq!(found, seconds, "{text}");
         }
     }
 

@@ -6,6 +6,7 @@ use toolwarden_drift::ChangeClass;
 use toolwarden_gateway::catalog::{NamingRules, OriginalName};
 use toolwarden_guard::{RequestedGroups, ToolIdentity, ToolPolicy};
 use toolwarden_live_guard::{AuditLog, Clock, LiveGuard};
+use toolwarden_model::{OwnName, ServerName};
 use toolwarden_settings::{OnDrift, ServerSettings, Settings, WatchSettings};
 use toolwarden_store::{ServerKey, Store, StoredDefinition};
 use toolwarden_watch::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
@@ -47,10 +48,10 @@ struct StoredTool {
     withheld: Option<String>,
 }
 
-type StoredTools = BTreeMap<Arc<str>, StoredTool>;
+type StoredTools = BTreeMap<OwnName, StoredTool>;
 
 /// What the store has of the tools of every server, in the order of the settings.
-fn stored_tools(settings: &Settings) -> Result<Vec<(Arc<str>, StoredTools)>, CliError> {
+fn stored_tools(settings: &Settings) -> Result<Vec<(ServerName, StoredTools)>, CliError> {
     let store = Store::open_existing(&settings.store)?;
     let mut known = Vec::new();
     for server in &settings.servers {
@@ -64,7 +65,7 @@ fn stored_tools(settings: &Settings) -> Result<Vec<(Arc<str>, StoredTools)>, Cli
                 server.name
             ));
         }
-        known.push((Arc::from(server.name.as_str()), tools));
+        known.push((ServerName::new(server.name.as_str()), tools));
     }
     Ok(known)
 }
@@ -83,7 +84,7 @@ fn tools_of(store: &Store, server: &ServerSettings) -> Result<StoredTools, CliEr
                 definition,
                 withheld,
             };
-            tools.insert(Arc::from(name.as_str()), known);
+            tools.insert(OwnName::new(name.as_str()), known);
         }
     }
     for waits in waiting(store, pins.server.as_slice())? {
@@ -96,7 +97,7 @@ fn tools_of(store: &Store, server: &ServerSettings) -> Result<StoredTools, CliEr
                     definition,
                     withheld,
                 };
-                tools.insert(Arc::from(name), known)
+                tools.insert(OwnName::new(name), known)
             }
         };
     }
@@ -149,7 +150,7 @@ struct OfferedTools {
 
 fn offered_tools(
     settings: &Settings,
-    known: Vec<(Arc<str>, StoredTools)>,
+    known: Vec<(ServerName, StoredTools)>,
     guard: &LiveGuard,
 ) -> Result<OfferedTools, CliError> {
     let naming = NamingRules {
@@ -158,11 +159,11 @@ fn offered_tools(
     };
     let names = known.iter().map(|(server, tools)| {
         let tools = tools.iter();
-        let tools = tools.map(|(name, it)| (Arc::clone(name), it.withheld.is_none()));
+        let tools = tools.map(|(name, it)| (name.clone(), it.withheld.is_none()));
         (server, tools.collect())
     });
     let names = naming.assign(names);
-    let servers: Vec<Arc<str>> = known.iter().map(|(name, _)| Arc::clone(name)).collect();
+    let servers: Vec<ServerName> = known.iter().map(|(name, _)| name.clone()).collect();
     let mut offered = OfferedTools::default();
     for (server, (name, tools)) in settings.servers.iter().zip(known) {
         let defaults = server.tool_defaults.as_ref().map(ToolPolicy::read_defaults);
@@ -180,21 +181,23 @@ fn offered_tools(
             let member = |key: &str| known.definition.get(key).cloned();
             let title = member("title").and_then(|it| it.as_str().map(str::to_owned));
             let (input, output) = (member("inputSchema"), member("outputSchema"));
-            let policy = ToolPolicy::discovered(shown, title, input, output, None);
+            let policy = ToolPolicy::discovered(shown.as_str(), title, input, output, None);
             offered.policies.push(match &defaults {
                 Some(defaults) => policy.with_defaults(defaults),
                 None => policy,
             });
             let named = OriginalName {
-                server: Arc::clone(&name),
-                name: Arc::clone(&tool),
+                server: name.clone(),
+                name: tool.clone(),
             };
             let identity = naming.identity(&named, &names, &servers);
             let conflict = || guard.rule_conflict(&identity);
             if let Some(why) = known.withheld.or_else(conflict) {
                 offered.withheld.insert(shown.to_string(), why);
             }
-            offered.identities.insert(Arc::clone(shown), identity);
+            offered
+                .identities
+                .insert(Arc::clone(shown.as_arc()), identity);
         }
     }
     Ok(offered)

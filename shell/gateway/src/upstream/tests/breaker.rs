@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use toolwarden_mcp::McpRequest;
 use toolwarden_settings::{BreakerSettings, ServerSettings};
 
 use super::counter::{counter, is_alive, parse_answer};
 use super::http_server::TestHttpServer;
 use super::observer::{agent, call, call_within, until, upstream};
 use super::settings::{number, settings, shared};
-use crate::upstream::{BreakerStatus, LinkKey, UpstreamError, UpstreamHealth, UpstreamRequest};
+use crate::upstream::{BreakerStatus, LinkKey, LinkRoute, UpstreamError, UpstreamHealth};
 
 const PAUSE: Duration = Duration::from_millis(500);
 const SOON: Option<Duration> = Some(Duration::from_millis(150));
@@ -85,8 +86,10 @@ async fn errors_of_the_server_are_answers_and_refusals_of_a_request_no_failures(
     let site = TestHttpServer::open().await;
     let (server, _) = upstream(nervous(shared(site.endpoint())));
     for _ in 0..5 {
-        let asking = UpstreamRequest::new("no/such/method", None);
-        let answer = server.ask(&LinkKey::Main, &agent(), asking).await.unwrap();
+        let request = McpRequest::new("no/such/method", None);
+        let (key, info) = (LinkKey::Main, agent());
+        let answer = server.ask(LinkRoute::new(&key, &info), request).await;
+        let answer = answer.unwrap();
         assert_eq!(answer.unwrap_err().code, -32601);
     }
     site.behavior.refuses.store(422, Ordering::Release);

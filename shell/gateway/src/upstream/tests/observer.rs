@@ -1,16 +1,17 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolwarden_live_guard::{
-    AuditLog, Call, CallDestination, CallParams, Clock, LiveGuard, LoadedPolicy, OpenCall,
-};
-use toolwarden_mcp::{ClientInfo, MessageHandler, ServerMessage};
+use toolwarden_guard::{ToolIdentity, ToolPolicy};
+use toolwarden_live_guard::{AuditLog, Call, CallParams, Clock, LiveGuard, LoadedPolicy, OpenCall};
+use toolwarden_mcp::{ClientInfo, McpRequest, MessageHandler, ServerMessage};
+use toolwarden_model::{OwnName, ServerName};
 use toolwarden_settings::ServerSettings;
 
 use crate::upstream::{
-    LinkKey, Upstream, UpstreamCall, UpstreamChange, UpstreamError, UpstreamObserver,
+    LinkKey, LinkRoute, Upstream, UpstreamChange, UpstreamError, UpstreamObserver,
     gateway_client_info,
 };
 
@@ -67,13 +68,24 @@ pub(super) fn upstream(settings: ServerSettings) -> (Arc<Upstream>, Arc<Recordin
     (Upstream::new(Arc::new(settings), hearing), diary)
 }
 
-/// A call that a guard decided on.
-pub(super) fn decide(params: &CallParams<'_>) -> OpenCall {
-    let tool = params.name();
+/// A call of a server's tool that a guard decided on.
+pub(super) fn decide(server: &str, params: &CallParams<'_>) -> OpenCall {
+    let tool = params.name().as_str();
     let policy = format!("tools: {{{tool}: {{}}}}");
     let here = std::path::Path::new(".");
     let policy = LoadedPolicy::of_text(policy.as_bytes(), here, here).unwrap();
     let guard = LiveGuard::new(policy.guard, AuditLog::recent(), Clock::default()).unwrap();
+    let identity = ToolIdentity {
+        server: ServerName::new(server),
+        qualified: format!("{server}__{tool}").into(),
+        name: OwnName::new(tool),
+        alone: true,
+        imitates: None,
+        overlaps: None,
+    };
+    let identities = [(tool.into(), identity)].into();
+    let listed = ToolPolicy::discovered(tool, None, None, None, None);
+    guard.discover_served([listed], BTreeMap::new(), Vec::new(), identities);
     let call = Call {
         tool,
         principal: "tester",
@@ -100,18 +112,19 @@ pub(super) async fn call_within(
 ) -> Result<Value, UpstreamError> {
     let params = raw(&json!({"name": tool, "arguments": {}}));
     let params = CallParams::read(&params).unwrap();
-    let mut open = decide(&params);
-    let route = CallDestination {
-        server: upstream.name(),
-        tool,
-        private_meta: "",
-    };
-    let permitted = open.permitted_call(&params, route).unwrap();
-    let calling = UpstreamCall {
-        timeout: limit,
-        ..UpstreamCall::default()
-    };
-    let (_sent, answer) = upstream.call(permitted, key, &agent(), calling).await;
+    let mut open = decide(upstream.name(), &params);
+    let permitted = open.permitted_call(&params, "").unwrap();
+    let info = agent();
+    let route = LinkRoute::new(key, &info);
+    let mut request = McpRequest::new("tools/call", None);
+    request.timeout = limit;
+    let (sent, mut answer) = upstream.call(permitted, route, request).await;
+    // As the gateway does: the permit says whether the same call may be sent over a new session.
+    if let Err(UpstreamError::SessionExpired { was_sent, .. }) = answer
+        && let Ok(again) = sent.retry(was_sent)
+    {
+        answer = upstream.call(again, route, request).await.1;
+    }
     open.report_success_unchecked();
     Ok(serde_json::from_str(answer?.unwrap().get()).unwrap())
 }

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use toolwarden_live_guard::CallParams;
+use toolwarden_mcp::McpRequest;
 
 use super::http_server::TestHttpServer;
-use super::observer::{agent, call, raw, until, upstream};
+use super::observer::{agent, call, decide, raw, until, upstream};
 use super::settings::{key, settings, shared};
-use crate::upstream::{LinkKey, UpstreamError, UpstreamRequest};
+use crate::upstream::{LinkKey, LinkRoute, UpstreamError};
 
 /// Facts, item 7: an expired session is renewed transparently.
 #[tokio::test]
@@ -52,8 +54,53 @@ async fn a_session_that_always_expires_is_given_up() {
     let (server, _) = upstream(shared(site.endpoint()));
     site.behavior.forgets.store(true, Ordering::Release);
     let error = call(&server, &LinkKey::Main, "t").await.unwrap_err();
-    assert!(matches!(error, UpstreamError::Down { .. }), "{error}");
+    let is_expired = matches!(error, UpstreamError::SessionExpired { was_sent: true, .. });
+    assert!(is_expired, "{error}");
     assert_eq!(site.behavior.count("tools/call"), 2);
+}
+
+/// Whether a call may be sent again is up to its permit, so the upstream never does it by itself.
+#[tokio::test]
+async fn a_call_of_an_expired_session_is_written_once() {
+    let site = TestHttpServer::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    call(&server, &LinkKey::Main, "t").await.unwrap();
+    site.behavior.expire();
+    let params = raw(&json!({"name": "t"}));
+    let params = CallParams::read(&params).unwrap();
+    let mut open = decide(server.name(), &params);
+    let permitted = open.permitted_call(&params, "").unwrap();
+    let (key, info) = (LinkKey::Main, agent());
+    let request = McpRequest::new("tools/call", None);
+    let (_sent, answer) = server
+        .call(permitted, LinkRoute::new(&key, &info), request)
+        .await;
+    let error = answer.unwrap_err();
+    assert!(
+        matches!(error, UpstreamError::SessionExpired { was_sent: true, .. }),
+        "{error}"
+    );
+    assert_eq!(site.behavior.count("tools/call"), 2);
+    assert_eq!(site.behavior.count("initialize"), 1);
+    open.report_success_unchecked();
+}
+
+#[tokio::test]
+async fn a_permit_is_for_one_server() {
+    let site = TestHttpServer::open().await;
+    let (server, _) = upstream(shared(site.endpoint()));
+    let params = raw(&json!({"name": "t"}));
+    let params = CallParams::read(&params).unwrap();
+    let mut open = decide("another", &params);
+    let permitted = open.permitted_call(&params, "").unwrap();
+    let (key, info) = (LinkKey::Main, agent());
+    let request = McpRequest::new("tools/call", None);
+    let (_sent, answer) = server
+        .call(permitted, LinkRoute::new(&key, &info), request)
+        .await;
+    assert!(matches!(answer, Err(UpstreamError::NeedsPermit { .. })));
+    assert_eq!(site.behavior.count("initialize"), 0);
+    open.report_success_unchecked();
 }
 
 /// Facts, item 13: what one conversation does to its session, another never sees.
@@ -107,8 +154,9 @@ async fn only_a_permit_calls_a_tool() {
     let site = TestHttpServer::open().await;
     let (server, _) = upstream(shared(site.endpoint()));
     let params = raw(&json!({"name": "t"}));
-    let asking = UpstreamRequest::new("tools/call", Some(&params));
-    let refused = server.ask(&LinkKey::Main, &agent(), asking).await;
+    let request = McpRequest::new("tools/call", Some(&params));
+    let (key, info) = (LinkKey::Main, agent());
+    let refused = server.ask(LinkRoute::new(&key, &info), request).await;
     assert!(matches!(refused, Err(UpstreamError::NeedsPermit { .. })));
     let refused = server.notify(&LinkKey::Main, "tools/call", Some(&params));
     assert!(matches!(

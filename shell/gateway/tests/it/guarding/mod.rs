@@ -4,6 +4,7 @@ mod approvals;
 mod attributes;
 mod default_groups;
 mod denials;
+mod denied_traffic;
 mod drain;
 mod drift_actions;
 mod escalation;

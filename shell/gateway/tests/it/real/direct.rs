@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use toolwarden_mcp::protocol::with_client_meta;
 use toolwarden_mcp::{
-    ClientInfo, ConnectionLimits, ConnectionRequest, Endpoint, Era, EraPreference, MessageHandler,
+    ClientInfo, ConnectionLimits, Endpoint, Era, EraPreference, McpRequest, MessageHandler,
     ServerConnection, ServerMessage,
 };
 
@@ -100,15 +100,9 @@ impl DirectServer {
             Era::Handshake => params,
             Era::Stateless => with_client_meta(Some(&params), &self.face),
         };
-        let asking = ConnectionRequest {
-            method,
-            params: Some(&params),
-            headers: Vec::new(),
-            timeout: SOON * 3,
-            handler: None,
-            sent: None,
-        };
-        let outcome = self.link.ask(asking).await.unwrap();
+        let mut request = McpRequest::new(method, Some(&params));
+        request.timeout = Some(SOON * 3);
+        let outcome = self.link.ask(request).await.unwrap();
         outcome.unwrap_or_else(|error| panic!("{method}: {error:?}"))
     }
 }

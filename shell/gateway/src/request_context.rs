@@ -11,7 +11,6 @@ use toolwarden_mcp::error_codes::INVALID_PARAMS;
 use toolwarden_mcp::serve::ReceivedHeader;
 use toolwarden_mcp::{RawObject, RpcError};
 
-use super::RpcReply;
 use crate::agent_info::Agent;
 use crate::catalog::CatalogClient;
 use crate::conversation::Conversation;
@@ -83,11 +82,11 @@ impl RequestContext {
     pub(crate) fn groups(
         &self,
         meta: Option<&RawObject<'_>>,
-    ) -> Result<Option<RequestedGroups>, RpcReply> {
+    ) -> Result<Option<RequestedGroups>, RpcError> {
         if self.groups.is_some() {
             return Ok(self.groups.clone());
         }
-        let named = groups_from_meta(meta).map_err(RpcReply::Error)?;
+        let named = groups_from_meta(meta)?;
         Ok(named.or_else(|| self.conversation.groups.clone()))
     }
 

@@ -11,12 +11,83 @@ use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use toolwarden_mcp::{Era, RawObject};
+use toolwarden_model::ServerName;
 
-use super::other_methods::LOG_LEVELS;
-use super::request_context::RequestContext;
-use super::server_messages::ServerRequest;
 use crate::conversation::Conversation;
+use crate::request_context::RequestContext;
 use crate::response_stream::AgentSender;
+use crate::upstream::LinkKey;
+
+/// The levels of log messages, from the least to the most urgent.
+pub(crate) const LOG_LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The requests in flight on every link of every server.
+#[derive(Debug, Default)]
+pub(crate) struct InFlightTable {
+    links: Mutex<BTreeMap<ServerName, LinkRequests>>,
+}
+
+/// The requests in flight on each link of a server.
+type LinkRequests = BTreeMap<LinkKey, Arc<InFlightRequests>>;
+
+impl InFlightTable {
+    /// The requests in flight on a link.
+    pub(crate) fn on_link(&self, server: &ServerName, key: &LinkKey) -> Arc<InFlightRequests> {
+        let mut servers = self.lock();
+        if let Some(known) = servers.get(server).and_then(|links| links.get(key)) {
+            return Arc::clone(known);
+        }
+        let made = Arc::<InFlightRequests>::default();
+        let links = servers.entry(server.clone()).or_default();
+        links.insert(key.clone(), Arc::clone(&made));
+        made
+    }
+
+    /// Forgets the requests in flight on a link that is gone.
+    pub(crate) fn drop_link(&self, server: &ServerName, key: &LinkKey) {
+        if let Some(links) = self.lock().get_mut(server) {
+            links.remove(key);
+        }
+    }
+
+    /// Forgets the requests in flight at a server that is replaced or removed.
+    pub(crate) fn drop_server(&self, server: &ServerName) {
+        self.lock().remove(server);
+    }
+
+    /// Forgets the links of conversations that have ended. Requests that were in flight at the end may have added
+    /// some since.
+    pub(crate) fn retain_conversations(&self, is_open: impl Fn(&str) -> bool) {
+        for links in self.lock().values_mut() {
+            links.retain(|key, _| match key {
+                LinkKey::Conversation(conversation) => is_open(conversation),
+                LinkKey::Main | LinkKey::Variant(_) => true,
+            });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ServerName, LinkRequests>> {
+        // Every change is made in one step, so the table is consistent after a panic.
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A server's request for an agent that cannot receive requests directly.
+#[derive(Debug)]
+pub(crate) struct ServerRequest {
+    pub(crate) id: Box<RawValue>,
+    pub(crate) method: String,
+    pub(crate) params: Option<Box<RawValue>>,
+}
 
 /// The requests in flight on one link.
 #[derive(Debug, Default)]
@@ -48,10 +119,10 @@ struct Entry {
 /// One request in flight.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlightRequest {
-    pub(super) context: Arc<RequestContext>,
-    pub(super) question_sender: Option<mpsc::Sender<ServerRequest>>,
+    pub(crate) context: Arc<RequestContext>,
+    pub(crate) question_sender: Option<mpsc::Sender<ServerRequest>>,
     /// Closed when the request has ended; `None` if it is only likely that the message belongs to this request.
-    pub(super) end_signal: Option<watch::Receiver<()>>,
+    pub(crate) end_signal: Option<watch::Receiver<()>>,
 }
 
 /// A request that counts as in flight until this is dropped.
@@ -63,9 +134,9 @@ pub(crate) struct InFlightGuard {
 
 /// A progress notification as its agent is to see it.
 pub(crate) struct ProgressUpdate {
-    pub(super) context: Arc<RequestContext>,
-    pub(super) params: Box<RawValue>,
-    pub(super) id: Option<i64>,
+    pub(crate) context: Arc<RequestContext>,
+    pub(crate) params: Box<RawValue>,
+    pub(crate) id: Option<i64>,
 }
 
 /// A request of a server that the server may cancel.
@@ -73,9 +144,9 @@ pub(crate) struct ProgressUpdate {
 pub(crate) struct PendingServerRequest {
     wait_task: AbortHandle,
     /// The id the agent knows it by.
-    pub(super) id: i64,
-    pub(super) conversation: Arc<Conversation>,
-    pub(super) sender: Option<AgentSender>,
+    pub(crate) id: i64,
+    pub(crate) conversation: Arc<Conversation>,
+    pub(crate) sender: Option<AgentSender>,
 }
 
 /// The most responses that wait for a server to read them. A server that does not read loses further ones.
@@ -83,7 +154,7 @@ const MAX_UNSENT_RESPONSES: usize = 256;
 
 /// A counted request or response of a server, until this is dropped.
 #[derive(Debug)]
-pub(super) struct ServerSlot {
+pub(crate) struct ServerSlot {
     requests: Arc<InFlightRequests>,
     count: fn(&InFlightRequests) -> &AtomicUsize,
 }
@@ -112,16 +183,16 @@ impl Drop for ServerSlot {
 
 impl InFlightRequests {
     /// Reserves a place for one more request of the server, if fewer than `most` wait for agents.
-    pub(super) fn request_slot(self: &Arc<Self>, most: usize) -> Option<ServerSlot> {
+    pub(crate) fn request_slot(self: &Arc<Self>, most: usize) -> Option<ServerSlot> {
         ServerSlot::acquire(self, |it| &it.open_requests, most)
     }
 
     /// Reserves a place for one more response to the server.
-    pub(super) fn response_slot(self: &Arc<Self>) -> Option<ServerSlot> {
+    pub(crate) fn response_slot(self: &Arc<Self>) -> Option<ServerSlot> {
         ServerSlot::acquire(self, |it| &it.unsent_responses, MAX_UNSENT_RESPONSES)
     }
 
-    pub(super) fn begin<'p>(
+    pub(crate) fn begin<'p>(
         self: &Arc<Self>,
         flight: InFlightRequest,
         params: Option<&'p RawValue>,
@@ -147,7 +218,7 @@ impl InFlightRequests {
     }
 
     /// Redirects the messages of a request in flight to a later request of the same agent.
-    pub(super) fn attach(
+    pub(crate) fn attach(
         &self,
         number: u64,
         asked: &Arc<RequestContext>,
@@ -165,7 +236,7 @@ impl InFlightRequests {
     }
 
     /// The request in flight, if there is only one.
-    pub(super) fn only_request(&self) -> Option<InFlightRequest> {
+    pub(crate) fn only_request(&self) -> Option<InFlightRequest> {
         let inner = self.lock();
         let mut departed = inner.requests.values();
         match (departed.next(), departed.next()) {
@@ -178,7 +249,7 @@ impl InFlightRequests {
     }
 
     /// Finds the request that a progress notification belongs to.
-    pub(super) fn match_progress(&self, params: Option<&RawValue>) -> Option<ProgressUpdate> {
+    pub(crate) fn match_progress(&self, params: Option<&RawValue>) -> Option<ProgressUpdate> {
         let mut members = RawObject::parse_optional(params);
         let number = members.get("progressToken")?.parse::<u64>().ok()?;
         let inner = self.lock();
@@ -193,7 +264,7 @@ impl InFlightRequests {
     }
 
     /// Stores a request of a server, in case the server cancels it.
-    pub(super) fn add_server_request(
+    pub(crate) fn add_server_request(
         &self,
         id: &str,
         waits: AbortHandle,
@@ -212,12 +283,12 @@ impl InFlightRequests {
         }
     }
 
-    pub(super) fn remove_server_request(&self, id: &str) {
+    pub(crate) fn remove_server_request(&self, id: &str) {
         self.lock().server_requests.remove(id);
     }
 
     /// Removes a request that its server cancels.
-    pub(super) fn cancel_server_request(&self, id: &str) -> Option<PendingServerRequest> {
+    pub(crate) fn cancel_server_request(&self, id: &str) -> Option<PendingServerRequest> {
         let ask = self.lock().server_requests.remove(id)?;
         ask.wait_task.abort();
         Some(ask)
@@ -230,12 +301,12 @@ impl InFlightRequests {
 }
 
 impl InFlightGuard {
-    pub(super) const fn number(&self) -> u64 {
+    pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
     /// Stores the id of the request on the link.
-    pub(super) fn set_link_id(&self, id: i64) {
+    pub(crate) fn set_link_id(&self, id: i64) {
         if let Some(entry) = self.requests.lock().requests.get_mut(&self.number) {
             entry.id = Some(id);
         }
@@ -250,7 +321,7 @@ impl Drop for InFlightGuard {
 
 impl InFlightRequest {
     /// Whether the agent wants a notification of a server.
-    pub(super) fn wants(&self, method: &str, log: bool, params: Option<&RawValue>) -> bool {
+    pub(crate) fn wants(&self, method: &str, log: bool, params: Option<&RawValue>) -> bool {
         let agent = &self.context.agent;
         match (agent.era, log) {
             // A stateless agent says with each request which log messages it wants.

@@ -1,4 +1,4 @@
-//! Metrics that the relay records per message, and gauges sampled on scrape.
+//! Metrics that the router records per message, and gauges sampled on scrape.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use toolwarden_mcp::Era;
 use toolwarden_watch::inline::{ListCheck, Treatment};
 
+use super::RpcReply;
 use crate::catalog::ServerCatalog;
 use crate::gateway::Gateway;
 use crate::metrics::{
     CallStage, GatewayGauges, ResponseOutcome, ServerGauges, TargetGauges, TreatmentLabel,
 };
-use crate::router::RpcReply;
 use crate::upstream::{BreakerStatus, UpstreamHealth};
 
 impl Gateway {
