@@ -326,7 +326,7 @@ const MUTATIONS: &[(&str, &str, i32)] = &[
     ("top-level param description poisoned", "trust", 1),
     ("nested param description poisoned", "trust", 1),
     ("array items description poisoned", "trust", 1),
-    ("nested param added", "widened", 0),
+    ("nested param added", "trust", 1),
     ("pattern removed (allow-list dropped)", "widened", 0),
     ("maximum raised 10->1e6", "widened", 0),
     ("default changed 1->1000", "behavioural", 1),

@@ -662,13 +662,13 @@ fn diff_sees_what_a_check_sees() {
     );
     sandbox.write("only.json", &format!("[{hosted}]"));
     let said = sandbox.watch_to(1, &["diff", "a.json", "b.json"]);
-    assert!(said.out.starts_with("UNKNOWN (mcp x)"), "{}", said.out);
+    assert!(said.out.starts_with("TRUST (mcp x)"), "{}", said.out);
     sandbox.watch_to(1, &["diff", "--fail-on", "any", "a.json", "c.json"]);
     sandbox.watch_to(0, &["baseline", "--server", "s", "only.json"]);
     sandbox.watch_to(0, &["check", "--server", "s", "only.json"]);
     sandbox.watch_to(1, &["check", "--server", "s", "b.json"]);
     let waiting = sandbox.watch_to(0, &["approve"]);
-    assert!(waiting.out.contains(" unknown "), "{}", waiting.out);
+    assert!(waiting.out.contains(" trust "), "{}", waiting.out);
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn members_that_ask_for_less_caution_are_a_matter_of_trust() {
         ),
         ("allowed_callers", json!(["direct"]), none.clone()),
         ("blocked_commands", json!(["rm"]), json!([])),
-        ("policy", json!({"needsApproval": true}), none.clone()),
+        ("policy", json!({"needsApproval": true}), none),
         ("policy", json!([{"needsApproval": true}]), json!([])),
     ] {
         for parent in ["", "/annotations", "/_meta", "/inputSchema"] {
