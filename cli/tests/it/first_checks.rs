@@ -51,7 +51,7 @@ fn a_mistyped_server_is_not_pinned() {
     for (args, expected) in [
         (
             &["--server", "flies"][..],
-            "nothing is pinned for server `flies` (scope default), and the store has pins of other servers; did you mean `files`?",
+            "nothing is pinned for server `flies` (scope default), and the store has pins of other servers, did you mean `files`?",
         ),
         (
             &["--server", "files", "--scope", "admin"],

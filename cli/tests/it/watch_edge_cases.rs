@@ -149,14 +149,18 @@ fn a_check_without_results_says_nothing_about_them() {
 }
 
 #[test]
-fn one_result_of_another_type_is_enough_only_for_a_fixture() {
+fn one_other_result_is_enough_only_for_a_fixture() {
     let sandbox = Sandbox::new();
     sandbox.write("a.json", TOOL);
     sandbox.write("one.json", r#"{"temperature": 22, "unit": "celsius"}"#);
-    sandbox.write("same.json", r#"{"temperature": -3.5, "unit": "kelvin"}"#);
+    sandbox.write("other.json", r#"{"temperature": -3.5, "unit": "kelvin"}"#);
     sandbox.write("text.json", r#"{"temperature": "22", "unit": "celsius"}"#);
     sandbox.watch_to(0, &["baseline", "a.json", "--responses", "one.json"]);
-    for (file, by_chance, exactly) in [("same.json", 3, 0), ("text.json", 3, 1)] {
+    for (file, by_chance, exactly) in [
+        ("one.json", 3, 0),
+        ("other.json", 3, 1),
+        ("text.json", 3, 1),
+    ] {
         let check = ["check", "a.json", "--responses", file];
         sandbox.watch_to(by_chance, &[&check[..], &["--fail-on", "any"]].concat());
         sandbox.watch_to(exactly, &[&check[..], &["--fixtures"]].concat());
@@ -292,6 +296,7 @@ fn first_sight_is_of_one_definition_only() {
                 let args = [
                     "watch",
                     "check",
+                    "--new",
                     "--scope",
                     &scope,
                     "--fail-on",
