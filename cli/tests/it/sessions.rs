@@ -143,6 +143,10 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
+        // Documents name no file of a folder in `examples`.
+        if path.is_dir() {
+            continue;
+        }
         std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
     }
 }
