@@ -1,17 +1,29 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use toolwarden_settings::{ClientApp, Settings};
 
 use super::{PlainFormat, ReportFormat};
 
-/// The settings of the gateway.
+/// The settings of the gateway, given in the same two ways to every command.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArgs {
-    /// The settings of the gateway, YAML or JSON
-    #[arg(long, short, value_name = "FILE", default_value = Settings::FILE)]
-    pub(crate) config: PathBuf,
+    /// The settings of the gateway, YAML or JSON [default: toolwarden.yaml]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// The settings, as an option instead
+    #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
+}
+
+impl SettingsArgs {
+    /// The settings file.
+    pub(crate) fn path(&self) -> &Path {
+        let given = self.file.as_deref().or(self.config.as_deref());
+        given.unwrap_or(Path::new(Settings::FILE))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -132,16 +144,15 @@ pub(crate) struct GatewayExplainArgs {
     pub(crate) session: Option<String>,
 
     /// Ask the gateway that runs here, such as http://127.0.0.1:8700
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["file", "config"])]
     pub(crate) url: Option<String>,
 
     /// The key for that gateway; better in the environment variable TOOLWARDEN_KEY
     #[arg(long, value_name = "KEY", requires = "url")]
     pub(crate) key: Option<String>,
 
-    /// Without --url: settings whose policy and store are read
-    #[arg(long, short, value_name = "FILE", default_value = Settings::FILE, conflicts_with = "url")]
-    pub(crate) config: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 
     /// The output format
     #[arg(long, value_enum, default_value_t)]
@@ -236,9 +247,8 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigCheckArgs {
-    /// The settings
-    #[arg(value_name = "FILE", default_value = Settings::FILE)]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 
     /// Reach every server too, and count its tools
     #[arg(long)]
@@ -251,9 +261,8 @@ pub(crate) struct ConfigCheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigShowArgs {
-    /// The settings
-    #[arg(value_name = "FILE", default_value = Settings::FILE)]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 
     /// The output format: YAML or JSON
     #[arg(long, value_enum, default_value_t)]

@@ -82,9 +82,9 @@ Examples:
 /// Which policy.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {
-    /// The policy, YAML or JSON
-    #[arg(long, short, value_name = "FILE", default_value = "toolwarden.yaml")]
-    pub(crate) policy: PathBuf,
+    /// The policy, YAML or JSON; by default policy.yaml, or the policy of toolwarden.yaml
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
 }
 
 /// Under which circumstances.

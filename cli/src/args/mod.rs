@@ -107,7 +107,7 @@ Exit codes: 0 ended in order, 2 a mistake in the settings, 3 cannot listen or us
 
 Examples:
   toolwarden serve
-  toolwarden serve --config prod.yaml --log json
+  toolwarden serve prod.yaml --log json
   toolwarden serve --listen 127.0.0.1:0")]
     Serve(ServeArgs),
 
@@ -137,6 +137,7 @@ Examples:
   toolwarden explain --url http://127.0.0.1:8700 --tool shop__refund_order
   toolwarden explain --url http://127.0.0.1:8700 --resource file:///handbook/plan
   toolwarden explain --principal ada --tool shop__refund_order
+  toolwarden explain prod.yaml --principal ada --tool shop__refund_order
   toolwarden explain --principal ada --tool shop__refund_order --group money --format json")]
     Explain(GatewayExplainArgs),
 

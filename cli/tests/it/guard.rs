@@ -20,7 +20,7 @@ struct PolicyFolder(TempDir);
 impl PolicyFolder {
     fn new(policy: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("toolwarden.yaml"), policy).unwrap();
+        std::fs::write(folder.path().join("policy.yaml"), policy).unwrap();
         Self(folder)
     }
 
@@ -139,7 +139,7 @@ fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
     ] {
         let (code, out, err) = PolicyFolder::new(policy).check("");
         assert_eq!((code, out.as_str()), (2, ""), "{policy}");
-        assert_eq!(err, format!("error: toolwarden.yaml:{told}\n{help}"));
+        assert_eq!(err, format!("error: policy.yaml:{told}\n{help}"));
     }
 }
 
@@ -191,8 +191,13 @@ fn policy_mistakes_are_reported_with_their_position() {
         PolicyFolder::new("tools:\n  t:\n    rate_limit: unlimted\n    required_permissions:\n");
     let (code, _, err) = place.check(r#"{"tool":"t"}"#);
     assert_eq!(code, 2);
-    assert!(err.contains("toolwarden.yaml:3:5: /tools/t/rate_limit: unknown word `unlimted`, did you mean `unlimited`?"), "{err}");
-    assert!(err.contains("toolwarden.yaml:4:5: /tools/t/required_permissions: `required_permissions` has no value"), "{err}");
+    assert!(err.contains("policy.yaml:3:5: /tools/t/rate_limit: unknown word `unlimted`, did you mean `unlimited`?"), "{err}");
+    assert!(
+        err.contains(
+            "policy.yaml:4:5: /tools/t/required_permissions: `required_permissions` has no value"
+        ),
+        "{err}"
+    );
     let place = PolicyFolder::new("tools: [\n");
     let (code, _, err) = place.check(r#"{"tool":"t"}"#);
     assert_eq!(code, 2);

@@ -10,6 +10,7 @@ mod audit;
 mod canon_false_green;
 mod commands;
 mod crash;
+mod default_policy;
 mod defaults;
 mod demo_picture;
 mod dialect_tables;

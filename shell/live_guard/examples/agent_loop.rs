@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let policy = Path::new(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../examples/toolwarden.yaml"
+        "/../../examples/policy.yaml"
     ));
     let policy = LoadedPolicy::read(policy)?;
     let log = AuditLog::open_store(&folder.path().join("audit.db"), &policy.guard)?;

@@ -21,7 +21,7 @@ pub(in crate::commands) fn run(command: &AlertsCommand) -> Result<CommandOutcome
 }
 
 fn test_destinations(args: &AlertsTestArgs) -> Result<CommandOutcome, CliError> {
-    let loaded = load::load_settings(&args.settings.config)?;
+    let loaded = load::load_settings(args.settings.path())?;
     let targets = &loaded.settings.alerts;
     if targets.is_empty() {
         return Err(GatewayCommandError::NoTargets { path: loaded.path }.into());
@@ -65,7 +65,7 @@ fn test_entry(tested: &TestDelivery) -> Value {
 fn list_deliveries(args: &DeliveriesArgs) -> Result<CommandOutcome, CliError> {
     let path = match &args.store {
         Some(path) => path.clone(),
-        None => load::load_settings(&args.settings.config)?.settings.store,
+        None => load::load_settings(args.settings.path())?.settings.store,
     };
     let filter = DeliveryFilter {
         target: args.target.clone(),

@@ -19,7 +19,7 @@ pub(in crate::commands) fn run(command: &ConfigCommand) -> Result<CommandOutcome
 }
 
 fn show(args: &ConfigShowArgs) -> Result<CommandOutcome, CliError> {
-    let masked = load::load_settings(&args.file)?.masked();
+    let masked = load::load_settings(args.settings.path())?.masked();
     print_text(&match args.format {
         PlainFormat::Text => to_yaml(&masked),
         PlainFormat::Json => format!("{masked:#}\n"),

@@ -26,7 +26,7 @@ use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &ConfigCheckArgs) -> Result<CommandOutcome, CliError> {
     let mut found = ConfigFindings {
-        file: args.file.display().to_string(),
+        file: args.settings.path().display().to_string(),
         findings: Vec::new(),
     };
     let loaded = found.check_settings(args)?;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &ConfigCheckArgs) -> Result<CommandOutcome, CliError> {
     let mistakes = mistakes.count();
     found.print(args.format, servers)?;
     if mistakes > 0 {
-        let path = args.file.clone();
+        let path = args.settings.path().to_owned();
         return Err(GatewayCommandError::Unusable { path, mistakes }.into());
     }
     Ok(CommandOutcome::from_measured(!silent))
@@ -90,7 +90,7 @@ impl ConfigFindings {
         &mut self,
         args: &ConfigCheckArgs,
     ) -> Result<Option<LoadedSettings>, CliError> {
-        match load::load_settings(&args.file) {
+        match load::load_settings(args.settings.path()) {
             Ok(loaded) => {
                 for warning in &loaded.warnings {
                     let message = warning.message.clone();

@@ -2,6 +2,7 @@ use serde_json::json;
 use toolwarden_guard::{Availability, INITIAL_STATE, ReasonCode, Request, RequestedGroups};
 
 use super::policy;
+use super::policy_location::PolicyLocation;
 use crate::args::{AvailableArgs, PlainFormat};
 use crate::ci_escape::escape_json;
 use crate::error::CliError;
@@ -9,7 +10,7 @@ use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &AvailableArgs) -> Result<CommandOutcome, CliError> {
-    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
     let circumstances = policy::circumstances(&loaded.guard, &args.circumstances);
     let groups: RequestedGroups = if args.groups.is_empty() && !args.no_groups {
         RequestedGroups::Default

@@ -7,6 +7,7 @@ use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_live_guard::{AuditLog, LiveGuard, OpenCall};
 
 use super::call_input::{self, CallInput};
+use super::policy_location::PolicyLocation;
 use super::{GuardError, policy};
 use crate::args::{DecisionFormat, GuardCheckArgs};
 use crate::ci_escape::escape_json;
@@ -16,11 +17,12 @@ use crate::output::{CommandOutcome, OutputFile, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {
-    let from_stdin = |path: &std::path::Path| path == std::path::Path::new("-");
-    if from_stdin(&args.policy.policy) && args.call.call.as_deref().is_some_and(from_stdin) {
+    let location = PolicyLocation::find(&args.policy)?;
+    let calls = args.call.call.as_deref();
+    if location.is_stdin() && calls == Some(std::path::Path::new("-")) {
         return Err(GuardError::DuplicateStdin.into());
     }
-    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let loaded = policy::load_and_warn(&location)?;
     let writer = if args.record {
         // The decision is recorded before the caller gets it, so asynchronous writes are not enough.
         let durability = match loaded.guard.audit().durability {
@@ -43,7 +45,7 @@ pub(super) fn run(args: &GuardCheckArgs) -> Result<CommandOutcome, CliError> {
         told.add(&call, &decide(&guard, &call))
     })?;
     let flushed = writer.as_ref().map_or(Ok(()), |writer| writer.flush());
-    let denied = told.finish(&args.policy.policy.display().to_string())?;
+    let denied = told.finish(&location.path().display().to_string())?;
     flushed.map_err(GuardError::from)?;
     // A denial without a record leaves no trace of a caller that probes for access.
     match guard.metrics().unrecorded_entries() {

@@ -9,6 +9,10 @@ use toolwarden_live_guard::limiter::NoRandomness;
 /// Why a guard command could not do its work.
 #[derive(Debug, Error)]
 pub(crate) enum GuardError {
+    #[error("no policy here: policy.yaml does not exist")]
+    NoPolicy,
+    #[error("no policy here: policy.yaml does not exist, and toolwarden.yaml has no `policy`")]
+    NoPolicyInSettings,
     #[error(transparent)]
     Policy(#[from] PolicyFileError),
     #[error("{}:{line}: {problem}", place.display())]
@@ -77,7 +81,9 @@ pub(crate) enum CallProblem {
 impl GuardError {
     pub(crate) const fn exit_code(&self) -> u8 {
         match self {
-            Self::Policy(_)
+            Self::NoPolicy
+            | Self::NoPolicyInSettings
+            | Self::Policy(_)
             | Self::Call { .. }
             | Self::Arguments(_)
             | Self::NoCalls { .. }
@@ -89,10 +95,10 @@ impl GuardError {
     }
 
     pub(crate) fn help(&self) -> Option<&'static str> {
+        let missing = "name the policy with --policy; docs/guard.md shows how to write one";
         match self {
-            Self::Policy(PolicyFileError::File(error)) if error.is_not_found() => {
-                Some("name the policy with --policy; docs/guard.md shows how to write one")
-            }
+            Self::NoPolicy | Self::NoPolicyInSettings => Some(missing),
+            Self::Policy(PolicyFileError::File(error)) if error.is_not_found() => Some(missing),
             Self::Policy(PolicyFileError::Invalid { .. }) => {
                 Some("nothing of a policy with a mistake is used")
             }

@@ -3,6 +3,7 @@ use toolwarden_guard::{Denial, Gate, GateResult};
 use toolwarden_live_guard::AuditLog;
 
 use super::call_input::{self, CallInput};
+use super::policy_location::PolicyLocation;
 use super::{check, policy};
 use crate::args::{ExplainArgs, PlainFormat};
 use crate::ci_escape::escape_json;
@@ -11,7 +12,7 @@ use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &ExplainArgs) -> Result<CommandOutcome, CliError> {
-    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
     let guard = policy::live_guard(loaded, AuditLog::recent(), &args.circumstances)?;
     policy::assume_state(&guard, &args.call)?;
     let mut denied = false;

@@ -2,13 +2,14 @@ use std::ffi::OsStr;
 
 use toolwarden_guard::{Graph, dot, mermaid, svg};
 
+use super::policy_location::PolicyLocation;
 use super::{GuardError, policy};
 use crate::args::{GraphArgs, GraphFormat};
 use crate::error::CliError;
 use crate::output::{CommandOutcome, OutputFile};
 
 pub(super) fn run(args: &GraphArgs) -> Result<CommandOutcome, CliError> {
-    let loaded = policy::load(&args.policy.policy)?;
+    let loaded = policy::load(&PolicyLocation::find(&args.policy)?)?;
     let graph = Graph::of(&loaded.policy);
     let ending = args.output.as_deref().and_then(std::path::Path::extension);
     let format = match (args.format, ending.and_then(OsStr::to_str)) {

@@ -4,6 +4,7 @@ use toolwarden_guard::{LintRule, LintSeverity, PolicyError, lint};
 use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_model::json::{Pointer, Position};
 
+use super::policy_location::PolicyLocation;
 use super::{GuardError, policy};
 use crate::args::{GuardLintArgs, ReportFormat};
 use crate::error::CliError;
@@ -23,8 +24,9 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<CommandOutcome, CliError> {
         print_text(&(lines.collect::<String>() + &surprising))?;
         return Ok(CommandOutcome::Pass);
     }
-    let file = args.policy.policy.display().to_string();
-    let loaded = match policy::load(&args.policy.policy) {
+    let location = PolicyLocation::find(&args.policy)?;
+    let file = location.path().display().to_string();
+    let loaded = match policy::load(&location) {
         // A report that is read by a machine has to be one.
         Err(CliError::Guard(GuardError::Policy(PolicyFileError::Invalid { errors, path })))
             if args.format != ReportFormat::Text =>
@@ -34,7 +36,7 @@ pub(super) fn run(args: &GuardLintArgs) -> Result<CommandOutcome, CliError> {
         }
         loaded => loaded?,
     };
-    let report = report(&loaded, &file);
+    let report = report(&loaded, &location, &file);
     let found = report
         .findings
         .iter()
@@ -104,7 +106,7 @@ fn subject(pointer: &Pointer) -> String {
         .unwrap_or_else(|| "policy".to_owned())
 }
 
-fn report(loaded: &LoadedPolicy, file: &str) -> FindingReport {
+fn report(loaded: &LoadedPolicy, location: &PolicyLocation, file: &str) -> FindingReport {
     let mut findings = Vec::new();
     let warnings = loaded.warnings.iter().map(|it| {
         let message = it.message.clone();
@@ -129,7 +131,7 @@ fn report(loaded: &LoadedPolicy, file: &str) -> FindingReport {
         (about, level, it.pointer, it.message)
     });
     for (about, level, pointer, message) in warnings.chain(found) {
-        let position = loaded.document.position(&pointer);
+        let position = location.position(loaded, &pointer);
         findings.push(ReportFinding {
             check: "policy".to_owned(),
             rule: about.id,

@@ -8,6 +8,7 @@ mod graph;
 mod groups;
 mod lint;
 mod policy;
+mod policy_location;
 mod simulate;
 mod suggest;
 

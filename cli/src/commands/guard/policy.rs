@@ -10,37 +10,43 @@ use toolwarden_live_guard::{
 };
 
 use super::GuardError;
+use super::policy_location::PolicyLocation;
 use crate::args::{CallArgs, CircumstancesArgs};
 use crate::commands::progress;
 use crate::commands::watch::store_path;
 use crate::error::CliError;
 use crate::style::{self, escape_controls};
 
-/// Reads a policy and says what is surprising in it.
-pub(super) fn load(path: &Path) -> Result<LoadedPolicy, CliError> {
-    let loaded = if path == Path::new("-") {
-        let mut text = Vec::new();
-        let read = std::io::stdin().read_to_end(&mut text);
-        read.map_err(|source| GuardError::Read {
-            place: path.to_owned(),
-            source,
-        })?;
-        LoadedPolicy::of_text(&text, Path::new("standard input"), Path::new("."))
-    } else {
-        LoadedPolicy::read(path)
+/// Reads a policy.
+pub(super) fn load(location: &PolicyLocation) -> Result<LoadedPolicy, CliError> {
+    let loaded = match location {
+        PolicyLocation::File(path) if path == Path::new("-") => {
+            let mut text = Vec::new();
+            let read = std::io::stdin().read_to_end(&mut text);
+            read.map_err(|source| GuardError::Read {
+                place: path.clone(),
+                source,
+            })?;
+            LoadedPolicy::of_text(&text, Path::new("standard input"), Path::new("."))
+        }
+        PolicyLocation::File(path) => LoadedPolicy::read(path),
+        PolicyLocation::Settings { text, path, .. } => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            LoadedPolicy::of_text(text.as_bytes(), path, folder)
+        }
     };
     Ok(loaded.map_err(GuardError::from)?)
 }
 
 /// As [`load`], and says what is surprising in the policy.
-pub(super) fn load_and_warn(path: &Path) -> Result<LoadedPolicy, CliError> {
-    let loaded = load(path)?;
+pub(super) fn load_and_warn(location: &PolicyLocation) -> Result<LoadedPolicy, CliError> {
+    let loaded = load(location)?;
     let (warning, place) = (style::WARNING, style::LOCATION);
     for told in &loaded.warnings {
-        let position = loaded.document.position(&told.pointer);
+        let position = location.position(&loaded, &told.pointer);
         progress::print_status(&format!(
             "{warning}Warning{warning:#}: {place}{}:{}:{}{place:#}: {}",
-            path.display(),
+            location.path().display(),
             position.line,
             position.column,
             escape_controls(&told.message)

@@ -8,6 +8,7 @@ use toolwarden_guard::{ALL_PASSED, Guard, INITIAL_STATE, RequestedGroups, StateS
 use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, ManualClock};
 
 use super::call_input::{self, CallInput, CallLine, LoggedDecision};
+use super::policy_location::PolicyLocation;
 use super::{GuardError, check, policy};
 use crate::args::{PlainFormat, SimulateArgs};
 use crate::error::CliError;
@@ -18,7 +19,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<CommandOutcome, CliError> {
     let stdin = Path::new("-");
     let inputs = [
         Some(&args.calls),
-        Some(&args.policy.policy),
+        args.policy.policy.as_ref(),
         args.old.as_ref(),
     ];
     if inputs
@@ -30,11 +31,11 @@ pub(super) fn run(args: &SimulateArgs) -> Result<CommandOutcome, CliError> {
     {
         return Err(GuardError::DuplicateStdin.into());
     }
-    let new = policy::load_and_warn(&args.policy.policy)?;
+    let new = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
     let old = args
         .old
         .as_ref()
-        .map(|path| policy::load_and_warn(path))
+        .map(|path| policy::load_and_warn(&PolicyLocation::File(path.clone())))
         .transpose()?;
     let mut simulation = Simulation {
         new: PolicyReplay::new(new.guard, args.load)?,

@@ -8,6 +8,7 @@ use toolwarden_guard::{GrantSuggestion, ToolUsage, suggest_grants};
 use toolwarden_store::{RecordFilter, Store};
 
 use super::policy;
+use super::policy_location::PolicyLocation;
 use crate::args::{PlainFormat, SuggestArgs};
 use crate::ci_escape::escape_json;
 use crate::commands::audit;
@@ -17,7 +18,7 @@ use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
 pub(super) fn run(args: &SuggestArgs) -> Result<CommandOutcome, CliError> {
-    let loaded = policy::load_and_warn(&args.policy.policy)?;
+    let loaded = policy::load_and_warn(&PolicyLocation::find(&args.policy)?)?;
     let store = audit::store(&args.kept)?;
     let (usage, calls) = usage(&store, args)?;
     let mut suggestions = suggest_grants(&loaded.policy, &usage);

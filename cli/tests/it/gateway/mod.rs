@@ -13,6 +13,7 @@ mod orphans;
 mod outside;
 mod serve;
 mod settings;
+mod settings_file;
 mod soak;
 mod wrap;
 

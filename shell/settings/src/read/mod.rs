@@ -1,6 +1,7 @@
 //! Reads settings, and reports all mistakes at once.
 
 mod alerts;
+mod file_kind;
 mod identity;
 mod limits;
 mod listen_limits;

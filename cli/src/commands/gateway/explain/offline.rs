@@ -19,7 +19,7 @@ use crate::error::CliError;
 
 /// What policy and store of the settings say, without a gateway.
 pub(super) fn explain(args: &GatewayExplainArgs) -> Result<Value, CliError> {
-    let read = load::load(&args.config, None)?;
+    let read = load::load(args.settings.path(), None)?;
     let settings = &read.settings.settings;
     let known = stored_tools(settings)?;
     let guard = LiveGuard::open(read.policy, AuditLog::recent(), Clock::default());

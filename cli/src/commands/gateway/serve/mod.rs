@@ -24,7 +24,7 @@ use reload::SettingsReloader;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(in crate::commands) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
-    let read = load::load(&args.settings.config, args.listen)?;
+    let read = load::load(args.settings.path(), args.listen)?;
     load::check_build(&read.settings)?;
     install_reaper();
     process::block_on(Box::pin(serve(args, read)))
@@ -36,7 +36,7 @@ async fn serve(args: &ServeArgs, read: LoadedConfig) -> Result<CommandOutcome, C
     for warning in read.warnings() {
         log.warn(&warning);
     }
-    let mut reloads = SettingsReloader::new(args.settings.config.clone(), args.listen, &read);
+    let mut reloads = SettingsReloader::new(args.settings.path().to_owned(), args.listen, &read);
     let about = summary(&read.settings);
     let masked = read.settings.masked();
     let running = RunningGateway::start(read.settings.settings, read.policy, masked).await;
