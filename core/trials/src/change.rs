@@ -1,3 +1,5 @@
+use toolwarden_model::Severity;
+
 use super::rate::Rate;
 
 /// One difference between two snapshots, or between a snapshot and its expectations.
@@ -19,29 +21,6 @@ pub struct ContractChange {
     pub note: String,
     /// The rate on either side, if the change is about a rate.
     pub rates: Option<(Rate, Rate)>,
-}
-
-/// How severe a change is, ordered from least to most severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// For information.
-    Info,
-    /// Callers may notice.
-    Warning,
-    /// Callers break.
-    Breaking,
-}
-
-impl Severity {
-    /// The word used in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Breaking => "breaking",
-        }
-    }
 }
 
 /// Sorts by tool, the most severe first.

@@ -1,4 +1,6 @@
-use super::change::{ContractChange, Severity, sort};
+use toolwarden_model::Severity;
+
+use super::change::{ContractChange, sort};
 use super::defects::{
     Defect, extra_key_defects, leak_defects, schema_defects, undeclared_tool_defects,
 };

@@ -29,7 +29,7 @@ mod trial_mark;
 
 pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
 pub use build::build_snapshot;
-pub use change::{ContractChange, Severity};
+pub use change::ContractChange;
 pub use compare::{
     Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison,
     SnapshotVerdict, compare,

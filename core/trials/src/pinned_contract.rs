@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
+use toolwarden_model::Severity;
 use toolwarden_model::reply::ArgumentsClass;
 
-use super::change::{ContractChange, Severity, sort};
+use super::change::{ContractChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Histogram, Snapshot, ToolContract};
 use super::tooldrift::ToolCallShape;

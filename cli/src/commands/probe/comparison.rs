@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use toolwarden_model::Severity;
 use toolwarden_trials::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
 use toolwarden_trials::{
-    ContractChange, Incomparable, Options, PinnedContract, Severity, Snapshot, SnapshotComparison,
+    ContractChange, Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison,
     SnapshotVerdict, VersionedSnapshot, compare, compare_with_pinned, conformance,
 };
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_trials::tooldrift::{FieldDelta, FieldSeverity, SnapshotDelta};
-use toolwarden_trials::{ContractChange, Severity};
+use toolwarden_model::Severity;
+use toolwarden_trials::ContractChange;
+use toolwarden_trials::tooldrift::{FieldDelta, SnapshotDelta};
 
 /// One difference.
 #[derive(Clone, Debug)]
@@ -52,10 +53,7 @@ pub(super) fn rows_from_tooldrift(delta: &SnapshotDelta, only_in: Severity) -> V
             pointer: String::new(),
             before: field.old.clone(),
             after: field.new.clone(),
-            severity: match field.severity {
-                FieldSeverity::Breaking => Severity::Breaking,
-                FieldSeverity::Warning => Severity::Warning,
-            },
+            severity: field.severity,
             note: field.note.clone(),
         }));
     }

@@ -1,7 +1,8 @@
 //! Compares the pins of a contract with a snapshot, as tooldrift does.
 
+use toolwarden_model::Severity;
 use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot, diff};
-use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Severity, Snapshot};
+use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Snapshot};
 
 use super::difference_rows::{self, DifferenceRow};
 

@@ -1,6 +1,7 @@
 //! Comparisons in every format.
 
-use toolwarden_trials::{Severity, Snapshot, SnapshotVerdict};
+use toolwarden_model::Severity;
+use toolwarden_trials::{Snapshot, SnapshotVerdict};
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;
@@ -136,11 +137,7 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
 const INCONCLUSIVE: &str = "the trials do not tell whether the two are the same; ask more often";
 
 fn finding(check: &str, compared: &ProbeComparison, row: &DifferenceRow) -> ReportFinding {
-    let level = match row.severity {
-        Severity::Breaking => FindingLevel::Error,
-        Severity::Warning => FindingLevel::Warning,
-        Severity::Info => FindingLevel::Note,
-    };
+    let level = FindingLevel::from(row.severity);
     let tool = row.tool.clone().unwrap_or_else(|| compared.new.clone());
     let message = format!(
         "{}: {} → {}; {}",

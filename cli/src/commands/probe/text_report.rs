@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_trials::{Rate, Severity, Snapshot, SnapshotVerdict, conformance};
+use toolwarden_model::Severity;
+use toolwarden_trials::{Rate, Snapshot, SnapshotVerdict, conformance};
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;

@@ -1,8 +1,10 @@
 //! Turns the compared shares into changes, place by place.
 
+use toolwarden_model::Severity;
+
 use super::metric::{Encodings, Metric};
 use super::{MetricComparison, SnapshotVerdict};
-use crate::change::{ContractChange, Severity};
+use crate::change::ContractChange;
 use crate::defects::{
     Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
     undeclared_tool_defects,

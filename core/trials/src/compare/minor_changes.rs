@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::Severity;
+
 use super::describe::format_histogram;
 use crate::argument_shape::{ArgumentShape, PathShape};
-use crate::change::{ContractChange, Severity};
+use crate::change::ContractChange;
 use crate::member_declaration::MemberDeclaration;
 use crate::rate::{Rate, float};
 use crate::snapshot::{Histogram, Percentiles, Snapshot, TokenSum};

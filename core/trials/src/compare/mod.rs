@@ -10,11 +10,12 @@ mod permutation_test;
 use std::collections::BTreeSet;
 
 use thiserror::Error;
+use toolwarden_model::Severity;
 
 pub use metric::Metric;
 
 use self::metric::{OutcomeRow, Stratum, metrics, strata};
-use super::change::{ContractChange, Severity, sort};
+use super::change::{ContractChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};

@@ -1,8 +1,9 @@
 //! The tooldrift fields that have one value per tool, as printed.
 
+use toolwarden_model::Severity;
+
 use super::diff::{format_keys, python_bool};
 use super::snapshot::ToolCallShape;
-use crate::change::Severity;
 use crate::pinned_contract::PinnedToolContract;
 
 /// One printed field.

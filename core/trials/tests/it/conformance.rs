@@ -1,6 +1,7 @@
 use serde_json::json;
+use toolwarden_model::Severity;
 use toolwarden_model::reply::{Leak, LeakPlace};
-use toolwarden_trials::{CallExpectation, Severity, conformance};
+use toolwarden_trials::{CallExpectation, conformance};
 
 use super::{call, calling, case, reply, snapshot_of, weather};
 
