@@ -22,6 +22,7 @@ mod shared_text;
 mod small_map;
 mod tool;
 mod tool_document;
+mod verdict;
 
 pub use definition::Definition;
 pub use did_you_mean::did_you_mean;
@@ -36,3 +37,4 @@ pub use shared_text::SharedText;
 pub use small_map::SmallMap;
 pub use tool::{AbsentParts, Extensions, KeyOrder, Tool};
 pub use tool_document::{InvalidTool, ToolProblem};
+pub use verdict::Verdict;

@@ -31,8 +31,8 @@ pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
 pub use build::build_snapshot;
 pub use change::ContractChange;
 pub use compare::{
-    Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison,
-    SnapshotVerdict, compare,
+    Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison, compare,
+    verdict_word,
 };
 pub use conformance::conformance;
 pub use member_declaration::MemberDeclaration;

@@ -1,7 +1,7 @@
 //! Comparisons in every format.
 
-use toolwarden_model::Severity;
-use toolwarden_trials::{Snapshot, SnapshotVerdict};
+use toolwarden_model::{Severity, Verdict};
+use toolwarden_trials::Snapshot;
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;
@@ -77,7 +77,7 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
     for it in compared {
         let check = escape_controls(&format!("{} → {}", it.old, it.new));
         findings.extend(it.rows.iter().map(|row| finding(&check, it, row)));
-        if it.verdict == SnapshotVerdict::Inconclusive {
+        if it.verdict == Verdict::NotMeasured {
             findings.push(note_finding(
                 &check,
                 &it.new,

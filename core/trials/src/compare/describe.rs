@@ -1,9 +1,9 @@
 //! Turns the compared shares into changes, place by place.
 
-use toolwarden_model::Severity;
+use toolwarden_model::{Severity, Verdict};
 
+use super::MetricComparison;
 use super::metric::{Encodings, Metric};
-use super::{MetricComparison, SnapshotVerdict};
 use crate::change::ContractChange;
 use crate::defects::{
     Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
@@ -64,24 +64,24 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
         return None;
     }
     match compared.verdict {
-        SnapshotVerdict::Fail if compared.structural => {
+        Verdict::Drift if compared.structural => {
             Some((Severity::Breaking, "never before, always now".to_owned()))
         }
-        SnapshotVerdict::Fail => Some((
+        Verdict::Drift => Some((
             Severity::Breaking,
             format!("more than chance: {between}, p = {:.4}", compared.p),
         )),
-        SnapshotVerdict::Inconclusive if !compared.first_seen_in.is_empty() => {
+        Verdict::NotMeasured if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Pass if !compared.first_seen_in.is_empty() => {
+        Verdict::Pass if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; within the allowed drop: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Inconclusive | SnapshotVerdict::Pass
+        Verdict::NotMeasured | Verdict::Pass
             if matches!(compared.metric, Metric::CaseExpectation { .. })
                 && compared.old.is_always()
                 && compared.new.is_never() =>
@@ -89,21 +89,17 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
             let why = format!("always before, never now; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Inconclusive
-            if compared.metric.is_needed() && compared.difference < 0.0 =>
-        {
+        Verdict::NotMeasured if compared.metric.is_needed() && compared.difference < 0.0 => {
             Some((Severity::Info, format!("too few trials to tell: {between}")))
         }
-        SnapshotVerdict::Inconclusive => None,
-        SnapshotVerdict::Pass
-            if compared.metric.is_structural() && compared.new.hits < compared.new.of =>
-        {
+        Verdict::NotMeasured => None,
+        Verdict::Pass if compared.metric.is_structural() && compared.new.hits < compared.new.of => {
             if compared.old.is_never() && compared.new.is_never() {
                 return Some((Severity::Warning, "always so on both sides".to_owned()));
             }
             Some((Severity::Info, "so on both sides".to_owned()))
         }
-        SnapshotVerdict::Pass => is_shifted(compared.old, compared.new)
+        Verdict::Pass => is_shifted(compared.old, compared.new)
             .then(|| (Severity::Info, format!("within what is allowed: {between}"))),
     }
 }
