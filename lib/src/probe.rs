@@ -19,5 +19,5 @@ pub use toolwarden_probe::{
 pub use toolwarden_trials::{
     Confidence, ContractChange, Incomparable, Interval, Metric, MetricComparison, Options,
     PassCriterion, PinnedContract, Rate, Snapshot, SnapshotComparison, Trial, TrialOrigin,
-    build_snapshot, compare, compare_with_pinned, conformance, verdict_word, wilson,
+    TrialRule, build_snapshot, compare, compare_with_pinned, conformance, verdict_word, wilson,
 };

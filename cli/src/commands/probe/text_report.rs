@@ -256,7 +256,7 @@ pub(super) fn snapshot_text(taken: &Snapshot) -> String {
         out.push_str(&format!(
             "  {error}✗{error:#} {} {} {}: {} ({})\n",
             escape_controls(tool),
-            wrong.field,
+            wrong.rule,
             escape_controls(&wrong.pointer),
             escape_controls(&wrong.note),
             wrong.after

@@ -12,6 +12,7 @@ use crate::defects::{
 use crate::rate::Rate;
 use crate::snapshot::{Histogram, Snapshot, ToolContract};
 use crate::statistics::is_shifted;
+use crate::trial_rule::TrialRule;
 
 /// The differences that the shares show.
 pub(super) fn changes(
@@ -31,7 +32,8 @@ pub(super) fn changes(
             // tool. The report of a single fault takes precedence over that of its kind.
             let graver = |told: &ContractChange| {
                 let breaking = change.severity == Severity::Breaking;
-                change.severity > told.severity && (breaking || told.field == "arguments_encoding")
+                change.severity > told.severity
+                    && (breaking || told.rule == TrialRule::ArgumentsEncoding)
             };
             match changes.iter_mut().find(|it| is_same(it, &change)) {
                 Some(told) if graver(told) => *told = change,
@@ -45,9 +47,9 @@ pub(super) fn changes(
 
 /// Whether two changes are about the same thing; faults at one place differ by their keyword.
 fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
-    let place = |it: &ContractChange| (it.tool.clone(), it.field.clone(), it.pointer.clone());
+    let place = |it: &ContractChange| (it.tool.clone(), it.rule.clone(), it.pointer.clone());
     place(one) == place(other)
-        && (one.field != "schema_violation" || keyword(&one.note) == keyword(&other.note))
+        && (one.rule != TrialRule::SchemaViolation || keyword(&one.note) == keyword(&other.note))
 }
 
 /// The severity of a share's difference and the reason; `None` if there is nothing to report.
@@ -119,9 +121,9 @@ fn describe(
     severity: Severity,
     why: &str,
 ) -> Vec<ContractChange> {
-    let plain = |tool: Option<&str>, field: &str, pointer: String, note: &str| ContractChange {
+    let plain = |tool: Option<&str>, rule: TrialRule, pointer: String, note: &str| ContractChange {
         tool: tool.map(str::to_owned),
-        field: field.to_owned(),
+        rule,
         pointer,
         severity,
         before: compared.old.to_string(),
@@ -138,7 +140,7 @@ fn describe(
     match &compared.metric {
         Metric::Emitted { tool } => {
             let note = "how often the tool is called where it is asked for";
-            vec![plain(Some(tool), "emitted", String::new(), note)]
+            vec![plain(Some(tool), TrialRule::Emitted, String::new(), note)]
         }
         Metric::SchemaValid { tool } => {
             let found = sides(tool).map(|(old, new)| {
@@ -153,7 +155,12 @@ fn describe(
             let found = found.unwrap_or_default();
             if found.is_empty() {
                 let note = "how often all arguments fit the schema";
-                return vec![plain(Some(tool), "schema_valid", String::new(), note)];
+                return vec![plain(
+                    Some(tool),
+                    TrialRule::SchemaValid,
+                    String::new(),
+                    note,
+                )];
             }
             found
         }
@@ -171,7 +178,12 @@ fn describe(
         }
         Metric::NotEncodedAs { tool, class } => {
             let note = format!("how arguments are sent changed: {}", class.as_str());
-            let mut change = plain(Some(tool), "arguments_encoding", String::new(), &note);
+            let mut change = plain(
+                Some(tool),
+                TrialRule::ArgumentsEncoding,
+                String::new(),
+                &note,
+            );
             if let Some((before, after)) = sides(tool) {
                 let swapped = Encodings::of(old, new).is_swapped();
                 change.before = encodings(before, swapped.then_some(old));
@@ -208,28 +220,38 @@ fn describe(
                     .collect(),
                 _ => "/cases".to_owned(),
             };
-            vec![plain(None, "expectation", pointer, note)]
+            vec![plain(None, TrialRule::Expectation, pointer, note)]
         }
         Metric::CaseExpectation { case } => {
             let note = format!("how often the model does what the case `{case}` expects");
-            vec![plain(None, "expectation", format!("/cases/{case}"), &note)]
+            vec![plain(
+                None,
+                TrialRule::Expectation,
+                format!("/cases/{case}"),
+                &note,
+            )]
         }
         Metric::ExactArguments => {
             let note = "how often the arguments are those the case asks for";
-            vec![plain(None, "exact_arguments", "/cases".to_owned(), note)]
+            vec![plain(
+                None,
+                TrialRule::ExactArguments,
+                "/cases".to_owned(),
+                note,
+            )]
         }
         Metric::Without { mark } => {
             let found = defect_of_mark(mark, new).into_iter().next();
             let wrong = found.unwrap_or_else(|| Defect {
                 tool: compared.metric.tool().map(str::to_owned),
-                field: "wrong",
+                rule: TrialRule::Wrong,
                 pointer: String::new(),
                 what: mark.to_string(),
                 rate: Rate::default(),
             });
             let mut change = plain(
                 wrong.tool.as_deref(),
-                wrong.field,
+                wrong.rule,
                 wrong.pointer,
                 &wrong.what,
             );
@@ -264,7 +286,7 @@ fn describe_increase(
         }
         Some(ContractChange {
             tool: wrong.tool,
-            field: wrong.field.to_owned(),
+            rule: wrong.rule,
             pointer: wrong.pointer,
             severity,
             before: past.to_string(),

@@ -19,6 +19,7 @@ use super::change::{ContractChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
+use super::trial_rule::TrialRule;
 
 /// The part of the error budget for the shuffles; the structural rule has its own error.
 const SHUFFLE_ERROR_SHARE: f64 = 0.94;
@@ -210,7 +211,7 @@ fn unknown_tools(old: &Snapshot, new: &Snapshot) -> ContractChange {
     };
     ContractChange {
         tool: None,
-        field: "tools".to_owned(),
+        rule: TrialRule::Tools,
         pointer: "/tools".to_owned(),
         severity: Severity::Warning,
         before: known(old),

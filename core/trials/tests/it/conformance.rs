@@ -35,7 +35,7 @@ fn a_model_is_checked_against_its_own_suite() {
             let tool = it.tool.as_deref().unwrap_or("-");
             format!(
                 "{tool} {}{}: {}: {}",
-                it.field, it.pointer, it.after, it.note
+                it.rule, it.pointer, it.after, it.note
             )
         })
         .collect();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_model::Verdict;
 use toolwarden_model::reply::{Leak, LeakPlace};
 use toolwarden_trials::{
-    CallExpectation, MeasuredReply, ObservedCall, Snapshot, TrialSuite, build_snapshot,
+    CallExpectation, MeasuredReply, ObservedCall, Snapshot, TrialRule, TrialSuite, build_snapshot,
 };
 
 use super::{
@@ -171,7 +171,10 @@ fn one_case_of_sixty_is_reported_and_inconclusive() {
         let found = compared(&sixty(3, None), &sixty(3, Some(&reply)));
         let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        let change = found.changes.iter().find(|it| it.field != "parallel_arity");
+        let change = found
+            .changes
+            .iter()
+            .find(|it| it.rule != TrialRule::ParallelArity);
         let note = &change.unwrap().note;
         assert!(
             note.contains("never before, now in the case `c00`"),
