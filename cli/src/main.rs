@@ -12,7 +12,6 @@ mod style;
 use std::process::ExitCode;
 
 use crate::error::CliError;
-use crate::output::CommandOutcome;
 
 /// The gateway frees on one thread what it made on another, for each call, which this one is made for.
 #[global_allocator]
@@ -23,9 +22,7 @@ fn main() -> ExitCode {
     cli.color.apply();
     let exit_zero = cli.exit_zero;
     match commands::run(cli) {
-        Ok(CommandOutcome::Pass) => ExitCode::SUCCESS,
-        Ok(CommandOutcome::Finding) => ExitCode::from(u8::from(!exit_zero)),
-        Ok(CommandOutcome::NotMeasured) => ExitCode::from(3),
+        Ok(outcome) => ExitCode::from(outcome.exit_code(exit_zero)),
         // The reader closed the pipe.
         Err(CliError::Write { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS

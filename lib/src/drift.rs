@@ -24,6 +24,7 @@ pub use toolwarden_drift::{
     ReplaySummary, SchemaDrift, SemanticFingerprint, ToolDrift, compare, compare_lists, drift_json,
     shape, text,
 };
+pub use toolwarden_model::Severity;
 
 /// JSON Schemas as sets: is every value of one schema a value of another?
 pub mod schema {

@@ -10,6 +10,7 @@
 //! assert!(interval.lower < 0.9 && 0.9 < interval.upper);
 //! ```
 
+pub use toolwarden_model::{Severity, Verdict};
 pub use toolwarden_probe::{
     ApiKey, ContractFile, Exchange, ProbeCase, ProbeFileError, ProbeSampling, ProbeSuite,
     ProbeTarget, Provider, RunProgress, RunSettings, SentRequest, SuiteRun, UnknownProvider,
@@ -17,6 +18,6 @@ pub use toolwarden_probe::{
 };
 pub use toolwarden_trials::{
     Confidence, ContractChange, Incomparable, Interval, Metric, MetricComparison, Options,
-    PassCriterion, PinnedContract, Rate, Severity, Snapshot, SnapshotComparison, SnapshotVerdict,
-    Trial, TrialOrigin, build_snapshot, compare, compare_with_pinned, conformance, wilson,
+    PassCriterion, PinnedContract, Rate, Snapshot, SnapshotComparison, Trial, TrialOrigin,
+    TrialRule, build_snapshot, compare, compare_with_pinned, conformance, verdict_word, wilson,
 };

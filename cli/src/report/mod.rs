@@ -8,7 +8,7 @@ mod sarif;
 mod text;
 
 use serde::Serialize;
-use toolwarden_model::Fingerprint;
+use toolwarden_model::{Fingerprint, Severity};
 
 use crate::args::ReportFormat;
 
@@ -146,6 +146,16 @@ pub(crate) enum FindingLevel {
 /// What stays the same when a finding is made again: a digest of what it is about.
 pub(crate) fn fingerprint<'p>(parts: impl IntoIterator<Item = &'p str>) -> String {
     Fingerprint::tagged("toolwarden/finding/v1", parts).to_string()
+}
+
+impl From<Severity> for FindingLevel {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Breaking => Self::Error,
+            Severity::Warning => Self::Warning,
+            Severity::Info => Self::Note,
+        }
+    }
 }
 
 impl FindingLevel {

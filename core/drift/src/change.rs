@@ -1,8 +1,8 @@
 use std::fmt;
 
 use serde_json::Value;
-use toolwarden_model::Fingerprint;
 use toolwarden_model::json::{Pointer, to_canonical_string};
+use toolwarden_model::{Fingerprint, Severity};
 use toolwarden_schema::{SchemaVerdict, Unknown, Witness};
 
 use crate::facet::Facet;
@@ -180,15 +180,15 @@ impl ChangeClass {
         }
     }
 
-    /// The severity of this class, in the terms of the toolwatch document.
+    /// The severity of this class.
     #[must_use]
-    pub const fn severity(self) -> ToolwatchSeverity {
+    pub const fn severity(self) -> Severity {
         match self {
-            Self::Equivalent | Self::Info => ToolwatchSeverity::Low,
+            Self::Equivalent | Self::Info => Severity::Info,
             Self::Structural | Self::Widened | Self::Behavioural | Self::Text | Self::Added => {
-                ToolwatchSeverity::Medium
+                Severity::Warning
             }
-            Self::Ignored | Self::Unknown | Self::Trust | Self::Breaking => ToolwatchSeverity::High,
+            Self::Ignored | Self::Unknown | Self::Trust | Self::Breaking => Severity::Breaking,
         }
     }
 }
@@ -256,7 +256,8 @@ impl ToolwatchChangeType {
     }
 }
 
-/// The severity of drift, in the terms of the toolwatch document.
+/// The words for a [`Severity`] in the toolwatch document, which alerts and settings share. Only what
+/// reads or writes these words uses this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ToolwatchSeverity {
     /// No action needed.
@@ -268,6 +269,19 @@ pub enum ToolwatchSeverity {
 }
 
 impl ToolwatchSeverity {
+    /// Every word, from least to most severe.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
+
+    /// The severity that the word stands for.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Low => Severity::Info,
+            Self::Medium => Severity::Warning,
+            Self::High => Severity::Breaking,
+        }
+    }
+
     /// The word of the toolwatch document.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -275,6 +289,16 @@ impl ToolwatchSeverity {
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+        }
+    }
+}
+
+impl From<Severity> for ToolwatchSeverity {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Info => Self::Low,
+            Severity::Warning => Self::Medium,
+            Severity::Breaking => Self::High,
         }
     }
 }

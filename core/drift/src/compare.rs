@@ -1,14 +1,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use toolwarden_model::Severity;
 use toolwarden_model::json::Pointer;
 use toolwarden_schema::{Callers, FormatMode, SearchBudget};
 
 use crate::annotations::{compare_annotations, is_read_only};
 use crate::caution::classify_caution;
-use crate::change::{
-    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, ToolwatchChangeType, ToolwatchSeverity,
-};
+use crate::change::{CallEffect, Change, ChangeClass, ChangeId, ChangeKind, ToolwatchChangeType};
 use crate::difference::{Difference, differences, is_identical};
 use crate::facet::{Facet, ObservedDefinition};
 use crate::routes::{mark_same_route, route_change};
@@ -94,9 +93,9 @@ impl Drift {
         }
     }
 
-    /// The severity, in the terms of the toolwatch document.
+    /// The severity of the most severe change.
     #[must_use]
-    pub fn severity(&self) -> Option<ToolwatchSeverity> {
+    pub fn severity(&self) -> Option<Severity> {
         self.class().map(ChangeClass::severity)
     }
 }

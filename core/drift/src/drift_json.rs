@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 use toolwarden_schema::{SchemaSide, Unknown, Witness};
 
-use crate::change::{CallEffect, Change, Judgement};
+use crate::change::{CallEffect, Change, Judgement, ToolwatchSeverity};
 use crate::compare::Drift;
 use crate::list_drift::ToolDrift;
 use crate::rename::Rename;
@@ -28,7 +28,7 @@ pub fn tool(tool: &ToolDrift) -> Value {
     entry.insert("change_type".to_owned(), json!(tool.change_type().as_str()));
     entry.insert(
         "severity".to_owned(),
-        json!(tool.class().severity().as_str()),
+        json!(ToolwatchSeverity::from(tool.class().severity()).as_str()),
     );
     match tool {
         ToolDrift::Changed(drift) => drift_to_json(&mut entry, drift),

@@ -31,7 +31,7 @@ pub use guard::{
     ReachableFeatures, Request, RequestedGroups, ToolFacts, ToolIdentity, UnavailableTool,
     UnusableSchema, VariantTool,
 };
-pub use lint::{LintFinding, LintRule, LintSeverity, lint};
+pub use lint::{LintFinding, LintRule, lint};
 pub use policy::{
     ArgumentRecording, AuditFailureMode, AuditRules, DEFAULT_GROUP, DefinitionRef, DenyRules,
     Durability, EVERY, ExcessGroups, FeatureKind, Grants, GroupPolicy, INITIAL_STATE,

@@ -1,12 +1,15 @@
+use toolwarden_model::Severity;
+
 use super::rate::Rate;
+use super::trial_rule::TrialRule;
 
 /// One difference between two snapshots, or between a snapshot and its expectations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContractChange {
     /// The tool it is about, if it is about one.
     pub tool: Option<String>,
-    /// What differs, as a stable word.
-    pub field: String,
+    /// What differs.
+    pub rule: TrialRule,
     /// Where: in the arguments of the tool with `*` for the items of an array, or in the snapshot.
     pub pointer: String,
     /// How severe it is.
@@ -21,34 +24,11 @@ pub struct ContractChange {
     pub rates: Option<(Rate, Rate)>,
 }
 
-/// How severe a change is, ordered from least to most severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// For information.
-    Info,
-    /// Callers may notice.
-    Warning,
-    /// Callers break.
-    Breaking,
-}
-
-impl Severity {
-    /// The word used in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Info => "info",
-            Self::Warning => "warning",
-            Self::Breaking => "breaking",
-        }
-    }
-}
-
 /// Sorts by tool, the most severe first.
 pub(super) fn sort(changes: &mut [ContractChange]) {
     changes.sort_by(|one, other| {
         let key = |it: &ContractChange| (it.tool.is_none(), it.tool.clone());
-        let place = |it: &ContractChange| (it.field.clone(), it.pointer.clone());
+        let place = |it: &ContractChange| (it.rule.to_string(), it.pointer.clone());
         key(one)
             .cmp(&key(other))
             .then(other.severity.cmp(&one.severity))

@@ -1,9 +1,12 @@
-use super::change::{ContractChange, Severity, sort};
+use toolwarden_model::Severity;
+
+use super::change::{ContractChange, sort};
 use super::defects::{
     Defect, extra_key_defects, leak_defects, schema_defects, undeclared_tool_defects,
 };
 use super::rate::Rate;
 use super::snapshot::Snapshot;
+use super::trial_rule::TrialRule;
 
 /// The faults of a snapshot on its own: schema violations, tools that were not offered, leaked markup,
 /// and cases whose expectation was not met.
@@ -20,21 +23,21 @@ pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
     for (name, case) in &snapshot.cases {
         let expected = [
             (
-                "expectation",
+                TrialRule::Expectation,
                 case.met,
                 "the model did not do what the case expects",
             ),
             (
-                "exact_arguments",
+                TrialRule::ExactArguments,
                 case.exact,
                 "the arguments are not those the case asks for",
             ),
         ];
-        for (field, rate, what) in expected {
+        for (rule, rate, what) in expected {
             if rate.hits < rate.of {
                 found.push(Defect {
                     tool: None,
-                    field,
+                    rule,
                     pointer: format!("/cases/{name}"),
                     what: what.to_owned(),
                     rate: rate.complement(),
@@ -46,7 +49,7 @@ pub fn conformance(snapshot: &Snapshot) -> Vec<ContractChange> {
         .into_iter()
         .map(|wrong| ContractChange {
             tool: wrong.tool,
-            field: wrong.field.to_owned(),
+            rule: wrong.rule,
             pointer: wrong.pointer,
             severity: Severity::Breaking,
             before: Rate::new(0, wrong.rate.of).to_string(),

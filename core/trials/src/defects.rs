@@ -4,12 +4,13 @@ use super::member_declaration::MemberDeclaration;
 use super::rate::Rate;
 use super::snapshot::{Snapshot, ToolContract};
 use super::trial_mark::TrialMark;
+use super::trial_rule::TrialRule;
 
 /// A fault and its rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Defect {
     pub(super) tool: Option<String>,
-    pub(super) field: &'static str,
+    pub(super) rule: TrialRule,
     pub(super) pointer: String,
     /// The description for a reader.
     pub(super) what: String,
@@ -22,7 +23,7 @@ impl Defect {
         let key = |it: &Self| {
             (
                 it.tool.clone(),
-                it.field,
+                it.rule.clone(),
                 it.pointer.clone(),
                 keyword(&it.what),
             )
@@ -40,7 +41,7 @@ pub(super) fn keyword(what: &str) -> String {
 pub(super) fn schema_defects(name: &str, tool: &ToolContract) -> Vec<Defect> {
     let faults = tool.faults.iter().map(|fault| Defect {
         tool: Some(name.to_owned()),
-        field: field(&fault.keyword),
+        rule: fault_rule(&fault.keyword),
         pointer: fault.pointer.clone(),
         what: format!("`{}`: {}", fault.keyword, fault.message),
         rate: Rate::new(fault.calls.min(tool.calls), tool.calls),
@@ -53,7 +54,7 @@ pub(super) fn extra_key_defects(name: &str, tool: &ToolContract) -> Vec<Defect> 
     let told = tool
         .faults
         .iter()
-        .any(|it| field(&it.keyword) == "extra_key");
+        .any(|it| fault_rule(&it.keyword) == TrialRule::ExtraKey);
     if told {
         return Vec::new();
     }
@@ -65,7 +66,7 @@ fn all_extra_keys(name: &str, tool: &ToolContract) -> Vec<Defect> {
     let extra = paths.filter(|(_, path)| path.declared == MemberDeclaration::Extra);
     let extra = extra.map(|(pointer, path)| Defect {
         tool: Some(name.to_owned()),
-        field: "extra_key",
+        rule: TrialRule::ExtraKey,
         pointer: pointer.clone(),
         what: "the schema does not name this argument".to_owned(),
         rate: path.present,
@@ -77,7 +78,7 @@ fn all_extra_keys(name: &str, tool: &ToolContract) -> Vec<Defect> {
 pub(super) fn undeclared_tool_defects(snapshot: &Snapshot) -> Vec<Defect> {
     let tools = snapshot.undeclared.iter().map(|(name, tool)| Defect {
         tool: Some(name.clone()),
-        field: "undeclared_tool",
+        rule: TrialRule::UndeclaredTool,
         pointer: String::new(),
         what: "the model called a tool that was not offered".to_owned(),
         rate: tool.trials,
@@ -89,7 +90,7 @@ pub(super) fn undeclared_tool_defects(snapshot: &Snapshot) -> Vec<Defect> {
 pub(super) fn leak_defects(snapshot: &Snapshot) -> Vec<Defect> {
     let leaks = snapshot.replies.leaks.iter().map(|leak| Defect {
         tool: None,
-        field: "leak",
+        rule: TrialRule::Leak,
         pointer: format!("/replies/leaks/{}/{}", leak.family, leak.place),
         what: format!(
             "markup of {} leaked into the {}: `{}`",
@@ -129,7 +130,7 @@ pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<De
         }
         TrialMark::Forbidden(tool) => Some(Defect {
             tool: Some(tool.clone()),
-            field: "forbidden_call",
+            rule: TrialRule::ForbiddenCall,
             pointer: String::new(),
             what: "the model called a tool that the case forbids".to_owned(),
             rate: Rate::new(0, measured),
@@ -138,7 +139,7 @@ pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<De
             let note = snapshot.replies.notes.get(rule)?;
             Some(Defect {
                 tool: None,
-                field: "broken_call",
+                rule: TrialRule::BrokenCall,
                 pointer: format!("/replies/notes/{rule}"),
                 what: format!("something sent as a call is not a call: {}", note.message),
                 rate: note.replies,
@@ -148,12 +149,12 @@ pub(super) fn defect_of_mark(mark: &TrialMark, snapshot: &Snapshot) -> Option<De
     }
 }
 
-fn field(keyword: &str) -> &'static str {
+fn fault_rule(keyword: &str) -> TrialRule {
     match keyword {
-        "required" => "missing_required",
-        "type" => "wrong_type",
-        "additionalProperties" | "unevaluatedProperties" => "extra_key",
-        "arguments" => "unreadable_arguments",
-        _ => "schema_violation",
+        "required" => TrialRule::MissingRequired,
+        "type" => TrialRule::WrongType,
+        "additionalProperties" | "unevaluatedProperties" => TrialRule::ExtraKey,
+        "arguments" => TrialRule::UnreadableArguments,
+        _ => TrialRule::SchemaViolation,
     }
 }

@@ -26,13 +26,14 @@ mod statistics;
 mod suite;
 mod trial;
 mod trial_mark;
+mod trial_rule;
 
 pub use argument_shape::{ArgumentShape, MAX_DEPTH, MAX_PATHS, PathShape};
 pub use build::build_snapshot;
-pub use change::{ContractChange, Severity};
+pub use change::ContractChange;
 pub use compare::{
-    Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison,
-    SnapshotVerdict, compare,
+    Incomparable, Metric, MetricComparison, Options, PassCriterion, SnapshotComparison, compare,
+    verdict_word,
 };
 pub use conformance::conformance;
 pub use member_declaration::MemberDeclaration;
@@ -48,3 +49,4 @@ pub use statistics::{Confidence, Interval, difference, fisher_drop, pass_hat, wi
 pub use suite::{CallExpectation, ExpectedCall, SuiteCase, SuiteTool, TrialSuite};
 pub use trial::{ArgumentFault, MeasuredReply, ObservedCall, Trial, TrialOrigin};
 pub use trial_mark::{TrialMark, UnknownTrialMark};
+pub use trial_rule::TrialRule;

@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
 
+use toolwarden_model::Severity;
 use toolwarden_model::reply::ArgumentsClass;
 
-use super::change::{ContractChange, Severity, sort};
+use super::change::{ContractChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Histogram, Snapshot, ToolContract};
 use super::tooldrift::ToolCallShape;
 use super::tooldrift::printed_field;
+use super::trial_rule::TrialRule;
 
 /// The pinned fields by tool. Tools and fields that are not named are not compared.
 pub type PinnedContract = BTreeMap<String, PinnedToolContract>;
@@ -69,7 +71,7 @@ pub fn compare_with_pinned(snapshot: &Snapshot, expected: &PinnedContract) -> Ve
             Some(tool) => compare_tool(name, pinned, tool, &mut changes),
             None => changes.push(ContractChange {
                 tool: Some(name.clone()),
-                field: "emitted".to_owned(),
+                rule: TrialRule::Emitted,
                 pointer: String::new(),
                 severity: Severity::Breaking,
                 before: "pinned".to_owned(),
@@ -89,30 +91,29 @@ fn compare_tool(
     tool: &ToolContract,
     changes: &mut Vec<ContractChange>,
 ) {
-    for field in &printed_field::FIELDS {
+    for field in printed_field::FIELDS {
         if let Some(wanted) = (field.pinned)(pinned) {
             let change = compare_field(
                 name,
-                field.name,
+                field.rule.clone(),
                 field.severity,
                 &wanted,
                 &field.observed,
                 tool,
             );
-            let is_encoding = field.name == "arguments_encoding";
+            let is_encoding = field.rule == TrialRule::ArgumentsEncoding;
             let read = || is_encoding.then(|| compare_encoding(name, &wanted, tool))?;
             changes.extend(change.or_else(read));
         }
     }
     for (key, kind) in pinned.arg_nesting.iter().flatten() {
-        let field = format!("arg_nesting:{key}");
         let seen = |shape: &ToolCallShape| {
             let kind = shape.arg_nesting.get(key);
             kind.cloned().unwrap_or_else(|| "absent".to_owned())
         };
         changes.extend(compare_field(
             name,
-            &field,
+            TrialRule::ArgNesting(key.clone()),
             Severity::Breaking,
             kind,
             &seen,
@@ -122,7 +123,7 @@ fn compare_tool(
     if let Some(class) = &pinned.id_class {
         let change = compare_call_class(
             name,
-            "id_class",
+            TrialRule::IdClass,
             Severity::Warning,
             class,
             class,
@@ -131,14 +132,14 @@ fn compare_tool(
         changes.extend(change);
     }
     let least = [
-        ("emit_rate", pinned.emit_rate, tool.emitted),
+        (TrialRule::EmitRate, pinned.emit_rate, tool.emitted),
         (
-            "schema_valid_rate",
+            TrialRule::SchemaValidRate,
             pinned.schema_valid_rate,
             tool.schema_valid,
         ),
     ];
-    for (field, wanted, rate) in least {
+    for (rule, wanted, rate) in least {
         if let Some(wanted) = wanted
             && rate.share().is_none_or(|share| share < wanted)
         {
@@ -150,7 +151,7 @@ fn compare_tool(
             };
             changes.push(pin_change(
                 name,
-                field,
+                rule,
                 Severity::Breaking,
                 before,
                 after,
@@ -163,7 +164,7 @@ fn compare_tool(
 /// Compares one field with every variant of the seven fields.
 fn compare_field(
     name: &str,
-    field: &str,
+    rule: TrialRule,
     severity: Severity,
     wanted: &str,
     seen: &dyn Fn(&ToolCallShape) -> String,
@@ -172,7 +173,7 @@ fn compare_field(
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for variant in &tool.variants {
         // A reply without a call says nothing of its arguments or id.
-        if field == "emitted" || field == "finish_reason" || variant.shape.emitted {
+        if matches!(rule, TrialRule::Emitted | TrialRule::FinishReason) || variant.shape.emitted {
             *counts.entry(seen(&variant.shape)).or_default() += variant.trials;
         }
     }
@@ -183,7 +184,7 @@ fn compare_field(
         let absent = "not called".to_owned();
         return Some(pin_change(
             name,
-            field,
+            rule,
             severity,
             wanted.to_owned(),
             absent,
@@ -198,7 +199,7 @@ fn compare_field(
     let rates = Some((Rate::new(of, of), as_pinned));
     Some(pin_change(
         name,
-        field,
+        rule,
         severity,
         wanted.to_owned(),
         value,
@@ -213,15 +214,15 @@ fn compare_encoding(name: &str, wanted: &str, tool: &ToolContract) -> Option<Con
         "object" => ArgumentsClass::Object,
         _ => return None,
     };
-    let field = "arguments_encoding";
+    let rule = TrialRule::ArgumentsEncoding;
     let (severity, class) = (Severity::Breaking, class.as_str());
-    compare_call_class(name, field, severity, wanted, class, &tool.encodings)
+    compare_call_class(name, rule, severity, wanted, class, &tool.encodings)
 }
 
 /// Compares a class with every call.
 fn compare_call_class(
     name: &str,
-    field: &str,
+    rule: TrialRule,
     severity: Severity,
     wanted: &str,
     class: &str,
@@ -235,7 +236,7 @@ fn compare_call_class(
         return None;
     }
     let value = most_frequent_other(seen, class).unwrap_or_else(|| "not called".to_owned());
-    let mut change = pin_change(name, field, severity, wanted.to_owned(), value, None);
+    let mut change = pin_change(name, rule, severity, wanted.to_owned(), value, None);
     if of > 0 {
         change.note = format!("matches its pin in {as_pinned} calls");
         change.rates = Some((Rate::new(of, of), as_pinned));
@@ -256,7 +257,7 @@ fn most_frequent_other(counts: &Histogram, wanted: &str) -> Option<String> {
 
 fn pin_change(
     tool: &str,
-    field: &str,
+    rule: TrialRule,
     severity: Severity,
     before: String,
     after: String,
@@ -268,7 +269,7 @@ fn pin_change(
     };
     ContractChange {
         tool: Some(tool.to_owned()),
-        field: field.to_owned(),
+        rule,
         pointer: String::new(),
         severity,
         before,

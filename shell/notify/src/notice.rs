@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 
 /// A notice for people.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +17,7 @@ pub struct Notice {
     /// The tool, if it is about one.
     pub tool: Option<String>,
     /// Its severity.
-    pub severity: ToolwatchSeverity,
+    pub severity: Severity,
     /// What happened, in one line.
     pub title: String,
     /// What happened, in a few lines.
@@ -99,7 +100,7 @@ impl Notice {
         let document = json!({
             "id": self.id,
             "kind": self.kind.as_str(),
-            "severity": self.severity.as_str(),
+            "severity": ToolwatchSeverity::from(self.severity).as_str(),
             "server": self.server,
             "tool": self.tool,
             "title": self.title,
@@ -120,17 +121,15 @@ impl Notice {
         let text = |key: &str| document.get(key)?.as_str().map(str::to_owned);
         let kind = text("kind")?;
         let severity = text("severity")?;
-        let severities = [
-            ToolwatchSeverity::Low,
-            ToolwatchSeverity::Medium,
-            ToolwatchSeverity::High,
-        ];
         Some(Self {
             id: text("id")?,
             kind: NoticeKind::ALL.into_iter().find(|it| it.as_str() == kind)?,
             server: text("server")?,
             tool: text("tool"),
-            severity: severities.into_iter().find(|it| it.as_str() == severity)?,
+            severity: ToolwatchSeverity::ALL
+                .into_iter()
+                .find(|it| it.as_str() == severity)?
+                .severity(),
             title: text("title")?,
             text: text("text")?,
             at: text("at")?.parse().ok()?,
@@ -152,7 +151,7 @@ mod tests {
                 kind,
                 server: "browser".to_owned(),
                 tool: Some("click\n".to_owned()),
-                severity: ToolwatchSeverity::Medium,
+                severity: Severity::Warning,
                 title: "drifted".to_owned(),
                 text: "a\nb".to_owned(),
                 at: "2026-11-16T10:00:00.125Z".parse().unwrap(),

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 use toolwarden_store::{Delivery, DeliveryFilter, Store};
 
 use super::delivery_log::{DeliveryCommand, DeliveryContext, DeliveryLog};
@@ -309,7 +309,7 @@ fn test_notice(now: Timestamp) -> Notice {
         kind: NoticeKind::Test,
         server: "toolwarden".to_owned(),
         tool: None,
-        severity: ToolwatchSeverity::Low,
+        severity: Severity::Info,
         title: "this is a test".to_owned(),
         text: "This is a test of alert delivery. Alerts arrive here.".to_owned(),
         at: now,

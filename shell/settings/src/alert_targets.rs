@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 
 use super::origin_of;
 
@@ -14,7 +14,7 @@ pub struct AlertTarget {
     /// Its channel.
     pub channel: AlertChannel,
     /// The minimum severity.
-    pub min_severity: ToolwatchSeverity,
+    pub min_severity: Severity,
 }
 
 /// The channel of an alert destination.

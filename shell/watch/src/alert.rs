@@ -1,21 +1,17 @@
 //! The id, severity and summary of an alert.
 
 use toolwarden_drift::text::Weight;
-use toolwarden_drift::{Facet, ToolDrift, ToolwatchChangeType, ToolwatchSeverity};
-use toolwarden_model::Fingerprint;
+use toolwarden_drift::{Facet, ToolDrift, ToolwatchChangeType};
+use toolwarden_model::{Fingerprint, Severity};
 use toolwarden_store::ServerKey;
 
 use crate::judge::ServerListing;
 
 /// The severity of drift: it depends on the class, and on whether definition and results both drifted.
-pub(crate) fn severity(tool: &ToolDrift) -> ToolwatchSeverity {
+pub(crate) fn severity(tool: &ToolDrift) -> Severity {
     let both = tool.change_type() == ToolwatchChangeType::Behavior;
     let by_class = tool.class().severity();
-    if both {
-        ToolwatchSeverity::High
-    } else {
-        by_class
-    }
+    if both { Severity::Breaking } else { by_class }
 }
 
 pub(crate) fn has_result_drift(tool: &ToolDrift) -> bool {

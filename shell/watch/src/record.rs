@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::{ChangeClass, ToolDrift, ToolwatchChangeType, drift_json};
+use toolwarden_drift::{
+    ChangeClass, ToolDrift, ToolwatchChangeType, ToolwatchSeverity, drift_json,
+};
 use toolwarden_model::Fingerprint;
 use toolwarden_store::{
     AlertNovelty, AlertStatus, Approval, BaselineOrigin, NewAlert, NewBaseline, NewSighting,
@@ -293,7 +295,7 @@ impl CheckRecorder<'_> {
                 id: &id,
                 tool: name,
                 change_type: change_type.as_str(),
-                severity: severity.as_str(),
+                severity: ToolwatchSeverity::from(severity).as_str(),
                 class: tool.class().as_str(),
                 at,
                 document: &document,

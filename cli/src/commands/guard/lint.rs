@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use toolwarden_guard::{LintRule, LintSeverity, PolicyError, lint};
+use toolwarden_guard::{LintRule, PolicyError, lint};
 use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_model::json::{Pointer, Position};
 
@@ -118,11 +118,7 @@ fn report(loaded: &LoadedPolicy, location: &PolicyLocation, file: &str) -> Findi
         )
     });
     let found = lint(&loaded.policy).into_iter().map(|it| {
-        let level = match it.severity {
-            LintSeverity::Error => FindingLevel::Error,
-            LintSeverity::Warning => FindingLevel::Warning,
-            LintSeverity::Note => FindingLevel::Note,
-        };
+        let level = FindingLevel::from(it.severity);
         let about = RuleInfo {
             id: it.rule.as_str(),
             finds: it.rule.description(),

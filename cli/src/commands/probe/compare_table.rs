@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use toolwarden_model::Verdict;
 use toolwarden_probe::{FIXTURES, Provider};
 use toolwarden_trials::Snapshot;
 use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot};
@@ -51,9 +52,8 @@ pub(super) fn run(args: &CompareTableArgs) -> Result<CommandOutcome, CliError> {
         Some(path) => write_file::write_file(path, &text)?,
         None => print_text(&text)?,
     }
-    Ok(CommandOutcome::from_measured(
-        !columns.is_empty() && taken.iter().all(all_measured),
-    ))
+    let measured = !columns.is_empty() && taken.iter().all(all_measured);
+    Ok(Verdict::new(false, measured).into())
 }
 
 /// One row of the table: what it is called, and what a provider shows there.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use toolwarden_model::{Severity, Verdict};
 use toolwarden_trials::tooldrift::{SnapshotDelta, TooldriftSnapshot, diff};
 use toolwarden_trials::{
-    ContractChange, Incomparable, Options, PinnedContract, Severity, Snapshot, SnapshotComparison,
-    SnapshotVerdict, VersionedSnapshot, compare, compare_with_pinned, conformance,
+    ContractChange, Incomparable, Options, PinnedContract, Snapshot, SnapshotComparison,
+    VersionedSnapshot, compare, compare_with_pinned, conformance,
 };
 
 use super::difference_rows::{self, DifferenceRow};
@@ -21,7 +22,7 @@ pub(super) struct ProbeComparison {
     /// Every tool that was compared.
     pub(super) tools: Vec<String>,
     pub(super) rows: Vec<DifferenceRow>,
-    pub(super) verdict: SnapshotVerdict,
+    pub(super) verdict: Verdict,
     pub(super) rules: ComparisonRules,
 }
 
@@ -143,10 +144,10 @@ pub(super) fn compare_with_pins(
         suite: taken.suite.clone(),
         tools: shown_tools(taken, expected, &rows),
         rows,
-        verdict: match (taken.is_measured(), breaks) {
-            (false, _) => SnapshotVerdict::Inconclusive,
-            (true, true) => SnapshotVerdict::Fail,
-            (true, false) => SnapshotVerdict::Pass,
+        verdict: if taken.is_measured() {
+            Verdict::new(breaks, true)
+        } else {
+            Verdict::NotMeasured
         },
         rules: ComparisonRules::Pinned,
     }
@@ -191,11 +192,7 @@ fn compare_tooldrift(
             // Callers do not know a tool that was not offered, and miss one that is gone.
             None => difference_rows::rows_from_tooldrift(&delta, Severity::Breaking),
         },
-        verdict: if delta.is_equivalent() {
-            SnapshotVerdict::Pass
-        } else {
-            SnapshotVerdict::Fail
-        },
+        verdict: Verdict::new(!delta.is_equivalent(), true),
         rules: ComparisonRules::Tooldrift(delta),
     }
 }
@@ -241,23 +238,21 @@ impl JudgeArgs {
     }
 }
 
-/// What all comparisons come to.
-pub(super) fn overall_outcome(
+/// What all comparisons come to: drift from the severity on that the caller wants to fail on.
+pub(super) fn overall_verdict(
     compared: &[ProbeComparison],
     args: &JudgeArgs,
     measured: bool,
-) -> crate::output::CommandOutcome {
+) -> Verdict {
     let from = args.failing_severity();
     let fails = |it: &ProbeComparison| {
         let drift =
             matches!(&it.rules, ComparisonRules::Tooldrift(delta) if !delta.is_equivalent());
         it.max_severity() >= Some(from) || drift && from == Severity::Warning
     };
-    if compared.iter().any(fails) {
-        return crate::output::CommandOutcome::Finding;
-    }
-    let open = compared
-        .iter()
-        .any(|it| it.verdict == SnapshotVerdict::Inconclusive);
-    crate::output::CommandOutcome::from_measured(measured && !open)
+    let open = |it: &ProbeComparison| it.verdict == Verdict::NotMeasured;
+    Verdict::new(
+        compared.iter().any(fails),
+        measured && !compared.iter().any(open),
+    )
 }

@@ -21,11 +21,7 @@ pub(super) fn run(args: &ProbeDiffArgs) -> Result<CommandOutcome, CliError> {
     let place = args.new.display().to_string();
     report::print_comparisons(&compared, &taken, &place, &args.judge)?;
     let measured = taken.iter().all(all_measured);
-    Ok(comparison::overall_outcome(
-        &compared,
-        &args.judge,
-        measured,
-    ))
+    Ok(comparison::overall_verdict(&compared, &args.judge, measured).into())
 }
 
 fn read(path: &Path) -> Result<VersionedSnapshot, ProbeError> {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_trials::tooldrift::{FieldDelta, FieldSeverity, SnapshotDelta};
-use toolwarden_trials::{ContractChange, Severity};
+use toolwarden_model::Severity;
+use toolwarden_trials::tooldrift::{FieldDelta, SnapshotDelta};
+use toolwarden_trials::{ContractChange, TrialRule};
 
 /// One difference.
 #[derive(Clone, Debug)]
@@ -52,10 +53,7 @@ pub(super) fn rows_from_tooldrift(delta: &SnapshotDelta, only_in: Severity) -> V
             pointer: String::new(),
             before: field.old.clone(),
             after: field.new.clone(),
-            severity: match field.severity {
-                FieldSeverity::Breaking => Severity::Breaking,
-                FieldSeverity::Warning => Severity::Warning,
-            },
+            severity: field.severity,
             note: field.note.clone(),
         }));
     }
@@ -110,7 +108,7 @@ pub(super) fn merge_rows(delta: &SnapshotDelta, changes: &[ContractChange]) -> V
 fn row(change: &ContractChange) -> DifferenceRow {
     DifferenceRow {
         tool: change.tool.clone(),
-        field: change.field.clone(),
+        field: change.rule.to_string(),
         pointer: change.pointer.clone(),
         before: change.before.clone(),
         after: change.after.clone(),
@@ -127,8 +125,8 @@ fn is_about(change: &ContractChange, tool: &str, field: &FieldDelta) -> bool {
     let top = change.pointer.strip_prefix('/');
     let top = top.and_then(|it| it.split('/').next()).unwrap_or_default();
     match field.field.as_str() {
-        "finish_reason" => change.field == "finish_reason",
-        "tool_call_id_format" => change.tool.is_some() && change.field == "id_class",
+        "finish_reason" => change.rule == TrialRule::FinishReason,
+        "tool_call_id_format" => change.tool.is_some() && change.rule == TrialRule::IdClass,
         "arg_keys" => {
             let keys =
                 |text: &str| -> BTreeSet<String> { text.split(", ").map(str::to_owned).collect() };
@@ -137,7 +135,7 @@ fn is_about(change: &ContractChange, tool: &str, field: &FieldDelta) -> bool {
         }
         name => match name.strip_prefix("arg_nesting:") {
             Some(key) => change.tool.is_some() && key == top,
-            None => change.tool.is_some() && change.field == name,
+            None => change.tool.is_some() && change.rule.as_str() == name,
         },
     }
 }

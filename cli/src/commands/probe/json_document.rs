@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolwarden_trials::tooldrift::SnapshotDelta;
-use toolwarden_trials::{Interval, MetricComparison, Rate, Snapshot};
+use toolwarden_trials::{Interval, MetricComparison, Rate, Snapshot, verdict_word};
 
 use super::comparison::{ComparisonRules, ProbeComparison};
 use super::snapshot::all_measured;
@@ -57,7 +57,7 @@ fn comparison(compared: &ProbeComparison) -> Value {
         "new": compared.new,
         "suite": compared.suite,
         "by": by,
-        "verdict": compared.verdict.as_str(),
+        "verdict": verdict_word(compared.verdict),
         "changes": changes,
         "metrics": metrics,
     })
@@ -73,7 +73,7 @@ fn metric(compared: &MetricComparison) -> Value {
         "difference": compared.difference,
         "interval": [lower, upper],
         "p": compared.p,
-        "verdict": compared.verdict.as_str(),
+        "verdict": verdict_word(compared.verdict),
     })
 }
 

@@ -1,7 +1,8 @@
 //! Compares the pins of a contract with a snapshot, as tooldrift does.
 
+use toolwarden_model::Severity;
 use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot, diff};
-use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Severity, Snapshot};
+use toolwarden_trials::{ContractChange, PinnedContract, PinnedToolContract, Snapshot};
 
 use super::difference_rows::{self, DifferenceRow};
 
@@ -26,7 +27,8 @@ pub(super) fn pin_rows(
     };
     let mut rows = difference_rows::rows_from_tooldrift(&diff(&one, &held), Severity::Warning);
     for change in changes.iter().filter(|it| it.severity > Severity::Info) {
-        let is_told = |row: &DifferenceRow| row.tool == change.tool && row.field == change.field;
+        let is_told =
+            |row: &DifferenceRow| row.tool == change.tool && row.field == change.rule.to_string();
         if !rows.iter().any(is_told) {
             let told = difference_rows::rows_from_changes(std::slice::from_ref(change));
             rows.extend(told.into_iter().map(DifferenceRow::swap_sides));

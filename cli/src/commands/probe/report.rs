@@ -1,6 +1,7 @@
 //! Comparisons in every format.
 
-use toolwarden_trials::{Severity, Snapshot, SnapshotVerdict};
+use toolwarden_model::{Severity, Verdict};
+use toolwarden_trials::Snapshot;
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;
@@ -76,7 +77,7 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
     for it in compared {
         let check = escape_controls(&format!("{} → {}", it.old, it.new));
         findings.extend(it.rows.iter().map(|row| finding(&check, it, row)));
-        if it.verdict == SnapshotVerdict::Inconclusive {
+        if it.verdict == Verdict::NotMeasured {
             findings.push(note_finding(
                 &check,
                 &it.new,
@@ -136,11 +137,7 @@ fn report(compared: &[ProbeComparison], taken: &[Snapshot], args: &JudgeArgs) ->
 const INCONCLUSIVE: &str = "the trials do not tell whether the two are the same; ask more often";
 
 fn finding(check: &str, compared: &ProbeComparison, row: &DifferenceRow) -> ReportFinding {
-    let level = match row.severity {
-        Severity::Breaking => FindingLevel::Error,
-        Severity::Warning => FindingLevel::Warning,
-        Severity::Info => FindingLevel::Note,
-    };
+    let level = FindingLevel::from(row.severity);
     let tool = row.tool.clone().unwrap_or_else(|| compared.new.clone());
     let message = format!(
         "{}: {} → {}; {}",

@@ -48,11 +48,7 @@ pub(super) fn run(args: &ProbeRunArgs) -> Result<CommandOutcome, CliError> {
     let place = place.map_or_else(|| suite.name.clone(), |it| it.display().to_string());
     report::print_comparisons(&compared, &taken, &place, &args.judge)?;
     let measured = taken.iter().all(all_measured);
-    Ok(comparison::overall_outcome(
-        &compared,
-        &args.judge,
-        measured,
-    ))
+    Ok(comparison::overall_verdict(&compared, &args.judge, measured).into())
 }
 
 /// Each provider with the next, and each with what is pinned. What was not measured is compared with

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use toolwarden_trials::{Rate, Severity, Snapshot, SnapshotVerdict, conformance};
+use toolwarden_model::{Severity, Verdict};
+use toolwarden_trials::{Rate, Snapshot, conformance};
 
 use super::comparison::ProbeComparison;
 use super::difference_rows::DifferenceRow;
@@ -139,7 +140,7 @@ fn verdict(compared: &ProbeComparison, drifted: usize, args: &JudgeArgs) -> Stri
             style::ERROR,
             format!("FAIL — drift in {drifted} of {tools} tool(s). Exit 1."),
         ),
-        (_, SnapshotVerdict::Inconclusive) => (
+        (_, Verdict::NotMeasured) => (
             style::WARNING,
             "INCONCLUSIVE — too few trials to tell the two apart from chance. Exit 3.".to_owned(),
         ),
@@ -151,7 +152,7 @@ fn verdict(compared: &ProbeComparison, drifted: usize, args: &JudgeArgs) -> Stri
             style::SUCCESS,
             format!("PASS — nothing breaks; {drifted} of {tools} tool(s) have warnings."),
         ),
-        (_, SnapshotVerdict::Pass | SnapshotVerdict::Fail) => (
+        (_, Verdict::Pass | Verdict::Drift) => (
             style::SUCCESS,
             format!("PASS — tool-call contracts are equivalent across {tools} tool(s)."),
         ),
@@ -255,7 +256,7 @@ pub(super) fn snapshot_text(taken: &Snapshot) -> String {
         out.push_str(&format!(
             "  {error}✗{error:#} {} {} {}: {} ({})\n",
             escape_controls(tool),
-            wrong.field,
+            wrong.rule,
             escape_controls(&wrong.pointer),
             escape_controls(&wrong.note),
             wrong.after

@@ -1,4 +1,5 @@
 use serde_json::{Value, json};
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_store::{Alert, AlertFilter, AlertStatus};
 use toolwarden_watch::json_documents as entry;
 
@@ -34,13 +35,13 @@ pub(super) fn run(args: &AlertsArgs) -> Result<CommandOutcome, CliError> {
 
 fn filter(args: &AlertsArgs) -> AlertFilter {
     let severities = args.severity.iter().map(|word| match word {
-        SeverityArg::Low => "low",
-        SeverityArg::Medium => "medium",
-        SeverityArg::High => "high",
+        SeverityArg::Low => ToolwatchSeverity::Low,
+        SeverityArg::Medium => ToolwatchSeverity::Medium,
+        SeverityArg::High => ToolwatchSeverity::High,
     });
     AlertFilter {
         since: args.since.map(|since| since.time(store_path::now())),
-        severities: severities.map(ToOwned::to_owned).collect(),
+        severities: severities.map(|it| it.as_str().to_owned()).collect(),
         tools: args.tools.clone(),
         servers: args.servers.clone(),
         status: args.status.map(|status| match status {

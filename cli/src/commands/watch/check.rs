@@ -3,6 +3,7 @@ use std::path::Path;
 use serde_json::json;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{RecordedCall, ToolDrift, ToolwatchChangeType};
+use toolwarden_model::Verdict;
 use toolwarden_store::{ServerKey, Store};
 use toolwarden_watch::{
     CheckOutcome, CheckSource, LockFile, Pins, RecordOptions, ResultSampling, ServerListing,
@@ -115,11 +116,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
     };
     let failed = print_report(args, &checked, (&unanswered, &unchecked), &fail_on, &places)?;
     let measured = args.compat || checked.iter().all(ServerCheck::is_measured);
-    Ok(if failed {
-        CommandOutcome::Finding
-    } else {
-        CommandOutcome::from_measured(unanswered.is_empty() && measured)
-    })
+    Ok(Verdict::new(failed, unanswered.is_empty() && measured).into())
 }
 
 /// The servers with pins.

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use toolwarden_drift::shape::ValueKey;
 use toolwarden_drift::{Options, ToolDrift};
 use toolwarden_mcp::McpError;
+use toolwarden_model::Verdict;
 use toolwarden_store::{AlertNovelty, ServerKey, Store, StoreError};
 use toolwarden_watch::{
     CheckOutcome, Pins, PinsError, RecordOptions, RecordOutcome, ResultPooling, Schedule,
@@ -104,11 +105,10 @@ impl Daemon<'_> {
         }
         // Servers that were started end with the tasks that started them.
         asked.shutdown().await;
-        Ok(match (once, found, unanswered) {
-            (true, true, _) => CommandOutcome::Finding,
-            (true, false, true) => CommandOutcome::NotMeasured,
-            _ => CommandOutcome::Pass,
-        })
+        if !once {
+            return Ok(CommandOutcome::Pass);
+        }
+        Ok(Verdict::new(found, !unanswered).into())
     }
 
     fn servers(&self, once: bool) -> Vec<ScheduledServer> {

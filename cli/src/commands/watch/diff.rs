@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolwarden_drift::{ListDrift, compare_lists};
-use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Object;
+use toolwarden_model::{Verdict, did_you_mean};
 use toolwarden_watch::{LOCK_SCHEMA, LockFile, Observation, align_formats};
 
 use super::comparison::{DIFF_FAILS_ON, ServerComparison, effective_fail_on};
@@ -102,7 +102,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<CommandOutcome, CliError> {
         ReportFormat::Markdown => markdown::render(&[(None, &comparison)]),
         format => findings::report("toolwarden/watch/diff/v1", &[&comparison]).render(format),
     })?;
-    Ok(CommandOutcome::from_finding(comparison.has_failures()))
+    Ok(Verdict::new(comparison.has_failures(), true).into())
 }
 
 /// The tools a side names: those of a file, of a lock file, or of the store.

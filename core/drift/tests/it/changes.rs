@@ -1,9 +1,8 @@
 //! What single changes mean.
 
 use serde_json::{Value, json};
-use toolwarden_drift::{
-    Change, ChangeClass, ChangeKind, Judgement, Options, ToolwatchSeverity, compare,
-};
+use toolwarden_drift::{Change, ChangeClass, ChangeKind, Judgement, Options, compare};
+use toolwarden_model::Severity;
 use toolwarden_schema::Callers;
 
 use crate::{drift, observed};
@@ -54,7 +53,7 @@ fn a_renamed_argument_is_one_change_with_an_adapter() {
         rename.adapter.as_deref(),
         Some(r#"{"target": args["ref"]}"#)
     );
-    assert_eq!(drift.severity(), Some(ToolwatchSeverity::High));
+    assert_eq!(drift.severity(), Some(Severity::Breaking));
     assert_eq!(drift.change_type().unwrap().as_str(), "schema_change");
 }
 
@@ -67,7 +66,7 @@ fn changes_that_cancel_out_are_equivalent_together() {
     let drift = drift(&old, &new);
     let classes: Vec<ChangeClass> = drift.changes.iter().map(|change| change.class).collect();
     assert_eq!(classes, [ChangeClass::Equivalent, ChangeClass::Equivalent]);
-    assert_eq!(drift.severity(), Some(ToolwatchSeverity::Low));
+    assert_eq!(drift.severity(), Some(Severity::Info));
 }
 
 #[test]

@@ -11,12 +11,12 @@ mod tests;
 mod unused;
 mod workflow;
 
-use toolwarden_model::did_you_mean;
 use toolwarden_model::json::Pointer;
+use toolwarden_model::{Severity, did_you_mean};
 
 use crate::policy::Policy;
 
-pub use rule::{LintRule, LintSeverity};
+pub use rule::LintRule;
 
 /// A part of a policy that is legal but probably not intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct LintFinding {
     /// Its place in the policy.
     pub pointer: Pointer,
     /// Its severity.
-    pub severity: LintSeverity,
+    pub severity: Severity,
     /// The finding, and what to do about it.
     pub message: String,
 }

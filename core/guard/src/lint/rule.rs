@@ -1,15 +1,6 @@
 use std::fmt;
 
-/// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum LintSeverity {
-    /// Often intended.
-    Note,
-    /// Rarely intended.
-    Warning,
-    /// Cannot be intended.
-    Error,
-}
+use toolwarden_model::Severity;
 
 /// A lint rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +44,7 @@ pub enum LintRule {
 /// One row of the table of rules.
 struct Row {
     id: &'static str,
-    severity: LintSeverity,
+    severity: Severity,
     description: &'static str,
 }
 
@@ -80,7 +71,7 @@ impl LintRule {
     ];
 
     const fn row(self) -> Row {
-        use LintSeverity::{Error, Note, Warning};
+        use Severity::{Breaking, Info, Warning};
         let (id, severity, description) = match self {
             Self::UnreachableState => (
                 "unreachable-state",
@@ -89,7 +80,7 @@ impl LintRule {
             ),
             Self::UnreachableTool => (
                 "unreachable-tool",
-                Error,
+                Breaking,
                 "no principal can ever call the tool, because of its states, groups or permissions",
             ),
             Self::DeadEnd => (
@@ -99,7 +90,7 @@ impl LintRule {
             ),
             Self::TerminalState => (
                 "terminal-state",
-                Note,
+                Info,
                 "a session that comes into the state stays there",
             ),
             Self::SilentReset => (
@@ -129,7 +120,7 @@ impl LintRule {
             ),
             Self::NoPrincipals => (
                 "no-principals",
-                Error,
+                Breaking,
                 "no principal is granted anything, and tools need more than the group `default`",
             ),
             Self::ShadowedRule => (
@@ -139,10 +130,10 @@ impl LintRule {
             ),
             Self::IdleDeny => (
                 "idle-deny",
-                Note,
+                Info,
                 "the deny rule takes away nothing its holder is granted",
             ),
-            Self::UnusedRole => ("unused-role", Note, "no principal has the role"),
+            Self::UnusedRole => ("unused-role", Info, "no principal has the role"),
             Self::UnusedGroup => (
                 "unused-group",
                 Warning,
@@ -155,7 +146,7 @@ impl LintRule {
             ),
             Self::OpenToAnyone => (
                 "open-to-anyone",
-                Note,
+                Info,
                 "principals that are not listed may call tools, and the policy does not say so",
             ),
             Self::SchemaWord => (
@@ -179,7 +170,7 @@ impl LintRule {
 
     /// The severity of its findings.
     #[must_use]
-    pub const fn severity(self) -> LintSeverity {
+    pub const fn severity(self) -> Severity {
         self.row().severity
     }
 
@@ -190,25 +181,7 @@ impl LintRule {
     }
 }
 
-impl LintSeverity {
-    /// The word in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Note => "note",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
 impl fmt::Display for LintRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for LintSeverity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

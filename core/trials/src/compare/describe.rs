@@ -1,8 +1,10 @@
 //! Turns the compared shares into changes, place by place.
 
+use toolwarden_model::{Severity, Verdict};
+
+use super::MetricComparison;
 use super::metric::{Encodings, Metric};
-use super::{MetricComparison, SnapshotVerdict};
-use crate::change::{ContractChange, Severity};
+use crate::change::ContractChange;
 use crate::defects::{
     Defect, defect_of_mark, extra_key_defects, keyword, leak_defects, schema_defects,
     undeclared_tool_defects,
@@ -10,6 +12,7 @@ use crate::defects::{
 use crate::rate::Rate;
 use crate::snapshot::{Histogram, Snapshot, ToolContract};
 use crate::statistics::is_shifted;
+use crate::trial_rule::TrialRule;
 
 /// The differences that the shares show.
 pub(super) fn changes(
@@ -29,7 +32,8 @@ pub(super) fn changes(
             // tool. The report of a single fault takes precedence over that of its kind.
             let graver = |told: &ContractChange| {
                 let breaking = change.severity == Severity::Breaking;
-                change.severity > told.severity && (breaking || told.field == "arguments_encoding")
+                change.severity > told.severity
+                    && (breaking || told.rule == TrialRule::ArgumentsEncoding)
             };
             match changes.iter_mut().find(|it| is_same(it, &change)) {
                 Some(told) if graver(told) => *told = change,
@@ -43,9 +47,9 @@ pub(super) fn changes(
 
 /// Whether two changes are about the same thing; faults at one place differ by their keyword.
 fn is_same(one: &ContractChange, other: &ContractChange) -> bool {
-    let place = |it: &ContractChange| (it.tool.clone(), it.field.clone(), it.pointer.clone());
+    let place = |it: &ContractChange| (it.tool.clone(), it.rule.clone(), it.pointer.clone());
     place(one) == place(other)
-        && (one.field != "schema_violation" || keyword(&one.note) == keyword(&other.note))
+        && (one.rule != TrialRule::SchemaViolation || keyword(&one.note) == keyword(&other.note))
 }
 
 /// The severity of a share's difference and the reason; `None` if there is nothing to report.
@@ -62,24 +66,24 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
         return None;
     }
     match compared.verdict {
-        SnapshotVerdict::Fail if compared.structural => {
+        Verdict::Drift if compared.structural => {
             Some((Severity::Breaking, "never before, always now".to_owned()))
         }
-        SnapshotVerdict::Fail => Some((
+        Verdict::Drift => Some((
             Severity::Breaking,
             format!("more than chance: {between}, p = {:.4}", compared.p),
         )),
-        SnapshotVerdict::Inconclusive if !compared.first_seen_in.is_empty() => {
+        Verdict::NotMeasured if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Pass if !compared.first_seen_in.is_empty() => {
+        Verdict::Pass if !compared.first_seen_in.is_empty() => {
             let cases = cases(&compared.first_seen_in);
             let why = format!("never before, now in {cases}; within the allowed drop: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Inconclusive | SnapshotVerdict::Pass
+        Verdict::NotMeasured | Verdict::Pass
             if matches!(compared.metric, Metric::CaseExpectation { .. })
                 && compared.old.is_always()
                 && compared.new.is_never() =>
@@ -87,21 +91,17 @@ fn severity_of(compared: &MetricComparison) -> Option<(Severity, String)> {
             let why = format!("always before, never now; too few trials to tell: {between}");
             Some((Severity::Warning, why))
         }
-        SnapshotVerdict::Inconclusive
-            if compared.metric.is_needed() && compared.difference < 0.0 =>
-        {
+        Verdict::NotMeasured if compared.metric.is_needed() && compared.difference < 0.0 => {
             Some((Severity::Info, format!("too few trials to tell: {between}")))
         }
-        SnapshotVerdict::Inconclusive => None,
-        SnapshotVerdict::Pass
-            if compared.metric.is_structural() && compared.new.hits < compared.new.of =>
-        {
+        Verdict::NotMeasured => None,
+        Verdict::Pass if compared.metric.is_structural() && compared.new.hits < compared.new.of => {
             if compared.old.is_never() && compared.new.is_never() {
                 return Some((Severity::Warning, "always so on both sides".to_owned()));
             }
             Some((Severity::Info, "so on both sides".to_owned()))
         }
-        SnapshotVerdict::Pass => is_shifted(compared.old, compared.new)
+        Verdict::Pass => is_shifted(compared.old, compared.new)
             .then(|| (Severity::Info, format!("within what is allowed: {between}"))),
     }
 }
@@ -121,9 +121,9 @@ fn describe(
     severity: Severity,
     why: &str,
 ) -> Vec<ContractChange> {
-    let plain = |tool: Option<&str>, field: &str, pointer: String, note: &str| ContractChange {
+    let plain = |tool: Option<&str>, rule: TrialRule, pointer: String, note: &str| ContractChange {
         tool: tool.map(str::to_owned),
-        field: field.to_owned(),
+        rule,
         pointer,
         severity,
         before: compared.old.to_string(),
@@ -140,7 +140,7 @@ fn describe(
     match &compared.metric {
         Metric::Emitted { tool } => {
             let note = "how often the tool is called where it is asked for";
-            vec![plain(Some(tool), "emitted", String::new(), note)]
+            vec![plain(Some(tool), TrialRule::Emitted, String::new(), note)]
         }
         Metric::SchemaValid { tool } => {
             let found = sides(tool).map(|(old, new)| {
@@ -155,7 +155,12 @@ fn describe(
             let found = found.unwrap_or_default();
             if found.is_empty() {
                 let note = "how often all arguments fit the schema";
-                return vec![plain(Some(tool), "schema_valid", String::new(), note)];
+                return vec![plain(
+                    Some(tool),
+                    TrialRule::SchemaValid,
+                    String::new(),
+                    note,
+                )];
             }
             found
         }
@@ -173,7 +178,12 @@ fn describe(
         }
         Metric::NotEncodedAs { tool, class } => {
             let note = format!("how arguments are sent changed: {}", class.as_str());
-            let mut change = plain(Some(tool), "arguments_encoding", String::new(), &note);
+            let mut change = plain(
+                Some(tool),
+                TrialRule::ArgumentsEncoding,
+                String::new(),
+                &note,
+            );
             if let Some((before, after)) = sides(tool) {
                 let swapped = Encodings::of(old, new).is_swapped();
                 change.before = encodings(before, swapped.then_some(old));
@@ -210,28 +220,38 @@ fn describe(
                     .collect(),
                 _ => "/cases".to_owned(),
             };
-            vec![plain(None, "expectation", pointer, note)]
+            vec![plain(None, TrialRule::Expectation, pointer, note)]
         }
         Metric::CaseExpectation { case } => {
             let note = format!("how often the model does what the case `{case}` expects");
-            vec![plain(None, "expectation", format!("/cases/{case}"), &note)]
+            vec![plain(
+                None,
+                TrialRule::Expectation,
+                format!("/cases/{case}"),
+                &note,
+            )]
         }
         Metric::ExactArguments => {
             let note = "how often the arguments are those the case asks for";
-            vec![plain(None, "exact_arguments", "/cases".to_owned(), note)]
+            vec![plain(
+                None,
+                TrialRule::ExactArguments,
+                "/cases".to_owned(),
+                note,
+            )]
         }
         Metric::Without { mark } => {
             let found = defect_of_mark(mark, new).into_iter().next();
             let wrong = found.unwrap_or_else(|| Defect {
                 tool: compared.metric.tool().map(str::to_owned),
-                field: "wrong",
+                rule: TrialRule::Wrong,
                 pointer: String::new(),
                 what: mark.to_string(),
                 rate: Rate::default(),
             });
             let mut change = plain(
                 wrong.tool.as_deref(),
-                wrong.field,
+                wrong.rule,
                 wrong.pointer,
                 &wrong.what,
             );
@@ -266,7 +286,7 @@ fn describe_increase(
         }
         Some(ContractChange {
             tool: wrong.tool,
-            field: wrong.field.to_owned(),
+            rule: wrong.rule,
             pointer: wrong.pointer,
             severity,
             before: past.to_string(),

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use toolwarden_model::Severity;
+
 use super::describe::format_histogram;
 use crate::argument_shape::{ArgumentShape, PathShape};
-use crate::change::{ContractChange, Severity};
+use crate::change::ContractChange;
 use crate::member_declaration::MemberDeclaration;
 use crate::rate::{Rate, float};
 use crate::snapshot::{Histogram, Percentiles, Snapshot, TokenSum};
 use crate::statistics::{fisher_drop, is_shifted};
+use crate::trial_rule::TrialRule;
 
 /// The minimum number of calls before disjoint types are more than chance.
 const MIN_CALLS: u64 = 3;
@@ -27,11 +30,11 @@ pub(super) fn add_minor_changes(old: &Snapshot, new: &Snapshot, changes: &mut Ve
         }
         let tool = Some(name.as_str());
         let ids = (&before.id_classes, &after.id_classes);
-        changes.extend(shifted(tool, "id_class", "", ids, ID_NOTE));
+        changes.extend(shifted(tool, TrialRule::IdClass, "", ids, ID_NOTE));
         let arity = (words(&before.parallel_arity), words(&after.parallel_arity));
         changes.extend(shifted(
             tool,
-            "parallel_arity",
+            TrialRule::ParallelArity,
             "",
             (&arity.0, &arity.1),
             ARITY_NOTE,
@@ -52,7 +55,7 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
     let finish = (&before.finish, &after.finish);
     let mut told = shifted(
         None,
-        "finish_reason",
+        TrialRule::FinishReason,
         "/replies/finish",
         finish,
         FINISH_NOTE,
@@ -66,28 +69,28 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
     changes.extend(told);
     let rates = [
         (
-            "finish_consistency",
+            TrialRule::FinishConsistency,
             before.finish_consistent,
             after.finish_consistent,
             Severity::Warning,
             "how often the reason to stop goes with the calls",
         ),
         (
-            "unique_ids",
+            TrialRule::UniqueIds,
             before.unique_in_turn,
             after.unique_in_turn,
             Severity::Warning,
             "how often the ids of a reply are all different",
         ),
         (
-            "stream_equivalence",
+            TrialRule::StreamEquivalence,
             before.stream_equivalence,
             after.stream_equivalence,
             Severity::Warning,
             "how often a streamed reply is like the whole one",
         ),
         (
-            "text",
+            TrialRule::Text,
             before.text,
             after.text,
             Severity::Info,
@@ -105,16 +108,23 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
         if is_notable(rates) && !changes.iter().any(|it| it.pointer == pointer) {
             let said = after.notes.get(rule).or_else(|| before.notes.get(rule));
             let note = said.map_or("", |it| it.message.as_str());
-            changes.push(rated(None, "note", &pointer, Severity::Info, rates, note));
+            changes.push(rated(
+                None,
+                TrialRule::Note,
+                &pointer,
+                Severity::Info,
+                rates,
+                note,
+            ));
         }
     }
-    for (field, before, after, severity, note) in rates {
+    for (rule, before, after, severity, note) in rates {
         if is_shifted(before, after) {
-            let better = after.share() > before.share() && field != "text";
+            let better = after.share() > before.share() && rule != TrialRule::Text;
             let severity = if better { Severity::Info } else { severity };
             changes.push(rated(
                 None,
-                field,
+                rule,
                 "/replies",
                 severity,
                 (before, after),
@@ -127,7 +137,7 @@ fn replies(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
 /// The frequencies of classes, if they moved by more than chance.
 fn shifted(
     tool: Option<&str>,
-    field: &str,
+    rule: TrialRule,
     pointer: &str,
     (old, new): (&Histogram, &Histogram),
     note: &str,
@@ -141,7 +151,7 @@ fn shifted(
         .any(|word| is_shifted(rate(old, word), rate(new, word)));
     moved.then(|| ContractChange {
         tool: tool.map(str::to_owned),
-        field: field.to_owned(),
+        rule,
         pointer: pointer.to_owned(),
         severity: Severity::Warning,
         before: format_histogram(old),
@@ -172,7 +182,7 @@ fn arguments(
             let note = "how often an optional argument is there";
             changes.push(rated(
                 Some(tool),
-                "argument",
+                TrialRule::Argument,
                 path,
                 Severity::Info,
                 rates,
@@ -231,7 +241,7 @@ fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<Con
     let enough = count(old) >= MIN_CALLS && count(new) >= MIN_CALLS;
     Some(ContractChange {
         tool: Some(tool.to_owned()),
-        field: "argument_type".to_owned(),
+        rule: TrialRule::ArgumentType,
         pointer: path.to_owned(),
         severity: if enough {
             Severity::Warning
@@ -246,21 +256,22 @@ fn types(tool: &str, path: &str, old: &PathShape, new: &PathShape) -> Option<Con
 }
 
 fn identity(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
-    let plain = |field: &str, severity, before: String, after: String, note: &str| ContractChange {
-        tool: None,
-        field: field.to_owned(),
-        pointer: format!("/{field}"),
-        severity,
-        before,
-        after,
-        note: note.to_owned(),
-        rates: None,
-    };
+    let plain =
+        |rule: TrialRule, severity, before: String, after: String, note: &str| ContractChange {
+            tool: None,
+            pointer: format!("/{rule}"),
+            rule,
+            severity,
+            before,
+            after,
+            note: note.to_owned(),
+            rates: None,
+        };
     if old.wire != new.wire {
         let note =
             "the endpoints use different wire APIs; the conventions of each API are not compared";
         changes.push(plain(
-            "wire",
+            TrialRule::Wire,
             Severity::Info,
             old.wire.to_string(),
             new.wire.to_string(),
@@ -273,18 +284,24 @@ fn identity(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
     if same_name && !before.is_empty() && !after.is_empty() && before != after {
         let note = "the same model id was answered by another model";
         let (before, after) = (format_histogram(&old.models), format_histogram(&new.models));
-        changes.push(plain("models", Severity::Warning, before, after, note));
+        changes.push(plain(
+            TrialRule::Models,
+            Severity::Warning,
+            before,
+            after,
+            note,
+        ));
     }
 }
 
 fn costs(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
-    let mut put = |field: &str, pointer: &str, pair: (f64, f64), unit: &str| {
+    let mut put = |rule: TrialRule, pointer: &str, pair: (f64, f64), unit: &str| {
         let (before, after) = pair;
         let far = before.min(after) * NOTABLE_RATIO < before.max(after);
         if far {
             changes.push(ContractChange {
                 tool: None,
-                field: field.to_owned(),
+                rule,
                 pointer: pointer.to_owned(),
                 severity: Severity::Info,
                 before: format!("{before:.0}{unit}"),
@@ -296,7 +313,12 @@ fn costs(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
     };
     let half = |it: &Percentiles| it.p50_ms;
     if let (Some(before), Some(after)) = (half(&old.latency.total), half(&new.latency.total)) {
-        put("latency", "/latency/total/p50_ms", (before, after), " ms");
+        put(
+            TrialRule::Latency,
+            "/latency/total/p50_ms",
+            (before, after),
+            " ms",
+        );
     }
     let mean = |it: TokenSum| (it.replies > 0).then(|| float(it.sum) / float(it.replies));
     for (pointer, before, after) in [
@@ -304,7 +326,7 @@ fn costs(old: &Snapshot, new: &Snapshot, changes: &mut Vec<ContractChange>) {
         ("/tokens/output", old.tokens.output, new.tokens.output),
     ] {
         if let (Some(before), Some(after)) = (mean(before), mean(after)) {
-            put("tokens", pointer, (before, after), " a reply");
+            put(TrialRule::Tokens, pointer, (before, after), " a reply");
         }
     }
 }
@@ -318,7 +340,7 @@ fn words(counts: &BTreeMap<u64, u64>) -> Histogram {
 
 fn rated(
     tool: Option<&str>,
-    field: &str,
+    rule: TrialRule,
     pointer: &str,
     severity: Severity,
     (old, new): (Rate, Rate),
@@ -326,7 +348,7 @@ fn rated(
 ) -> ContractChange {
     ContractChange {
         tool: tool.map(str::to_owned),
-        field: field.to_owned(),
+        rule,
         pointer: pointer.to_owned(),
         severity,
         before: old.to_string(),

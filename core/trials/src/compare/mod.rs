@@ -10,14 +10,16 @@ mod permutation_test;
 use std::collections::BTreeSet;
 
 use thiserror::Error;
+use toolwarden_model::{Severity, Verdict};
 
 pub use metric::Metric;
 
 use self::metric::{OutcomeRow, Stratum, metrics, strata};
-use super::change::{ContractChange, Severity, sort};
+use super::change::{ContractChange, sort};
 use super::rate::Rate;
 use super::snapshot::{Snapshot, TrialCounts};
 use super::statistics::{Confidence, Interval, difference};
+use super::trial_rule::TrialRule;
 
 /// The part of the error budget for the shuffles; the structural rule has its own error.
 const SHUFFLE_ERROR_SHARE: f64 = 0.94;
@@ -86,34 +88,21 @@ fn listed(tools: &[String]) -> String {
     tools.join(", ")
 }
 
-/// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SnapshotVerdict {
-    /// The new model can replace the old one, as far as the trials show.
-    Pass,
-    /// The trials are inconclusive.
-    Inconclusive,
-    /// The new model cannot replace the old one.
-    Fail,
-}
-
-impl SnapshotVerdict {
-    /// The word used in reports.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Inconclusive => "inconclusive",
-            Self::Fail => "fail",
-        }
+/// The word for a verdict in the reports of probes: `pass`, `inconclusive` or `fail`.
+#[must_use]
+pub const fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::NotMeasured => "inconclusive",
+        Verdict::Drift => "fail",
     }
 }
 
 /// The differences between two snapshots, and the verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SnapshotComparison {
-    /// The verdict.
-    pub verdict: SnapshotVerdict,
+    /// Whether the new model can replace the old one, as far as the trials show.
+    pub verdict: Verdict,
     /// The differences, by tool, the most severe first.
     pub changes: Vec<ContractChange>,
     /// The shares that were compared.
@@ -144,7 +133,7 @@ pub struct MetricComparison {
     /// The probability of a drop at least as large in any share, if both sides are the same.
     pub p: f64,
     /// The verdict on this share.
-    pub verdict: SnapshotVerdict,
+    pub verdict: Verdict,
     /// Whether the new side always shows a structural fault that the old side never showed.
     pub structural: bool,
     /// The cases in which the new side shows a caller-breaking fault that the old side never showed.
@@ -175,18 +164,18 @@ pub fn compare(
         .into_iter()
         .filter(|name| !measured(old, name) || !measured(new, name));
     let unmeasured_cases: Vec<String> = unmeasured.cloned().collect();
-    let open = |it: &&MetricComparison| it.verdict == SnapshotVerdict::Inconclusive;
+    let open = |it: &&MetricComparison| it.verdict == Verdict::NotMeasured;
     let is_open = metrics.iter().any(|it| open(&it) && it.metric.is_needed());
     let breaking = changes.iter().any(|it| it.severity == Severity::Breaking)
-        || metrics.iter().any(|it| it.verdict == SnapshotVerdict::Fail);
+        || metrics.iter().any(|it| it.verdict == Verdict::Drift);
     let verdict = if !old.is_measured() || !new.is_measured() {
-        SnapshotVerdict::Inconclusive
+        Verdict::NotMeasured
     } else if breaking {
-        SnapshotVerdict::Fail
+        Verdict::Drift
     } else if is_open || hollow || !unmeasured_cases.is_empty() {
-        SnapshotVerdict::Inconclusive
+        Verdict::NotMeasured
     } else {
-        SnapshotVerdict::Pass
+        Verdict::Pass
     };
     let differs = |tool: &str| {
         let mut grave = changes.iter().filter(|it| it.severity > Severity::Info);
@@ -222,7 +211,7 @@ fn unknown_tools(old: &Snapshot, new: &Snapshot) -> ContractChange {
     };
     ContractChange {
         tool: None,
-        field: "tools".to_owned(),
+        rule: TrialRule::Tools,
         pointer: "/tools".to_owned(),
         severity: Severity::Warning,
         before: known(old),
@@ -321,11 +310,11 @@ fn judge_metric(
         && first_seen_in.is_empty()
         && options.pass_criterion == PassCriterion::Seen;
     let verdict = if structural || established && !within {
-        SnapshotVerdict::Fail
+        Verdict::Drift
     } else if within && harmless || unseen {
-        SnapshotVerdict::Pass
+        Verdict::Pass
     } else {
-        SnapshotVerdict::Inconclusive
+        Verdict::NotMeasured
     };
     Some(MetricComparison {
         metric,

@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use toolwarden_model::Severity;
+
 use super::snapshot::{ToolCallShape, TooldriftSnapshot};
 
 /// What differs between two snapshots, tool by tool.
@@ -55,30 +57,10 @@ pub struct FieldDelta {
     pub old: String,
     /// The new value, as printed.
     pub new: String,
-    /// How severe it is.
-    pub severity: FieldSeverity,
+    /// The severity that tooldrift assigns to it.
+    pub severity: Severity,
     /// The possible effect on a caller.
     pub note: String,
-}
-
-/// The severity that tooldrift assigns to a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldSeverity {
-    /// Callers break.
-    Breaking,
-    /// Callers may notice.
-    Warning,
-}
-
-impl FieldSeverity {
-    /// The word used in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Breaking => "breaking",
-            Self::Warning => "warning",
-        }
-    }
 }
 
 impl SnapshotDelta {
@@ -92,7 +74,7 @@ impl SnapshotDelta {
     #[must_use]
     pub fn has_breaking(&self) -> bool {
         let mut fields = self.tools.iter().flat_map(|tool| &tool.fields);
-        fields.any(|field| field.severity == FieldSeverity::Breaking)
+        fields.any(|field| field.severity == Severity::Breaking)
     }
 }
 
@@ -136,7 +118,7 @@ pub fn diff(old: &TooldriftSnapshot, new: &TooldriftSnapshot) -> SnapshotDelta {
 
 /// The fields of two shapes that differ, in the order in which tooldrift prints them.
 pub(crate) fn differing_fields(old: &ToolCallShape, new: &ToolCallShape) -> Vec<FieldDelta> {
-    use FieldSeverity::{Breaking, Warning};
+    use Severity::{Breaking, Warning};
     let mut found = Vec::new();
     // Two different lists may print alike, so the lists themselves are compared.
     if old.arg_keys != new.arg_keys {

@@ -6,7 +6,7 @@ pub(super) mod printed_field;
 mod read;
 mod snapshot;
 
-pub use diff::{FieldDelta, FieldSeverity, SnapshotDelta, SnapshotSide, ToolDelta, diff};
+pub use diff::{FieldDelta, SnapshotDelta, SnapshotSide, ToolDelta, diff};
 pub use snapshot::{ToolCallShape, TooldriftSnapshot};
 
 pub(super) use read::read;

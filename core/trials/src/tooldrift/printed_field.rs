@@ -1,13 +1,15 @@
 //! The tooldrift fields that have one value per tool, as printed.
 
+use toolwarden_model::Severity;
+
 use super::diff::{format_keys, python_bool};
 use super::snapshot::ToolCallShape;
-use crate::change::Severity;
 use crate::pinned_contract::PinnedToolContract;
+use crate::trial_rule::TrialRule;
 
 /// One printed field.
 pub(crate) struct PrintedField {
-    pub(crate) name: &'static str,
+    pub(crate) rule: TrialRule,
     pub(crate) severity: Severity,
     pub(crate) observed: fn(&ToolCallShape) -> String,
     pub(crate) pinned: fn(&PinnedToolContract) -> Option<String>,
@@ -16,37 +18,37 @@ pub(crate) struct PrintedField {
 /// All fields, in the order in which tooldrift prints them.
 pub(crate) const FIELDS: [PrintedField; 6] = [
     PrintedField {
-        name: "arg_keys",
+        rule: TrialRule::ArgKeys,
         severity: Severity::Breaking,
         observed: |it| format_keys(&it.arg_keys),
         pinned: |it| it.arg_keys.as_deref().map(format_keys),
     },
     PrintedField {
-        name: "emitted",
+        rule: TrialRule::Emitted,
         severity: Severity::Breaking,
         observed: |it| python_bool(it.emitted),
         pinned: |it| it.emitted.map(python_bool),
     },
     PrintedField {
-        name: "arguments_encoding",
+        rule: TrialRule::ArgumentsEncoding,
         severity: Severity::Breaking,
         observed: |it| it.arguments_encoding.clone(),
         pinned: |it| it.arguments_encoding.clone(),
     },
     PrintedField {
-        name: "parallel_arity",
+        rule: TrialRule::ParallelArity,
         severity: Severity::Warning,
         observed: |it| it.parallel_arity.to_string(),
         pinned: |it| it.parallel_arity.map(|it| it.to_string()),
     },
     PrintedField {
-        name: "tool_call_id_format",
+        rule: TrialRule::ToolCallIdFormat,
         severity: Severity::Warning,
         observed: |it| it.tool_call_id_format.clone(),
         pinned: |it| it.tool_call_id_format.clone(),
     },
     PrintedField {
-        name: "finish_reason",
+        rule: TrialRule::FinishReason,
         severity: Severity::Warning,
         observed: |it| it.finish_reason.clone(),
         pinned: |it| it.finish_reason.clone(),

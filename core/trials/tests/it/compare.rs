@@ -1,12 +1,13 @@
 use serde_json::{Value, json};
 use toolwarden_model::Fingerprint;
+use toolwarden_model::Verdict;
 use toolwarden_model::reply::{
     ArgumentsClass, FinishClass, Leak, LeakPlace, NotMeasured, TrialFailure, WireApi,
 };
 use toolwarden_testkit::read_vectors;
 use toolwarden_trials::{
-    CallExpectation, Incomparable, MeasuredReply, Metric, Options, Snapshot, SnapshotVerdict,
-    TrialSuite, build_snapshot, compare,
+    CallExpectation, Incomparable, MeasuredReply, Metric, Options, Snapshot, TrialSuite,
+    build_snapshot, compare,
 };
 
 use super::tooldrift::measured;
@@ -45,18 +46,18 @@ fn the_flagship_breaks_with_one_reply_a_side() {
             "warning - finish_reason/replies/finish: tool_calls → stop",
         ]
     );
-    assert_eq!(found.verdict, SnapshotVerdict::Fail);
+    assert_eq!(found.verdict, Verdict::Drift);
     assert_eq!(found.equivalent_tools, Vec::<String>::new());
     let same = compared(&old, &old);
     assert_eq!(
         (same.verdict, change_lines(&same)),
-        (SnapshotVerdict::Pass, Vec::new())
+        (Verdict::Pass, Vec::new())
     );
     assert_eq!(same.equivalent_tools, ["get_forecast", "get_weather"]);
     let alike = compared(&new, &new);
     assert_eq!(
         alike.verdict,
-        SnapshotVerdict::Pass,
+        Verdict::Pass,
         "what both do is not a difference"
     );
     assert_eq!(
@@ -82,7 +83,7 @@ fn verdict(
     bad: &MeasuredReply,
     old: (usize, usize),
     new: (usize, usize),
-) -> SnapshotVerdict {
+) -> Verdict {
     let old = mixed(suite, (good, old.0), (bad, old.1));
     let new = mixed(suite, (good, new.0), (bad, new.1));
     compared(&old, &new).verdict
@@ -146,53 +147,37 @@ fn rates_decide_by_how_many_trials_there_are() {
     for (kind, good, bad, structural) in kinds(&suite) {
         let verdict = |old, new| verdict(&suite, &good, &bad, old, new);
         let at_once = if structural {
-            SnapshotVerdict::Fail
+            Verdict::Drift
         } else {
-            SnapshotVerdict::Inconclusive
+            Verdict::NotMeasured
         };
         assert_eq!(verdict((1, 0), (0, 1)), at_once, "{kind}");
         assert_eq!(verdict((2, 0), (0, 2)), at_once, "{kind}");
-        assert_eq!(
-            verdict((3, 0), (2, 1)),
-            SnapshotVerdict::Inconclusive,
-            "{kind}"
-        );
-        assert_eq!(
-            verdict((10, 0), (9, 1)),
-            SnapshotVerdict::Inconclusive,
-            "{kind}"
-        );
+        assert_eq!(verdict((3, 0), (2, 1)), Verdict::NotMeasured, "{kind}");
+        assert_eq!(verdict((10, 0), (9, 1)), Verdict::NotMeasured, "{kind}");
         assert_eq!(
             verdict((10, 0), (6, 4)),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
             "{kind}: Fisher has 0.043"
         );
         assert_eq!(
             verdict((10, 0), (7, 3)),
-            SnapshotVerdict::Inconclusive,
+            Verdict::NotMeasured,
             "{kind}: Fisher has 0.105"
         );
-        assert_eq!(verdict((80, 0), (75, 5)), SnapshotVerdict::Fail, "{kind}");
+        assert_eq!(verdict((80, 0), (75, 5)), Verdict::Drift, "{kind}");
         assert_eq!(
             verdict((80, 0), (79, 1)),
-            SnapshotVerdict::Pass,
+            Verdict::Pass,
             "{kind}: within what is allowed"
         );
         assert_eq!(
             verdict((400, 0), (385, 15)),
-            SnapshotVerdict::Pass,
+            Verdict::Pass,
             "{kind}: established, and small"
         );
-        assert_eq!(
-            verdict((6, 4), (10, 0)),
-            SnapshotVerdict::Pass,
-            "{kind}: better"
-        );
-        assert_eq!(
-            verdict((5, 5), (5, 5)),
-            SnapshotVerdict::Pass,
-            "{kind}: the same"
-        );
+        assert_eq!(verdict((6, 4), (10, 0)), Verdict::Pass, "{kind}: better");
+        assert_eq!(verdict((5, 5), (5, 5)), Verdict::Pass, "{kind}: the same");
     }
 }
 
@@ -226,7 +211,7 @@ fn an_optional_argument_is_no_matter_of_red_and_green() {
     let old = mixed(&suite, (&with, 20), (&without, 0));
     let new = mixed(&suite, (&with, 2), (&without, 18));
     let found = compared(&old, &new);
-    assert_eq!(found.verdict, SnapshotVerdict::Pass);
+    assert_eq!(found.verdict, Verdict::Pass);
     assert_eq!(
         change_lines(&found),
         ["info get_weather argument/unit: 20 of 20 → 2 of 20"]
@@ -250,7 +235,7 @@ fn three_point_nought_is_three() {
     let found = compared(&old, &new);
     assert_eq!(
         (found.verdict, change_lines(&found)),
-        (SnapshotVerdict::Pass, Vec::new())
+        (Verdict::Pass, Vec::new())
     );
 }
 
@@ -270,7 +255,7 @@ fn two_sides_with_nothing_measured_are_not_equal() {
         (&something, &nothing),
     ] {
         let found = compared(old, new);
-        assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
+        assert_eq!(found.verdict, Verdict::NotMeasured);
         assert_eq!(found.unmeasured_cases, ["weather"]);
         assert_eq!(found.equivalent_tools, Vec::<String>::new());
     }
@@ -294,9 +279,9 @@ fn a_case_of_which_nothing_is_known_leaves_it_open() {
         &[trial("a", 0, good()), trial("b", 0, good())],
     );
     let one = build_snapshot(origin("p"), &suite, &[trial("a", 0, good())]);
-    assert_eq!(compared(&both, &both).verdict, SnapshotVerdict::Pass);
+    assert_eq!(compared(&both, &both).verdict, Verdict::Pass);
     let found = compared(&both, &one);
-    assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
+    assert_eq!(found.verdict, Verdict::NotMeasured);
     assert_eq!(found.unmeasured_cases, ["b"]);
 }
 
@@ -325,7 +310,7 @@ fn one_case_of_many_can_fail() {
         build_snapshot(origin("p"), &suite, &trials)
     };
     let found = compared(&run(false), &run(true));
-    assert_eq!(found.verdict, SnapshotVerdict::Fail);
+    assert_eq!(found.verdict, Verdict::Drift);
     let lines = change_lines(&found);
     assert!(
         lines.contains(&"breaking - expectation/cases/case 7: 6 of 6 → 0 of 6".to_owned()),
@@ -361,10 +346,7 @@ fn cases_measured_unevenly_are_no_drift() {
         }
         build_snapshot(origin("p"), &suite, &trials)
     };
-    assert_eq!(
-        compared(&run(40, 1), &run(2, 40)).verdict,
-        SnapshotVerdict::Pass
-    );
+    assert_eq!(compared(&run(40, 1), &run(2, 40)).verdict, Verdict::Pass);
 }
 
 #[test]
@@ -429,16 +411,16 @@ fn the_custom_of_a_wire_is_no_encoding_change() {
         change_lines(&found),
         ["info - wire/wire: openai-chat → anthropic"]
     );
-    assert_eq!(found.verdict, SnapshotVerdict::Pass);
+    assert_eq!(found.verdict, Verdict::Pass);
     let broken = compared(&chat, &on(WireApi::Anthropic, text));
     assert_eq!(
         broken.verdict,
-        SnapshotVerdict::Fail,
+        Verdict::Drift,
         "a string where an object is the convention"
     );
     assert_eq!(
         compared(&chat, &on(WireApi::OpenaiResponses, json!("{}"))).verdict,
-        SnapshotVerdict::Fail
+        Verdict::Drift
     );
 }
 
@@ -455,8 +437,8 @@ fn arguments_that_became_readable_are_no_harm() {
     };
     let broken = snapshot_of(&suite, "p", vec![sent(json!("{'location': 'x'}"))]);
     let whole = snapshot_of(&suite, "p", vec![sent(json!(r#"{"location": "x"}"#))]);
-    assert_eq!(compared(&broken, &whole).verdict, SnapshotVerdict::Pass);
-    assert_eq!(compared(&whole, &broken).verdict, SnapshotVerdict::Fail);
+    assert_eq!(compared(&broken, &whole).verdict, Verdict::Pass);
+    assert_eq!(compared(&whole, &broken).verdict, Verdict::Drift);
 }
 
 #[test]
@@ -472,7 +454,7 @@ fn the_same_id_answered_by_another_model_is_reported() {
         change_lines(&found),
         ["warning - models/models: m-0613 → m-1106"]
     );
-    assert_eq!(found.verdict, SnapshotVerdict::Pass);
+    assert_eq!(found.verdict, Verdict::Pass);
 }
 
 #[test]
@@ -487,7 +469,7 @@ fn a_proof_takes_more_than_no_drop() {
         let run = mixed(&suite, (&good, n), (&good, 0));
         compare(&run, &run, &options).unwrap().verdict
     };
-    assert_eq!(verdict(3), SnapshotVerdict::Inconclusive);
-    assert_eq!(verdict(20), SnapshotVerdict::Inconclusive);
-    assert_eq!(verdict(40), SnapshotVerdict::Pass);
+    assert_eq!(verdict(3), Verdict::NotMeasured);
+    assert_eq!(verdict(20), Verdict::NotMeasured);
+    assert_eq!(verdict(40), Verdict::Pass);
 }

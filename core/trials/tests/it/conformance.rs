@@ -1,6 +1,7 @@
 use serde_json::json;
+use toolwarden_model::Severity;
 use toolwarden_model::reply::{Leak, LeakPlace};
-use toolwarden_trials::{CallExpectation, Severity, conformance};
+use toolwarden_trials::{CallExpectation, conformance};
 
 use super::{call, calling, case, reply, snapshot_of, weather};
 
@@ -34,7 +35,7 @@ fn a_model_is_checked_against_its_own_suite() {
             let tool = it.tool.as_deref().unwrap_or("-");
             format!(
                 "{tool} {}{}: {}: {}",
-                it.field, it.pointer, it.after, it.note
+                it.rule, it.pointer, it.after, it.note
             )
         })
         .collect();

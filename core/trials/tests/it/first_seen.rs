@@ -1,10 +1,10 @@
 //! A caller-breaking fault that was never seen before never passes without a report.
 
 use serde_json::{Value, json};
+use toolwarden_model::Verdict;
 use toolwarden_model::reply::{Leak, LeakPlace};
 use toolwarden_trials::{
-    CallExpectation, MeasuredReply, ObservedCall, Snapshot, SnapshotVerdict, TrialSuite,
-    build_snapshot,
+    CallExpectation, MeasuredReply, ObservedCall, Snapshot, TrialRule, TrialSuite, build_snapshot,
 };
 
 use super::{
@@ -80,8 +80,8 @@ fn each_thing_that_is_wrong_is_compared_by_itself() {
         let found = compared(&old, &new);
         let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        assert_eq!(found.verdict, SnapshotVerdict::Fail, "{row}");
-        assert_eq!(compared(&old, &old).verdict, SnapshotVerdict::Pass, "{row}");
+        assert_eq!(found.verdict, Verdict::Drift, "{row}");
+        assert_eq!(compared(&old, &old).verdict, Verdict::Pass, "{row}");
     }
 }
 
@@ -118,11 +118,11 @@ fn a_tool_that_is_called_wrongly_from_the_first_call_fails() {
         let found = compared(&old, &new);
         let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        assert_eq!(found.verdict, SnapshotVerdict::Fail, "{row}");
+        assert_eq!(found.verdict, Verdict::Drift, "{row}");
     }
     let right = json!(r#"{"location": "x", "days": 3}"#);
     let new = snapshot_of(&suite, "p", vec![forecast(right); 3]);
-    assert_eq!(compared(&old, &new).verdict, SnapshotVerdict::Pass);
+    assert_eq!(compared(&old, &new).verdict, Verdict::Pass);
 }
 
 /// Sixty cases of so many trials, of which the first may answer otherwise.
@@ -171,13 +171,16 @@ fn one_case_of_sixty_is_reported_and_inconclusive() {
         let found = compared(&sixty(3, None), &sixty(3, Some(&reply)));
         let lines = change_lines(&found);
         assert!(lines.iter().any(|it| it == row), "{row}: {lines:#?}");
-        let change = found.changes.iter().find(|it| it.field != "parallel_arity");
+        let change = found
+            .changes
+            .iter()
+            .find(|it| it.rule != TrialRule::ParallelArity);
         let note = &change.unwrap().note;
         assert!(
             note.contains("never before, now in the case `c00`"),
             "{note}"
         );
-        assert_eq!(found.verdict, SnapshotVerdict::Inconclusive, "{row}");
+        assert_eq!(found.verdict, Verdict::NotMeasured, "{row}");
     }
     let found = compared(&sixty(2, None), &sixty(2, Some(&reply(Vec::new()))));
     let row = "warning - expectation/cases/c00: 2 of 2 → 0 of 2".to_owned();
@@ -198,7 +201,7 @@ fn what_is_rare_among_many_trials_passes_with_a_word() {
         snapshot_of(&suite, "p", replies)
     };
     let found = compared(&run(0), &run(1));
-    assert_eq!(found.verdict, SnapshotVerdict::Pass);
+    assert_eq!(found.verdict, Verdict::Pass);
     assert_eq!(
         change_lines(&found),
         ["warning rm_rf undeclared_tool: 0 of 80 → 1 of 80"]
@@ -215,9 +218,9 @@ fn what_is_sent_as_a_call_and_is_none_breaks() {
         change_lines(&found),
         ["breaking - broken_call/replies/notes/malformed-tool-calls: 0 of 1 → 1 of 1"]
     );
-    assert_eq!(found.verdict, SnapshotVerdict::Fail);
-    assert_eq!(compared(&new, &new).verdict, SnapshotVerdict::Pass);
-    assert_eq!(compared(&new, &old).verdict, SnapshotVerdict::Pass);
+    assert_eq!(found.verdict, Verdict::Drift);
+    assert_eq!(compared(&new, &new).verdict, Verdict::Pass);
+    assert_eq!(compared(&new, &old).verdict, Verdict::Pass);
 }
 
 #[test]
@@ -229,16 +232,13 @@ fn a_snapshot_without_its_tools_is_not_equal_to_any() {
     let mut lacking = whole.clone();
     lacking.tools.remove("get_forecast");
     for (old, new) in [(&whole, &empty), (&empty, &empty), (&empty, &whole)] {
-        assert_eq!(compared(old, new).verdict, SnapshotVerdict::Inconclusive);
+        assert_eq!(compared(old, new).verdict, Verdict::NotMeasured);
     }
     let found = compared(&whole, &lacking);
-    assert_eq!(found.verdict, SnapshotVerdict::Inconclusive);
+    assert_eq!(found.verdict, Verdict::NotMeasured);
     assert_eq!(
         change_lines(&found),
         ["warning - tools/tools: 2 of 2 tool(s) → 1 of 2 tool(s)"]
     );
-    assert_eq!(
-        compared(&lacking, &whole).verdict,
-        SnapshotVerdict::Inconclusive
-    );
+    assert_eq!(compared(&lacking, &whole).verdict, Verdict::NotMeasured);
 }

@@ -176,7 +176,7 @@ fn change_lines(comparison: &SnapshotComparison) -> Vec<String> {
             format!(
                 "{} {tool} {}{}: {} → {}",
                 it.severity.as_str(),
-                it.field,
+                it.rule,
                 it.pointer,
                 it.before,
                 it.after

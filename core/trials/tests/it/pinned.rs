@@ -15,7 +15,7 @@ fn change_lines_of(snapshot: &Snapshot, expected: &Value) -> Vec<String> {
         format!(
             "{} {tool} {}: {} → {}: {}",
             it.severity.as_str(),
-            it.field,
+            it.rule,
             it.before,
             it.after,
             it.note

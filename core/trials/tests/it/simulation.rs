@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use toolwarden_model::Verdict;
 use toolwarden_trials::{
-    CallExpectation, MeasuredReply, Options, SnapshotVerdict, Trial, TrialSuite, build_snapshot,
-    compare,
+    CallExpectation, MeasuredReply, Options, Trial, TrialSuite, build_snapshot, compare,
 };
 
 use super::{call, case, origin, reply, trial, weather};
@@ -128,7 +128,7 @@ impl Parts {
         n: u32,
         options: &Options,
         chance: &mut Chance,
-    ) -> SnapshotVerdict {
+    ) -> Verdict {
         let mut run = |model: Model| {
             let mut trials: Vec<Trial> = Vec::new();
             for case in &self.suite.cases {
@@ -142,14 +142,9 @@ impl Parts {
 }
 
 /// Verdicts in percent: fail, pass, inconclusive.
-fn percent(verdicts: &[SnapshotVerdict]) -> [u64; 3] {
+fn percent(verdicts: &[Verdict]) -> [u64; 3] {
     let all = u64::try_from(verdicts.len()).unwrap();
-    [
-        SnapshotVerdict::Fail,
-        SnapshotVerdict::Pass,
-        SnapshotVerdict::Inconclusive,
-    ]
-    .map(|wanted| {
+    [Verdict::Drift, Verdict::Pass, Verdict::NotMeasured].map(|wanted| {
         let count = verdicts.iter().filter(|it| **it == wanted).count();
         (u64::try_from(count).unwrap() * 100 + all / 2) / all
     })

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use serde_json::json;
+use toolwarden_model::Verdict;
 use toolwarden_trials::{
-    CallExpectation, Confidence, Rate, SnapshotVerdict, difference, fisher_drop, pass_hat, wilson,
+    CallExpectation, Confidence, Rate, difference, fisher_drop, pass_hat, wilson,
 };
 
 use super::{call, calling, case, compared, reply, snapshot_of, weather};
@@ -51,7 +52,7 @@ proptest! {
             _ => sent("rm_rf", json!("{}")),
         });
         let snapshot = snapshot_of(&suite, "p", replies.collect());
-        prop_assert_eq!(compared(&snapshot, &snapshot).verdict, SnapshotVerdict::Pass);
+        prop_assert_eq!(compared(&snapshot, &snapshot).verdict, Verdict::Pass);
     }
 }
 

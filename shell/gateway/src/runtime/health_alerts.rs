@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
@@ -86,14 +86,11 @@ impl HealthNotices {
 fn health_notice(server: &str, status: &UpstreamStatus) -> Notice {
     let (severity, title) = match status.health {
         UpstreamHealth::Failed => (
-            ToolwatchSeverity::High,
+            Severity::Breaking,
             format!("server {server} cannot be used until an operator fixes the cause"),
         ),
-        UpstreamHealth::Down => (
-            ToolwatchSeverity::Medium,
-            format!("server {server} is down"),
-        ),
-        _ => (ToolwatchSeverity::Low, format!("server {server} is back")),
+        UpstreamHealth::Down => (Severity::Warning, format!("server {server} is down")),
+        _ => (Severity::Info, format!("server {server} is back")),
     };
     let error = status.last_error.as_ref().map(|it| it.text.as_str());
     let text = match status.health {

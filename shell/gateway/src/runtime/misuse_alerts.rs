@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
-use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_live_guard::{MisuseAlert, MisuseRule};
+use toolwarden_model::Severity;
 use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
@@ -34,8 +34,8 @@ fn misuse_notice(alert: &MisuseAlert) -> Notice {
         at_ms,
     } = alert;
     let severity = match rule {
-        MisuseRule::ForeignSessions | MisuseRule::Escalations => ToolwatchSeverity::High,
-        MisuseRule::Denials | MisuseRule::NewGroups => ToolwatchSeverity::Medium,
+        MisuseRule::ForeignSessions | MisuseRule::Escalations => Severity::Breaking,
+        MisuseRule::Denials | MisuseRule::NewGroups => Severity::Warning,
     };
     Notice {
         id: format!("misuse/{}/{record}", rule.as_str()),

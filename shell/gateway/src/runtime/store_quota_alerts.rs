@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_live_guard::audit::StoreUsage;
+use toolwarden_model::Severity;
 use toolwarden_notify::{Notice, NoticeKind, Notifier};
 
 use crate::gateway::Gateway;
@@ -61,11 +61,8 @@ fn notice(level: Level, usage: StoreUsage) -> Notice {
     let at = Timestamp::now();
     let StoreUsage { used, quota } = usage;
     let (severity, title) = match level {
-        Level::Full => (
-            ToolwatchSeverity::High,
-            "the store is full; nothing is recorded",
-        ),
-        Level::NearlyFull | Level::Fine => (ToolwatchSeverity::Medium, "the store is nearly full"),
+        Level::Full => (Severity::Breaking, "the store is full; nothing is recorded"),
+        Level::NearlyFull | Level::Fine => (Severity::Warning, "the store is nearly full"),
     };
     Notice {
         id: format!("store-quota/{}", at.as_second()),
@@ -98,9 +95,6 @@ mod tests {
             used: 90,
             quota: 100,
         };
-        assert_eq!(
-            notice(Level::NearlyFull, usage).severity,
-            ToolwatchSeverity::Medium
-        );
+        assert_eq!(notice(Level::NearlyFull, usage).severity, Severity::Warning);
     }
 }

@@ -1,6 +1,6 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 
 use super::{headline, link, summary_fields};
 use crate::hmac;
@@ -44,9 +44,9 @@ fn card(notice: &Notice) -> Value {
         elements.push(json!({"tag": "action", "actions": [read_on]}));
     }
     let template = match notice.severity {
-        ToolwatchSeverity::Low => "blue",
-        ToolwatchSeverity::Medium => "orange",
-        ToolwatchSeverity::High => "red",
+        Severity::Info => "blue",
+        Severity::Warning => "orange",
+        Severity::Breaking => "red",
     };
     json!({
         "config": {"wide_screen_mode": true},

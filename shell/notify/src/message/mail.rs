@@ -1,3 +1,5 @@
+use toolwarden_drift::ToolwatchSeverity;
+
 use super::{headline, link, summary_fields};
 use crate::hmac;
 use crate::notice::Notice;
@@ -8,7 +10,7 @@ const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The subject of a mail.
 pub(crate) fn subject(notice: &Notice) -> String {
-    let mark = format!("[{}] ", notice.severity.as_str());
+    let mark = format!("[{}] ", ToolwatchSeverity::from(notice.severity).as_str());
     mark + &headline(notice, 200, plain)
 }
 

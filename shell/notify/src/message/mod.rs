@@ -15,6 +15,7 @@ pub use webhook::ALERT_SCHEMA;
 
 use super::notice::Notice;
 use super::sanitize::{EscapeFn, markdown, sanitize_line, sanitize_lines};
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_settings::AlertChannel;
 
 /// The maximum length of a name in a message.
@@ -74,7 +75,10 @@ fn headline(notice: &Notice, most: usize, escape: EscapeFn) -> String {
 fn summary_fields(notice: &Notice, escape: EscapeFn) -> Vec<(&'static str, String)> {
     let shown = |text: &str| sanitize_line(text, MAX_NAME_LEN, escape);
     let mut facts = vec![
-        ("Severity", shown(notice.severity.as_str())),
+        (
+            "Severity",
+            shown(ToolwatchSeverity::from(notice.severity).as_str()),
+        ),
         ("Kind", shown(notice.kind.as_str())),
         ("Server", shown(&notice.server)),
     ];

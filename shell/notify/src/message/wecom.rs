@@ -13,7 +13,7 @@ pub(super) fn body(notice: &Notice) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use toolwarden_drift::ToolwatchSeverity;
+    use toolwarden_model::Severity;
 
     use super::*;
     use crate::NoticeKind;
@@ -26,7 +26,7 @@ mod tests {
             kind: NoticeKind::Finding,
             server: long.clone(),
             tool: Some(long.clone()),
-            severity: ToolwatchSeverity::High,
+            severity: Severity::Breaking,
             title: long.clone(),
             text: long,
             at: "2026-11-16T10:00:00Z".parse().unwrap(),

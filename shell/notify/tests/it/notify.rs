@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::json;
-use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_live_guard::{Clock, ManualClock};
+use toolwarden_model::Severity;
 use toolwarden_notify::{
     Notice, NoticeKind, Notifier, NotifierOptions, NotifierStatus, RetryPolicy,
 };
@@ -45,7 +45,7 @@ fn target(name: &str, channel: AlertChannel) -> AlertTarget {
     AlertTarget {
         name: name.to_owned(),
         channel,
-        min_severity: ToolwatchSeverity::Low,
+        min_severity: Severity::Info,
     }
 }
 
@@ -61,7 +61,7 @@ fn notice(id: &str) -> Notice {
         kind: NoticeKind::Drift,
         server: "browser".to_owned(),
         tool: Some("cl*ck\u{202e}".to_owned()),
-        severity: ToolwatchSeverity::High,
+        severity: Severity::Breaking,
         title: "tool `click` <!channel> drifted".to_owned(),
         text: "Was: a & b\n# Now: [free](http://evil.example) <@all>\u{1b}".to_owned(),
         at: "2026-11-16T09:59:58.250Z".parse().unwrap(),

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolwarden_model::Verdict;
 use toolwarden_model::reply::{StreamMode, TrialFailure};
 use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, good, tool_call,
 };
-use toolwarden_trials::{Options, SnapshotVerdict, compare};
+use toolwarden_trials::{Options, compare};
 
 use crate::support::{
     note_words, repeated, run_target, settings, snapshot_of, snapshot_without_times, target, trial,
@@ -148,7 +149,7 @@ async fn two_failing_providers_are_not_equal() {
     assert!(!one.is_measured());
     assert!(one.to_tooldrift().is_none());
     let compared = compare(&one, &other, &Options::default()).unwrap();
-    assert_eq!(compared.verdict, SnapshotVerdict::Inconclusive);
+    assert_eq!(compared.verdict, Verdict::NotMeasured);
 }
 
 /// Every oddity of a reply is reported with its own code.
@@ -300,29 +301,29 @@ async fn differences_are_judged_by_the_schema() {
         (
             "3.0 for 3",
             json!([forecast(r#"{"location":"x","days":3.0}"#)]),
-            SnapshotVerdict::Pass,
+            Verdict::Pass,
         ),
         (
             "an optional argument",
             json!([forecast(r#"{"location":"x","days":3,"unit":"celsius"}"#)]),
-            SnapshotVerdict::Pass,
+            Verdict::Pass,
         ),
         (
             "a wrong type",
             json!([forecast(r#"{"location":"x","days":"3"}"#)]),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
         ),
         (
             "a missing argument",
             json!([forecast(r#"{"location":"x"}"#)]),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
         ),
         (
             "a wrong type deep inside",
             json!([forecast(
                 r#"{"location":"x","days":3,"include":{"wind":"yes"}}"#
             )]),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
         ),
         (
             "a wrong type in the second call",
@@ -330,7 +331,7 @@ async fn differences_are_judged_by_the_schema() {
                 forecast(r#"{"location":"x","days":3}"#),
                 forecast(r#"{"location":"y","days":"3"}"#)
             ]),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
         ),
         (
             "a tool that was not offered",
@@ -338,7 +339,7 @@ async fn differences_are_judged_by_the_schema() {
                 forecast(r#"{"location":"x","days":3}"#),
                 tool_call("call_1a1b2c3d4e", "rm_rf", "{}")
             ]),
-            SnapshotVerdict::Fail,
+            Verdict::Drift,
         ),
     ] {
         let settings = repeated(10, &[StreamMode::Nonstream]);

@@ -7,7 +7,7 @@ use toolwarden_model::reply::StreamMode;
 use toolwarden_testkit::provider::{
     FakeProvider, ProviderResponse, Script, chat_completion, quirks, streamed_completion, tool_call,
 };
-use toolwarden_trials::{Options, Snapshot, compare};
+use toolwarden_trials::{Options, Snapshot, compare, verdict_word};
 
 use crate::support::{note_words, repeated, run_target, snapshot_without_times, target};
 
@@ -48,7 +48,7 @@ async fn every_quirk_is_found_and_named() {
                 quirk.what,
                 mode.as_str(),
                 signs.join(", "),
-                compared.verdict.as_str(),
+                verdict_word(compared.verdict),
                 severity.map_or("no change", |it| it.as_str()),
             ));
         }

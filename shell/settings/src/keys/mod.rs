@@ -5,6 +5,7 @@ mod server;
 
 use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_guard::OutputMode;
+use toolwarden_model::Severity;
 
 use super::key_table::{KeyTable, SettingsField, ValueKind, field};
 use super::{DenialForm, OnDrift, PrefixMode, SmtpSecurity, TrustMode};
@@ -36,10 +37,10 @@ pub(super) const OUTPUT: &[(&str, OutputMode)] = &[
     ("report", OutputMode::Warn),
     ("enforce", OutputMode::Enforce),
 ];
-pub(super) const SEVERITY: &[(&str, ToolwatchSeverity)] = &[
-    ("low", ToolwatchSeverity::Low),
-    ("medium", ToolwatchSeverity::Medium),
-    ("high", ToolwatchSeverity::High),
+pub(super) const SEVERITY: &[(&str, Severity)] = &[
+    (ToolwatchSeverity::Low.as_str(), Severity::Info),
+    (ToolwatchSeverity::Medium.as_str(), Severity::Warning),
+    (ToolwatchSeverity::High.as_str(), Severity::Breaking),
 ];
 pub(super) const SMTP_SECURITY: &[(&str, SmtpSecurity)] = &[
     ("none", SmtpSecurity::None),

@@ -1,4 +1,4 @@
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 use toolwarden_model::document::{DiagnosticKind, LocatedValue, Section};
 
 use super::super::keys::{ALERT, SEVERITY, SMTP, SMTP_SECURITY};
@@ -24,7 +24,7 @@ impl SettingsReader<'_> {
         Some(AlertTarget {
             name: name.to_owned(),
             channel: channel?,
-            min_severity: least.unwrap_or(ToolwatchSeverity::Low),
+            min_severity: least.unwrap_or(Severity::Info),
         })
     }
 

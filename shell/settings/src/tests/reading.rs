@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::json;
-use toolwarden_drift::{ChangeClass, ToolwatchSeverity};
+use toolwarden_drift::ChangeClass;
 use toolwarden_guard::OutputMode;
 use toolwarden_live_guard::MisuseRules;
 use toolwarden_mcp::{Command, ConnectionLimits, Endpoint, EnvInheritance, ServerUrl};
+use toolwarden_model::Severity;
 
 use super::super::*;
 use super::{FULL, load, read};
@@ -240,7 +241,7 @@ fn alerts() -> Vec<AlertTarget> {
     vec![
         target(
             "hook",
-            ToolwatchSeverity::Low,
+            Severity::Info,
             AlertChannel::Webhook {
                 url: url("https://h.example.com/in"),
                 secret: Some("hook-secret".to_owned()),
@@ -248,14 +249,14 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "oncall",
-            ToolwatchSeverity::High,
+            Severity::Breaking,
             AlertChannel::Slack {
                 url: url("https://hooks.slack.com/services/T0/B0/slack-secret"),
             },
         ),
         target(
             "feishu",
-            ToolwatchSeverity::Low,
+            Severity::Info,
             AlertChannel::Feishu {
                 url: url("https://open.feishu.cn/hook/f"),
                 secret: Some("f".to_owned()),
@@ -263,7 +264,7 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "ding",
-            ToolwatchSeverity::Medium,
+            Severity::Warning,
             AlertChannel::DingTalk {
                 url: url("https://oapi.dingtalk.com/robot/send?access_token=d"),
                 secret: None,
@@ -271,14 +272,14 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "wecom",
-            ToolwatchSeverity::Low,
+            Severity::Info,
             AlertChannel::WeCom {
                 url: url("https://qyapi.weixin.qq.com/send?key=w"),
             },
         ),
         target(
             "mail",
-            ToolwatchSeverity::Low,
+            Severity::Info,
             AlertChannel::Smtp {
                 server: "mail.example.com:587".to_owned(),
                 security: SmtpSecurity::StartTls,
@@ -289,7 +290,7 @@ fn alerts() -> Vec<AlertTarget> {
         ),
         target(
             "local",
-            ToolwatchSeverity::Low,
+            Severity::Info,
             AlertChannel::Smtp {
                 server: "localhost:1025".to_owned(),
                 security: SmtpSecurity::None,

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use serde_json::Value;
 use toolwarden_drift::text::Weight;
-use toolwarden_drift::{ChangeClass, ToolwatchChangeType, ToolwatchSeverity};
+use toolwarden_drift::{ChangeClass, ToolwatchChangeType};
+use toolwarden_model::Severity;
 
 /// An alert that was just raised.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +18,7 @@ pub struct WatchAlert {
     /// The tool.
     pub tool: String,
     /// Its severity.
-    pub severity: ToolwatchSeverity,
+    pub severity: Severity,
     /// Its most severe class.
     pub class: ChangeClass,
     /// The kind of drift.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use toolwarden_drift::text::{Detector, ServerTool, TextFinding, scan, scan_across_tools};
 use toolwarden_drift::{ChangeClass, ToolwatchChangeType, ToolwatchSeverity};
-use toolwarden_model::Fingerprint;
+use toolwarden_model::{Fingerprint, Severity};
 use toolwarden_store::{AlertNovelty, NewAlert, ServerKey, Store};
 
 use super::alert::{WatchAlert, WatchCounter};
@@ -87,7 +87,8 @@ impl StoreThread {
         let Some(server) = self.store.server(key)? else {
             return Ok(());
         };
-        let (class, severity) = (ChangeClass::Trust, ToolwatchSeverity::Medium);
+        let (class, severity) = (ChangeClass::Trust, Severity::Warning);
+        let severity_word = ToolwatchSeverity::from(severity).as_str();
         let rule = finding.detector.as_str();
         let excerpt = result_findings::excerpt(finding);
         let parts = [
@@ -106,20 +107,20 @@ impl StoreThread {
             "outcome": FINDING_CHANGE_TYPE,
             "class": class.as_str(),
             "change_type": FINDING_CHANGE_TYPE,
-            "severity": severity.as_str(),
+            "severity": severity_word,
             "reasons": [{"detector": rule, "weight": finding.weight.as_str(), "message": excerpt}],
         });
         let old_form = json!({
             "tool_name": tool,
             "change_type": FINDING_CHANGE_TYPE,
             "detected_at": format!("{at:.6}"),
-            "severity": severity.as_str(),
+            "severity": severity_word,
         });
         let alert = NewAlert {
             id: &id,
             tool,
             change_type: FINDING_CHANGE_TYPE,
-            severity: severity.as_str(),
+            severity: severity_word,
             class: class.as_str(),
             at,
             document: &drift.to_string(),

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolwarden_drift::text::TextFinding;
-use toolwarden_drift::{ChangeClass, ToolDrift, ToolwatchChangeType, ToolwatchSeverity};
-use toolwarden_model::Fingerprint;
+use toolwarden_drift::{ChangeClass, ToolDrift, ToolwatchChangeType};
+use toolwarden_model::{Fingerprint, Severity};
 use toolwarden_store::ServerKey;
 
 use crate::DEFAULT_SCOPE;
@@ -104,7 +104,7 @@ pub struct ChangeSummary {
     /// Its most severe class.
     pub class: ChangeClass,
     /// Its severity.
-    pub severity: ToolwatchSeverity,
+    pub severity: Severity,
     /// The kind of drift.
     pub change_type: ToolwatchChangeType,
     /// Its summary, as a printable line.

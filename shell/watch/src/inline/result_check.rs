@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use toolwarden_drift::text::Weight;
 use toolwarden_drift::{ChangeClass, ToolwatchChangeType, ToolwatchSeverity};
-use toolwarden_model::Fingerprint;
+use toolwarden_model::{Fingerprint, Severity};
 use toolwarden_store::{Approval, NewAlert, ServerId, ServerKey, Store};
 
 use super::alert::{ResultFinding, WatchAlert, WatchCounter};
@@ -216,9 +216,10 @@ impl StoreThread {
             return Ok(());
         };
         let severity = match found.weight {
-            Weight::High => ToolwatchSeverity::High,
-            Weight::Medium | Weight::Low => ToolwatchSeverity::Medium,
+            Weight::High => Severity::Breaking,
+            Weight::Medium | Weight::Low => Severity::Warning,
         };
+        let severity_word = ToolwatchSeverity::from(severity).as_str();
         let (class, change_type) = (ChangeClass::Trust, ToolwatchChangeType::Response);
         let parts = [&key.name, &key.scope, &found.tool, "text", found.rule];
         let id = Fingerprint::tagged("toolwarden/alert/v1", parts).to_string();
@@ -228,7 +229,7 @@ impl StoreThread {
             "outcome": "text",
             "class": class.as_str(),
             "change_type": change_type.as_str(),
-            "severity": severity.as_str(),
+            "severity": severity_word,
             "reasons": [{"detector": found.rule, "weight": found.weight.as_str(),
                 "message": found.excerpt}],
         });
@@ -236,13 +237,13 @@ impl StoreThread {
             "tool_name": found.tool,
             "change_type": change_type.as_str(),
             "detected_at": format!("{:.6}", found.at),
-            "severity": severity.as_str(),
+            "severity": severity_word,
         });
         let alert = NewAlert {
             id: &id,
             tool: &found.tool,
             change_type: change_type.as_str(),
-            severity: severity.as_str(),
+            severity: severity_word,
             class: class.as_str(),
             at: found.at,
             document: &drift.to_string(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 use toolwarden_demo::{drifted_tools, tools};
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_watch::ApprovalSelection;
 use toolwarden_watch::inline::{ApprovalRequest, WatchAlert};
 
@@ -289,7 +290,7 @@ fn alert_lines(alert: &WatchAlert) -> Vec<StepLine> {
         "alert: {} drifted, {}, severity {}",
         alert.tool,
         alert.class.as_str(),
-        alert.severity.as_str()
+        ToolwatchSeverity::from(alert.severity).as_str()
     ))];
     let changes = alert.drift.get("changes").and_then(Value::as_array);
     for change in changes.into_iter().flatten() {
@@ -321,7 +322,7 @@ fn alert_facts(alert: &WatchAlert) -> Value {
     json!({
         "tool": alert.tool,
         "class": alert.class.as_str(),
-        "severity": alert.severity.as_str(),
+        "severity": ToolwatchSeverity::from(alert.severity).as_str(),
         "summary": alert.summary,
         "witness": witness(alert),
     })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anstream::eprintln;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use toolwarden_drift::ToolwatchSeverity;
 use toolwarden_gateway::Gateway;
 use toolwarden_gateway::runtime::RunningGateway;
 use toolwarden_gateway::upstream::UpstreamHealth;
@@ -88,7 +89,7 @@ impl ServeLog {
             "server": alert.server,
             "tool": alert.tool,
             "class": alert.class.as_str(),
-            "severity": alert.severity.as_str(),
+            "severity": ToolwatchSeverity::from(alert.severity).as_str(),
             "message": alert.summary,
             "alert": alert.id,
         });

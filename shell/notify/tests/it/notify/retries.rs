@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use toolwarden_drift::ToolwatchSeverity;
+use toolwarden_model::Severity;
 use toolwarden_notify::{
     DeliveryError, FailedDelivery, LastDeliveryError, Notifier, NotifyError, SendOutcome,
     TargetStatus, TestDelivery,
@@ -136,11 +136,11 @@ async fn retry_after_is_honoured() {
 async fn each_target_gets_notices_of_its_severity_once() {
     let sink = WebhookReceiver::start(&[answer(200, "")]).await;
     let mut grave = webhook("grave", &format!("{}/grave", sink.url));
-    grave.min_severity = ToolwatchSeverity::High;
+    grave.min_severity = Severity::Breaking;
     let all = webhook("all", &format!("{}/all", sink.url));
     let notifier = Notifier::open(options(&[grave, all])).unwrap();
     let mut light = notice("light");
-    light.severity = ToolwatchSeverity::Medium;
+    light.severity = Severity::Warning;
     for notice in [light, notice("heavy"), notice("heavy")] {
         assert_eq!(notifier.send(notice), SendOutcome::Queued);
     }
