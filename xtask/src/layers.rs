@@ -135,6 +135,23 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("examples", &["toolwarden"]),
+    (
+        "fuzz",
+        &[
+            "toolwarden-model",
+            "toolwarden-canon",
+            "toolwarden-schema",
+            "toolwarden-drift",
+            "toolwarden-trials",
+            "toolwarden-guard",
+            "toolwarden-mcp",
+            "toolwarden-http",
+            "toolwarden-probe",
+            "toolwarden-settings",
+            "toolwarden-watch",
+            "toolwarden-gateway",
+        ],
+    ),
     ("testkit", &[]),
     ("xtask", &[]),
 ];

@@ -22,7 +22,7 @@ mod pending_inputs;
 mod request_context;
 mod response_stream;
 pub mod stdio;
-mod uri_template;
+pub mod uri_template;
 
 pub use agent_info::Agent;
 pub use gateway::Gateway;

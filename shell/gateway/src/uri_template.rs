@@ -13,7 +13,8 @@ pub(crate) fn literal_length(template: &str) -> usize {
 
 /// Whether a URI may come from a URI template (RFC 6570): it has the literal parts in order, and simple
 /// expressions do not span a `/`. The server judges the values of the expressions.
-pub(crate) fn matches_template(template: &str, uri: &str) -> bool {
+#[must_use]
+pub fn matches_template(template: &str, uri: &str) -> bool {
     let Some((start, mut rest)) = template.split_once('{') else {
         return template == uri;
     };
