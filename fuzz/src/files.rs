@@ -27,7 +27,7 @@ pub fn lock_file(data: &[u8]) {
         }
     }
     let written = lock.render();
-    let again = LockFile::parse(&written);
+    let again = LockFile::parse(written.as_str());
     assert!(again.is_ok(), "{again:?}: {written}");
     if let Ok(again) = again {
         // Writing indents the definitions; nothing else changes.

@@ -123,7 +123,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_torn() {
         let tools = servers.flat_map(|it| it["tools"].as_array().unwrap());
         let kept: Vec<&str> = tools.map(|it| it["tool"].as_str().unwrap()).collect();
         let lock = sandbox.read("toolwarden.lock");
-        let lock = toolwarden_watch::LockFile::parse(&lock).unwrap();
+        let lock = toolwarden_watch::LockFile::parse(lock).unwrap();
         let locked: Vec<&String> = lock
             .servers
             .values()

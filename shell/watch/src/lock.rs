@@ -160,7 +160,7 @@ impl LockFile {
     /// The line that does not have the form that this program writes.
     pub fn read(path: &Path) -> Result<Self, LockError> {
         let text = toolwarden_files::read_to_string(path).map_err(LockError::Read)?;
-        Self::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
+        Self::parse(text)
     }
 
     /// Waits for an exclusive lock on the lock files in this folder; dropping the returned file releases
@@ -179,7 +179,10 @@ impl LockFile {
     ///
     /// # Errors
     /// Those of [`Self::read`].
-    pub fn parse(text: &str) -> Result<Self, LockError> {
+    pub fn parse(text: impl Into<SharedText>) -> Result<Self, LockError> {
+        // The definitions are parts of this text, so that a long lock file is in memory once.
+        let whole: SharedText = text.into();
+        let text = whole.strip_prefix('\u{feff}').unwrap_or(&whole);
         let mut lock = Self::default();
         let mut lines = LineCounter::new(text);
         let mut documents =
@@ -191,7 +194,7 @@ impl LockFile {
             if first {
                 check_schema(&document)?;
             } else {
-                lock.add(document, line)?;
+                lock.add(document, line, &whole)?;
             }
             first = false;
         }
@@ -201,7 +204,12 @@ impl LockFile {
         Ok(lock)
     }
 
-    fn add(&mut self, document: LockDocument<'_>, line: usize) -> Result<(), LockError> {
+    fn add(
+        &mut self,
+        document: LockDocument<'_>,
+        line: usize,
+        whole: &SharedText,
+    ) -> Result<(), LockError> {
         let LockDocument {
             schema: _,
             _note: _,
@@ -251,7 +259,7 @@ impl LockFile {
                 fingerprint: Fingerprint::of_wire(text),
                 format,
             },
-            text: text.into(),
+            text: whole.part(text),
             version: version.map_or_else(|| UNKNOWN_VERSION.to_owned(), Cow::into_owned),
             approval,
             // INVARIANT: it was already parsed as JSON.

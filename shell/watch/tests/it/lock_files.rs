@@ -99,7 +99,7 @@ fn the_file_is_sorted_and_keeps_every_token() {
     let server = &read.servers[&key("browser")];
     let kept = server.tools["click"].kept.fingerprint;
     assert_eq!(kept, Fingerprint::of_wire(click));
-    let windows = LockFile::parse(&GOLDEN.replace('\n', "\r\n")).unwrap();
+    let windows = LockFile::parse(GOLDEN.replace('\n', "\r\n")).unwrap();
     assert_eq!(
         windows.render(),
         GOLDEN,
@@ -126,7 +126,7 @@ fn real_definitions_survive() {
         .zip(texts.iter().map(String::as_str))
         .collect();
     let rendered = lock(&tools).render();
-    let read = LockFile::parse(&rendered).unwrap();
+    let read = LockFile::parse(rendered.as_str()).unwrap();
     let server = &read.servers[&key("browser")];
     assert_eq!(server.tools.len(), texts.len());
     for (name, text) in tools {
