@@ -7,12 +7,13 @@ mod credentials;
 mod definitions;
 mod documents;
 mod files;
+mod input;
 mod json_text;
 mod messages;
 mod replies;
 mod schemas;
 
-use toolwarden_model::json::{Parsed, Position, parse};
+use input::{assert_inside, parsed, text};
 
 pub use credentials::{bearer_token, client_certificate};
 pub use definitions::{recorded_call, result_shape, text_scan, tool_definitions, tool_document};
@@ -88,23 +89,3 @@ pub const TARGETS: &[Target] = &[
     target("watch_config", watch_config),
     target("yaml_document", yaml_document),
 ];
-
-/// The input as text, for parsers that take text.
-fn text(data: &[u8]) -> Option<&str> {
-    std::str::from_utf8(data).ok()
-}
-
-/// The input as JSON, for readers of values.
-fn parsed(data: &[u8]) -> Option<Parsed> {
-    parse(text(data)?).ok()
-}
-
-/// Asserts that a position is in the text, or right after it. Columns are not checked: the JSON parser counts an end at
-/// the start of a line as column 0.
-fn assert_inside(text: &str, position: Position, what: &dyn std::fmt::Display) {
-    let lines = text.split(['\n', '\r']).count();
-    assert!(
-        (1..=lines + 1).contains(&position.line),
-        "{what}: {position:?} is not in a text of {lines} lines"
-    );
-}

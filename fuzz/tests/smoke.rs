@@ -1,4 +1,10 @@
 //! Runs every target over its seeds and over mutations of them, and checks the table of targets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test ends where it cannot go on, and says for which input"
+)]
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -55,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "shell/notify",
         &[
+            "toolwarden-model",
             "toolwarden-drift",
             "toolwarden-store",
             "toolwarden-secrets",

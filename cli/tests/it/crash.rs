@@ -58,7 +58,7 @@ fn start(sandbox: &Sandbox, round: usize, number: usize, random: &mut Random) ->
     command.args(match kind {
         ProcessKind::Baseline => vec!["watch", "baseline", "--open", &file],
         // The first check of a server pins what it has.
-        ProcessKind::Check => vec!["watch", "check", "--server", &tool, &file],
+        ProcessKind::Check => vec!["watch", "check", "--new", "--server", &tool, &file],
         ProcessKind::Lock => vec!["watch", "lock", &file, "--server", "s", "--tool", &tool],
     });
     let child = command

@@ -91,7 +91,7 @@ impl<'t> RawObject<'t> {
 
     /// Like [`Self::received`], for a member that is an object, parsed one level deep.
     #[must_use]
-    pub fn received_object(&self, key: &str) -> Option<RawObject<'t>> {
+    pub fn received_object(&self, key: &str) -> Option<Self> {
         serde_json::from_str(self.received(key)?).ok()
     }
 

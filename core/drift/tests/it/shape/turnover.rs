@@ -203,7 +203,7 @@ fn a_shape_of_the_first_version_is_still_compared() {
         &Significance::default(),
     );
     assert_eq!(found.changes, []);
-    let mut merged = baseline.clone();
+    let mut merged = baseline;
     merged.merge(&shape_of(&[result]));
     assert_eq!(merged.to_json()["v"], 1);
 }
