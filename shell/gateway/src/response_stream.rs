@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn messages_come_in_order_until_nobody_can_send() {
+    async fn messages_arrive_in_order_until_the_last_sender_is_dropped() {
         let (outlet, mut interim) = AgentSender::channel();
         assert!(outlet.send("1".to_owned()));
         let other = outlet.clone();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_not_taken() {
+    fn a_full_queue_refuses_messages() {
         let (outlet, mut interim) = AgentSender::channel();
         for number in 0..MAX_QUEUED_MESSAGES {
             assert!(outlet.send(number.to_string()));

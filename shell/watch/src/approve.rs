@@ -27,7 +27,7 @@ pub struct PendingApproval {
     pub server: Server,
     /// The observation.
     pub sighting: Sighting,
-    /// The changes of the definition since it was pinned; empty for a tool that is new or gone.
+    /// The changes from the pinned definition; empty for an added or removed tool.
     pub changes: Vec<Change>,
     /// The findings in the text of a new tool, as sentences.
     pub findings: Vec<String>,

@@ -42,8 +42,8 @@ pub enum ResultSampling {
 }
 
 impl ServerListing {
-    /// Adds a result of a tool, together with the output schema that the tool declares now or had when it
-    /// was pinned.
+    /// Adds a result of a tool. The result is checked against the output schema of the observed definition
+    /// or, if the tool was not observed, of its pin.
     ///
     /// # Errors
     /// A pin cannot be read.

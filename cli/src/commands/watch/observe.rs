@@ -145,8 +145,8 @@ impl ObservedServer {
         Ok(())
     }
 
-    /// Keeps the requested tools. A requested tool that no server has and that was never pinned is a
-    /// mistake; one that was pinned is gone.
+    /// Keeps the requested tools. If no server lists a requested tool, it was removed if it has a pin;
+    /// without a pin, the name is an error.
     fn retain_requested(
         &mut self,
         wanted: &[String],

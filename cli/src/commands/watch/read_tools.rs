@@ -60,7 +60,7 @@ impl OtherEntries {
         }
         self.hosted |= hosted;
         let received = serde_json::from_str(tool.text()).unwrap_or_default();
-        tool.name = placeholder_name(&received, &tool);
+        tool.name = entry_name(&received, &tool);
         self.entries.push(LocatedTool {
             location: place,
             observation: tool,
@@ -86,7 +86,7 @@ impl OtherEntries {
 }
 
 /// What to call a tool that a provider runs, or an entry that is not a tool.
-fn placeholder_name(definition: &Value, tool: &Observation) -> String {
+fn entry_name(definition: &Value, tool: &Observation) -> String {
     let text = |key: &str| definition.get(key).and_then(Value::as_str);
     let hosted = text("type").map(|kind| match text("server_label") {
         Some(label) => format!("({kind} {label})"),

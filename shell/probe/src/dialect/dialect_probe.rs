@@ -10,7 +10,7 @@ use toolwarden_model::reply::{ArgumentsClass, NotMeasured, StreamMode};
 use toolwarden_model::{Format, Tool};
 use toolwarden_trials::MeasuredReply;
 
-use super::family::{KeywordFamily, PLACEHOLDER_NAME, plain_family};
+use super::family::{KeywordFamily, TEMPLATE_NAME, plain_family};
 use super::is_refusal;
 use super::report::{KeywordFamilyOutcome, KeywordFamilyReport};
 use crate::exchange::ProviderClient;
@@ -90,7 +90,7 @@ impl DialectProbe {
         tool_choice: &str,
         progress: &Arc<dyn Fn(RunProgress) + Send + Sync>,
     ) -> KeywordFamilyReport {
-        let tool = placeholder_tool(family);
+        let tool = template_tool(family);
         let planned = PlannedTrial {
             case_index: 0,
             case: family.id.to_owned(),
@@ -158,9 +158,9 @@ impl DialectProbe {
 
 /// The tool of a family under a name that every wire accepts. The test is whether the wire accepts
 /// the real name, so the name must not be rewritten.
-fn placeholder_tool(family: &KeywordFamily) -> Tool {
+fn template_tool(family: &KeywordFamily) -> Tool {
     let mut tool = Tool::new(Format::OpenaiChat);
-    PLACEHOLDER_NAME.clone_into(&mut tool.name);
+    TEMPLATE_NAME.clone_into(&mut tool.name);
     "Takes what the user names.".clone_into(&mut tool.description);
     tool.inputs = match &family.schema {
         Value::Object(members) => members.clone(),
@@ -171,7 +171,7 @@ fn placeholder_tool(family: &KeywordFamily) -> Tool {
 
 fn rename(value: &mut Value, name: &str) {
     match value {
-        Value::String(text) if text == PLACEHOLDER_NAME => name.clone_into(text),
+        Value::String(text) if text == TEMPLATE_NAME => name.clone_into(text),
         Value::Array(items) => items.iter_mut().for_each(|it| rename(it, name)),
         Value::Object(members) => members.values_mut().for_each(|it| rename(it, name)),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}

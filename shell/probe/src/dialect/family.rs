@@ -3,8 +3,8 @@ mod table;
 use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 
-/// A placeholder for the tool name until the real name is inserted.
-pub(super) const PLACEHOLDER_NAME: &str = "toolwarden_probe_tool";
+/// The tool name in the definition of a family, which a probe replaces with the name it sends.
+pub(super) const TEMPLATE_NAME: &str = "toolwarden_probe_tool";
 
 /// The tool name for families that do not test names.
 const DEFAULT_NAME: &str = "probe";

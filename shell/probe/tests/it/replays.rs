@@ -24,8 +24,8 @@ async fn replayed(
     let server = tokio::spawn(serve(recordings, listener, async {
         let _dropped = stopped.await;
     }));
-    let nobody = FakeProvider::start(Script::always(ProviderResponse::refusal(500, "unused")));
-    let mut target = target_on(wire, &nobody);
+    let unused = FakeProvider::start(Script::always(ProviderResponse::refusal(500, "unused")));
+    let mut target = target_on(wire, &unused);
     target.provider.base_url = format!("http://{address}/v1");
     let run = run_target(target, settings).await;
     stop.send(()).unwrap();

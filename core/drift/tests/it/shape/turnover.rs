@@ -130,7 +130,7 @@ fn texts_that_turned_into_errors_are_breaking() {
         text("9 degrees"),
     ];
     let fine: Vec<Value> = fine.iter().cycle().take(60).cloned().collect();
-    for now in [
+    for current in [
         "Error: unauthorized",
         "401 Unauthorized",
         "ValueError: no",
@@ -138,8 +138,8 @@ fn texts_that_turned_into_errors_are_breaking() {
         " \n",
         "null",
     ] {
-        let found = class(&fine, &vec![text(now); 30], false);
-        assert_eq!(found, Some(ChangeClass::Breaking), "{now}");
+        let found = class(&fine, &vec![text(current); 30], false);
+        assert_eq!(found, Some(ChangeClass::Breaking), "{current}");
     }
     assert_eq!(class(&fine, &fine[..30], false), None);
     // A tool that always spoke like this says nothing new.
@@ -230,10 +230,10 @@ fn fixtures_are_compared_exactly() {
         vec![before[0].clone(), before[0].clone(), before[1].clone()],
         vec![before[0].clone(), before[1].clone(), text("more")],
     ];
-    for now in &changed {
+    for current in &changed {
         assert!(
-            class(&before, now, true) >= Some(ChangeClass::Unknown),
-            "{now:?}"
+            class(&before, current, true) >= Some(ChangeClass::Unknown),
+            "{current:?}"
         );
     }
     let mut same = [before[1].clone(), before[0].clone()];
