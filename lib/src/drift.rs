@@ -19,12 +19,12 @@
 //! ```
 
 pub use toolwarden_drift::{
-    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, Drift, Facet, FacetFingerprints,
-    FacetLayout, Judgement, ListDrift, LostValue, ObservedDefinition, Options, Rename,
-    ReplaySummary, SchemaDrift, SemanticFingerprint, ToolDrift, compare, compare_lists, drift_json,
-    shape, text,
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence, Drift, Facet,
+    FacetFingerprints, FacetLayout, Judgement, ListDrift, LostValue, ObservedDefinition, Options,
+    Rename, ReplaySummary, SchemaDrift, SemanticFingerprint, ToolDrift, changed_texts, compare,
+    compare_lists, drift_json, shape, text,
 };
-pub use toolwarden_model::Severity;
+pub use toolwarden_model::{ChangeEvidence, Severity, summarize_changes};
 
 /// JSON Schemas as sets: is every value of one schema a value of another?
 pub mod schema {

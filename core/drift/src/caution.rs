@@ -83,7 +83,7 @@ const MAX_DEPTH: usize = 32;
 /// Turns the changes of a tool that ask for less caution into changes of trust.
 pub(crate) fn classify_caution(changes: &mut [Change]) {
     for change in changes {
-        let is_member = match change.facet {
+        let is_member = match change.evidence.facet {
             Facet::Annotations | Facet::Meta | Facet::Other => true,
             Facet::Input | Facet::Output => change.rule == "keyword",
             _ => false,

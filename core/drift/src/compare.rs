@@ -7,7 +7,9 @@ use toolwarden_schema::{Callers, FormatMode, SearchBudget};
 
 use crate::annotations::{compare_annotations, is_read_only};
 use crate::caution::classify_caution;
-use crate::change::{CallEffect, Change, ChangeClass, ChangeId, ChangeKind, ToolwatchChangeType};
+use crate::change::{
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence, ToolwatchChangeType,
+};
 use crate::difference::{Difference, differences, is_identical};
 use crate::facet::{Facet, ObservedDefinition};
 use crate::routes::{mark_same_route, route_change};
@@ -82,7 +84,7 @@ impl Drift {
     /// The kind of drift, in the terms of the toolwatch document.
     #[must_use]
     pub fn change_type(&self) -> Option<ToolwatchChangeType> {
-        let of_results = |change: &Change| change.facet == Facet::Result;
+        let of_results = |change: &Change| change.evidence.facet == Facet::Result;
         let results = self.changes.iter().any(of_results);
         let definition = self.changes.iter().any(|change| !of_results(change));
         match (definition, results) {
@@ -145,7 +147,7 @@ pub fn compare_in_server(
     drift.changes.extend(other_facets(old, new, &maker));
     let writes = !(is_read_only(old) && is_read_only(new));
     for change in &mut drift.changes {
-        if let Some(CallEffect::Default { writes: known, .. }) = &mut change.effect {
+        if let Some(CallEffect::Default { writes: known, .. }) = &mut change.evidence.effect {
             *known = writes;
         }
     }
@@ -157,7 +159,7 @@ pub fn compare_in_server(
         // Findings about the text itself matter more than findings about added words, so they come
         // first.
         let rank = |it: &TextFinding| it.detector == Detector::Introduced;
-        change.reasons.sort_by_key(rank);
+        change.evidence.reasons.sort_by_key(rank);
     }
     drift.changes.sort_by(|a, b| {
         b.class
@@ -194,18 +196,15 @@ impl ChangeBuilder<'_> {
                 difference.before,
                 difference.after,
             ),
+            tool: Some(self.tool.to_owned()),
             rule,
             pointer: difference.pointer.clone(),
-            facet,
             kind,
             class,
-            judgement: None,
             before: difference.before.cloned(),
             after: difference.after.cloned(),
-            reasons: Vec::new(),
-            rename: None,
-            effect: None,
             message,
+            evidence: DefinitionEvidence::of(facet),
         }
     }
 }
@@ -276,18 +275,20 @@ fn schema_facet(
                 change.before.as_ref(),
                 change.after.as_ref(),
             ),
+            tool: Some(maker.tool.to_owned()),
             rule: change.rule,
             pointer,
-            facet,
             kind: change.kind,
             class: change.class,
-            judgement: change.judgement,
             before: change.before,
             after: change.after,
-            reasons: Vec::new(),
-            rename: change.rename,
-            effect: change.effect,
             message: change.message,
+            evidence: DefinitionEvidence {
+                judgement: change.judgement,
+                rename: change.rename,
+                effect: change.effect,
+                ..DefinitionEvidence::of(facet)
+            },
         }
     });
     (Some(drift), changes.collect())
@@ -376,6 +377,7 @@ fn attach_findings(
             let rest = at.strip_prefix(change.pointer.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
                 || change
+                    .evidence
                     .rename
                     .as_ref()
                     .is_some_and(|rename| at.contains(&rename.to))
@@ -384,7 +386,7 @@ fn attach_findings(
         match host {
             Some(host) => {
                 host.class = host.class.max(ChangeClass::Trust);
-                host.reasons.push(finding.clone());
+                host.evidence.reasons.push(finding.clone());
             }
             None if drifted => {
                 let difference = Difference {
@@ -396,7 +398,7 @@ fn attach_findings(
                 let message = finding.message.clone();
                 let class = ChangeClass::Trust;
                 let mut change = maker.change("text", facet, class, &difference, message);
-                change.reasons.push(finding.clone());
+                change.evidence.reasons.push(finding.clone());
                 drift.changes.push(change);
             }
             None => {}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_model::json::Object;
 use toolwarden_schema::{SchemaSide, Unknown, Witness};
 
-use crate::change::{CallEffect, Change, Judgement, ToolwatchSeverity};
+use crate::change::{CallEffect, Change, Judgement, ToolwatchSeverity, changed_texts};
 use crate::compare::Drift;
 use crate::list_drift::ToolDrift;
 use crate::rename::Rename;
@@ -170,12 +170,12 @@ pub fn change_to_json(change: &Change) -> Value {
     let mut put = |key: &str, value: Value| entry.insert(key.to_owned(), value);
     put("id", json!(change.id.to_string()));
     put("rule", json!(change.rule));
-    put("facet", json!(change.facet.as_str()));
+    put("facet", json!(change.evidence.facet.as_str()));
     put("pointer", json!(change.pointer.as_str()));
     put("kind", json!(change.kind.as_str()));
     put("class", json!(change.class.as_str()));
     put("message", json!(change.message));
-    if let Some(found) = &change.judgement {
+    if let Some(found) = &change.evidence.judgement {
         put("judgement", judgement_to_json(found));
     }
     if let Some(before) = &change.before {
@@ -184,13 +184,13 @@ pub fn change_to_json(change: &Change) -> Value {
     if let Some(after) = &change.after {
         put("after", after.clone());
     }
-    if let Some(rename) = &change.rename {
+    if let Some(rename) = &change.evidence.rename {
         put("rename", rename_to_json(rename));
     }
-    if let Some(effect) = &change.effect {
+    if let Some(effect) = &change.evidence.effect {
         put("effect", effect_to_json(effect));
     }
-    if let Some((before, after)) = change.texts() {
+    if let Some((before, after)) = changed_texts(change) {
         let runs = diff_words(&before, &after);
         let added = runs.iter().filter_map(|run| match run {
             WordRun::Added(words) => Some(json!(words)),
@@ -205,10 +205,15 @@ pub fn change_to_json(change: &Change) -> Value {
             json!({"added": added.collect::<Vec<_>>(), "removed": removed.collect::<Vec<_>>()}),
         );
     }
-    if !change.reasons.is_empty() {
+    if !change.evidence.reasons.is_empty() {
         put(
             "reasons",
-            change.reasons.iter().map(finding_to_json).collect(),
+            change
+                .evidence
+                .reasons
+                .iter()
+                .map(finding_to_json)
+                .collect(),
         );
     }
     Value::Object(entry)

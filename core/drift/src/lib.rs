@@ -26,8 +26,8 @@ mod schema;
 mod text_changes;
 
 pub use change::{
-    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, Judgement, ToolwatchChangeType,
-    ToolwatchSeverity,
+    CallEffect, Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence, Judgement,
+    ToolwatchChangeType, ToolwatchSeverity, changed_texts,
 };
 pub use compare::{Drift, Options, compare, compare_in_server};
 pub use facet::{Facet, FacetLayout, ObservedDefinition};

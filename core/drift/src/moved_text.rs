@@ -14,7 +14,7 @@ pub(crate) fn is_same_text(
     change: &Change,
     (old, new): (&ObservedDefinition<'_>, &ObservedDefinition<'_>),
 ) -> bool {
-    let facet = change.facet;
+    let facet = change.evidence.facet;
     if !matches!(facet, Facet::Input | Facet::Output) {
         return false;
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toolwarden_model::json::Pointer;
 
-use crate::change::{Change, ChangeClass, ChangeId, ChangeKind};
+use crate::change::{Change, ChangeClass, ChangeId, ChangeKind, DefinitionEvidence};
 use crate::compare::Drift;
 use crate::facet::Facet;
 use crate::routes::SAME_ROUTE;
@@ -73,7 +73,11 @@ impl Drift {
     /// Removes changes, and the summary of a schema if none of its changes remain.
     pub fn remove_changes(&mut self, is_out: impl Fn(ChangeId) -> bool) {
         self.changes.retain(|change| !is_out(change.id));
-        let left = |facet| self.changes.iter().any(|change| change.facet == facet);
+        let left = |facet| {
+            self.changes
+                .iter()
+                .any(|change| change.evidence.facet == facet)
+        };
         if !left(Facet::Input) {
             self.input = None;
         }
@@ -240,17 +244,14 @@ fn new_change(
 ) -> Change {
     Change {
         id: ChangeId::of(tool, rule, &pointer, None, None),
+        tool: Some(tool.to_owned()),
         rule,
         pointer,
-        facet,
         kind: ChangeKind::Changed,
         class,
-        judgement: None,
         before: None,
         after: None,
-        reasons: Vec::new(),
-        rename: None,
-        effect: None,
         message,
+        evidence: DefinitionEvidence::of(facet),
     }
 }

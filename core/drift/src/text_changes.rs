@@ -87,7 +87,7 @@ fn changed_texts(change: &Change) -> (String, String) {
 fn is_text(change: &Change) -> bool {
     let last = || change.pointer.segments().last().unwrap_or_default();
     let came_or_went = change.before.is_none() || change.after.is_none();
-    match change.facet {
+    match change.evidence.facet {
         Facet::Title | Facet::Description => true,
         Facet::Annotations | Facet::Other => {
             let says = |value: Option<&Value>| match value {
@@ -130,12 +130,12 @@ fn classify_text_change(
     }
     let (before, after) = changed_texts(change);
     if !is_text(change) {
-        if matches!(change.facet, Facet::Other | Facet::Annotations) {
+        if matches!(change.evidence.facet, Facet::Other | Facet::Annotations) {
             // A model learns nothing from it, but calls may go there.
             let found = added_addresses(&before, &after, &change.pointer, known);
             if !found.is_empty() {
                 change.class = ChangeClass::Trust;
-                change.reasons.extend(found);
+                change.evidence.reasons.extend(found);
             }
         }
         return;
@@ -145,7 +145,7 @@ fn classify_text_change(
         change.message.push_str(": only its spacing");
         return;
     }
-    let is_title = change.facet == Facet::Title || ends_in_title(&change.pointer);
+    let is_title = change.evidence.facet == Facet::Title || ends_in_title(&change.pointer);
     let says_nothing = |title: &str| is_generated(title, &change.pointer, new.name);
     if is_title && says_nothing(&before) && says_nothing(&after) {
         change.class = ChangeClass::Info;
@@ -168,7 +168,7 @@ fn attach_suspicions(change: &mut Change, before: &str, after: &str, known: Addi
     let found = find_additions(before, after, &change.pointer, known);
     if !found.is_empty() {
         change.class = change.class.max(ChangeClass::Trust);
-        change.reasons.extend(found);
+        change.evidence.reasons.extend(found);
     }
 }
 
@@ -212,7 +212,7 @@ fn text_added_by_changes(
             continue;
         }
         let whole = place.join(&at);
-        let hosts = drift.changes.iter().filter(|it| it.facet == facet);
+        let hosts = drift.changes.iter().filter(|it| it.evidence.facet == facet);
         let host = hosts
             .filter(|it| covers(it, &whole))
             .max_by_key(|it| it.pointer.as_str().len());
@@ -292,7 +292,7 @@ fn subject(at: &Pointer) -> String {
 
 /// The place that the same text had before a rename.
 fn earlier_place(at: &Pointer, host: &Change) -> Pointer {
-    let Some(rename) = &host.rename else {
+    let Some(rename) = &host.evidence.rename else {
         return at.clone();
     };
     let mut is_inside = false;
@@ -311,7 +311,7 @@ fn covers(change: &Change, place: &Pointer) -> bool {
         let rest = place.as_str().strip_prefix(outer.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let renamed = change.rename.as_ref().map(|rename| {
+    let renamed = change.evidence.rename.as_ref().map(|rename| {
         let mut pointer = change.pointer.clone();
         pointer.pop();
         pointer.child(&rename.to)

@@ -9,6 +9,7 @@ pub mod json;
 pub mod keywords;
 pub mod reply;
 
+mod change;
 mod definition;
 mod did_you_mean;
 mod draft;
@@ -24,6 +25,7 @@ mod tool;
 mod tool_document;
 mod verdict;
 
+pub use change::{Change, ChangeClass, ChangeEvidence, ChangeId, ChangeKind, summarize_changes};
 pub use definition::Definition;
 pub use did_you_mean::did_you_mean;
 pub use draft::Draft;

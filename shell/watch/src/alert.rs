@@ -2,7 +2,7 @@
 
 use toolwarden_drift::text::Weight;
 use toolwarden_drift::{Facet, ToolDrift, ToolwatchChangeType};
-use toolwarden_model::{Fingerprint, Severity};
+use toolwarden_model::{Fingerprint, Severity, summarize_changes};
 use toolwarden_store::ServerKey;
 
 use crate::judge::ServerListing;
@@ -21,7 +21,7 @@ pub(crate) fn has_result_drift(tool: &ToolDrift) -> bool {
     drift
         .changes
         .iter()
-        .any(|change| change.facet == Facet::Result)
+        .any(|change| change.evidence.facet == Facet::Result)
 }
 
 /// Derives the id of drift from the baseline and the observation. So the same drift observed again is the
@@ -76,13 +76,6 @@ pub fn summary_line(drift: &ToolDrift) -> String {
         }
         ToolDrift::Removed { .. } => "the tool is gone".to_owned(),
         ToolDrift::Renamed { rename, .. } => format!("`{}` was renamed to this name", rename.from),
-        ToolDrift::Changed(drift) => {
-            let first = drift.changes.first().map(|change| change.message.clone());
-            let more = match drift.changes.len() {
-                0 | 1 => String::new(),
-                count => format!(" and {} more", count - 1),
-            };
-            first.unwrap_or_default() + &more
-        }
+        ToolDrift::Changed(drift) => summarize_changes(&drift.changes),
     }
 }

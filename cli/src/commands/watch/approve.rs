@@ -131,7 +131,7 @@ fn show_pending(
             if !words.is_empty() {
                 out.push_str(&format!("      {}\n", escape_controls(&words)));
             }
-            for reason in &change.reasons {
+            for reason in &change.evidence.reasons {
                 out.push_str(&format!("      ! {}\n", escape_controls(&reason.message)));
             }
         }

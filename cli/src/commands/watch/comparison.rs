@@ -162,7 +162,7 @@ fn fails_change(fail_on: &[FailOn], change: &Change) -> bool {
     let mut classes = CLASSES.iter();
     fail_on.contains(&FailOn::Any)
         || classes.any(|(word, class)| fail_on.contains(word) && change.has_class(*class))
-        || (fail_on.contains(&FailOn::Default) && change.is_unsafe_default())
+        || (fail_on.contains(&FailOn::Default) && change.evidence.is_unsafe_default())
 }
 
 impl CompareArgs {

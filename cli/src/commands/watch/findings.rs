@@ -287,7 +287,7 @@ fn change_row(change: &Change) -> ChangeRow {
     if let Some(witness) = witness(change) {
         message.push_str(&format!("; {witness}"));
     }
-    match &change.effect {
+    match &change.evidence.effect {
         Some(CallEffect::Ignored { call, pointer }) => {
             let call = to_canonical_string(call);
             message.push_str(&format!("; accepted without {pointer} being read: {call}"));
@@ -307,7 +307,7 @@ fn change_row(change: &Change) -> ChangeRow {
     if !words.is_empty() {
         message.push_str(&format!("; {words}"));
     }
-    for reason in &change.reasons {
+    for reason in &change.evidence.reasons {
         message.push_str(&format!("; {}", reason.message));
     }
     ChangeRow {
@@ -321,11 +321,11 @@ fn change_row(change: &Change) -> ChangeRow {
 
 /// The value that proves a change to be breaking, and why.
 pub(super) fn witness(change: &Change) -> Option<String> {
-    let Some(Judgement::Breaking(witness)) = &change.judgement else {
+    let Some(Judgement::Breaking(witness)) = &change.evidence.judgement else {
         return None;
     };
     let value = to_canonical_string(&witness.value);
-    let told = if change.facet == Facet::Output {
+    let told = if change.evidence.facet == Facet::Output {
         "may come now"
     } else {
         "rejected now"

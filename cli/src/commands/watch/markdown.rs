@@ -150,10 +150,14 @@ fn changes(comparison: &ServerComparison<'_>, tool: &ToolDrift, drift: &Drift) -
 
 /// What proves the change, what callers send instead, and what the text of it has.
 fn proof(change: &Change) -> String {
-    let rename = change.rename.as_ref();
+    let rename = change.evidence.rename.as_ref();
     let adapter = rename.and_then(|rename| rename.adapter.as_ref());
     let adapter = adapter.map(|adapter| format!("send instead: {adapter}"));
-    let reasons = change.reasons.iter().map(|reason| reason.message.clone());
+    let reasons = change
+        .evidence
+        .reasons
+        .iter()
+        .map(|reason| reason.message.clone());
     let parts: Vec<String> = witness(change)
         .into_iter()
         .chain(adapter)

@@ -1,7 +1,7 @@
 //! Changes of text with the words marked that came or went.
 
-use toolwarden_drift::Change;
 use toolwarden_drift::text::{WordRun, diff_words};
+use toolwarden_drift::{Change, changed_texts};
 
 /// How many words are shown on either side of a change.
 const CONTEXT: usize = 5;
@@ -9,7 +9,7 @@ const CONTEXT: usize = 5;
 /// The text of a change with `{+added+}` and `[-removed-]` words, and a few of those around them; empty
 /// for changes of anything else.
 pub(super) fn marked_words(change: &Change) -> String {
-    let Some((before, after)) = change.texts() else {
+    let Some((before, after)) = changed_texts(change) else {
         return String::new();
     };
     let runs = diff_words(&before, &after);

@@ -159,7 +159,7 @@ impl TextReport<'_> {
             self.schema(input, Facet::Input, callers);
         }
         let breaks = |change: &Change| {
-            change.facet == Facet::Output && change.class == ChangeClass::Breaking
+            change.evidence.facet == Facet::Output && change.class == ChangeClass::Breaking
         };
         if let Some(output) = &drift.output
             && drift.changes.iter().any(breaks)
@@ -261,7 +261,7 @@ impl TextReport<'_> {
         let colour = colour(change.class);
         let dim = style::DIM;
         // The message of a result says where already.
-        let place = if change.facet == Facet::Result {
+        let place = if change.evidence.facet == Facet::Result {
             String::new()
         } else {
             escape_controls(change.pointer.as_str())
@@ -271,11 +271,11 @@ impl TextReport<'_> {
             change.class.as_str(),
             escape_controls(&change.message),
         ));
-        self.reasons(&change.reasons);
-        match &change.judgement {
+        self.reasons(&change.evidence.reasons);
+        match &change.evidence.judgement {
             Some(Judgement::Breaking(witness)) if !self.is_shown(witness, drift) => {
                 let value = truncate(&spaced_json(&witness.value), 100);
-                let told = if change.facet == Facet::Output {
+                let told = if change.evidence.facet == Facet::Output {
                     "may come now"
                 } else {
                     "rejected now"
@@ -286,7 +286,8 @@ impl TextReport<'_> {
                 ));
             }
             Some(Judgement::Compatible(Some(gained)))
-                if change.facet == Facet::Input && change.class != ChangeClass::Ignored =>
+                if change.evidence.facet == Facet::Input
+                    && change.class != ChangeClass::Ignored =>
             {
                 let value = truncate(&spaced_json(gained), 100);
                 self.line(&format!(
@@ -298,6 +299,7 @@ impl TextReport<'_> {
         }
         self.effect(change);
         if let Some(adapter) = change
+            .evidence
             .rename
             .as_ref()
             .and_then(|rename| rename.adapter.as_ref())
@@ -321,7 +323,7 @@ impl TextReport<'_> {
     fn effect(&mut self, change: &Change) {
         let dim = style::DIM;
         let show = |call: &Value| escape_controls(&truncate(&spaced_json(call), 100));
-        match &change.effect {
+        match &change.evidence.effect {
             Some(CallEffect::Ignored { call, pointer }) => {
                 let (call, at) = (show(call), escape_controls(pointer.as_str()));
                 self.line(&format!(
@@ -517,7 +519,7 @@ fn breaks_only_results(drift: &Drift) -> bool {
         .changes
         .iter()
         .filter(|change| change.class == ChangeClass::Breaking);
-    breaking.all(|change| matches!(change.facet, Facet::Output | Facet::Result))
+    breaking.all(|change| matches!(change.evidence.facet, Facet::Output | Facet::Result))
 }
 
 fn colour(class: ChangeClass) -> Style {

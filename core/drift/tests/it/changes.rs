@@ -17,7 +17,7 @@ fn only(changes: &[Change]) -> &Change {
 }
 
 fn witness(change: &Change) -> &Value {
-    let Some(Judgement::Breaking(witness)) = &change.judgement else {
+    let Some(Judgement::Breaking(witness)) = &change.evidence.judgement else {
         panic!("{change:#?}");
     };
     &witness.value
@@ -48,7 +48,7 @@ fn a_renamed_argument_is_one_change_with_an_adapter() {
     );
     assert_eq!(change.message, "`ref` was renamed to `target`");
     assert_eq!(witness(change), &json!({"ref": ""}));
-    let rename = change.rename.as_ref().unwrap();
+    let rename = change.evidence.rename.as_ref().unwrap();
     assert_eq!(
         rename.adapter.as_deref(),
         Some(r#"{"target": args["ref"]}"#)
@@ -163,7 +163,10 @@ fn examples_hold_for_the_schema_as_it_is_now() {
         .find(|it| it.class == ChangeClass::Widened)
         .unwrap();
     // A caller could refute an example that lacks the argument that is now required.
-    assert_eq!(widened.judgement, Some(Judgement::Compatible(None)));
+    assert_eq!(
+        widened.evidence.judgement,
+        Some(Judgement::Compatible(None))
+    );
 }
 
 #[test]
@@ -468,7 +471,7 @@ fn what_is_no_schema_is_unknown_at_its_place() {
     let unknown = drift(&old, &new);
     let change = only(&unknown.changes);
     assert_eq!(change.class, ChangeClass::Unknown);
-    let Some(Judgement::Unknown(why)) = &change.judgement else {
+    let Some(Judgement::Unknown(why)) = &change.evidence.judgement else {
         panic!("{change:#?}");
     };
     assert_eq!(why.obstacles[0].pointer.to_string(), "/properties/a/type");

@@ -16,7 +16,7 @@ fn ignored(found: &Drift) -> Vec<(Value, String)> {
         .changes
         .iter()
         .filter(|it| it.class == ChangeClass::Ignored);
-    let calls = ignored.map(|it| match &it.effect {
+    let calls = ignored.map(|it| match &it.evidence.effect {
         Some(CallEffect::Ignored { call, pointer }) => (call.clone(), pointer.to_string()),
         _ => (Value::Null, it.pointer.to_string()),
     });
@@ -231,7 +231,7 @@ fn a_mention_without_effect_that_stays_or_goes_is_not_a_loss() {
 
 fn unsafe_defaults(found: &Drift) -> usize {
     let changes = found.changes.iter();
-    changes.filter(|it| it.is_unsafe_default()).count()
+    changes.filter(|it| it.evidence.is_unsafe_default()).count()
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn only(changes: &[Change]) -> &Change {
 }
 
 fn ignored_call(change: &Change) -> (&Value, &str) {
-    let Some(CallEffect::Ignored { call, pointer }) = &change.effect else {
+    let Some(CallEffect::Ignored { call, pointer }) = &change.evidence.effect else {
         panic!("{change:#?}");
     };
     (call, pointer.as_str())
@@ -38,7 +38,7 @@ fn a_renamed_switch_is_ignored_with_the_call_that_loses_it() {
     );
     assert_eq!(ignored_call(change), (&json!({"dryRun": true}), "/dryRun"));
     assert_eq!(
-        change.rename.as_ref().unwrap().adapter.as_deref(),
+        change.evidence.rename.as_ref().unwrap().adapter.as_deref(),
         Some(r#"{"dry_run": args["dryRun"]}"#)
     );
 }
@@ -173,12 +173,12 @@ fn a_changed_default_shows_both_calls_and_says_whether_it_is_safe() {
             (change.rule, change.class),
             ("default", ChangeClass::Behavioural)
         );
-        let Some(CallEffect::Default { calls, .. }) = &change.effect else {
+        let Some(CallEffect::Default { calls, .. }) = &change.evidence.effect else {
             panic!("{change:#?}");
         };
         assert_eq!(calls, &Some((json!({"n": before}), json!({"n": after}))));
         assert_eq!(
-            change.is_unsafe_default(),
+            change.evidence.is_unsafe_default(),
             expected,
             "{schema} {annotations}"
         );
@@ -190,9 +190,21 @@ fn a_default_that_is_only_written_down_or_required_is_safe() {
     let with = |schema: Value, required: Value| json!({"name": "t", "inputSchema": {"type": "object", "properties": {"n": schema}, "required": required}});
     let silent = with(json!({"type": "boolean"}), json!([]));
     let written = with(json!({"type": "boolean", "default": false}), json!([]));
-    assert!(!only(&drift(&silent, &written).changes).is_unsafe_default());
-    assert!(only(&drift(&written, &silent).changes).is_unsafe_default());
+    assert!(
+        !only(&drift(&silent, &written).changes)
+            .evidence
+            .is_unsafe_default()
+    );
+    assert!(
+        only(&drift(&written, &silent).changes)
+            .evidence
+            .is_unsafe_default()
+    );
     let required =
         |default: bool| with(json!({"type": "boolean", "default": default}), json!(["n"]));
-    assert!(!only(&drift(&required(true), &required(false)).changes).is_unsafe_default());
+    assert!(
+        !only(&drift(&required(true), &required(false)).changes)
+            .evidence
+            .is_unsafe_default()
+    );
 }

@@ -173,7 +173,7 @@ fn every_mutation_is_noticed_and_classified() {
         let told: Vec<_> = drift
             .changes
             .iter()
-            .map(|change| (change.facet, change.pointer.as_str(), change.class))
+            .map(|change| (change.evidence.facet, change.pointer.as_str(), change.class))
             .collect();
         let mut expected = vec![(*facet, *pointer, *class)];
         if *facet == Facet::Output {

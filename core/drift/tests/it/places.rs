@@ -12,7 +12,12 @@ fn compared(old: &Value, new: &Value) -> Drift {
 
 fn defaults(found: &Drift) -> Vec<(Value, Value, bool)> {
     let changes = found.changes.iter();
-    let effects = changes.filter_map(|it| Some((it.effect.as_ref()?, it.is_unsafe_default())));
+    let effects = changes.filter_map(|it| {
+        Some((
+            it.evidence.effect.as_ref()?,
+            it.evidence.is_unsafe_default(),
+        ))
+    });
     let defaults = effects.filter_map(|(effect, fails)| match effect {
         CallEffect::Default { calls, .. } => {
             let (before, after) = calls.clone().unwrap_or_default();
@@ -129,7 +134,7 @@ fn ignored(found: &Drift) -> Vec<(Value, String)> {
         .changes
         .iter()
         .filter(|it| it.class == ChangeClass::Ignored);
-    let calls = ignored.filter_map(|it| match &it.effect {
+    let calls = ignored.filter_map(|it| match &it.evidence.effect {
         Some(CallEffect::Ignored { call, pointer }) => Some((call.clone(), pointer.to_string())),
         _ => None,
     });
@@ -244,7 +249,7 @@ fn a_bound_above_the_size_budget_is_compared_by_arithmetic() {
         let narrowed = compared(&wide, &narrow);
         assert_eq!(narrowed.class(), Some(class), "{keyword}");
         if class == ChangeClass::Unknown {
-            let judgement = narrowed.changes[0].judgement.as_ref();
+            let judgement = narrowed.changes[0].evidence.judgement.as_ref();
             let said = format!("{judgement:?}");
             assert!(said.contains("Budget"), "{keyword}: {said}");
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toolwarden_drift::{
     Change, ChangeClass, Judgement, ListDrift, ObservedDefinition, Options, ToolDrift,
-    compare_lists,
+    changed_texts, compare_lists,
 };
 
 use crate::observed;
@@ -47,7 +47,10 @@ fn fails_check(tool: &ToolDrift) -> bool {
         ChangeClass::Text,
     ];
     let by_default = match tool {
-        ToolDrift::Changed(drift) => drift.changes.iter().any(Change::is_unsafe_default),
+        ToolDrift::Changed(drift) => drift
+            .changes
+            .iter()
+            .any(|it| it.evidence.is_unsafe_default()),
         _ => false,
     };
     by_default || classes.iter().any(|class| tool.has_class(*class))
@@ -62,7 +65,10 @@ fn fails_diff(tool: &ToolDrift) -> bool {
         ChangeClass::Ignored,
     ];
     let by_default = match tool {
-        ToolDrift::Changed(drift) => drift.changes.iter().any(Change::is_unsafe_default),
+        ToolDrift::Changed(drift) => drift
+            .changes
+            .iter()
+            .any(|it| it.evidence.is_unsafe_default()),
         _ => false,
     };
     by_default || classes.iter().any(|class| tool.has_class(*class))
@@ -96,16 +102,16 @@ impl Cost {
                 continue;
             };
             let any = |is: &dyn Fn(&Change) -> bool| drift.changes.iter().any(is);
-            let has_text = any(&|change| change.texts().is_some());
+            let has_text = any(&|change| changed_texts(change).is_some());
             let fails_otherwise = |change: &Change| {
-                change.class > ChangeClass::Text && change.texts().is_none()
-                    || change.is_unsafe_default()
+                change.class > ChangeClass::Text && changed_texts(change).is_none()
+                    || change.evidence.is_unsafe_default()
             };
             let is_renamed = matches!(tool, ToolDrift::Renamed { .. });
             self.text += usize::from(has_text);
             self.only_text += usize::from(has_text && !is_renamed && !any(&fails_otherwise));
             self.words += usize::from(any(&|change| {
-                change.texts().is_some() && change.class == ChangeClass::Trust
+                changed_texts(change).is_some() && change.class == ChangeClass::Trust
             }));
             self.published += usize::from(any(&|change| change.rule == "annotations-published"));
             self.hints += usize::from(any(&|change| change.rule == "less-caution"));

@@ -137,7 +137,10 @@ fn strictest_action(settings: &WatchSettings, tool: &ToolDrift) -> OnDrift {
                 .into_iter()
                 .filter(|class| tool.has_class(*class));
             measures.extend(classes.map(|class| action_for_class(settings, class)));
-            let mut reasons = drift.changes.iter().flat_map(|change| &change.reasons);
+            let mut reasons = drift
+                .changes
+                .iter()
+                .flat_map(|change| &change.evidence.reasons);
             if reasons.any(is_suspicious) {
                 measures.push(settings.on_finding);
             }

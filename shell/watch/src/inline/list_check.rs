@@ -484,7 +484,10 @@ fn findings(read: &ParsedList, drift: &[ToolDrift], registered: &[String]) -> Ve
                 tell(tool.tool(), &mut findings.iter().cloned());
             }
             ToolDrift::Changed(drift) | ToolDrift::Renamed { drift, .. } => {
-                let reasons = drift.changes.iter().flat_map(|change| &change.reasons);
+                let reasons = drift
+                    .changes
+                    .iter()
+                    .flat_map(|change| &change.evidence.reasons);
                 tell(tool.tool(), &mut reasons.cloned());
             }
             ToolDrift::Removed { .. } => {}
