@@ -21,9 +21,9 @@ const KINDS: [&str; 8] = [
 pub(crate) enum AuditCommand {
     /// Show records, the newest last
     ///
-    /// One line each: number, time, what was decided or what the record is about, tool, principal,
-    /// reason code and reason. Names and reasons come from callers and tools: what a terminal would
-    /// act on is shown escaped, a name with spaces in quotes.
+    /// Prints one line for each record: number, time, decision or kind of record, tool, principal,
+    /// reason code and reason. Characters that a terminal would interpret are escaped, and names
+    /// with spaces are quoted, because names and reasons come from callers and tools.
     #[command(after_help = "\
 Examples:
   toolwarden audit list
@@ -35,7 +35,7 @@ Examples:
 
     /// Show the newest records, and follow the log
     ///
-    /// With --follow, records are shown as any process writes them, until SIGINT or SIGTERM.
+    /// With --follow, shows new records of all processes until SIGINT or SIGTERM.
     #[command(after_help = "\
 Examples:
   toolwarden audit tail
@@ -65,9 +65,9 @@ Examples:
 
     /// Write records for other programs, the oldest first
     ///
-    /// The body of each record is written as it is stored, so that a reader of the whole log can verify
-    /// it; docs/audit.md has a script. Any number of records is written in little memory, as they
-    /// were at one time.
+    /// Writes the body of each record byte for byte, so that other programs can verify an export of
+    /// the whole log; docs/audit.md has a script. The export is consistent, and needs little memory
+    /// for any number of records.
     #[command(after_help = "\
 Examples:
   toolwarden audit export --output audit.ndjson
@@ -75,10 +75,10 @@ Examples:
   toolwarden audit export --format csv --denied --output denied.csv")]
     Export(AuditExportArgs),
 
-    /// Count what was decided
+    /// Count decisions and denials
     ///
-    /// How many calls were allowed and denied, the busiest tools and principals, why calls were
-    /// denied, escalations, and how long deciding took.
+    /// Shows how many calls were allowed and denied, the busiest tools and principals, the reasons
+    /// of denials, escalations, and the latency of decisions.
     #[command(after_help = "\
 Examples:
   toolwarden audit stats --since 24h
@@ -88,9 +88,10 @@ Examples:
 
     /// Remove the oldest records
     ///
-    /// Without --yes, says what would be removed and changes nothing. A checkpoint record says who
-    /// removed what and ties what stays to it, so that `audit verify` still works. A log that was
-    /// tampered with is not shortened, for that could remove the proof.
+    /// Without --yes, prints what it would remove and changes nothing. A checkpoint record says who
+    /// removed what, and links the remaining records to it, so that `audit verify` still works. The
+    /// command refuses to prune a log that was tampered with, because the evidence may be in the
+    /// removed records.
     #[command(after_help = "\
 Examples:
   toolwarden audit prune --before 90d
@@ -105,11 +106,11 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) about: RecordFilterArgs,
 
-    /// With this reason code, such as rate_limited
+    /// Only records with this reason code, such as rate_limited
     #[arg(long, value_name = "CODE")]
     pub(crate) code: Option<String>,
 
-    /// Of this kind
+    /// Only records of this kind
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
     pub(crate) kind: Option<String>,
 }
@@ -117,27 +118,27 @@ pub(crate) struct RecordArgs {
 /// Of which time, about what and whom.
 #[derive(Debug, Args)]
 pub(crate) struct RecordFilterArgs {
-    /// Since then: a time, a date, or an age such as 90 (seconds), 30m, 1.5h or 7d
+    /// Only records since then: a time, a date, or an age such as 90, 30m or 7d
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<Since>,
 
-    /// Before then, in the same ways
+    /// Only records before then, in the same notation
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) until: Option<Since>,
 
-    /// Of this tool
+    /// Only records of this tool
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
 
-    /// Of this principal
+    /// Only records of this principal
     #[arg(long, value_name = "NAME")]
     pub(crate) principal: Option<String>,
 
-    /// Of this session
+    /// Only records of this session
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 
-    /// Only calls that were denied
+    /// Only denied calls
     #[arg(long)]
     pub(crate) denied: bool,
 }
@@ -147,7 +148,7 @@ pub(crate) struct AuditListArgs {
     #[command(flatten)]
     pub(crate) records: RecordArgs,
 
-    /// Show only this many of the newest; 0 for all
+    /// Show this many of the newest records; 0 for all
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: u64,
 
@@ -168,7 +169,7 @@ pub(crate) struct AuditTailArgs {
     #[arg(long, short, conflicts_with = "until")]
     pub(crate) follow: bool,
 
-    /// Start with this many of the newest
+    /// Start with this many of the newest records
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     pub(crate) lines: u64,
 
@@ -182,7 +183,7 @@ pub(crate) struct AuditTailArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyArgs {
-    /// A head that was noted elsewhere: SEQ:HASH, or a file whose last line ends with it
+    /// A head that you noted: SEQ:HASH, or a file whose last line ends with it
     #[arg(long, value_name = "HEAD")]
     pub(crate) head: Option<String>,
 
@@ -202,7 +203,7 @@ pub(crate) struct AuditExportArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// Write to this file instead of standard output; replaced as a whole or not at all
+    /// Write to this file instead of standard output, atomically
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 
@@ -216,7 +217,7 @@ pub(crate) struct AuditStatsArgs {
     #[command(flatten)]
     pub(crate) about: RecordFilterArgs,
 
-    /// Only a table, with a line for each of these
+    /// Print only a table with one row for each of these
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<StatsBy>,
 
@@ -230,19 +231,19 @@ pub(crate) struct AuditStatsArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditPruneArgs {
-    /// Remove what is older than this: an age such as 90d, a date or a time
+    /// Remove records older than this: an age such as 90d, a date or a time
     #[arg(long, value_name = "TIME", value_parser = since, required_unless_present = "keep")]
     pub(crate) before: Option<Since>,
 
-    /// Remove all but this many of the newest
+    /// Keep this many of the newest records, and remove all others
     #[arg(long, value_name = "N", conflicts_with = "before")]
     pub(crate) keep: Option<u64>,
 
-    /// Do it
+    /// Remove the records
     #[arg(long)]
     pub(crate) yes: bool,
 
-    /// Do not verify the log first: what is removed may have been tampered with
+    /// Do not verify the log first, even if it may have been tampered with
     #[arg(long)]
     pub(crate) unverified: bool,
 

@@ -19,8 +19,8 @@ pub(crate) enum CanonCommand {
     /// response, a request body, JSON Lines, a map from names to definitions, or an OpenAPI
     /// document. One definition gives one object, anything else an array.
     ///
-    /// What is odd about a definition is a warning on standard error and does not change the exit
-    /// code; --strict makes it a finding.
+    /// Prints a warning to standard error for each oddity of a definition. Warnings do not change
+    /// the exit code; with --strict they are findings.
     #[command(after_help = "\
 Examples:
   toolwarden canon canonicalize --input tool.json
@@ -31,8 +31,8 @@ Examples:
 
     /// Write definitions in a provider's format
     ///
-    /// Takes canonical tools or definitions in any format. The result goes to standard output, an
-    /// account of everything lost or changed to standard error.
+    /// Reads canonical tools, or definitions in any format. Writes the definitions to standard
+    /// output, and everything that was lost or changed to standard error.
     #[command(after_help = "\
 Examples:
   toolwarden canon emit --input canonical.json --target mcp
@@ -73,7 +73,7 @@ pub(crate) struct CanonicalizeArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 
-    /// Warnings are findings: exit with 1
+    /// Treat warnings as findings: exit with 1
     #[arg(long)]
     pub(crate) strict: bool,
 }
@@ -100,11 +100,11 @@ pub(crate) struct EmitArgs {
     #[arg(long, value_enum, value_name = "DRAFT")]
     pub(crate) draft: Option<DraftArg>,
 
-    /// Exit with 1 when something is lost: what changes which calls are valid, or anything
+    /// Exit with 1 on a loss of this kind
     #[arg(long, value_enum, value_name = "LOSS")]
     pub(crate) deny_loss: Option<DeniedLoss>,
 
-    /// Warnings are findings: exit with 1
+    /// Treat warnings as findings: exit with 1
     #[arg(long)]
     pub(crate) strict: bool,
 
@@ -134,7 +134,7 @@ pub(crate) struct DetectArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Show how telling the marks of each format are
+    /// Show a confidence score for each format
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
@@ -155,7 +155,7 @@ pub(crate) struct LintArgs {
     #[arg(long = "for", value_name = "DIALECT")]
     pub(crate) dialects: Vec<LintDialect>,
 
-    /// Rewrite what can be rewritten without changing its meaning, and write the definitions
+    /// Apply every rewrite that keeps the meaning, and write the definitions
     #[arg(long, requires = "dialects")]
     pub(crate) fix: bool,
 
@@ -163,7 +163,7 @@ pub(crate) struct LintArgs {
     #[arg(long, value_name = "PATH", requires = "fix")]
     pub(crate) output: Option<PathBuf>,
 
-    /// What a provider ignores is a finding too: exit with 1
+    /// Treat keywords that a provider ignores as findings: exit with 1
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -13,7 +13,7 @@ pub(crate) struct SettingsArgs {
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// The settings, as an option instead
+    /// The settings file, given as an option
     #[arg(long, short, value_name = "FILE", conflicts_with = "file")]
     config: Option<PathBuf>,
 }
@@ -31,18 +31,18 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
-    /// Listen here instead of where the settings say; port 0 takes a free one
+    /// Listen on this address instead of the settings'; port 0 takes a free port
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
 
-    /// How events are logged on standard error
+    /// The format of the log on standard error
     #[arg(long, value_enum, default_value_t, value_name = "FORM")]
     pub(crate) log: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// In words
+    /// Plain text
     #[default]
     Text,
     /// One JSON object per line, with the request log of every session that ends
@@ -55,11 +55,11 @@ pub(crate) struct WrapArgs {
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "url")]
     pub(crate) command: Vec<String>,
 
-    /// The address of the server, instead of a command
+    /// The URL of the server, instead of a command
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
 
-    /// A header for the address, `Name: value`; may be given several times
+    /// A header for --url, as `Name: value`; may be given several times
     #[arg(
         long = "header",
         value_name = "HEADER",
@@ -68,11 +68,11 @@ pub(crate) struct WrapArgs {
     )]
     pub(crate) headers: Vec<String>,
 
-    /// What the server is called in the store, in alerts and in records
+    /// The name of the server in the store, in alerts and in records
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 
-    /// The rules of the guard; without them every tool that did not drift may be called
+    /// The policy; without it, every tool that matches its pin may be called
     #[arg(long, short, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
 
@@ -81,23 +81,22 @@ pub(crate) struct WrapArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
 
-    /// The principal that calls are made for; by default the user
+    /// The principal of all calls; by default the name of the user
     #[arg(long, value_name = "NAME")]
     pub(crate) principal: Option<String>,
 
-    /// Settings to take everything else from; without a command or address also the server of the
-    /// name
+    /// The settings for everything else; without a command or URL, also for the server --name
     #[arg(long, short, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Leave the gateway running afterwards, and say how to use it
+    /// Keep the gateway running, and print how to use it
     #[arg(long)]
     pub(crate) keep: bool,
 
-    /// Where it is left running
+    /// The address of the gateway that keeps running
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -135,19 +134,19 @@ pub(crate) struct GatewayExplainArgs {
     #[arg(long, value_name = "ADDRESS", group = "what", requires = "url")]
     pub(crate) skill: Option<String>,
 
-    /// A group to ask for; may be given several times
+    /// A group to request; may be given several times
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
 
-    /// The session whose state counts
+    /// The session whose state applies
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
 
-    /// Ask the gateway that runs here, such as http://127.0.0.1:8700
+    /// The URL of a running gateway, such as http://127.0.0.1:8700
     #[arg(long, value_name = "URL", conflicts_with_all = ["file", "config"])]
     pub(crate) url: Option<String>,
 
-    /// The key for that gateway; better in the environment variable TOOLWARDEN_KEY
+    /// The API key; prefer the environment variable TOOLWARDEN_KEY
     #[arg(long, value_name = "KEY", requires = "url")]
     pub(crate) key: Option<String>,
 
@@ -176,11 +175,11 @@ impl GatewayExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportClientArgs {
-    /// Whose servers
+    /// The client whose servers to import
     #[arg(value_enum, value_name = "CLIENT")]
     pub(crate) client: ClientArg,
 
-    /// The client's file; `-` is standard input. By default the first that exists of its usual places
+    /// The client's file; `-` is standard input [default: the client's usual place]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
@@ -220,7 +219,7 @@ impl ClientArg {
 pub(crate) enum ConfigCommand {
     /// Find mistakes in the settings, the policy and servers' tool defaults
     #[command(after_help = "\
-Exit codes: 0 can be used, 2 a mistake, 3 a server did not answer (--start).
+Exit codes: 0 valid, 2 a mistake, 3 a server did not answer (--start).
 
 Examples:
   toolwarden config check
@@ -250,7 +249,7 @@ pub(crate) struct ConfigCheckArgs {
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
 
-    /// Reach every server too, and count its tools
+    /// Also connect to every server, and count its tools
     #[arg(long)]
     pub(crate) start: bool,
 
@@ -271,9 +270,9 @@ pub(crate) struct ConfigShowArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AlertsCommand {
-    /// Send a test notice to every target of the settings, or to one
+    /// Send a test alert to every target of the settings, or to one
     #[command(after_help = "\
-Exit codes: 0 every notice arrived, 3 one did not.
+Exit codes: 0 every alert was delivered, 3 one was not.
 
 Examples:
   toolwarden alerts test
@@ -335,7 +334,7 @@ pub(crate) enum DeliveryStatusArg {
     /// Still being retried
     Pending,
     Delivered,
-    /// Given up
+    /// No longer retried
     Failed,
 }
 

@@ -9,9 +9,10 @@ use super::{PlainFormat, ReportFormat, Since, StoreArgs, since};
 pub(crate) enum GuardCommand {
     /// Authorize calls: exit 0 if every call is allowed, 1 if one is denied
     #[command(after_help = "\
-Rates and sessions last for one run of the command. A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, with `group`, `state`,
-`session`, `attributes` and `outcome` where they matter. Several calls stand one per line. A session
-moves on when a call says `\"outcome\": \"success\"`. Calls are decided now, whatever their `at`.
+A call is `{\"tool\": \"pay\", \"principal\": \"agent-1\", \"arguments\": {…}}`, optionally with `group`,
+`state`, `session`, `attributes` and `outcome`. Write one call per line. A call with `\"outcome\":
+\"success\"` changes the state of its session. Rates and sessions last for one run of the command.
+The command decides every call at the current time and ignores `at`.
 
 Examples:
   toolwarden guard check --call call.json
@@ -27,7 +28,7 @@ Examples:
   toolwarden guard available --principal agent-1 --group '*' --state analysis --format json")]
     Available(AvailableArgs),
 
-    /// List every group with its tools, and whether a principal may ask for it
+    /// List every group with its tools, and whether a principal may request it
     #[command(after_help = "\
 Examples:
   toolwarden guard groups
@@ -52,9 +53,10 @@ Examples:
 
     /// Run recorded calls through a policy, and show which decisions change
     #[command(after_help = "\
-Takes calls as `guard check` does, and records as `audit export` writes them. Times are those of the
-calls; one that is earlier than the call before it counts as made at the same time. Where no outcome is written down, a call that is allowed is taken to succeed. Exits with 1 if a
-decision changes or, where there is nothing to compare with, if a call is denied.
+Reads calls as `guard check` does, or the records of `audit export`, and decides each at its own
+time. A call that is earlier than the one before it counts as simultaneous. An allowed call without
+an outcome counts as successful. Exits with 1 if a decision changes or, with nothing to compare, if
+a call is denied.
 
 Examples:
   toolwarden guard simulate calls.jsonl --policy new.yaml --old old.yaml
@@ -70,8 +72,8 @@ Examples:
 
     /// Suggest grants from the audit log: what sufficed, what was unused
     #[command(after_help = "\
-Reads the calls that were allowed from the audit log of the store, and compares them with the grants of
-the policy. A short log says little: give a grant up only if the log covers everything its holder does.
+Reads the allowed calls from the audit log of the store, and compares them with the grants of the
+policy. Remove a grant only if the log covers everything its holder does.
 
 Examples:
   toolwarden guard suggest --policy policy.yaml
@@ -90,15 +92,15 @@ pub(crate) struct PolicyArgs {
 /// Under which circumstances.
 #[derive(Debug, Args)]
 pub(crate) struct CircumstancesArgs {
-    /// Take this for the time, such as 2026-01-31T12:00:00Z
+    /// Decide as if it were this time, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) now: Option<Timestamp>,
 
-    /// Take this for the load of the system, for conditions that depend on it
+    /// The system load, for conditions that use it
     #[arg(long, value_name = "NUMBER")]
     pub(crate) load: Option<f64>,
 
-    /// What a condition may ask of the request, as KEY=VALUE
+    /// A request attribute for conditions, as KEY=VALUE; repeatable
     #[arg(long = "attribute", value_name = "KEY=VALUE", value_parser = attribute)]
     pub(crate) attributes: Vec<(String, serde_json::Value)>,
 }
@@ -131,7 +133,7 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["call", "tool"])]
     pub(crate) server: Option<String>,
 
-    /// Who calls it
+    /// The principal that makes the call
     #[arg(long, value_name = "NAME", conflicts_with = "call")]
     pub(crate) principal: Option<String>,
 
@@ -139,11 +141,11 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "JSON", conflicts_with = "call")]
     pub(crate) arguments: Option<String>,
 
-    /// A group to ask for; may be given several times
+    /// A group to request; may be given several times
     #[arg(long = "group", value_name = "NAME", conflicts_with = "call")]
     pub(crate) groups: Vec<String>,
 
-    /// Take this for the state of the session
+    /// Decide as if the session were in this state
     #[arg(long, value_name = "NAME", conflicts_with = "call")]
     pub(crate) state: Option<String>,
 }
@@ -178,7 +180,7 @@ pub(crate) enum DecisionFormat {
     Text,
     /// One document with every decision
     Json,
-    /// One decision per line, as calls come
+    /// One decision per line, as calls arrive
     Jsonl,
 }
 
@@ -187,15 +189,15 @@ pub(crate) struct AvailableArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    /// Who asks
+    /// The principal
     #[arg(long, value_name = "NAME", default_value = toolwarden_live_guard::UNKNOWN_PRINCIPAL)]
     pub(crate) principal: String,
 
-    /// A group to ask for, repeatable; without it, the principal's default groups
+    /// A group to request, repeatable; without it, the principal's default groups
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
 
-    /// Ask for no group at all
+    /// Request no group
     #[arg(long, conflicts_with = "groups")]
     pub(crate) no_groups: bool,
 
@@ -215,7 +217,7 @@ pub(crate) struct GroupsArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    /// Whether this principal may ask for each group
+    /// Show whether this principal may request each group
     #[arg(long, value_name = "NAME")]
     pub(crate) principal: Option<String>,
 
@@ -231,7 +233,7 @@ pub(crate) struct GuardLintArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    /// List the rules instead
+    /// List all rules instead of checking a policy
     #[arg(long)]
     pub(crate) rules: bool,
 
@@ -244,11 +246,11 @@ pub(crate) struct GraphArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 
-    /// As what; without it, what the name of --output ends with, or mermaid
+    /// The output format; by default that of the extension of --output, or mermaid
     #[arg(long, value_enum)]
     pub(crate) format: Option<GraphFormat>,
 
-    /// Write to this file instead of standard output; replaced as a whole or not at all
+    /// Write to this file instead of standard output, atomically
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -276,7 +278,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) old: Option<PathBuf>,
 
-    /// Take this for the load of the system, for conditions that depend on it
+    /// The system load, for conditions that use it
     #[arg(long, value_name = "NUMBER")]
     pub(crate) load: Option<f64>,
 
@@ -292,7 +294,7 @@ pub(crate) struct SuggestArgs {
     #[command(flatten)]
     pub(crate) kept: StoreArgs,
 
-    /// Use calls of this time and later: a time, a date, or a duration such as 30d
+    /// Use calls since then: a time, a date, or an age such as 30d
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<Since>,
 

@@ -88,8 +88,8 @@ pub(crate) enum Color {
 pub(crate) enum CliCommand {
     /// Run a demo: calls allowed and denied, drift caught and approved
     #[command(after_help = "\
-Everything happens in this process and on loopback: a shop as the server, the gateway before it, and
-an agent. The store is a temporary file.
+The demo runs in one process, on loopback only: an MCP server of a shop, the gateway in front of it,
+and an agent. The store is a temporary file.
 
 Examples:
   toolwarden demo
@@ -99,11 +99,11 @@ Examples:
 
     /// Run the gateway: authorize, watch and record the calls of all agents
     #[command(after_help = "\
-Agents reach it at /mcp (streamable HTTP), /mcp/g/GROUP,… and /sse. Settings and policy are
-read again when they change and on SIGHUP; a file with a mistake leaves what is in force as it
-is. SIGTERM and SIGINT let calls under way end; a second one ends everything at once.
+Agents connect to /mcp (streamable HTTP), /mcp/g/GROUP,… or /sse. The gateway reloads settings and
+policy when they change and on SIGHUP; it reports a file with a mistake and does not use it. SIGTERM
+and SIGINT let calls in flight finish; a second signal ends the gateway at once.
 
-Exit codes: 0 ended in order, 2 a mistake in the settings, 3 cannot listen or use the store.
+Exit codes: 0 shut down, 2 a mistake in the settings, 3 cannot listen or use the store.
 
 Examples:
   toolwarden serve
@@ -113,11 +113,11 @@ Examples:
 
     /// Put the gateway between one agent and one server, on standard streams
     #[command(after_help = "\
-For the configuration of a desktop client: `toolwarden` is the command, and what was the
-command follows `--`. Tools keep their names. The first list of tools is pinned; a tool that
-changes later is withheld until it is approved with `toolwarden watch approve`.
+In the configuration of a desktop client, write `toolwarden` as the command, and the server's own
+command after `--`. Tools keep their names. The first list of tools is pinned; a tool that changes
+later is hidden until you approve it with `toolwarden watch approve`.
 
-Exit codes: 0 the agent ended, 2 a mistake, 3 the store cannot be used.
+Exit codes: 0 the agent disconnected, 2 a mistake, 3 the store cannot be used.
 
 Examples:
   toolwarden wrap -- npx -y @modelcontextprotocol/server-filesystem ~/notes
@@ -128,10 +128,10 @@ Examples:
 
     /// Explain gate by gate why a principal sees a tool or does not
     #[command(after_help = "\
-Asks a gateway that runs, or looks at the policy and the store of the settings. What besides tools
-servers offer, only a gateway that runs knows.
+With --url, the running gateway answers. Without it, the command evaluates the policy and the store
+of the settings. Only a running gateway knows resources, prompts and skills.
 
-Exit codes: 0 it may be called, 1 it may not, 2 a mistake, 3 the gateway cannot be asked.
+Exit codes: 0 the call is allowed, 1 it is denied, 2 a mistake, 3 the gateway cannot be reached.
 
 Examples:
   toolwarden explain --url http://127.0.0.1:8700 --tool shop__refund_order
@@ -143,8 +143,8 @@ Examples:
 
     /// Write settings with the servers of a desktop client
     #[command(after_help = "\
-Secrets are taken over as they are written, and told, so that they can be moved to the environment;
-only the user may read the file. A file that is there is not replaced without --force.
+The command copies secrets unchanged and warns about each, so that you can move them to the
+environment. Only the user can read the new file. --force replaces an existing file.
 
 Examples:
   toolwarden import claude
@@ -213,7 +213,7 @@ Examples:
     #[command(
         subcommand,
         after_help = "\
-Exit codes: 0 allowed, 1 denied or a finding, 2 a mistake in the policy or a call, 3 store trouble.
+Exit codes: 0 allowed, 1 denied or a finding, 2 a mistake, 3 the store cannot be used.
 
 Examples:
   toolwarden guard check --call calls.jsonl
@@ -252,7 +252,7 @@ Examples:
     #[command(
         subcommand,
         after_help = "\
-Exit codes: 0 equal, 1 a difference, 2 a mistake, 3 not measured or not to be told from chance.
+Exit codes: 0 equal, 1 a difference, 2 a mistake, 3 not measured or inconclusive.
 
 Examples:
   toolwarden probe run --old deepseek --new qwen --from-fixtures
@@ -275,9 +275,9 @@ Examples:
 
     /// Create links named after the programs this one replaces
     ///
-    /// Makes links called `toolwatch`, `toolcanon`, `tooldrift`, `aumai-toolwatch` and
-    /// `aumai-toolcanon` in a directory. Called by one of these names, toolwarden takes the
-    /// arguments and writes the output of that program.
+    /// Creates the links `toolwatch`, `toolcanon`, `tooldrift`, `aumai-toolwatch` and
+    /// `aumai-toolcanon` in a directory. Called by one of these names, toolwarden accepts the
+    /// arguments of that program and writes its output.
     #[command(after_help = "\
 Examples:
   toolwarden install-aliases ~/.local/bin
@@ -295,7 +295,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallAliasesArgs {
-    /// The directory for the links, best one of PATH
+    /// The directory for the links, preferably one in PATH
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 
@@ -330,7 +330,7 @@ pub(crate) struct InputArgs {
 /// Where the result goes.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// Write to this file instead of standard output; replaced as a whole or not at all
+    /// Write to this file instead of standard output, atomically
     #[arg(long, value_name = "PATH")]
     pub(crate) output: Option<PathBuf>,
 

@@ -8,18 +8,18 @@ use super::{CallerPolicy, FailOn, PlainFormat, ReportFormat, source};
 /// How definitions are compared.
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// What callers send
+    /// Which arguments callers send
     #[arg(long, value_enum, default_value_t)]
     pub(crate) policy: CallerPolicy,
 
-    /// Calls that were really made, one JSON object per line, to replay
+    /// Recorded calls to replay, one JSON object per line
     ///
     /// `{"tool": "name", "arguments": {…}}`, MCP `tools/call` requests, or tool calls as providers
     /// return them.
     #[arg(long, value_name = "FILE")]
     pub(crate) observed: Option<PathBuf>,
 
-    /// `format` decides about a value, as for a receiver that checks it
+    /// Treat `format` as a constraint, as a receiver that validates it does
     #[arg(long)]
     pub(crate) assert_formats: bool,
 }
@@ -27,14 +27,14 @@ pub(crate) struct CompareArgs {
 /// Where pins are stored, and for which server and scope.
 #[derive(Debug, Args)]
 pub(crate) struct PinnedArgs {
-    /// What the server is called here; never what it calls itself
+    /// The name of the server here; never the name it gives itself
     ///
-    /// Without it, a server goes by the package or program of its command, or by the host and path
-    /// of its URL; tools from files belong to `local`.
+    /// By default the package or program of its command, or the host and path of its URL; tools
+    /// from files belong to `local`.
     #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) server: Option<String>,
 
-    /// For whom the server was asked: it may show different tools to different principals
+    /// The scope, if principals see different tools
     #[arg(long, value_name = "NAME", default_value = toolwarden_watch::DEFAULT_SCOPE, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) scope: String,
 
@@ -63,11 +63,11 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "FILE", requires = "tools", conflicts_with_all = ["files", "mcp_command", "mcp_url", "config", "per_file"])]
     pub(crate) schema: Option<PathBuf>,
 
-    /// Start this MCP server and ask it; may be given several times
+    /// Start this MCP server and list its tools; repeatable
     #[arg(long, value_name = "COMMAND")]
     pub(crate) mcp_command: Vec<String>,
 
-    /// Ask the MCP server at this address; may be given several times
+    /// List the tools of the MCP server at this URL; repeatable
     #[arg(long, value_name = "URL")]
     pub(crate) mcp_url: Vec<String>,
 
@@ -79,7 +79,7 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Each file is a server of its own, called by the name of the file
+    /// Treat each file as a server of its own, named after the file
     #[arg(long, conflicts_with = "server")]
     pub(crate) per_file: bool,
 
@@ -95,18 +95,18 @@ pub(crate) struct SourceArgs {
     #[arg(long, value_name = "VERSION", default_value = toolwarden_watch::UNKNOWN_VERSION)]
     pub(crate) version: String,
 
-    /// What tools returned: JSON or JSON Lines in a file, a directory or `-`
+    /// Results of tools: JSON or JSON Lines in a file, a directory or `-`
     ///
     /// One result per line, or a list of them; as `{"tool": "name", "result": …}`, or bare results
     /// of the tool that --tool or the name of the file names.
     #[arg(long, value_name = "PATH")]
     pub(crate) responses: Vec<PathBuf>,
 
-    /// Calls to make to the live server, one JSON object per line; their results are compared too
+    /// Calls to make to the live server, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
 
-    /// Give up on a server after this many seconds [default: 60, or what the configuration says]
+    /// The timeout of a server, in seconds [default: 60, or as configured]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct ApprovalArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
 
-    /// Who approves, instead of the user of this process
+    /// The name of the approver, instead of the user of this process
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
 }
@@ -132,7 +132,7 @@ pub(crate) struct BaselineArgs {
     #[command(flatten)]
     pub(crate) approval: ApprovalArgs,
 
-    /// Leave the server open: a check pins further tools when it first sees them
+    /// Leave the server open: a check pins each new tool it sees
     #[arg(long)]
     pub(crate) open: bool,
 
@@ -140,7 +140,7 @@ pub(crate) struct BaselineArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// The JSON of the toolwatch program
+    /// Print the JSON of the toolwatch program
     #[arg(long)]
     pub(crate) compat: bool,
 }
@@ -158,21 +158,21 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "store")]
     pub(crate) lock: Option<PathBuf>,
 
-    /// Report an error for what was never pinned, instead of pinning it
+    /// Report an unpinned tool as an error, instead of pinning it
     #[arg(long)]
     pub(crate) frozen: bool,
 
     /// Pin a server that the store does not know, next to the servers that it knows
     ///
-    /// The first check of an empty store pins what it sees. Later on, an unknown name is an error
-    /// without this option, because it may be a mistyped one.
+    /// The first check with an empty store pins the tools it sees. Later, an unknown name is an
+    /// error without this option, because it may be mistyped.
     #[arg(long, conflicts_with_all = ["frozen", "lock"])]
     pub(crate) new: bool,
 
-    /// Compare results exactly: few of them, the same for the same calls every time
+    /// Compare results exactly, for a few calls with reproducible results
     ///
-    /// Without it, results are samples: what differs by chance is not drift, and too few of them are
-    /// reported as not measured.
+    /// Without it, results are random samples: a difference that chance explains is not drift, and
+    /// too few results are reported as not measured.
     #[arg(long)]
     pub(crate) fixtures: bool,
 
@@ -190,7 +190,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ReportFormat,
 
-    /// The JSON and the rules of the toolwatch program
+    /// Use the JSON and the rules of the toolwatch program
     #[arg(long)]
     pub(crate) compat: bool,
 }
@@ -201,23 +201,23 @@ pub(crate) struct ApproveArgs {
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
 
-    /// Everything that was seen of this tool; may be given several times
+    /// Approve all changes of this tool; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
 
-    /// Everything that is pending
+    /// Approve all pending changes
     #[arg(long, conflicts_with_all = ["ids", "tools"])]
     pub(crate) all: bool,
 
-    /// Every change of text, except those of class `trust`
+    /// Approve all text changes, except those of class `trust`
     #[arg(long, conflicts_with_all = ["ids", "tools", "all"])]
     pub(crate) text: bool,
 
-    /// Only of this server
+    /// Only changes of this server
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
 
-    /// Only in this scope
+    /// Only changes in this scope
     #[arg(long, value_name = "NAME")]
     pub(crate) scope: Option<String>,
 
@@ -234,23 +234,23 @@ pub(crate) struct ApproveArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AlertsArgs {
-    /// Seen since then: a time, a date, or an age such as 90m, 24h or 7d
+    /// Only alerts since then: a time, a date, or an age such as 90m, 24h or 7d
     #[arg(long, value_name = "TIME", value_parser = super::since)]
     pub(crate) since: Option<super::Since>,
 
-    /// Of this severity; several with commas
+    /// Only alerts of this severity; several with commas
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SEVERITY")]
     pub(crate) severity: Vec<SeverityArg>,
 
-    /// Of this tool; may be given several times
+    /// Only alerts of this tool; may be given several times
     #[arg(long = "tool", value_name = "NAME")]
     pub(crate) tools: Vec<String>,
 
-    /// Of this server; may be given several times
+    /// Only this server; may be given several times
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
 
-    /// In this status
+    /// Only alerts in this status
     #[arg(long, value_enum, value_name = "STATUS")]
     pub(crate) status: Option<AlertStatusArg>,
 
@@ -261,7 +261,7 @@ pub(crate) struct AlertsArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: PlainFormat,
 
-    /// The JSON of the toolwatch program
+    /// Print the JSON of the toolwatch program
     #[arg(long)]
     pub(crate) compat: bool,
 }
@@ -285,7 +285,7 @@ pub(crate) enum AlertStatusArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Of this server; may be given several times
+    /// Only this server; may be given several times
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
 
@@ -299,15 +299,15 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The tool
+    /// The name of the tool
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
 
-    /// Of this server, where several have a tool of the name
+    /// The server, if several have a tool of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
 
-    /// In this scope
+    /// The scope of the server
     #[arg(long, value_name = "NAME")]
     pub(crate) scope: Option<String>,
 
@@ -336,7 +336,7 @@ pub(crate) struct LockArgs {
     #[arg(long)]
     pub(crate) open: bool,
 
-    /// The file to write; what it says of other servers stays
+    /// The file to write; entries of other servers stay
     #[arg(long, value_name = "FILE", default_value = "toolwarden.lock")]
     pub(crate) output: PathBuf,
 }

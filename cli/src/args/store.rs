@@ -6,11 +6,11 @@ use super::PlainFormat;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
-    /// Copy the store while a gateway and others use it
+    /// Copy the store, also while a gateway uses it
     ///
-    /// The copy holds everything that was written before the command started. It is verified as `audit
-    /// verify` does, gets its name when it is complete, and only the user can read it. A plain copy of
-    /// the file is not a backup: the newest records are in the file beside it.
+    /// The copy holds everything that was written before the command started. The command verifies
+    /// the copy like `audit verify` and renames it when it is complete. Only the user can read it.
+    /// A plain copy of the file is not a backup: the newest records are in the file beside it.
     #[command(after_help = "\
 Exit codes:
   0  the copy is there
@@ -37,7 +37,7 @@ pub(crate) struct BackupArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
 
-    /// The store of these settings of a gateway
+    /// The gateway settings that name the store
     #[arg(long, short, value_name = "FILE", conflicts_with = "store")]
     pub(crate) config: Option<PathBuf>,
 

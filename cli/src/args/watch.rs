@@ -12,10 +12,10 @@ use super::{
 pub(crate) enum WatchCommand {
     /// Pin tools as they are now
     ///
-    /// Reads tools from files, from standard input or from live MCP servers, and keeps their
-    /// definitions as pins, with --responses the shape of their results too. Earlier pins stay in the
-    /// history. Pinning a list, from files or from a live server, seals it:
-    /// adding or removing a tool is drift from then on, unless you pass --open.
+    /// Reads tools from files, from standard input or from live MCP servers, and stores their
+    /// definitions as pins; with --responses also the shape of their results. Earlier pins stay in
+    /// the history. Pinning a list, from files or from a live server, seals it: adding or removing
+    /// a tool is drift from then on, unless you pass --open.
     #[command(after_help = "\
 Examples:
   toolwarden watch baseline --tool get_weather --schema weather.json --version 1.0.0
@@ -28,9 +28,9 @@ Examples:
 
     /// Compare tools with their pins
     ///
-    /// The first check with an empty store pins the tools, unless --frozen or --lock say that everything
-    /// must have been pinned. Later an added tool is drift, a removed one breaking, and so is every change
-    /// of text that a model reads until it is approved. A check never changes what is pinned.
+    /// The first check with an empty store pins the tools, unless you pass --frozen or --lock.
+    /// Later, an added tool is drift, a removed tool is breaking, and a changed text that a model
+    /// reads fails until you approve it. A check never changes an existing pin.
     #[command(after_help = "\
 Examples:
   toolwarden watch check --tool get_weather --schema weather.json
@@ -44,8 +44,8 @@ Examples:
 
     /// Approve drift: pin what was last observed
     ///
-    /// Without anything to approve, lists what is pending. Approve a single change by its id; it
-    /// stays approved only while the tool means the same.
+    /// Without ids or options, lists all pending changes. The approval of a single change, by its
+    /// id, is valid only while the definition stays equivalent.
     #[command(after_help = "\
 Examples:
   toolwarden watch approve
@@ -77,7 +77,7 @@ Examples:
   toolwarden watch show get_weather --format json")]
     Show(ShowArgs),
 
-    /// Show every pin a tool ever had, and who approved it
+    /// Show all pins of a tool, and who approved them
     #[command(after_help = "\
 Examples:
   toolwarden watch history browser_click
@@ -86,9 +86,9 @@ Examples:
 
     /// Write the pins of tools to a file for git
     ///
-    /// Reads tools as `baseline` does, or takes what the store holds, and writes toolwarden.lock:
-    /// sorted, one member per line, to be reviewed and merged like code. `watch check --lock` needs
-    /// nothing else.
+    /// Reads tools as `baseline` does, or takes the pins of the store, and writes toolwarden.lock:
+    /// sorted, one member per line, so that you can review and merge it like code. `watch check
+    /// --lock` needs no other file.
     #[command(after_help = "\
 Examples:
   toolwarden watch lock tools.json
@@ -98,15 +98,15 @@ Examples:
 
     /// Import the files of the toolwatch program
     ///
-    /// Reads baselines.json and alerts.json. The first check of each tool adopts its definition if
-    /// the old hash fits it, and alerts if not; nothing has to be approved again.
+    /// Reads baselines.json and alerts.json. The first check of each tool pins its definition if
+    /// the old hash matches, and raises an alert if not. You need not approve a tool again.
     #[command(after_help = "\
 Examples:
   toolwarden watch import
   toolwarden watch import ~/.aumai/toolwatch --store watch.db")]
     Import(ImportArgs),
 
-    /// Check servers repeatedly
+    /// Check servers periodically
     ///
     /// Reads servers, `tools`, `check_interval_seconds` and `alert_on` from a file, and checks each
     /// server on its own schedule, with backoff while it does not answer. Stops on SIGINT or SIGTERM.
@@ -155,8 +155,8 @@ Examples:
 
     /// Find hidden text and prompt injection in tool definitions
     ///
-    /// Looks at every string of every definition, names of properties included: invisible and
-    /// reordering characters, terminal escapes, names that pass for others, references to tools of
+    /// Reads every string of every definition, including names of properties. Finds invisible and
+    /// reordering characters, terminal escapes, names that imitate others, references to tools of
     /// other servers, instructions to the model, and annotations that contradict the tool. Each
     /// file counts as one server.
     #[command(after_help = "\
@@ -169,14 +169,14 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The tools as they were: a file, `-`, a lock file, or `@` for what is pinned
+    /// The old tools: a file, `-`, a lock file, or `@` for the pins
     ///
     /// `@` and `@pinned` are the pins of the tools of --server, `@seen` their last observation, `@1.0.0`
     /// the pins of that version.
     #[arg(value_name = "OLD")]
     pub(crate) old: PathBuf,
 
-    /// The tools as they are now, in the same ways
+    /// The new tools, in the same notation
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 
@@ -214,7 +214,7 @@ pub(crate) enum CallerPolicy {
     /// Only keys the old schema declares
     #[default]
     Declared,
-    /// Whatever the old schema accepts
+    /// Anything that the old schema accepts
     Open,
 }
 
@@ -222,9 +222,9 @@ pub(crate) enum CallerPolicy {
 pub(crate) enum FailOn {
     /// A call that worked is rejected now, or the tool is gone
     Breaking,
-    /// Less caution is asked for, or added words deserve a look
+    /// A hint asks for less caution, or added words deserve a look
     Trust,
-    /// It was not established what a change means
+    /// The meaning of a change could not be established
     Unknown,
     /// An argument is still accepted and no longer read
     Ignored,
@@ -239,9 +239,9 @@ pub(crate) enum FailOn {
     Behavioural,
     /// More is accepted than before
     Widened,
-    /// A promise about results appeared
+    /// The tool now declares a shape for its results
     Structural,
-    /// Something is said that changes nothing
+    /// The definition says something that changes nothing
     Info,
     /// The same contract in other words
     Equivalent,
@@ -269,9 +269,9 @@ pub(crate) struct ScanArgs {
 pub(crate) enum MinWeight {
     /// Everything; honest tools look like this too
     Low,
-    /// What is rare in honest tools
+    /// Rare in honest tools
     #[default]
     Medium,
-    /// What nothing legitimate looks like
+    /// Nothing legitimate looks like this
     High,
 }
