@@ -50,17 +50,17 @@ impl CliError {
                 _ => "`toolwarden watch daemon --help` shows a configuration",
             }),
             Self::Live { source, .. } => match **source {
-                McpError::Exited { .. } | McpError::Timeout { .. } => Some(
-                    "start the server by hand to see what it says, or give it time with --timeout",
-                ),
+                McpError::Exited { .. } | McpError::Timeout { .. } => {
+                    Some("start the server by hand to see its output, or raise --timeout")
+                }
                 _ => None,
             },
             Self::Rewrite { .. } => Some(
-                "this is a mistake in toolwarden and not in the file: please report it with the definition",
+                "this is a bug in toolwarden, not a mistake in the file: please report it with the definition",
             ),
             Self::NoSource => Some("give files, --schema, --mcp-command, --mcp-url or --config"),
             Self::OneTool => Some("name it with one --tool"),
-            Self::SameServer { .. } => Some("name them apart in a file for --config"),
+            Self::SameServer { .. } => Some("give them different names in a file for --config"),
             Self::SameTool { .. } => Some(
                 "tools of one server have one name each: give --per-file, or --server for each file",
             ),
@@ -84,8 +84,8 @@ impl CliError {
             Self::NoSuchVersion { .. } => {
                 Some("`toolwarden watch history TOOL` shows every version")
             }
-            Self::SeveralServers { .. } => Some("say which with --server and --scope"),
-            Self::HashOnly { .. } => Some("run `toolwarden watch check` once, which adopts it"),
+            Self::SeveralServers { .. } => Some("select one with --server and --scope"),
+            Self::HashOnly { .. } => Some("run `toolwarden watch check` once to pin it"),
             Self::UnnamedTool { .. } => Some(
                 "write `{\"tool\": \"name\", …}` per entry, give --tool, or name the file after the tool",
             ),
@@ -93,18 +93,18 @@ impl CliError {
                 Some("give the directory in which toolwatch keeps baselines.json and alerts.json")
             }
             Self::Approve(ApproveError::SeveralServers { .. }) => {
-                Some("say which with --server and --scope")
+                Some("select one with --server and --scope")
             }
             Self::DuplicateTool { .. } => Some(
-                "calls of that name reach either of them: have the server mended before it is pinned",
+                "a call of that name may reach either of them: have the server fixed before you pin it",
             ),
             Self::HeaderForMany => Some(
-                "what one server may read is not for others: write them into a file for --config",
+                "to send different headers to several servers, write them into a file for --config",
             ),
             Self::AliasTaken { .. } => Some("--force replaces it"),
-            Self::DoubledKey { .. } => Some(
-                "one reader takes the first value, another the last: have the definition keep one of them",
-            ),
+            Self::DoubledKey { .. } => {
+                Some("some readers take the first value, others the last: have one of them removed")
+            }
             Self::Contradiction { .. } => Some("give one of them"),
             Self::AllowsNoClass { .. } => Some(
                 "name the classes to allow, such as `--allow text`; `--fail-on none` fails on no drift at all",
@@ -112,7 +112,7 @@ impl CliError {
             Self::NoFixtures => Some("give --responses or --calls too"),
             Self::NoLiveServer => Some("give --mcp-command, --mcp-url or --config too"),
             Self::Approve(ApproveError::NotPending { .. }) => {
-                Some("`toolwarden watch approve` shows what waits")
+                Some("`toolwarden watch approve` lists pending changes")
             }
             Self::NoHome => Some("name the store with --store"),
             Self::UnknownResultTool { .. } => {
@@ -126,11 +126,11 @@ impl CliError {
                 Some("give the files in it, for example with a glob: 'folder/*.json'")
             }
             Self::NoMatch { .. } => {
-                Some("check the pattern; quote it so that the shell leaves it alone")
+                Some("check the pattern, and quote it so that the shell does not expand it")
             }
             Self::Json { kind, .. } => Some(match kind {
                 JsonErrorKind::Truncated => "the file ends too early: is it complete?",
-                JsonErrorKind::TooDeep => "no provider takes schemas nested like this",
+                JsonErrorKind::TooDeep => "no provider accepts a schema nested this deep",
                 JsonErrorKind::InvalidUtf8 { .. } | JsonErrorKind::Utf16 => {
                     "save the file as UTF-8"
                 }
@@ -140,7 +140,9 @@ impl CliError {
                 Some("correct the file, or canonicalize the original definition again")
             }
             Self::NoSuchTool { .. } => Some("leave out --tool to see every tool"),
-            Self::NoTools { .. } => Some("a check of nothing must not pass: give it definitions"),
+            Self::NoTools { .. } => {
+                Some("pass a file with tool definitions; a check of nothing must not pass")
+            }
             Self::Write { .. } => Some("check that the directory exists and may be written to"),
             Self::Call { .. } => Some("write one call per line, with the name of its tool"),
             Self::DuplicateStdin => Some("give a file for one of them"),
@@ -164,9 +166,9 @@ impl CliError {
 const fn document_help(kind: &DocumentErrorKind) -> Option<&'static str> {
     match kind {
         DocumentErrorKind::Syntax { .. } | DocumentErrorKind::UnknownTag { .. } => {
-            Some("names that begin with `*`, `&`, `!` or `@` have to stand in quotes")
+            Some("quote names that begin with `*`, `&`, `!` or `@`")
         }
-        DocumentErrorKind::Empty => Some("check that this is the file that was meant"),
+        DocumentErrorKind::Empty => Some("check that this is the intended file"),
         DocumentErrorKind::SeveralDocuments => Some("a line `---` begins another document"),
         DocumentErrorKind::DuplicateKey { .. } => Some("keep one of the two"),
         // The message says what to write.
@@ -210,7 +212,7 @@ const fn store_help(error: &StoreError) -> Option<&'static str> {
             "restore the file from a backup, or name another with --store; it is left as it is",
         ),
         StoreError::Busy { .. } => Some("try again, or look for a process that holds it"),
-        StoreError::Gone { .. } => Some("put it back, or start again with the file that is there"),
+        StoreError::Gone { .. } => Some("restore the file, or restart with the new one"),
         StoreError::Open { .. } => {
             Some("check the path and its permissions, or name another with --store")
         }

@@ -115,13 +115,13 @@ pub(crate) enum CliError {
     NoFixtures,
     #[error("server `{server}` was not asked")]
     ServerNotAsked { server: String },
-    #[error("a header is for one --mcp-url")]
+    #[error("--header needs exactly one --mcp-url")]
     HeaderForMany,
     #[error("a header is written as `Name: value`")]
     Header,
     #[error("no tools to check")]
     NoSource,
-    #[error("--schema is the definition of one tool")]
+    #[error("--schema takes the definition of one tool")]
     OneTool,
     #[error("two servers would be called `{name}`")]
     SameServer { name: String },

@@ -243,7 +243,7 @@ fn text_fails_until_it_is_approved_and_a_server_is_approved_at_once() {
     sandbox.watch_to(0, &["approve", "--tool", "write"]);
     sandbox.watch_to(0, &["check", "reworded.json"]);
     let said = sandbox.watch_to(0, &["approve", "--text"]);
-    assert_eq!(said.out, "no change of text waits for approval\n");
+    assert_eq!(said.out, "no text changes are pending\n");
 }
 
 #[test]

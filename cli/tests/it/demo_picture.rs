@@ -41,7 +41,7 @@ fn the_picture_shows_what_the_demo_prints() {
     let printed = command_output(command.output().unwrap());
     assert_eq!((printed.code, printed.err.as_str()), (0, ""));
     // The closing advice is text for a reader of the terminal, not of a picture.
-    let (story, _) = printed.out.split_once("\nGo on with:").unwrap();
+    let (story, _) = printed.out.split_once("\nNext steps:").unwrap();
     let expected = picture(story);
 
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/demo.svg");

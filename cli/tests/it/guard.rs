@@ -107,7 +107,7 @@ fn what_can_be_read_in_two_ways_is_not_decided() {
 
 #[test]
 fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
-    let quotes = "  help: names that begin with `*`, `&`, `!` or `@` have to stand in quotes\n";
+    let quotes = "  help: quote names that begin with `*`, `&`, `!` or `@`\n";
     for (policy, told, help) in [
         (
             "groups: *",
@@ -123,7 +123,7 @@ fn help_fits_what_is_wrong_with_the_text_of_a_policy() {
         (
             "# nothing",
             "1:1: the document is empty",
-            "  help: check that this is the file that was meant\n",
+            "  help: check that this is the intended file\n",
         ),
         (
             "tools: {}\n---\ntools: {}",
@@ -219,7 +219,7 @@ fn a_drawing_is_what_its_name_says() {
     }
     let (code, _, err) = draw("a.png");
     assert_eq!(code, 2, "{err}");
-    assert!(err.contains("no drawing is written as `.png`"), "{err}");
+    assert!(err.contains("cannot write a graph as `.png`"), "{err}");
     assert!(!place.path().join("a.png").exists());
 }
 

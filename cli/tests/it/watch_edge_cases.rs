@@ -211,7 +211,7 @@ fn what_came_and_went_is_over() {
     assert_eq!(alerts(&sandbox, "open"), Vec::<String>::new());
     assert_eq!(
         sandbox.watch(&["approve", "--all"]).out,
-        "nothing waits for approval\n"
+        "no changes are pending\n"
     );
 }
 
@@ -695,7 +695,7 @@ fn a_baseline_ends_what_it_does_not_pin() {
     );
     assert_eq!(
         sandbox.watch(&["approve", "--all"]).out,
-        "nothing waits for approval\n"
+        "no changes are pending\n"
     );
     sandbox.watch_to(1, &["check", "--server", "s", "two.json"]);
     sandbox.watch_to(0, &["baseline", "--server", "s", "two.json"]);

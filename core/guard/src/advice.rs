@@ -33,7 +33,7 @@ impl Denial {
             }
             ReasonCode::UnknownGroup => "Ask only for groups that exist, or name no groups.",
             ReasonCode::FilteredByGroup => {
-                "Call a tool that is listed, or ask for one of the tool's groups if you were granted it."
+                "Call a tool that is listed, or request one of the tool's groups if you were granted it."
             }
             ReasonCode::GroupOff => {
                 "The tool is off under the present circumstances. Go on without it, or try again later."
@@ -134,7 +134,7 @@ impl Denial {
                 "Put a tool into the group, correct its name in the request, or set `strict_groups: false`."
             }
             ReasonCode::FilteredByGroup => {
-                "Let the client ask for one of the tool's groups, or put the tool into a group it asks for."
+                "Let the client request one of the tool's groups, or put the tool into a group it asks for."
             }
             ReasonCode::GroupOff => "Wait until the group's condition holds, or change its `when`.",
             ReasonCode::DeniedByRule => {

@@ -55,7 +55,7 @@ pub enum RateLimitExceeded {
         retry_after: Duration,
     },
     /// No room is left for another key until others are idle.
-    #[error("too many keys are being limited, look again in {retry_after:?}")]
+    #[error("too many rate limits are in use; retry in {retry_after:?}")]
     Full {
         /// When to try again: no key becomes idle earlier.
         retry_after: Duration,
@@ -64,7 +64,7 @@ pub enum RateLimitExceeded {
 
 /// The system provided no random numbers, without which keys could be forged.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the system gives no random numbers")]
+#[error("the system provides no random numbers")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
 impl Limiter {

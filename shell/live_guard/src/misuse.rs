@@ -236,7 +236,7 @@ impl MonitorState {
             let rule = MisuseRule::NewGroups;
             raised.push((
                 rule,
-                format!("asked for groups it never asked for before: `{named}`"),
+                format!("requested groups that it never requested before: `{named}`"),
             ));
         }
         raised.retain(|(rule, _)| behaviour.is_due(*rule, &rules, now));
@@ -315,7 +315,7 @@ impl PrincipalActivity {
 
 fn summary(rule: MisuseRule, count: usize, rules: &MisuseRules) -> String {
     let what = match rule {
-        MisuseRule::Escalations => "asked for more than it is granted",
+        MisuseRule::Escalations => "requested more than it is granted",
         MisuseRule::ForeignSessions => "used the session of another principal",
         MisuseRule::Denials => "was denied",
         MisuseRule::NewGroups => "asked for another group",

@@ -118,7 +118,7 @@ pub enum ApproveError {
         source: UnreadableDefinition,
     },
     /// The same change is pending in several places.
-    #[error("{id} waits for approval at server `{}` (scope {}) and for `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
+    #[error("{id} is pending at server `{}` (scope {}) and at `{}` (scope {})", first.name, first.scope, second.name, second.scope)]
     SeveralServers {
         /// The id.
         id: String,
@@ -128,7 +128,7 @@ pub enum ApproveError {
         second: ServerKey,
     },
     /// No pending approval has this name or id.
-    #[error("nothing called `{word}` waits for approval{suggestion}")]
+    #[error("no pending change, alert or tool is called `{word}`{suggestion}")]
     NotPending {
         /// The word.
         word: String,

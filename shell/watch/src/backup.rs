@@ -53,7 +53,7 @@ pub enum BackupError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file with the name of the copy exists.
-    #[error("{} exists already", path.display())]
+    #[error("{} already exists", path.display())]
     Exists {
         /// The name.
         path: PathBuf,

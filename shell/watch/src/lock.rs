@@ -75,7 +75,7 @@ pub enum LockError {
     #[error("not a lock file of toolwarden")]
     NotALock,
     /// A newer toolwarden wrote it.
-    #[error("the lock file is in the form `{found}`, and this toolwarden knows `{LOCK_SCHEMA}`")]
+    #[error("the lock file has the format `{found}`; this version reads `{LOCK_SCHEMA}`")]
     Newer {
         /// Its format.
         found: String,

@@ -28,7 +28,7 @@ impl AuditCommandError {
     pub(crate) const fn help(&self) -> &'static str {
         match self {
             Self::NoStore { .. } => {
-                "name the store the guard writes to with --store or TOOLWARDEN_STORE; none was made"
+                "name the store with --store or TOOLWARDEN_STORE; this command does not create one"
             }
             Self::NotAHead { .. } | Self::NoHeadIn { .. } => {
                 "`toolwarden audit verify` prints the head, as SEQ:HASH"

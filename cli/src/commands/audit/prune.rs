@@ -43,7 +43,7 @@ fn dry_run_text(store: &Store, cut: PruneRange) -> Result<String, CliError> {
     let head = store.audit_head()?.seq;
     Ok(match store.prunable_records(cut)? {
         Some(removal) => format!(
-            "would remove {}; {} would stay\nnothing was changed: give --yes to do it\n",
+            "would remove {}; {} would stay\nnothing was changed; pass --yes to remove them\n",
             pruned_text(removal),
             head.saturating_sub(removal.through),
         ),

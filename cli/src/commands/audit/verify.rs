@@ -10,8 +10,8 @@ use crate::error::CliError;
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 
-const WITHOUT_KEY: &str = "note the head elsewhere: the chain has no key, so only --head can show \
-    an end that was cut off or a log that was computed anew\n";
+const WITHOUT_KEY: &str = "store this head elsewhere: the chain has no key, so only --head can \
+    detect a log that was truncated or recomputed\n";
 
 pub(super) fn run(args: &AuditVerifyArgs) -> Result<CommandOutcome, CliError> {
     let noted = args.head.as_deref().map(head).transpose()?;
@@ -83,13 +83,13 @@ fn intact_text(found: &Verification, intact: &VerifiedLog, noted: Option<ChainLi
         let seq = noted.seq;
         let told = match intact.noted {
             NotedHead::Confirmed => {
-                format!("record {seq} is as noted, so nothing up to it was changed since")
+                format!(
+                    "record {seq} matches the noted head, so no record up to it was changed since"
+                )
             }
             // INVARIANT: a noted head that was given is confirmed or removed.
             NotedHead::Removed | NotedHead::NotGiven => {
-                format!(
-                    "record {seq} was removed since, so it cannot be said whether it was changed"
-                )
+                format!("record {seq} was removed since, so the noted head cannot be compared")
             }
         };
         out.push_str(&format!("noted: {told}\n"));

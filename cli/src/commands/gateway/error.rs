@@ -38,7 +38,7 @@ pub(crate) enum GatewayCommandError {
     ServerName { name: String },
     #[error("the connection to the agent broke")]
     Agent(#[source] io::Error),
-    #[error("no file of {client} is in its usual place")]
+    #[error("no configuration file of {client} found")]
     NoClientFile { client: &'static str },
     #[error(transparent)]
     ClientFile(#[from] ClientFileError),
@@ -134,11 +134,11 @@ impl GatewayCommandError {
             Self::NoTargets { .. } => {
                 Some("write targets under `alerts`; docs/gateway.md shows how")
             }
-            Self::Unreachable { .. } => {
-                Some("is it running? Without --url the settings and the store are looked at")
-            }
+            Self::Unreachable { .. } => Some(
+                "check that it runs; without --url, the command reads the settings and the store",
+            ),
             Self::Refused { status: 401, .. } => {
-                Some("give a key in TOOLWARDEN_KEY; `toolwarden key new` makes one")
+                Some("set TOOLWARDEN_KEY to a key; `toolwarden key new` creates one")
             }
             Self::Refused { status: 403, .. } => {
                 Some("only principals under `identity.admins` may ask about others")

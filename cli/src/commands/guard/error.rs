@@ -32,7 +32,7 @@ pub(crate) enum GuardError {
     },
     #[error("the policy and the calls cannot both come from standard input")]
     DuplicateStdin,
-    #[error("no drawing is written as `.{ending}`")]
+    #[error("cannot write a graph as `.{ending}`")]
     Drawing { ending: String },
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
@@ -100,7 +100,7 @@ impl GuardError {
             Self::NoPolicy | Self::NoPolicyInSettings => Some(missing),
             Self::Policy(PolicyFileError::File(error)) if error.is_not_found() => Some(missing),
             Self::Policy(PolicyFileError::Invalid { .. }) => {
-                Some("nothing of a policy with a mistake is used")
+                Some("correct the policy; no part of it is used until then")
             }
             Self::Policy(_) => Some("a policy is YAML or JSON in UTF-8"),
             Self::Call { .. } | Self::NoCalls { .. } => Some(
@@ -111,9 +111,7 @@ impl GuardError {
                 Some("check the path, or give `-` to read standard input")
             }
             Self::DuplicateStdin => Some("give a file for one of them"),
-            Self::Drawing { .. } => {
-                Some("end the name with .mmd, .dot or .svg, or say which with --format")
-            }
+            Self::Drawing { .. } => Some("use the extension .mmd, .dot or .svg, or pass --format"),
             Self::NotRecorded(_) | Self::Lost { .. } => {
                 Some("check the store named by --store or TOOLWARDEN_STORE")
             }

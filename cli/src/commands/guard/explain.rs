@@ -115,7 +115,7 @@ fn text(call: &CallInput, steps: &[GateResult]) -> String {
         }
     }
     let verdict = match first.and_then(|at| steps.get(at)) {
-        None => format!("{good}allow{good:#}: every gate lets it pass\n"),
+        None => format!("{good}allow{good:#}: every gate passes\n"),
         Some(step) => {
             let help = denial(step).map_or(String::new(), |it| remedy(step.gate, it, call));
             format!("{bad}deny{bad:#}: the {} gate decides{help}\n", step.gate)
@@ -129,12 +129,12 @@ fn remedy(gate: Gate, denial: &Denial, call: &CallInput) -> String {
     use toolwarden_guard::ReasonCode;
     let remedy = match (gate, denial.code) {
         (Gate::Group, ReasonCode::GroupsNotGranted) if call.groups.is_none() => {
-            "the call asks for no group, which means `default`; ask for a granted one"
+            "the call requests no group, which means `default`; request a granted one"
         }
         (Gate::Group, ReasonCode::GroupsNotGranted) => {
-            "ask for less, or grant the groups to the principal"
+            "request fewer groups, or grant them to the principal"
         }
-        (Gate::Group, ReasonCode::FilteredByGroup) => "ask for one of the tool's groups",
+        (Gate::Group, ReasonCode::FilteredByGroup) => "request one of the tool's groups",
         (Gate::State, _) => "make the call that leads to one of these states first",
         (Gate::Permission, _) => "grant the permissions to the principal or to one of its roles",
         _ => return String::new(),

@@ -34,7 +34,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
     let approved = approve(&store, &servers, &selection, &approval)?;
     print_text(&match args.format {
         PlainFormat::Text if approved.is_empty() && args.text => {
-            "no change of text waits for approval\n".to_owned()
+            "no text changes are pending\n".to_owned()
         }
         PlainFormat::Text => text(&approved),
         PlainFormat::Json => {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ApproveArgs) -> Result<CommandOutcome, CliError> {
 
 fn text(approved: &[ApprovedItem]) -> String {
     if approved.is_empty() {
-        return "nothing waits for approval\n".to_owned();
+        return "no changes are pending\n".to_owned();
     }
     let good = style::SUCCESS;
     let mut out = String::new();
@@ -143,9 +143,9 @@ fn show_pending(
         }
     }
     out.push_str(&match waiting.len() {
-        0 => "nothing waits for approval\n".to_owned(),
-        1 => "1 tool waits for approval: give its ids, --tool, --text or --all\n".to_owned(),
-        count => format!("{count} tools wait for approval: give ids, --tool, --text or --all\n"),
+        0 => "no changes are pending\n".to_owned(),
+        1 => "1 tool is pending approval: pass its ids, --tool, --text or --all\n".to_owned(),
+        count => format!("{count} tools are pending approval: pass ids, --tool, --text or --all\n"),
     });
     print_text(&out)?;
     Ok(CommandOutcome::Pass)

@@ -161,9 +161,9 @@ fn text(imported: ImportReport) -> String {
     let mut out = format!("{baselines} and {alerts} imported\n");
     if known > 0 {
         out.push_str(&format!(
-            "{known} tools were pinned already and stay as they are\n"
+            "{known} tools were already pinned and did not change\n"
         ));
     }
-    out.push_str("the first check of each tool adopts its definition if the old hash fits it\n");
+    out.push_str("the first check of each tool pins its definition if the old hash matches\n");
     out
 }

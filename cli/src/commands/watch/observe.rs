@@ -290,11 +290,11 @@ impl ObservedServer {
         }
         for (tool, why) in &answer.failed_calls {
             print_status(&format!(
-                "the call of `{}` brought no result: {}",
+                "the call of `{}` returned no result: {}",
                 escape_controls(tool),
                 escape_controls(why)
             ));
-            let why = format!("the call brought no result: {why}");
+            let why = format!("the call returned no result: {why}");
             self.without_results.push((tool.clone(), why));
         }
         self.reported_name = answer.server.name;
@@ -339,7 +339,7 @@ impl ObservedServer {
         for path in &args.responses {
             if responses::read(path, only, &names, &mut take)? == 0 {
                 let file = path.display().to_string();
-                let why = format!("{file} has no results in it");
+                let why = format!("{file} contains no results");
                 without.push((file, why));
             }
         }
@@ -348,7 +348,7 @@ impl ObservedServer {
         let strangers = strangers.filter(|name| !names.contains(*name));
         for name in strangers {
             print_status(&format!(
-                "`{}` was called, but is none of the tools that were looked at",
+                "`{}` was called, but is not among the checked tools",
                 escape_controls(name)
             ));
         }

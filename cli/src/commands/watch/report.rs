@@ -276,7 +276,7 @@ fn server_text(
         let remedy = if alert.approvable {
             format!("`toolwarden watch approve {}` accepts it", alert.id)
         } else {
-            "two tools have the name, so there is nothing to approve".to_owned()
+            "two tools have this name, so it cannot be approved".to_owned()
         };
         text.push_str(&format!(
             "{dim}alert {}{again}: `{}`; {remedy}{dim:#}\n",
@@ -291,7 +291,7 @@ fn server_text(
         .filter(|it| it.has_class(ChangeClass::Text));
     if checked.is_recorded && texts.count() > 1 {
         text.push_str(&format!(
-            "{dim}`toolwarden watch approve --text --server {}` accepts every change of text that is not one of trust{dim:#}\n",
+            "{dim}`toolwarden watch approve --text --server {}` approves every text change that is not of class trust{dim:#}\n",
             escape_controls(&checked.source.key.name)
         ));
     }

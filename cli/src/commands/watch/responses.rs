@@ -46,7 +46,7 @@ pub(super) fn read(
         });
     }
     if strangers == 0 && taken == 0 {
-        print_status(&format!("{}: no results in it", path.display()));
+        print_status(&format!("{}: contains no results", path.display()));
     }
     if strangers > 0 {
         let results = if strangers == 1 {

@@ -18,7 +18,7 @@ pub(super) const fn rule_info(class: ChangeClass) -> RuleInfo {
              approve` or by writing the lock file again.",
         ),
         ChangeClass::Unknown => (
-            "It could not be established what the change means.",
+            "The meaning of the change could not be established.",
             "Replay recorded calls with `--observed`, or compare the named places by hand.",
         ),
         ChangeClass::Structural => (
@@ -46,7 +46,7 @@ pub(super) const fn rule_info(class: ChangeClass) -> RuleInfo {
             "Read the marked words, then approve them with `toolwarden watch approve --text`.",
         ),
         ChangeClass::Info => (
-            "Something was published that asks for no less caution than before.",
+            "The definition says something that changes nothing.",
             "Nothing has to be done.",
         ),
         ChangeClass::Equivalent => (

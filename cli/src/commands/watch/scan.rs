@@ -103,11 +103,11 @@ const fn rule_info(detector: Detector) -> RuleInfo {
             "The text has characters that show it in another order than it is read."
         }
         Detector::TerminalEscape => "The text has control characters that a terminal obeys.",
-        Detector::ConfusableName => "A name is written with letters that pass for others.",
-        Detector::CollidingName => "A name is, or passes for, the name of another tool.",
+        Detector::ConfusableName => "A name has letters that look like other letters.",
+        Detector::CollidingName => "A name equals or imitates the name of another tool.",
         Detector::CrossServerReference => "The text names a tool of another server.",
         Detector::Injection => "The text instructs the model.",
-        Detector::Introduced => "Words came that point to an address, a secret or another tool.",
+        Detector::Introduced => "Added words name an address, a secret or another tool.",
         Detector::AnnotationContradiction => "Annotations contradict the name or the arguments.",
     };
     RuleInfo {

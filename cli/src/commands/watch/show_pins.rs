@@ -164,7 +164,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<CommandOutcome, CliError> {
         None if baseline.origin == BaselineOrigin::Retired => {
             out.push_str("the tool is no longer pinned\n");
         }
-        None => out.push_str("only a hash is known of its definition; the next check adopts it\n"),
+        None => out.push_str("only a hash is known of its definition; the next check pins it\n"),
     }
     if let Some(shape) = &shape {
         let results = shape

@@ -96,7 +96,7 @@ impl TextReport<'_> {
                 let (from, to) = (escape_controls(&rename.from), escape_controls(&rename.to));
                 let percent = (rename.similarity * 100.0).round();
                 self.line(&format!(
-                    "  `{from}` is called `{to}` now, as far as likeness tells ({percent} %)"
+                    "  `{from}` was probably renamed to `{to}` (similarity {percent} %)"
                 ));
                 self.drift(drift);
             }

@@ -452,7 +452,7 @@ fn without_a_store_nothing_is_made() {
             said.err,
             str![[r#"
 error: there is no audit log: audit.db does not exist
-  help: name the store the guard writes to with --store or TOOLWARDEN_STORE; none was made
+  help: name the store with --store or TOOLWARDEN_STORE; this command does not create one
 
 "#]]
             .raw()

@@ -39,7 +39,7 @@ fn intact_log_is_reported_with_its_head() {
     assert_data_eq!(audit_to(0, &place, &["verify"]).out, str![[r#"
 intact: 8 records, 1 to 8
 head: 8:5794416dd9e3d3391368bfea872aa139d83d24b797944906945c0da745673f24
-note the head elsewhere: the chain has no key, so only --head can show an end that was cut off or a log that was computed anew
+store this head elsewhere: the chain has no key, so only --head can detect a log that was truncated or recomputed
 
 "#]].raw());
     assert_data_eq!(
@@ -143,7 +143,7 @@ fn a_noted_head_shows_that_the_end_was_cut_off() {
         confirmed.out,
         str![[r#"
 intact: 8 records, 1 to 8
-noted: record 8 is as noted, so nothing up to it was changed since
+noted: record 8 matches the noted head, so no record up to it was changed since
 head: 8:5794416dd9e3d3391368bfea872aa139d83d24b797944906945c0da745673f24
 
 "#]]
@@ -190,7 +190,7 @@ fn a_noted_head_that_was_removed_is_not_confirmed() {
     audit_to(0, &place, &["verify", "--head", &noted]);
     audit_to(0, &place, &["prune", "--keep", "2", "--yes"]);
     let said = audit_to(3, &place, &["verify", "--head", &noted]);
-    let told = "noted: record 3 was removed since, so it cannot be said whether it was changed";
+    let told = "noted: record 3 was removed since, so the noted head cannot be compared";
     assert!(said.out.contains(told), "{}", said.out);
     let said = audit_to(3, &place, &["verify", "--head", &noted, "--format", "json"]);
     let document: Value = serde_json::from_str(&said.out).unwrap();
@@ -217,7 +217,7 @@ fn a_log_stays_whole_when_it_is_shortened() {
         would.out,
         str![[r#"
 would remove 4 records, 1 to 4; 4 would stay
-nothing was changed: give --yes to do it
+nothing was changed; pass --yes to remove them
 
 "#]]
         .raw()
@@ -247,7 +247,7 @@ removed 4 records, 1 to 4; a checkpoint record says so, by ada
         str![[r#"
 intact: 5 records, 5 to 9
 removed: 1 to 4, as a checkpoint record says
-noted: record 8 is as noted, so nothing up to it was changed since
+noted: record 8 matches the noted head, so no record up to it was changed since
 "#]]
         .raw()
     );

@@ -106,7 +106,7 @@ fn nothing_is_replaced_unless_it_is_asked_for() {
     let first = std::fs::read(sandbox.path("copy.db")).unwrap();
 
     let said = backup_to(2, &sandbox, &with(&["copy.db"]));
-    assert!(said.err.contains("copy.db exists already"), "{said:?}");
+    assert!(said.err.contains("copy.db already exists"), "{said:?}");
     assert!(said.err.contains("--force"), "{said:?}");
     assert_eq!(std::fs::read(sandbox.path("copy.db")).unwrap(), first);
     sandbox.write("copy.db", "an older copy");

@@ -87,7 +87,10 @@ fn calls_are_served_until_the_end() {
     served.process.signal("-TERM");
     assert_eq!(served.process.end(), Some(0));
     let told = served.process.wait_for("ended");
-    assert_eq!(told, ready + "ending: calls under way have 5 s\nended\n");
+    assert_eq!(
+        told,
+        ready + "shutting down: calls in flight have 5 s to finish\nended\n"
+    );
     assert!(!servers.iter().any(|it| is_running(*it)));
     // Store and records are those of the settings.
     let verify = ["audit", "verify", "--store", "toolwarden.db"];
@@ -106,7 +109,7 @@ fn valid_settings_are_reloaded_and_invalid_ones_are_not() {
     let echo = |served: &ServedGateway| served.tools().iter().any(|it| it == "shop.echo");
     assert!(!echo(&served));
     sandbox.write("toolwarden.yaml", &shop_settings("separator: .\n"));
-    served.process.wait_for("taken over: separator\n");
+    served.process.wait_for("reloaded: separator\n");
     assert!(echo(&served));
     sandbox.write(
         "toolwarden.yaml",
@@ -114,15 +117,14 @@ fn valid_settings_are_reloaded_and_invalid_ones_are_not() {
     );
     let told = served
         .process
-        .wait_for("not taken over, what is in force stays:\n");
+        .wait_for("not reloaded; the settings in force stay:\n");
     served
         .process
         .wait_for("toolwarden.yaml:6:1: /nonsense: unknown key `nonsense`");
     assert!(echo(&served), "{told}");
     // The gateway retries refused settings only on request.
     std::thread::sleep(Duration::from_millis(1500));
-    let refusals =
-        |served: &ServedGateway| served.process.output().matches("not taken over").count();
+    let refusals = |served: &ServedGateway| served.process.output().matches("not reloaded").count();
     assert_eq!(refusals(&served), 1);
     served.process.signal("-HUP");
     poll_until(|| (refusals(&served) == 2).then_some(())).unwrap();
@@ -132,7 +134,7 @@ fn valid_settings_are_reloaded_and_invalid_ones_are_not() {
     );
     served
         .process
-        .wait_for("Warning: store: changed, and taken over with the next start\n");
+        .wait_for("Warning: store: changed; a restart is needed\n");
     assert!(echo(&served));
 }
 
@@ -198,7 +200,7 @@ fn a_second_signal_ends_everything_at_once() {
     std::thread::sleep(Duration::from_millis(500));
     let servers = servers_of(served.process.id());
     served.process.signal("-TERM");
-    served.process.wait_for("ending");
+    served.process.wait_for("shutting down");
     let begun = Instant::now();
     served.process.signal("-TERM");
     assert_eq!(served.process.end(), Some(143));

@@ -131,7 +131,7 @@ pub enum InvalidCondition {
         expected: &'static str,
     },
     /// The condition as a whole is not a boolean.
-    #[error("the condition gives {found}, not a yes or no")]
+    #[error("the condition gives {found}, not a boolean")]
     NotBoolean {
         /// What it gives.
         found: &'static str,
@@ -171,7 +171,7 @@ pub enum ConditionError {
     #[error("a calculation divides by zero or overflows")]
     Arithmetic,
     /// The result is not a boolean.
-    #[error("the condition gives {found}, not a yes or no")]
+    #[error("the condition gives {found}, not a boolean")]
     NotBoolean {
         /// What it gives.
         found: String,

@@ -126,10 +126,7 @@ fn attributes_are_read_and_missing_ones_named() {
             "request.the owner is not given",
         ),
         ("!(request.owner == \"me\")", "request.owner is not given"),
-        (
-            "request.team",
-            "the condition gives a text, not a yes or no",
-        ),
+        ("request.team", "the condition gives a text, not a boolean"),
         ("request.team < 3", "`<` does not work with string and int"),
         (
             "request.team && true",
@@ -236,9 +233,9 @@ fn what_could_never_be_evaluated_is_refused_at_once() {
         ),
         (
             "time.hour",
-            "the condition gives a whole number, not a yes or no",
+            "the condition gives a whole number, not a boolean",
         ),
-        ("\"yes\"", "the condition gives a text, not a yes or no"),
+        ("\"yes\"", "the condition gives a text, not a boolean"),
         (
             "time.hour < \"9\"",
             "`<` does not work between a whole number and a text",

@@ -31,7 +31,7 @@ pub enum InvalidPermission {
         text: String,
     },
     /// A tool requires a pattern.
-    #[error("`{text}` is a pattern; a tool requires one right each, such as `db:read`")]
+    #[error("`{text}` is a pattern; a tool requires exact permissions, such as `db:read`")]
     Pattern {
         /// The text.
         text: String,

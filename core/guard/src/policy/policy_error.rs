@@ -65,7 +65,7 @@ pub enum PolicyProblem {
     )]
     BindsNothing,
     /// The name of a tool has surrounding white space.
-    #[error("a tool's name has no white space or control characters around it")]
+    #[error("a tool's name must not have white space or control characters around it")]
     ToolName,
     /// A permission is invalid.
     #[error("{0}")]

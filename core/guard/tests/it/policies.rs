@@ -42,9 +42,9 @@ rate: {window: 0s, scope: everybody}
         [
             "3:5 /tools/search/grup: unknown key `grup`, did you mean `group`?",
             "4:5 /tools/search/rate_limit: expected a whole number from 1 to 4294967295, found 0",
-            "5:28 /tools/search/required_permissions/0: `db:*` is a pattern; a tool requires one right each, such as `db:read`",
+            "5:28 /tools/search/required_permissions/0: `db:*` is a pattern; a tool requires exact permissions, such as `db:read`",
             "5:36 /tools/search/required_permissions/1: `db::x` has an empty part; write `area:verb`",
-            "7:5 /tools/search/applicable-states: `available_in_states` and `applicable-states` are the same key and say different things",
+            "7:5 /tools/search/applicable-states: `available_in_states` and `applicable-states` are the same key with different values",
             "8:5 /tools/search/output: unknown word `loud`; known are off, warn, enforce",
             "9:3 /tools/: a tool's name must not be blank",
             "11:7 /principals/p/roles: there is no role `raeder`, did you mean `reader`?",
@@ -93,8 +93,8 @@ fn spellings_of_one_key_may_be_mixed_where_they_agree() {
             "tools: {t: {group: [a], groups: [a, a], mcp_tool: x, mcp_tool_id: [x], state: , input-schema: }}"
         ),
         [
-            "1:25 /tools/t/groups: `group` and `groups` are the same key and say different things",
-            "1:54 /tools/t/mcp_tool_id: `mcp_tool` and `mcp_tool_id` are the same key and say different things",
+            "1:25 /tools/t/groups: `group` and `groups` are the same key with different values",
+            "1:54 /tools/t/mcp_tool_id: `mcp_tool` and `mcp_tool_id` are the same key with different values",
             "1:81 /tools/t/input-schema: `input-schema` has no value; write one, or leave the key out",
         ]
     );

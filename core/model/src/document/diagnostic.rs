@@ -29,7 +29,7 @@ pub enum DiagnosticKind {
         suggestion: String,
     },
     /// A key occurs in two spellings with different values.
-    #[error("`{one}` and `{other}` are the same key and say different things")]
+    #[error("`{one}` and `{other}` are the same key with different values")]
     ConflictingSpellings {
         /// One spelling.
         one: String,

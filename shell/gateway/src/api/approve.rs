@@ -51,7 +51,7 @@ fn selection(given: &RequestParams) -> Result<ApprovalSelection, ApiError> {
     }
     if ids.is_empty() && given.text("server").is_none() {
         return Err(ApiError::invalid(
-            "say of which `server`: the same name may wait at several",
+            "name the `server`: several may have pending changes of that name",
         ));
     }
     Ok(ApprovalSelection {

@@ -193,7 +193,7 @@ pub(super) async fn convert_refusal(refused: Response) -> Response {
         .and_then(|body| serde_json::from_slice(&body).ok())
         .unwrap_or_default();
     let words = told.pointer("/error/message").and_then(Value::as_str);
-    let remedy = "Send a key or token of this gateway as `Authorization: Bearer …`, to a name it is known by.";
+    let remedy = "Send a key or token of this gateway as `Authorization: Bearer …`, to one of its host names.";
     let error = ApiError::new(
         ApiErrorKind::from_status(parts.status),
         words.unwrap_or("the request was refused"),
@@ -215,10 +215,9 @@ impl From<WatchError> for ApiError {
             WatchError::UnknownTool { .. } => {
                 Self::not_found(message, "`GET /api/v1/baselines` lists what is pinned.")
             }
-            WatchError::Approve(ApproveError::NotPending { .. }) => Self::not_found(
-                message,
-                "`GET /api/v1/changes` lists what waits for approval.",
-            ),
+            WatchError::Approve(ApproveError::NotPending { .. }) => {
+                Self::not_found(message, "`GET /api/v1/changes` lists pending changes.")
+            }
             WatchError::Approve(ApproveError::SeveralServers { .. }) => Self::new(
                 ApiErrorKind::Conflict,
                 message,

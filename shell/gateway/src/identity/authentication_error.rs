@@ -81,7 +81,7 @@ pub enum AuthenticationFailure {
     )]
     Binding,
     /// The token lacks a scope.
-    #[error("the token lacks a scope that is needed here")]
+    #[error("the token lacks a required scope")]
     Scope,
     /// The credential names a principal of another source.
     #[error("the credential names a principal that belongs to another source of identities")]
@@ -262,7 +262,7 @@ mod tests {
                 None,
                 403,
                 Some(
-                    "Bearer error=\"insufficient_scope\", error_description=\"the token lacks a scope that is needed here\", scope=\"a'b\"",
+                    "Bearer error=\"insufficient_scope\", error_description=\"the token lacks a required scope\", scope=\"a'b\"",
                 ),
             ),
             (

@@ -54,7 +54,7 @@ pub struct TargetGauges {
     pub delivered: u64,
     /// Alerts whose delivery was given up.
     pub failed: u64,
-    /// Alerts that wait for delivery.
+    /// Alerts pending delivery for delivery.
     pub pending: usize,
 }
 
@@ -121,12 +121,12 @@ impl GatewayGauges {
         );
         registry.register(
             "toolwarden_observations_dropped",
-            "Results that were dropped because too many waited",
+            "Results dropped because the queue was full",
             ConstCounter::new(self.dropped_observations),
         );
         registry.register(
             "toolwarden_alerts_dropped",
-            "Alerts that were dropped because too many waited",
+            "Alerts dropped because the queue was full",
             ConstCounter::new(self.dropped_alerts),
         );
     }
@@ -136,14 +136,10 @@ impl GatewayGauges {
             return;
         };
         let bytes = |bytes: u64| ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX));
-        registry.register(
-            "toolwarden_store_bytes",
-            "Space that the store takes",
-            bytes(used),
-        );
+        registry.register("toolwarden_store_bytes", "Size of the store", bytes(used));
         registry.register(
             "toolwarden_store_quota_bytes",
-            "Space that the store may take",
+            "Quota of the store",
             bytes(quota),
         );
     }
@@ -215,10 +211,14 @@ impl GatewayGauges {
         }
         registry.register(
             "toolwarden_alert_deliveries",
-            "Alerts by where they went and whether they arrived",
+            "Alert deliveries by target and outcome",
             deliveries,
         );
-        registry.register("toolwarden_alerts_pending", "Alerts that wait", pending);
+        registry.register(
+            "toolwarden_alerts_pending",
+            "Alerts pending delivery",
+            pending,
+        );
     }
 }
 
@@ -229,7 +229,7 @@ pub(super) fn register_audit(guard: &LiveGuard, registry: &mut Registry) {
     };
     registry.register(
         "toolwarden_audit_queued",
-        "Records that wait to be written",
+        "Records queued for writing",
         ConstGauge::new(to_i64(health.queued)),
     );
     registry.register(

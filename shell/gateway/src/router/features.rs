@@ -88,7 +88,7 @@ impl<'u> FeatureRequest<'u> {
 }
 
 /// Why an entry that a list withholds is not served.
-const AWAITS_APPROVAL: &str = "its entry in the list of its server waits for approval";
+const AWAITS_APPROVAL: &str = "its entry in the list of its server is pending approval";
 
 /// Why nothing is served of a server whose tools drifted.
 const SERVER_BLOCKED: &str = "its server is blocked until its changes are approved";

@@ -53,7 +53,7 @@ impl ClientImport {
                 }
                 Some(_) => self.add_note(
                     &place,
-                    format!("`{key}` is not carried over: `headers` has `{AUTHORIZATION}` already"),
+                    format!("`{key}` is not imported: `headers` has `{AUTHORIZATION}` already"),
                 ),
                 None => self.add_note(&place, login_note(key, server)),
             }
@@ -70,7 +70,7 @@ impl ClientImport {
         remedy: &str,
     ) {
         for key in keys.iter().filter(|key| members.contains_key(**key)) {
-            let message = format!("`{key}` is not carried over: {remedy}");
+            let message = format!("`{key}` is not imported: {remedy}");
             self.add_note(&at.child(key), message);
         }
     }
@@ -81,11 +81,11 @@ pub(super) fn unsupported_key_note(key: &str, server: &str) -> String {
     match key {
         "oauth" | "auth" => login_note(key, server),
         "headersHelper" => format!(
-            "`{key}` is not carried over: the gateway does not run it; set `servers.{server}.headers`, \
+            "`{key}` is not imported: the gateway does not run it; set `servers.{server}.headers`, \
              with secrets as `${{NAME}}`"
         ),
         "envFile" => format!(
-            "`{key}` is not carried over: set its variables in `servers.{server}.env`, or in the \
+            "`{key}` is not imported: set its variables in `servers.{server}.env`, or in the \
              environment of the gateway"
         ),
         key => format!("`{key}` is not imported"),
@@ -95,7 +95,7 @@ pub(super) fn unsupported_key_note(key: &str, server: &str) -> String {
 fn login_note(key: &str, server: &str) -> String {
     let variable = variable_name(&format!("{server}-token"));
     format!(
-        "`{key}` is not carried over: the gateway does not log in by itself; obtain a token, set \
+        "`{key}` is not imported: the gateway does not log in by itself; obtain a token, set \
          `servers.{server}.headers: {{Authorization: \"Bearer ${{{variable}}}\"}}` and the variable \
          {variable}"
     )

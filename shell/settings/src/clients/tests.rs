@@ -128,7 +128,7 @@ fn cursor() {
              and set the variable",
             "1:100: /mcpServers/s/args/3: `password` looks like a plaintext secret; write \
              `${S_PASSWORD}` and set the variable",
-            "2:29: /mcpServers/s/envFile: `envFile` is not carried over: set its variables in \
+            "2:29: /mcpServers/s/envFile: `envFile` is not imported: set its variables in \
              `servers.s.env`, or in the environment of the gateway",
         ]
     );
@@ -244,7 +244,7 @@ fn credentials_are_carried_over_or_noted_with_a_remedy() {
     let login = |key: &str, name: &str| {
         let variable = format!("{}_TOKEN", name.to_uppercase());
         format!(
-            "`{key}` is not carried over: the gateway does not log in by itself; obtain a token, set \
+            "`{key}` is not imported: the gateway does not log in by itself; obtain a token, set \
              `servers.{name}.headers: {{Authorization: \"Bearer ${{{variable}}}\"}}` and the variable \
              {variable}"
         )
@@ -258,14 +258,14 @@ fn credentials_are_carried_over_or_noted_with_a_remedy() {
         messages,
         [
             login("auth", "c").as_str(),
-            "`env` is not carried over: a server with an address gets no environment; pass its \
+            "`env` is not imported: a server with an address gets no environment; pass its \
              credentials in `headers`",
-            "`headers` is not carried over: a program gets no headers; pass what they say in `env` or \
+            "`headers` is not imported: a program gets no headers; pass what they say in `env` or \
              `args`",
             login("oauth", "f").as_str(),
-            "`headersHelper` is not carried over: the gateway does not run it; set \
+            "`headersHelper` is not imported: the gateway does not run it; set \
              `servers.f.headers`, with secrets as `${NAME}`",
-            "`token` is not carried over: `headers` has `Authorization` already",
+            "`token` is not imported: `headers` has `Authorization` already",
         ]
     );
 }

@@ -26,7 +26,7 @@ pub(super) fn decide_treatments(
         names.map(|name| (name, Treatment::Serve)).collect();
     let mut blocked = read
         .is_unreviewed
-        .then(|| "its tools wait for approval (`trust: review`)".to_owned());
+        .then(|| "its tools are pending approval (`trust: review`)".to_owned());
     for tool in drift {
         let measure = strictest_action(settings, tool);
         let told = summarize(tool, alerts);

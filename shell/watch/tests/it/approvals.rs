@@ -98,7 +98,7 @@ fn an_unknown_word_approves_nothing() {
     );
     assert_eq!(
         error.unwrap_err().to_string(),
-        "nothing called `nonsense` waits for approval"
+        "no pending change, alert or tool is called `nonsense`"
     );
     let (judged, _) = bench.check(&[drifted]);
     assert_eq!(judged.approved, [], "the known id was not approved either");

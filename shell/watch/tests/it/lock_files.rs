@@ -164,7 +164,7 @@ fn what_is_not_as_written_is_refused_with_its_line() {
     let newer = GOLDEN.replace("lock/v1", "lock/v2");
     assert_eq!(
         told(&newer),
-        "the lock file is in the form `toolwarden/lock/v2`, and this toolwarden knows `toolwarden/lock/v1`"
+        "the lock file has the format `toolwarden/lock/v2`; this version reads `toolwarden/lock/v1`"
     );
     let conflict = GOLDEN.replace(
         "  \"sealed\": true\n",

@@ -18,8 +18,8 @@ pub(super) async fn run(stage: &DemoEnvironment, format: PlainFormat) -> Result<
     let client = json!({"mcpServers": {"toolwarden-demo": {"url": url}}});
     if format == PlainFormat::Text {
         print_text(&format!(
-            "\nThe gateway is left running at {url} until Ctrl-C. For a client:\n\n{client:#}\n\n\
-             Type `drift` to have the shop change a tool, `restore` to have it as it was. To approve:\n  \
+            "\nThe gateway keeps running at {url} until Ctrl-C. Configuration for a client:\n\n{client:#}\n\n\
+             Type `drift` to change a tool of the shop, `restore` to undo the change. To approve it:\n  \
              toolwarden watch approve --store '{}' --server {SERVER} --all\n",
             stage.store.display(),
         ))?;
@@ -39,7 +39,7 @@ pub(super) async fn run(stage: &DemoEnvironment, format: PlainFormat) -> Result<
                 }
                 Some("restore") => {
                     stage.replace_tools(&tools());
-                    print_status("refund_order is as it was");
+                    print_status("refund_order is restored");
                 }
                 Some("") => {}
                 Some(_) => print_status("type `drift` or `restore`"),

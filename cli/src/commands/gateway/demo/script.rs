@@ -35,9 +35,9 @@ pub(super) async fn run_script(
     approve_change(stage, &agent, &mut alerts, teller).await?;
     agent.close().await;
     let records = stage.verify_log().await?;
-    let intact = format!("{records} records, each with the digest of the one before: intact");
+    let intact = format!("{records} records in the audit log, hash chain intact");
     teller.print_step(
-        ("audit", "Every decision and every result is on record"),
+        ("audit", "Every decision and every outcome is recorded"),
         &[StepLine::Good(intact)],
         json!({"records": records, "intact": true}),
     )
@@ -53,7 +53,7 @@ async fn list_tools(agent: &DemoAgent, teller: &mut StepPrinter) -> Result<(), C
     let lines = [
         StepLine::Good(names.join(", ")),
         StepLine::Note(format!(
-            "not shown: {}; the policy keeps it for managers",
+            "not shown: {}; the policy reserves it for managers",
             hidden.join(", ")
         )),
     ];
@@ -170,7 +170,7 @@ async fn approve_change(
         "tools": names,
         "call": {"tool": made.tool, "arguments": made.arguments, "result": result},
     });
-    let title = "It takes the instruction out; its new rules are reviewed and approved";
+    let title = "The server removes the instruction; you review and approve its new rules";
     teller.print_step(("approve", title), &lines, facts)
 }
 

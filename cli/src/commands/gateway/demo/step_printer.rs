@@ -66,10 +66,10 @@ impl StepPrinter {
 }
 
 const NEXT_STEPS: &str = "\
-Go on with:
-  toolwarden import claude       take over the servers of a desktop client
-  toolwarden serve               run the gateway for them
-  toolwarden wrap -- COMMAND     or put it before one server, in the configuration of a client
+Next steps:
+  toolwarden import claude       import the servers of a desktop client
+  toolwarden serve               run the gateway in front of them
+  toolwarden wrap -- COMMAND     or protect one server, in the configuration of a client
 ";
 
 impl StepLine {

@@ -133,7 +133,7 @@ fn withheld_reason(waits: &PendingApproval, watch: &WatchSettings) -> Option<Str
         OnDrift::Hide | OnDrift::Quarantine | OnDrift::BlockServer => {
             let class = class.map(|it| format!(": {}", it.as_str()));
             let class = class.unwrap_or_default();
-            Some(format!("it is {kind}{class} and waits for approval"))
+            Some(format!("it is {kind}{class} and pending approval"))
         }
     }
 }

@@ -48,7 +48,7 @@ impl ServeLog {
 
     pub(super) fn log_shutdown(&self, drain: Duration) {
         let seconds = drain.as_secs_f64();
-        let told = format!("ending: calls under way have {seconds} s");
+        let told = format!("shutting down: calls in flight have {seconds} s to finish");
         self.write_event("ending", &told, json!({"drain_s": seconds}));
     }
 
@@ -112,12 +112,11 @@ impl ServeLog {
             parts.push(changes.applied.join(", "));
         }
         let what = if parts.is_empty() {
-            "nothing that the settings themselves say; policy and other files were read again"
-                .to_owned()
+            "no setting changed; policy and other files were read again".to_owned()
         } else {
             parts.join("; ")
         };
-        let told = format!("taken over: {}", escape_controls(&what));
+        let told = format!("reloaded: {}", escape_controls(&what));
         let members = json!({
             "added": changes.added,
             "changed": changes.changed,
@@ -128,9 +127,7 @@ impl ServeLog {
         self.write_event("reloaded", &told, members);
         if self.format == LogFormat::Text && !changes.need_restart.is_empty() {
             let keys = changes.need_restart.join(", ");
-            self.warn(&format!(
-                "{keys}: changed, and taken over with the next start"
-            ));
+            self.warn(&format!("{keys}: changed; a restart is needed"));
         }
     }
 
@@ -138,7 +135,7 @@ impl ServeLog {
         let bad = style::ERROR;
         let lines: Vec<String> = why.lines().map(escape_controls).collect();
         let told = format!(
-            "{bad}not taken over{bad:#}, what is in force stays:\n    {}",
+            "{bad}not reloaded{bad:#}; the settings in force stay:\n    {}",
             lines.join("\n    ")
         );
         self.write_event("refused", &told, json!({"message": why}));

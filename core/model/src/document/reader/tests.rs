@@ -111,9 +111,8 @@ fn two_spellings_have_to_say_the_same() {
         ("tags: [a, 1]\nlabels: [1, a]", "tags", "labels"),
     ] {
         let (_, told) = section(text, "tags");
-        let expected = format!(
-            "2:1 /{other}: `{one}` and `{other}` are the same key and say different things"
-        );
+        let expected =
+            format!("2:1 /{other}: `{one}` and `{other}` are the same key with different values");
         assert_eq!(told, [expected], "{text}");
     }
 }

@@ -39,7 +39,7 @@ async fn unauthenticated_callers_get_a_challenge() {
                 "error": {
                     "code": "unauthenticated",
                     "message": "no credential was sent: send `Authorization: Bearer <key or token>`",
-                    "remedy": "Send a key or token of this gateway as `Authorization: Bearer …`, to a name it is known by.",
+                    "remedy": "Send a key or token of this gateway as `Authorization: Bearer …`, to one of its host names.",
                 },
             })
         );

@@ -96,7 +96,10 @@ async fn a_tool_that_drifted_waits_until_it_is_approved() {
         .await;
     assert_eq!(
         (status, &answer["error"]["message"]),
-        (404, &json!("nothing called `echo` waits for approval"))
+        (
+            404,
+            &json!("no pending change, alert or tool is called `echo`")
+        )
     );
     let body =
         json!({"server": "shop", "tools": ["refund_order"], "reason": "agreed with the shop"});

@@ -115,7 +115,7 @@ async fn invalid_parameters_are_refused() {
         (
             "approve",
             r#"{"all": true, "reason": "x"}"#,
-            "say of which `server`: the same name may wait at several",
+            "name the `server`: several may have pending changes of that name",
         ),
         (
             "servers/shop/retry",
