@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 use toolwarden_mcp::{Era, RawObject};
 
-use super::deferred_work::DeferredWork;
-use super::dispatch::{DemoRequest, DemoResponse, value};
 use super::messages::{DemoError, complete_result, input_required};
 use super::orders::{error_result, text_result};
+use super::request::value;
 
 /// A question to the client.
 #[derive(Debug)]
@@ -19,24 +18,6 @@ pub(super) struct ClientQuestion {
 
 /// The key of the only question in an `input_required` result.
 const KEY: &str = "question";
-
-/// Calls such a tool. In the handshake era it sends a request; in the stateless era it returns the question, and
-/// the client calls again with the reply.
-pub(super) fn call(asked: &DemoRequest, tool: &str, params: &RawObject<'_>) -> DemoResponse {
-    let arguments = value(params, "arguments");
-    let order = arguments.get("order_id").and_then(Value::as_str);
-    let order = order.unwrap_or("A-1001").to_owned();
-    let question = question(tool, &order);
-    if asked.era == Era::Handshake {
-        let tool = tool.to_owned();
-        return DemoResponse::Deferred(DeferredWork::Ask {
-            tool,
-            order,
-            question,
-        });
-    }
-    DemoResponse::Ready(ask_in_rounds(tool, &order, params, &question))
-}
 
 /// The tool's result for a reply.
 pub(super) fn conclude(tool: &str, order: &str, reply: &Value) -> String {
@@ -64,7 +45,8 @@ pub(super) fn conclude(tool: &str, order: &str, reply: &Value) -> String {
     }
 }
 
-fn ask_in_rounds(
+/// The question as a result, or the tool's result if the parameters have the reply.
+pub(super) fn ask_in_rounds(
     tool: &str,
     order: &str,
     params: &RawObject<'_>,
@@ -96,7 +78,8 @@ fn ask_in_rounds(
     Ok(input_required(&requests, &request_state))
 }
 
-fn question(tool: &str, order: &str) -> ClientQuestion {
+/// The question of a tool.
+pub(super) fn question(tool: &str, order: &str) -> ClientQuestion {
     match tool {
         "cancel_order" => ClientQuestion {
             method: "elicitation/create",

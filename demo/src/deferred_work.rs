@@ -9,9 +9,9 @@ use tokio::time::{sleep, timeout};
 use toolwarden_mcp::{Era, RawObject};
 
 use super::client_questions::{self, ClientQuestion};
-use super::dispatch::{DemoRequest, value};
 use super::messages::{self, DemoError, complete_result};
 use super::orders::{error_result, text_result};
+use super::request::{DemoRequest, value};
 use super::shop::{DemoEvent, Shop};
 
 /// How long a client may take to answer a question.

@@ -1,9 +1,6 @@
 //! The shop's answers to requests.
 
-use std::borrow::Cow;
-
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolwarden_mcp::{Era, RawObject};
 
 use super::client_questions;
@@ -11,18 +8,8 @@ use super::deferred_work::DeferredWork;
 use super::initialize;
 use super::messages::{DemoError, cacheable_result, complete_result};
 use super::orders;
+use super::request::{DemoRequest, required, value};
 use super::shop::Shop;
-
-/// One request, over any transport.
-#[derive(Debug)]
-pub(super) struct DemoRequest {
-    pub(super) era: Era,
-    pub(super) id: Box<RawValue>,
-    pub(super) method: String,
-    pub(super) params: Option<Box<RawValue>>,
-    /// The session of the handshake era; empty if there is none.
-    pub(super) session: String,
-}
 
 /// The handling of a request.
 #[derive(Debug)]
@@ -98,25 +85,29 @@ fn call(shop: &Shop, asked: &DemoRequest, params: &RawObject<'_>) -> DemoRespons
         "refund_order" => orders::refund(&value(params, "arguments")),
         "export_report" => return DemoResponse::Deferred(DeferredWork::export(era, params)),
         "cancel_order" | "draft_reply" | "list_folders" => {
-            return client_questions::call(asked, &name, params);
+            return ask(era, &name, params);
         }
         _ => orders::echo(asked.params.as_deref()),
     };
     DemoResponse::Ready(Ok(complete_result(era, &members)))
 }
 
-/// A member that must be a string.
-pub(super) fn required<'p>(
-    params: &'p RawObject<'_>,
-    key: &str,
-) -> Result<Cow<'p, str>, DemoError> {
-    let text = params.text(key);
-    text.ok_or_else(|| DemoError::invalid(format!("`{key}` is missing")))
-}
-
-/// A member, an empty object if it is absent.
-pub(super) fn value(params: &RawObject<'_>, key: &str) -> Value {
-    let text = params.get(key);
-    text.and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_else(|| json!({}))
+/// Calls a tool that sends a question to the client. In the handshake era it sends a request; in the stateless era it
+/// returns the question, and the client calls again with the reply.
+fn ask(era: Era, tool: &str, params: &RawObject<'_>) -> DemoResponse {
+    let arguments = value(params, "arguments");
+    let order = arguments.get("order_id").and_then(Value::as_str);
+    let order = order.unwrap_or("A-1001").to_owned();
+    let question = client_questions::question(tool, &order);
+    if era == Era::Handshake {
+        let tool = tool.to_owned();
+        return DemoResponse::Deferred(DeferredWork::Ask {
+            tool,
+            order,
+            question,
+        });
+    }
+    DemoResponse::Ready(client_questions::ask_in_rounds(
+        tool, &order, params, &question,
+    ))
 }

@@ -14,10 +14,11 @@ use tokio::sync::mpsc;
 use toolwarden_mcp::{Era, RawObject, RpcMessage};
 
 use super::deferred_work::DeferredWork;
-use super::dispatch::{DemoRequest, DemoResponse, dispatch};
+use super::dispatch::{DemoResponse, dispatch};
 use super::events::DemoEventStream;
 use super::initialize::STATELESS_VERSION;
 use super::messages::{self, DemoError};
+use super::request::DemoRequest;
 use super::shop::{SessionMode, Shop, SupportedEras};
 use super::stateless;
 use super::stdio::{forward_events, handle_cancellation};
@@ -153,7 +154,7 @@ fn check_request(
 fn run_deferred(shop: &Shop, asked: DemoRequest, work: DeferredWork) -> Response {
     let (out, messages) = mpsc::channel(MAX_QUEUED_MESSAGES);
     shop.record(|seen| seen.last_params.clone_from(&asked.params));
-    let key = running_key(&asked.session, &asked.id);
+    let key = asked.running_key();
     let task = tokio::spawn({
         let shop = shop.clone();
         async move { work.run(&shop, &asked, &out).await }
@@ -206,11 +207,6 @@ fn session_status(shop: &Shop, session: &str) -> Option<u16> {
         return None;
     }
     Some(if session.is_empty() { 400 } else { 404 })
-}
-
-/// The key that identifies a running request.
-pub(super) fn running_key(session: &str, id: &RawValue) -> String {
-    format!("{session}/{}", id.get())
 }
 
 fn session_header(headers: &HeaderMap) -> String {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use toolwarden_mcp::{Era, RawObject};
 
-use super::dispatch::{DemoRequest, value};
 use super::messages::{DemoError, INFO, cacheable_result, complete_result};
+use super::request::{DemoRequest, value};
 use super::shop::{Shop, SupportedEras};
 
 /// The version of the stateless era.

@@ -14,6 +14,7 @@ mod http;
 mod initialize;
 mod messages;
 mod orders;
+mod request;
 mod server;
 mod shop;
 mod stateless;

@@ -5,10 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use toolwarden_mcp::RawObject;
 
-use super::dispatch::{DemoRequest, value};
 use super::header_arguments;
 use super::initialize::STATELESS_VERSION;
 use super::messages::DemoError;
+use super::request::{DemoRequest, value};
 use super::shop::Shop;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";

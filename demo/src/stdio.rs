@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use toolwarden_mcp::{Era, RawObject, RpcMessage};
 
-use super::dispatch::{DemoRequest, DemoResponse, dispatch};
-use super::http::running_key;
+use super::dispatch::{DemoResponse, dispatch};
 use super::messages::{self, DemoError};
+use super::request::DemoRequest;
 use super::shop::{DemoEvent, Shop, SupportedEras};
 use super::stateless;
 
@@ -153,7 +153,7 @@ async fn handle_request(
         Ok(DemoResponse::Ready(outcome)) => outcome,
         Ok(DemoResponse::Deferred(work)) => {
             shop.record(|seen| seen.last_params.clone_from(&asked.params));
-            let key = running_key(&asked.session, &asked.id);
+            let key = asked.running_key();
             let (ours, out) = (shop.clone(), out.clone());
             let task = tasks.spawn(async move { work.run(&ours, &asked, &out).await });
             shop.set_running(key, task);

@@ -5,13 +5,16 @@
 mod tests;
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 use toolwarden_guard::{AuditFailureMode, Denial};
 
 use super::audit::Ticket;
+use super::call::Call;
 use super::decide::{UnrecordedDecision, code_of};
-use super::live_guard::{Call, LiveGuard};
+use super::guard_state::GuardState;
+use super::live_guard::LiveGuard;
 use super::log_entry::{AuditEvent, CallOutcome, object};
 use super::open_call::{OpenCall, OutcomeTickets, OutputRejected};
 
@@ -22,7 +25,7 @@ use super::open_call::{OpenCall, OutcomeTickets, OutputRejected};
 pub struct PendingDecision {
     answer: Result<OpenCall, Denial>,
     ticket: Ticket,
-    guard: LiveGuard,
+    guard: Arc<GuardState>,
     on_failure: AuditFailureMode,
 }
 
@@ -32,7 +35,7 @@ pub struct PendingDecision {
 pub struct PendingOutcome {
     tickets: OutcomeTickets,
     verdict: Result<(), OutputRejected>,
-    guard: LiveGuard,
+    guard: Arc<GuardState>,
 }
 
 impl LiveGuard {
@@ -51,7 +54,7 @@ impl LiveGuard {
             on_failure,
         } = shared.evaluate(call);
         let answer =
-            answer.map(|permit| OpenCall::new(self, permit, call, trail).awaiting_record());
+            answer.map(|permit| OpenCall::new(shared, permit, call, trail).awaiting_record());
         let begun = entry.map(|entry| shared.log.append(entry)).transpose();
         let (answer, ticket) = match begun {
             Ok(ticket) => (answer, ticket.unwrap_or_else(Ticket::completed)),
@@ -63,7 +66,7 @@ impl LiveGuard {
         PendingDecision {
             answer,
             ticket,
-            guard: self.clone(),
+            guard: Arc::clone(shared),
             on_failure,
         }
     }
@@ -104,11 +107,9 @@ impl PendingDecision {
         let recorded = ticket.await;
         let mut answer = match recorded {
             Ok(()) => answer,
-            Err(error) => {
-                deny_unrecorded(answer, guard.shared.handle_unrecorded(on_failure, &error))
-            }
+            Err(error) => deny_unrecorded(answer, guard.handle_unrecorded(on_failure, &error)),
         };
-        guard.shared.metrics.count_decision(code_of(&answer));
+        guard.metrics.count_decision(code_of(&answer));
         if let Ok(open) = &mut answer {
             open.mark_started();
         }
@@ -166,9 +167,9 @@ impl OpenCall {
         }
     }
 
-    fn non_blocking_guard(&self) -> LiveGuard {
-        let guard = self.guard().clone();
-        guard.shared.log.never_block();
+    fn non_blocking_guard(&self) -> Arc<GuardState> {
+        let guard = Arc::clone(self.guard());
+        guard.log.never_block();
         guard
     }
 }
@@ -186,7 +187,7 @@ impl PendingOutcome {
         } = self.tickets;
         for ticket in outcome.into_iter().chain(transition) {
             if ticket.await.is_err() {
-                self.guard.shared.metrics.count_unrecorded();
+                self.guard.metrics.count_unrecorded();
             }
         }
         self.verdict

@@ -11,12 +11,14 @@ use toolwarden_guard::{
     INITIAL_STATE, LimitExceeded, Permit, ReasonCode, Request, RequestedGroups, ToolLimits,
 };
 
+use super::active_policy::ActivePolicy;
 use super::audit::{AuditError, Ticket};
 use super::availability_cache::AvailabilityKey;
-use super::denial_rate::DENIALS_SUMMARIZED;
+use super::call::Call;
+use super::denial_sums::DENIALS_SUMMARIZED;
 use super::entry_policy::EntryPolicy;
+use super::guard_state::GuardState;
 use super::limiter::{CountedCall, RateKey, RateLimitExceeded};
-use super::live_guard::{ActivePolicy, Call, GuardState};
 use super::log_entry::{AuditEvent, EntryId, EntrySubject, LogEntry, object};
 use super::session_table::{SessionKey, SessionStart, SessionTime, StateClaim};
 use super::used_feature::UsedFeature;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use toolwarden_guard::{Denial, Feature, ToolPolicy};
 
-use super::live_guard::{Call, LiveGuard};
+use super::call::Call;
+use super::live_guard::LiveGuard;
 
 impl LiveGuard {
     /// Replaces the list of servers. Each has the rules for its features besides tools that the policy does

@@ -11,7 +11,8 @@ use toolwarden_guard::{BindError, Decision, Denial, RequestedGroups, ValueFault,
 use toolwarden_model::json::Object;
 
 use super::audit_log::AuditLog;
-use super::live_guard::{Call, LiveGuard};
+use super::call::Call;
+use super::live_guard::LiveGuard;
 use super::open_call::{OpenCall, OutputRejected};
 
 /// Wraps callables so that they ask the guard before they run.

@@ -24,17 +24,21 @@
 pub mod audit;
 pub mod limiter;
 
+mod active_policy;
 mod async_decide;
 mod audit_log;
 mod availability_cache;
-mod caller_roles;
+mod call;
+mod caller_claims;
 mod clock;
 mod decide;
 mod decision_counters;
 mod denial_rate;
+mod denial_sums;
 mod discover;
 mod entry_policy;
 mod features;
+mod guard_state;
 mod interceptor;
 mod live_guard;
 mod log_entry;
@@ -55,12 +59,13 @@ mod used_feature;
 
 pub use async_decide::{PendingDecision, PendingOutcome};
 pub use audit_log::{AuditLog, RecentLog};
-pub use caller_roles::CallerClaims;
+pub use call::{Call, UNKNOWN_PRINCIPAL};
+pub use caller_claims::CallerClaims;
 pub use clock::{Clock, ManualClock};
 pub use interceptor::{
     Callable, GuardedCallable, InterceptError, Interceptor, PositionalArguments,
 };
-pub use live_guard::{AlreadyRegistered, Call, LiveGuard, OnDuplicate, UNKNOWN_PRINCIPAL};
+pub use live_guard::{AlreadyRegistered, LiveGuard, OnDuplicate};
 pub use log_entry::{AuditEvent, CallOutcome, EntryId, LogEntry};
 pub use metrics::GuardMetrics;
 pub use misuse::{MisuseAlert, MisuseRule, MisuseRules};
@@ -69,7 +74,7 @@ pub use permitted_call::{
     CallParams, CallParamsError, MAX_INPUT_ROUNDS, PermitError, PermittedCall, SentCall, with_input,
 };
 pub use policy_file::{LoadedPolicy, PolicyFileError};
-pub use query::{Explanation, SessionSummary};
+pub use query::Explanation;
 pub use session_lifecycle::RequestLog;
-pub use session_table::{Session, Transition};
+pub use session_table::{Session, SessionSummary, Transition};
 pub use used_feature::UsedFeature;

@@ -1,24 +1,24 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast;
 use toolwarden_guard::{
-    Amendment, Availability, Circumstances, Decision, Denial, DiscoveredTools, Feature, GateResult,
-    Guard, InvalidPermission, RequestedGroups, ToolPolicy, UnusableSchema,
+    Amendment, Availability, Circumstances, Decision, Denial, DiscoveredTools, GateResult, Guard,
+    InvalidPermission, ToolPolicy, UnusableSchema,
 };
 use toolwarden_model::json::Object;
 
+use super::active_policy::{ActivePolicy, PolicyParts};
 use super::audit_log::AuditLog;
-use super::availability_cache::AvailabilityCache;
-use super::caller_roles::{CallerClaims, RolePolicyCache};
+use super::call::Call;
 use super::clock::Clock;
-use super::denial_rate::DenialSums;
-use super::entry_policy::EntryPolicy;
+use super::denial_sums::DenialSums;
+use super::guard_state::GuardState;
 use super::limiter::{Limiter, NoRandomness, RateKey};
 use super::log_entry::{AuditEvent, EntryIdGenerator, object};
 use super::metrics::GuardMetrics;
@@ -31,94 +31,6 @@ use super::session_table::SessionTable;
 #[derive(Clone, Debug)]
 pub struct LiveGuard {
     pub(super) shared: Arc<GuardState>,
-}
-
-#[derive(Debug)]
-pub(super) struct GuardState {
-    current: ArcSwap<ActivePolicy>,
-    /// Locked while the effective policy is rebuilt, so that no change is lost.
-    parts: Mutex<PolicyParts>,
-    pub(super) limiter: Arc<Limiter>,
-    pub(super) sessions: SessionTable,
-    pub(super) log: AuditLog,
-    pub(super) clock: Clock,
-    pub(super) ids: EntryIdGenerator,
-    pub(super) metrics: GuardMetrics,
-    /// Denials over the rate.
-    pub(super) denial_sums: DenialSums,
-    pub(super) misuse: MisuseMonitor,
-    /// The bits of the load that the host reported; a NaN if it reported none.
-    pub(super) load: AtomicU64,
-    pub(super) nothing: Circumstances,
-}
-
-/// The effective policy.
-#[derive(Debug)]
-pub(super) struct ActivePolicy {
-    pub(super) guard: Guard,
-    pub(super) entry_policy: Arc<EntryPolicy>,
-    pub(super) availability_cache: AvailabilityCache,
-    pub(super) role_policies: RolePolicyCache,
-}
-
-/// The parts that make up the effective policy.
-#[derive(Debug)]
-pub(super) struct PolicyParts {
-    /// The policy, and tools registered at run time.
-    pub(super) policy: Guard,
-    /// The tools learned from servers, which survive a change of the policy.
-    pub(super) discovered: DiscoveredTools,
-    /// The servers, with the rules for their features that the policy does not name.
-    pub(super) servers: BTreeMap<Arc<str>, Arc<ToolPolicy>>,
-    /// Permissions changed at run time, which survive a change of the policy.
-    pub(super) amendments: Vec<(Arc<str>, Amendment)>,
-}
-
-impl PolicyParts {
-    fn build(&self) -> ActivePolicy {
-        let whole = self.policy.with_discovered(&self.discovered);
-        let whole = whole.with_servers(&self.servers);
-        let guard = whole.with_amendments(self.amendments.iter().map(|(name, it)| (&**name, it)));
-        ActivePolicy::new(guard, EntryPolicy::new(whole))
-    }
-}
-
-impl ActivePolicy {
-    pub(super) fn new(guard: Guard, entry_policy: Arc<EntryPolicy>) -> Self {
-        Self {
-            guard,
-            entry_policy,
-            availability_cache: AvailabilityCache::default(),
-            role_policies: RolePolicyCache::default(),
-        }
-    }
-}
-
-/// One attempt to use a tool. The defaults are those of the connectorguard document: no arguments, and an
-/// unknown principal.
-#[derive(Clone, Debug)]
-pub struct Call<'c> {
-    /// The tool.
-    pub tool: &'c str,
-    /// The feature used instead of a tool: a resource, a prompt, a skill or an extension method.
-    pub feature: Option<Feature<'c>>,
-    /// The caller.
-    pub principal: &'c str,
-    /// The session; `None` is the principal's default session.
-    pub session: Option<&'c str>,
-    /// The requested groups; `None` means those of the session.
-    pub groups: Option<RequestedGroups>,
-    /// The state that the client claims. Only the first call of a session may name one, and only if the
-    /// policy allows it.
-    pub state: Option<&'c str>,
-    /// The arguments.
-    pub arguments: Arc<Value>,
-    /// The request attributes that conditions can read.
-    pub attributes: BTreeMap<String, Value>,
-    /// The variant of clients it comes from; a server may offer it a different definition.
-    pub variant: Option<&'c str>,
-    /// The claims of the caller's credential.
-    pub claims: Option<&'c CallerClaims>,
 }
 
 /// What to do if the name of a new tool is taken.
@@ -136,26 +48,6 @@ pub enum OnDuplicate {
 pub struct AlreadyRegistered {
     /// The tool.
     pub tool: String,
-}
-
-/// The principal of a call that names none.
-pub const UNKNOWN_PRINCIPAL: &str = "unknown";
-
-impl Default for Call<'_> {
-    fn default() -> Self {
-        Self {
-            tool: "",
-            feature: None,
-            principal: UNKNOWN_PRINCIPAL,
-            session: None,
-            groups: None,
-            state: None,
-            arguments: Arc::new(Value::Object(Object::new())),
-            attributes: BTreeMap::new(),
-            variant: None,
-            claims: None,
-        }
-    }
 }
 
 impl LiveGuard {
@@ -213,6 +105,12 @@ impl LiveGuard {
         Ok(guard)
     }
 
+    /// Whether the effective policy has a role of this name.
+    #[must_use]
+    pub fn has_role(&self, name: &str) -> bool {
+        self.shared.current().guard.has_role(name)
+    }
+
     /// The log that records decisions.
     #[must_use]
     pub fn log(&self) -> &AuditLog {
@@ -231,7 +129,7 @@ impl LiveGuard {
     /// The call is denied.
     pub fn decide(&self, call: &Call<'_>) -> Result<OpenCall, Denial> {
         let (answer, trail) = self.shared.decide(call);
-        answer.map(|permit| OpenCall::new(self, permit, call, trail))
+        answer.map(|permit| OpenCall::new(&self.shared, permit, call, trail))
     }
 
     /// Decides a call and records the decision, for a call that is made elsewhere or not at all.
@@ -533,31 +431,5 @@ fn key<'n>(tool: &'n str, principal: Option<&'n str>) -> RateKey<'n> {
     match principal {
         Some(principal) => RateKey::of_agent(tool, principal),
         None => RateKey::of_tool(tool),
-    }
-}
-
-impl GuardState {
-    pub(super) fn current(&self) -> Arc<ActivePolicy> {
-        self.current.load_full()
-    }
-
-    pub(super) fn parts(&self) -> MutexGuard<'_, PolicyParts> {
-        // Each part is changed atomically, so it is consistent after a panic.
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes changed parts effective.
-    pub(super) fn activate(&self, parts: MutexGuard<'_, PolicyParts>) {
-        let made = Arc::new(parts.build());
-        let before = self.current.swap(made);
-        drop(parts);
-        // The old value is dropped outside the lock, so that other threads do not wait.
-        drop(before);
-    }
-
-    fn update_parts(&self, change: impl FnOnce(&mut PolicyParts)) {
-        let mut parts = self.parts();
-        change(&mut parts);
-        self.activate(parts);
     }
 }

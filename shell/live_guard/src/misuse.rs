@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-use super::denial_rate::DENIALS_SUMMARIZED;
+use super::denial_sums::DENIALS_SUMMARIZED;
 use super::log_entry::{AuditEvent, LogEntry};
 
 /// The maximum number of principals kept in memory.

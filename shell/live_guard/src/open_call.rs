@@ -9,10 +9,11 @@ use toolwarden_guard::{
 };
 
 use super::audit::Ticket;
-use super::caller_roles::CallerClaims;
+use super::call::Call;
+use super::caller_claims::CallerClaims;
 use super::decide::DecisionTrace;
 use super::decide::elapsed;
-use super::live_guard::{Call, LiveGuard};
+use super::guard_state::GuardState;
 use super::log_entry::{AuditEvent, CallOutcome, EntryId};
 use super::session_table::{SessionKey, StateClaim, Transition, TransitionOutcome};
 
@@ -20,7 +21,7 @@ use super::session_table::{SessionKey, StateClaim, Transition, TransitionOutcome
 /// session.
 #[must_use = "tell the guard how the call ended"]
 pub struct OpenCall {
-    guard: LiveGuard,
+    guard: Arc<GuardState>,
     /// None once the outcome is reported.
     permit: Option<Permit>,
     id: EntryId,
@@ -63,14 +64,14 @@ const MAX_ERROR_LEN: usize = 500;
 
 impl OpenCall {
     pub(super) fn new(
-        guard: &LiveGuard,
+        guard: &Arc<GuardState>,
         permit: Permit,
         call: &Call<'_>,
         trail: DecisionTrace,
     ) -> Self {
         let bound = permit.bound_values(&call.arguments);
         Self {
-            guard: guard.clone(),
+            guard: Arc::clone(guard),
             state_claim: trail.claim,
             bound,
             permit: Some(permit),
@@ -233,18 +234,16 @@ impl OpenCall {
             principal: &self.principal,
             session: self.session.as_deref().unwrap_or_default(),
         };
-        self.guard
-            .shared
-            .release_state(whose, self.state_claim.take());
+        self.guard.release_state(whose, self.state_claim.take());
     }
 
     /// The call begins now.
     pub(super) fn mark_started(&mut self) {
-        self.started_at = self.guard.shared.clock.monotonic();
+        self.started_at = self.guard.clock.monotonic();
         self.is_decided = true;
     }
 
-    pub(super) fn guard(&self) -> &LiveGuard {
+    pub(super) const fn guard(&self) -> &Arc<GuardState> {
         &self.guard
     }
 
@@ -254,7 +253,7 @@ impl OpenCall {
         ending: CallOutcome,
         faults: Vec<ValueFault>,
     ) -> Ticket {
-        let shared = &self.guard.shared;
+        let shared = &self.guard;
         let latency = elapsed(self.started_at, shared.clock.monotonic());
         self.queue_event(
             permit,
@@ -269,7 +268,7 @@ impl OpenCall {
 
     fn advance_session(&self, permit: &Permit) -> Option<Ticket> {
         let next = permit.next_state()?;
-        let shared = &self.guard.shared;
+        let shared = &self.guard;
         let current = shared.policy_for_claims(self.claims.as_ref());
         let step = Transition {
             tool: Arc::clone(permit.tool()),
@@ -316,7 +315,7 @@ impl OpenCall {
     }
 
     fn queue_event(&self, permit: &Permit, event: AuditEvent) -> Ticket {
-        let shared = &self.guard.shared;
+        let shared = &self.guard;
         let call = Call {
             tool: permit.tool(),
             principal: &self.principal,

@@ -5,32 +5,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolwarden_guard::{
     Denial, Gate, GateResult, Graph, GroupSummary, INITIAL_STATE, ReasonCode, RequestedGroups,
 };
 
-use super::caller_roles::CallerClaims;
-use super::live_guard::{Call, LiveGuard};
+use super::call::Call;
+use super::caller_claims::CallerClaims;
+use super::live_guard::LiveGuard;
 use super::remedy::{RemedyClient, remedy};
-
-/// An open session in a listing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionSummary {
-    /// Its principal.
-    pub principal: String,
-    /// Its name; empty for the principal's default session.
-    pub session: String,
-    /// Its state.
-    pub state: String,
-    /// The groups it requests.
-    pub groups: Vec<String>,
-    /// When it was opened.
-    pub opened: Timestamp,
-    /// When it was last used.
-    pub last_used: Timestamp,
-}
+use super::session_table::SessionSummary;
 
 /// Why a principal sees a tool or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

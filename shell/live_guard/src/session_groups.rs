@@ -5,8 +5,9 @@ use toolwarden_guard::{
     Denial, EVERY, Gate, GateResult, ReasonCode, RequestedGroups, group_and_parents,
 };
 
+use super::call::Call;
 use super::decide::SessionContext;
-use super::live_guard::{Call, LiveGuard};
+use super::live_guard::LiveGuard;
 use super::log_entry::{AuditEvent, object};
 
 impl LiveGuard {

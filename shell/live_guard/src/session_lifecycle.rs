@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolwarden_guard::{Availability, Denial, ReasonCode, RequestedGroups};
 
+use super::call::Call;
 use super::decide::elapsed;
-use super::live_guard::{Call, LiveGuard};
+use super::live_guard::LiveGuard;
 use super::log_entry::{AuditEvent, object};
 use super::session_table::{Session, SessionKey, SessionStart};
 

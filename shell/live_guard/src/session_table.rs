@@ -10,8 +10,6 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use jiff::Timestamp;
 use toolwarden_guard::{BoundValues, Guard, RequestedGroups};
 
-use super::query::SessionSummary;
-
 const SHARDS: usize = 64;
 
 /// The maximum number of sessions in total, and for one principal, so that one principal cannot take the
@@ -52,6 +50,23 @@ pub struct Session {
     settled: bool,
     /// Whether requests may ask for no more than its groups.
     bounds_groups: bool,
+}
+
+/// An open session in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Its principal.
+    pub principal: String,
+    /// Its name; empty for the principal's default session.
+    pub session: String,
+    /// Its state.
+    pub state: String,
+    /// The groups it requests.
+    pub groups: Vec<String>,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// When it was last used.
+    pub last_used: Timestamp,
 }
 
 /// How a session starts.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolwarden_guard::{Availability, Denial, GateResult, Guard, INITIAL_STATE, Permit, Request};
 
+use super::call::Call;
 use super::decide::SessionContext;
-use super::live_guard::{Call, GuardState};
+use super::guard_state::GuardState;
 use super::session_table::{ClaimOutcome, SessionKey, StateClaim};
 
 impl SessionContext {

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use toolwarden_store::{
     Delivery, DeliveryFilter, DeliveryStatus, Store, StoreError, StoredAttempt,
 };
 
+use super::delivery_command::{DeliveryCommand, DeliveryLogStatus};
 use super::error::DeliveryError;
 use super::http_post::error_chain;
 use super::notice::Notice;
 use super::retry::RetryPolicy;
 use super::target_client::{TargetClient, display_host};
-use super::target_queue::{
+use super::target_queue::{NoticeQueue, QueuedNotice, TargetWorker};
+use super::target_status::{
     AttemptReport, DeliveryOutcome, FailedDelivery, FailedDeliveryHook, LastDeliveryError,
-    NoticeQueue, QueuedNotice, TargetStatus, TargetWorker,
+    TargetStatus,
 };
 use toolwarden_live_guard::Clock;
 use toolwarden_settings::AlertTarget;
@@ -32,32 +34,6 @@ const RETENTION: SignedDuration = SignedDuration::from_hours(24 * 30);
 
 /// After how many notices old ones are removed from the store.
 const PRUNE_INTERVAL: u64 = 1_000;
-
-/// A message to the thread.
-#[derive(Debug)]
-pub(super) enum DeliveryCommand {
-    Deliver(Box<Notice>),
-    RecordAttempt(AttemptReport),
-    SetTargets(Vec<AlertTarget>),
-    GetStatus(oneshot::Sender<DeliveryLogStatus>),
-    ListDeliveries(
-        DeliveryFilter,
-        oneshot::Sender<Result<Vec<Delivery>, StoreError>>,
-    ),
-    /// A request to answer once everything sent before was handed to its targets.
-    Flush(oneshot::Sender<()>),
-    /// A request to end.
-    Shutdown(oneshot::Sender<()>),
-}
-
-/// The state of the thread.
-#[derive(Debug)]
-pub(super) struct DeliveryLogStatus {
-    pub(super) targets: Vec<TargetStatus>,
-    pub(super) overflowed: u64,
-    pub(super) repeated: u64,
-    pub(super) store_error: Option<String>,
-}
 
 /// Records deliveries.
 pub(super) struct DeliveryLog {

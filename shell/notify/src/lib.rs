@@ -3,6 +3,7 @@
 //! A notice reaches each target whose minimum severity it meets, once: the store records completed
 //! deliveries, and a restart resumes the others. Nothing here blocks the sender.
 
+mod delivery_command;
 mod delivery_log;
 mod error;
 mod hmac;
@@ -16,6 +17,7 @@ mod retry;
 mod sanitize;
 mod target_client;
 mod target_queue;
+mod target_status;
 mod webhook_response;
 
 pub use error::{DeliveryError, NotifyError};
@@ -23,4 +25,4 @@ pub use message::ALERT_SCHEMA;
 pub use notice::{Notice, NoticeKind};
 pub use notifier::{Notifier, NotifierOptions, NotifierStatus, SendOutcome, TestDelivery, test};
 pub use retry::RetryPolicy;
-pub use target_queue::{FailedDelivery, FailedDeliveryHook, LastDeliveryError, TargetStatus};
+pub use target_status::{FailedDelivery, FailedDeliveryHook, LastDeliveryError, TargetStatus};

@@ -12,12 +12,13 @@ use tokio::task::JoinSet;
 use toolwarden_model::Severity;
 use toolwarden_store::{Delivery, DeliveryFilter, Store};
 
-use super::delivery_log::{DeliveryCommand, DeliveryContext, DeliveryLog};
+use super::delivery_command::DeliveryCommand;
+use super::delivery_log::{DeliveryContext, DeliveryLog};
 use super::error::{DeliveryError, NotifyError};
 use super::notice::{Notice, NoticeKind};
 use super::retry::RetryPolicy;
 use super::target_client::TargetClient;
-use super::target_queue::{FailedDeliveryHook, TargetStatus};
+use super::target_status::{FailedDeliveryHook, TargetStatus};
 use toolwarden_live_guard::Clock;
 use toolwarden_settings::AlertTarget;
 

@@ -3,8 +3,10 @@
 //! This crate decides what to send, to which provider, and how. `toolwarden-canon` interprets the
 //! responses; `toolwarden-trials` evaluates and compares runs.
 
+mod base_url;
 mod contract_file;
 mod probe_file;
+mod probe_target;
 mod provider;
 mod secret;
 mod suite;
@@ -16,6 +18,7 @@ pub mod replay;
 mod reply_observer;
 mod run;
 
+pub use base_url::InvalidBaseUrl;
 pub use contract_file::ContractFile;
 pub use dialect::{
     DialectError, DialectReport, KeywordFamily, KeywordFamilyOutcome, KeywordFamilyReport,
@@ -23,14 +26,14 @@ pub use dialect::{
 };
 pub use exchange::{Exchange, SentRequest};
 pub use probe_file::{ProbeFileError, ProbeFileProblem};
+pub use probe_target::{MissingSecret, ProbeTarget};
 pub use provider::{
-    FIXTURES, InvalidBaseUrl, InvalidProvider, MissingKey, MissingVariable, Provider,
-    ProviderHeaders, UnknownProvider, fixture, presets,
+    FIXTURES, InvalidProvider, MissingKey, MissingVariable, Provider, ProviderHeaders,
+    UnknownProvider, fixture, presets,
 };
 pub use reply_observer::ReplyObserver;
 pub use run::{
-    MissingSecret, ProbeTarget, RunProgress, RunSettings, SuiteRun, TrialKey, run_fixture,
-    run_suite, run_suite_until,
+    RunProgress, RunSettings, SuiteRun, TrialKey, run_fixture, run_suite, run_suite_until,
 };
 pub use secret::{ApiKey, Redactor};
 pub use suite::{ProbeCase, ProbeSampling, ProbeSuite};

@@ -6,7 +6,7 @@ use thiserror::Error;
 use toolwarden_files::{FileError, read_text};
 use toolwarden_model::document::{Diagnostic, DiagnosticKind, Document, DocumentReader};
 
-use crate::provider::InvalidBaseUrl;
+use crate::base_url::InvalidBaseUrl;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 64 << 20;

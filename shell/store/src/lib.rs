@@ -12,6 +12,7 @@ mod baseline;
 mod create_file;
 mod delivery;
 mod error;
+mod file_id;
 mod migrations;
 mod open_stores;
 mod pins_revision;
@@ -31,7 +32,8 @@ pub use delivery::{
     Delivery, DeliveryFilter, DeliveryStatus, LastDelivery, PendingDelivery, StoredAttempt,
 };
 pub use error::StoreError;
+pub use file_id::{FileId, sidecar_files};
 pub use pins_revision::PinsRevision;
 pub use server::{Server, ServerId, ServerKey};
 pub use sighting::{NewSighting, Sighting};
-pub use store::{FileId, Store, sidecar_files};
+pub use store::Store;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::StoreError;
-use crate::store::{FileId, file_id_of, journal_file_id};
+use crate::file_id::{FileId, file_id_of, journal_file_id};
 
 static OPEN_STORES: Mutex<BTreeMap<FileId, OpenStore>> = Mutex::new(BTreeMap::new());
 

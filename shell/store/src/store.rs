@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags, Row, Transaction, TransactionBehavior};
 
 use crate::create_file;
 use crate::error::StoreError;
+use crate::file_id::{FileId, file_id_of, journal_file_id, sidecar_files};
 use crate::migrations::{APPLICATION_ID, STEPS};
 use crate::open_stores::{self, ConnectionGuard};
 
@@ -26,9 +27,6 @@ pub struct Store {
     /// The last field: it is dropped after the connection is closed.
     guard: Option<ConnectionGuard>,
 }
-
-/// Identifies a file by device and inode number.
-pub type FileId = (u64, u64);
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -341,43 +339,6 @@ impl Store {
     ) -> Result<usize, StoreError> {
         self.sql(|it| it.prepare_cached(statement)?.execute(parameters))
     }
-}
-
-pub(crate) fn journal_file_id(path: &Path) -> Option<FileId> {
-    let [journal, ..] = sidecar_files(path);
-    inode_of(&std::fs::metadata(journal).ok()?)
-}
-
-/// The identity of the file; `None` if it is empty.
-pub(crate) fn file_id_of(path: &Path) -> Option<FileId> {
-    let file = std::fs::metadata(path).ok()?;
-    if file.len() == 0 {
-        None
-    } else {
-        inode_of(&file)
-    }
-}
-
-#[cfg(unix)]
-fn inode_of(file: &std::fs::Metadata) -> Option<FileId> {
-    use std::os::unix::fs::MetadataExt;
-    Some((file.dev(), file.ino()))
-}
-
-/// On other systems an open file cannot be moved.
-#[cfg(not(unix))]
-fn inode_of(_: &std::fs::Metadata) -> Option<FileId> {
-    None
-}
-
-/// The files that SQLite keeps beside an open database. The first is the one it writes to.
-#[must_use]
-pub fn sidecar_files(path: &Path) -> [PathBuf; 3] {
-    ["-wal", "-shm", "-journal"].map(|ending| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        name.into()
-    })
 }
 
 /// A time as stored: UTC with milliseconds, so that texts sort in time order.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolwarden_drift::drift_json;
 use toolwarden_store::{Alert, Baseline};
 
-use crate::approve::{ApprovedItem, PendingApproval};
+use crate::approval::{ApprovedItem, PendingApproval};
 
 /// An alert.
 #[must_use]

@@ -3,6 +3,7 @@
 //! Times are arguments, so that the caller owns the clock.
 
 mod alert;
+mod approval;
 mod approve;
 mod backup;
 mod check_transaction;
@@ -24,9 +25,8 @@ mod toolwatch_import;
 mod watch_config;
 
 pub use alert::summary_line;
-pub use approve::{
-    ApprovalSelection, ApproveError, ApprovedItem, PendingApproval, approve, waiting,
-};
+pub use approval::{ApprovedItem, PendingApproval};
+pub use approve::{ApprovalSelection, ApproveError, approve, waiting};
 pub use backup::{BackupError, BackupLogSummary, BackupOptions, BackupReport, BackupStage, backup};
 pub use check_transaction::{CheckSource, CompletedCheck, check, run_check};
 pub use judge::{CheckOutcome, ResultSampling, ServerListing, toolwatch_mutation};

@@ -14,10 +14,9 @@ use super::family::{KeywordFamily, TEMPLATE_NAME, plain_family};
 use super::is_refusal;
 use super::report::{KeywordFamilyOutcome, KeywordFamilyReport};
 use crate::exchange::ProviderClient;
+use crate::probe_target::ProbeTarget;
 use crate::reply_observer::ReplyObserver;
-use crate::run::{
-    PlannedTrial, ProbeTarget, RunProgress, RunSettings, TokenBudget, TrialRunner, redactor_of,
-};
+use crate::run::{PlannedTrial, RunProgress, RunSettings, TokenBudget, TrialRunner, redactor_of};
 
 /// The maximum tokens of a reply: a call is small.
 const MAX_TOKENS: u64 = 512;

@@ -10,7 +10,8 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use toolwarden_model::reply::TrialFailure;
 
-use crate::run::{ProbeTarget, RunProgress, RunSettings};
+use crate::probe_target::ProbeTarget;
+use crate::run::{RunProgress, RunSettings};
 use dialect_probe::DialectProbe;
 
 pub use family::{KeywordFamily, families};

@@ -12,8 +12,8 @@ use toolwarden_model::reply::{NotMeasured, StreamMode, TrialFailure, WireApi};
 
 use super::replay_headers::{RECORDED_HEADER, RecordedMeasurement, TRIAL_HEADER};
 use super::{AUTH_HEADERS, Exchange, SentRequest};
+use crate::probe_target::ProbeTarget;
 use crate::reply_observer::mask_value;
-use crate::run::ProbeTarget;
 use crate::secret::{ApiKey, Redactor};
 
 /// The Anthropic API version that requests name.

@@ -5,7 +5,8 @@ use toolwarden_model::document::{DiagnosticKind, DocumentReader, KeySpec, Locate
 use toolwarden_model::json::Object;
 use toolwarden_model::reply::WireApi;
 
-use super::{Provider, check_base_url, headers, presets};
+use super::{Provider, headers, presets};
+use crate::base_url::check_base_url;
 use crate::probe_file::ProbeFileProblem;
 
 /// The keys of a provider in a contract.

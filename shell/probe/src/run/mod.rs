@@ -3,7 +3,6 @@
 mod measure;
 mod plan;
 mod retry;
-mod target;
 mod token_budget;
 mod trial_runner;
 
@@ -20,6 +19,7 @@ use toolwarden_model::reply::{StreamMode, TrialFailure};
 use toolwarden_trials::Trial;
 
 use crate::exchange::{Exchange, ProviderClient};
+use crate::probe_target::ProbeTarget;
 use crate::provider::Provider;
 use crate::reply_observer::ReplyObserver;
 use crate::secret::Redactor;
@@ -28,7 +28,6 @@ use measure::{ReplyContext, measure_body};
 use trial_runner::TrialOutcome;
 
 pub(crate) use plan::PlannedTrial;
-pub use target::{MissingSecret, ProbeTarget};
 pub(crate) use token_budget::TokenBudget;
 pub(crate) use trial_runner::TrialRunner;
 

@@ -16,9 +16,8 @@ use super::observed::{ListCheck, SeenList};
 use super::options::InlineOptions;
 use super::result_worker::{ObservedResult, ResultCommand, ResultWorker};
 use super::store_thread::{StoreJob, StoreThread, server_key};
-use crate::approve::{
-    ApprovalSelection, ApprovedItem, PendingApproval, approve, needs_comparison, waiting,
-};
+use crate::approval::{ApprovedItem, PendingApproval};
+use crate::approve::{ApprovalSelection, approve, needs_comparison, waiting};
 
 /// The maximum number of queued jobs for the store.
 const MAX_JOBS: usize = 256;

@@ -1,3 +1,5 @@
+//! A provider together with the secrets that it needs.
+
 use reqwest::header::HeaderValue;
 use thiserror::Error;
 
@@ -69,7 +71,7 @@ impl ProbeTarget {
     }
 
     /// All secrets that must be masked.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &ApiKey> {
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &ApiKey> {
         self.key.iter().chain(&self.headers.secrets)
     }
 }
