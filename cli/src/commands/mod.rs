@@ -8,13 +8,6 @@ pub(crate) mod progress;
 mod store;
 mod watch;
 
-pub(crate) use audit::AuditCommandError;
-pub(crate) use canon::BrokenRewrite;
-pub(crate) use gateway::GatewayCommandError;
-pub(crate) use guard::GuardError;
-pub(crate) use probe::ProbeError;
-pub(crate) use watch::WatchSource;
-
 use clap::CommandFactory;
 
 use crate::args::{Cli, CliCommand};

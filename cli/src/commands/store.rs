@@ -9,11 +9,10 @@ use toolwarden_live_guard::audit::{Verification, describe_fault};
 use toolwarden_store::Store;
 use toolwarden_watch::{BackupError, BackupOptions, BackupReport, BackupStage, backup};
 
-use super::audit::AuditCommandError;
 use super::gateway::load_settings;
 use super::watch::store_path;
 use crate::args::{BackupArgs, PlainFormat, StoreCommand};
-use crate::error::CliError;
+use crate::error::{AuditCommandError, CliError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 

@@ -9,8 +9,7 @@ use toolwarden_probe::ProbeFileError;
 use toolwarden_store::StoreError;
 use toolwarden_watch::{ApproveError, BackupError, LockError, PinsError, WatchConfigError};
 
-use super::CliError;
-use crate::commands::{GuardError, ProbeError};
+use super::{CliError, GuardError, ProbeError};
 
 impl CliError {
     /// What the user can do about the error.

@@ -1,4 +1,9 @@
+mod audit_error;
+mod broken_rewrite;
+mod gateway_error;
+mod guard_error;
 mod help;
+mod probe_error;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,10 +23,13 @@ use toolwarden_watch::{
     WatchConfigError,
 };
 
-use crate::commands::{
-    AuditCommandError, BrokenRewrite, GatewayCommandError, GuardError, ProbeError, WatchSource,
-};
 use crate::style;
+
+pub(crate) use audit_error::AuditCommandError;
+pub(crate) use broken_rewrite::BrokenRewrite;
+pub(crate) use gateway_error::GatewayCommandError;
+pub(crate) use guard_error::{CallProblem, GuardError};
+pub(crate) use probe_error::ProbeError;
 
 /// Why a command could not do its work.
 #[derive(Debug, Error)]
@@ -334,17 +342,6 @@ impl CliError {
             | Self::Lock { .. }
             | Self::Probe(ProbeError::Capture(_)) => true,
             _ => false,
-        }
-    }
-
-    pub(crate) fn live_server(source: &WatchSource, error: McpError) -> Self {
-        if let McpError::Endpoint(error) = error {
-            return Self::Endpoint(error);
-        }
-        Self::Live {
-            server: source.key.name.clone(),
-            source: Box::new(error),
-            secrets: source.secrets(),
         }
     }
 }

@@ -18,10 +18,12 @@ mod canonicalize;
 mod container;
 mod detect;
 mod dialect;
+mod edit;
 mod emit;
 mod format_keys;
 mod formats;
 mod hints;
+mod name_rule;
 mod schema;
 mod unread;
 
@@ -35,11 +37,12 @@ pub use dialect::{
     Dialect, DialectFacts, DialectFinding, DialectLevel, DialectTable, InvalidTable, RequestLimits,
     RewriteMode, UnknownDialect, conform, conform_to_facts, lint, lint_with_facts,
 };
+pub use edit::{Edit, EditKind, LossKind};
 pub use emit::{
-    Edit, EditKind, EditMismatch, Emission, EmitTarget, Emitter, EquivalenceClaim, LossKind,
-    NameAllocator, NameRule, NotPortable, OriginalSchemas, RenamedTool, SchemaSlot, UnknownTarget,
-    emit, emit_native,
+    EditMismatch, Emission, EmitTarget, Emitter, EquivalenceClaim, NameAllocator, NotPortable,
+    OriginalSchemas, RenamedTool, SchemaSlot, UnknownTarget, emit, emit_native,
 };
 pub use formats::{ParseError, definition_pointer};
 pub use hints::sounds_destructive;
+pub use name_rule::NameRule;
 pub use unread::{SchemaProblem, UnreadSchema, unread_schemas};

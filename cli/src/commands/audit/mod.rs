@@ -1,5 +1,4 @@
 mod csv;
-mod error;
 mod export;
 mod list;
 mod prune;
@@ -11,13 +10,11 @@ mod stats;
 mod tail;
 mod verify;
 
-pub(crate) use error::AuditCommandError;
-
 use toolwarden_store::Store;
 
 use super::watch::{live_servers, store_path};
 use crate::args::{AuditCommand, StoreArgs};
-use crate::error::CliError;
+use crate::error::{AuditCommandError, CliError};
 use crate::output::CommandOutcome;
 
 pub(super) fn run(command: &AuditCommand) -> Result<CommandOutcome, CliError> {

@@ -3,10 +3,9 @@ use std::path::{Path, PathBuf};
 use toolwarden_guard::audit::{ChainFault, ChainLink, NotedHead, VerifiedLog};
 use toolwarden_live_guard::audit::{Verification, describe_fault, verify};
 
-use super::error::AuditCommandError;
 use super::{records, store};
 use crate::args::{AuditVerifyArgs, PlainFormat};
-use crate::error::CliError;
+use crate::error::{AuditCommandError, CliError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 

@@ -5,8 +5,6 @@ mod lint;
 mod rewrite_check;
 mod satisfiability;
 
-pub(crate) use rewrite_check::BrokenRewrite;
-
 use crate::args::CanonCommand;
 use crate::error::CliError;
 use crate::output::CommandOutcome;

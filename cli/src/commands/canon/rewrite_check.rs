@@ -5,22 +5,12 @@
 //! meet in the binary.
 
 use serde_json::Value;
-use thiserror::Error;
-use toolwarden_canon::{Edit, EditMismatch, EquivalenceClaim, OriginalSchemas, SchemaSlot};
+use toolwarden_canon::{Edit, EquivalenceClaim, OriginalSchemas, SchemaSlot};
 use toolwarden_model::Format;
 use toolwarden_schema::{SchemaEquivalence, SearchBudget, ValueDomain, check_equivalence};
 use toolwarden_settings::ComparisonTimeouts;
 
-/// A rewrite that changes more than it says. It is a mistake in toolwarden.
-#[derive(Debug, Error)]
-pub(crate) enum BrokenRewrite {
-    #[error("{0}")]
-    Unaccounted(#[from] EditMismatch),
-    #[error("it would reject {value}, which was valid before, and no reported loss says so")]
-    Narrowed { value: Value },
-    #[error("it would accept {value}, which was not valid before, and no reported loss says so")]
-    Widened { value: Value },
-}
+use crate::error::BrokenRewrite;
 
 /// Checks rewrites one after the other, all within one budget.
 #[derive(Debug)]

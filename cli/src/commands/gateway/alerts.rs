@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 use toolwarden_notify::{RetryPolicy, TestDelivery, test};
 use toolwarden_store::{Delivery, DeliveryFilter, DeliveryStatus, Store};
 
-use super::error::GatewayCommandError;
 use super::load;
 use crate::args::{AlertsCommand, AlertsTestArgs, DeliveriesArgs, DeliveryStatusArg, PlainFormat};
 use crate::commands::watch::live_servers::runtime;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 

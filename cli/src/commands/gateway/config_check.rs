@@ -12,12 +12,11 @@ use toolwarden_mcp::{McpClient, McpError};
 use toolwarden_model::json::{Pointer, Position};
 use toolwarden_settings::{LoadedSettings, ServerSettings, SettingsError};
 
-use super::error::GatewayCommandError;
 use super::load;
 use super::process::{block_on as run_async, install_reaper};
 use crate::args::{ConfigCheckArgs, ReportFormat};
 use crate::commands::progress::print_status;
-use crate::error::{CliError, with_causes};
+use crate::error::{CliError, GatewayCommandError, with_causes};
 use crate::output::{CommandOutcome, print_text};
 use crate::report::{
     FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,

@@ -8,12 +8,11 @@ use etcetera::BaseStrategy as _;
 use serde_json::json;
 use toolwarden_settings::{ClientApp, ImportedServers, config_paths, import_client_file};
 
-use super::error::GatewayCommandError;
 use super::load::print_warning;
 use crate::args::ImportClientArgs;
 use crate::commands::progress::print_status;
 use crate::commands::watch::store_path;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::{CommandOutcome, OutputFile};
 use crate::style::escape_controls;
 

@@ -9,8 +9,8 @@ use toolwarden_live_guard::LoadedPolicy;
 use toolwarden_model::json::Pointer;
 use toolwarden_settings::{LoadedSettings, Settings, SettingsError};
 
-use super::error::GatewayCommandError;
 use crate::commands::progress::print_status;
+use crate::error::GatewayCommandError;
 use crate::style::{self, escape_controls};
 
 /// Settings with their policy.

@@ -4,7 +4,6 @@ mod alerts;
 mod config;
 mod config_check;
 mod demo;
-mod error;
 mod explain;
 mod import_client;
 mod key;
@@ -12,8 +11,6 @@ mod load;
 mod process;
 mod serve;
 mod wrap;
-
-pub(crate) use error::GatewayCommandError;
 
 pub(super) use alerts::run as alerts;
 pub(super) use config::run as config;

@@ -13,12 +13,11 @@ use toolwarden_settings::{PolicySource, PrefixMode, ServerSettings, Settings, is
 use toolwarden_watch::inline::WatchAlert;
 use toolwarden_watch::server_name;
 
-use super::error::GatewayCommandError;
 use super::load::{self, print_warning};
 use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::WrapArgs;
 use crate::commands::watch::store_path;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::CommandOutcome;
 
 pub(in crate::commands) fn run(args: &WrapArgs) -> Result<CommandOutcome, CliError> {

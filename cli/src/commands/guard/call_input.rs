@@ -16,12 +16,10 @@ use toolwarden_live_guard::{Call, LiveGuard, UNKNOWN_PRINCIPAL};
 use toolwarden_model::did_you_mean;
 use toolwarden_model::json::{JsonError, Object, Parsed, parse, type_name};
 
-use super::GuardError;
-use super::error::CallProblem;
 use super::feature_input::FeatureInput;
 use super::policy;
 use crate::args::{CallArgs, CircumstancesArgs};
-use crate::error::CliError;
+use crate::error::{CallProblem, CliError, GuardError};
 
 /// A call read from arguments, a file or the audit log.
 #[derive(Debug, Default)]

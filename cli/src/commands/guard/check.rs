@@ -7,12 +7,12 @@ use toolwarden_live_guard::audit::{AuditOptions, AuditWriter};
 use toolwarden_live_guard::{AuditLog, LiveGuard, OpenCall};
 
 use super::call_input::{self, CallInput};
+use super::policy;
 use super::policy_location::PolicyLocation;
-use super::{GuardError, policy};
 use crate::args::{DecisionFormat, GuardCheckArgs};
 use crate::ci_escape::escape_json;
 use crate::commands::watch::store_path;
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::output::{CommandOutcome, OutputFile, print_text};
 use crate::style::{self, escape_controls};
 

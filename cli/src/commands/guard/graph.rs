@@ -2,10 +2,10 @@ use std::ffi::OsStr;
 
 use toolwarden_guard::{Graph, dot, mermaid, svg};
 
+use super::policy;
 use super::policy_location::PolicyLocation;
-use super::{GuardError, policy};
 use crate::args::{GraphArgs, GraphFormat};
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::output::{CommandOutcome, OutputFile};
 
 pub(super) fn run(args: &GraphArgs) -> Result<CommandOutcome, CliError> {

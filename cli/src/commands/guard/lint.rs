@@ -4,10 +4,10 @@ use toolwarden_guard::{LintRule, PolicyError, lint};
 use toolwarden_live_guard::{LoadedPolicy, PolicyFileError};
 use toolwarden_model::json::{Pointer, Position};
 
+use super::policy;
 use super::policy_location::PolicyLocation;
-use super::{GuardError, policy};
 use crate::args::{GuardLintArgs, ReportFormat};
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::output::{CommandOutcome, print_text};
 use crate::report::{
     FindingDetail, FindingLevel, FindingReport, ReportCheck, ReportFinding, RuleInfo, Subject,

@@ -1,7 +1,6 @@
 mod available;
 mod call_input;
 mod check;
-mod error;
 mod explain;
 mod feature_input;
 mod graph;
@@ -11,8 +10,6 @@ mod policy;
 mod policy_location;
 mod simulate;
 mod suggest;
-
-pub(crate) use error::GuardError;
 
 use crate::args::GuardCommand;
 use crate::error::CliError;

@@ -9,12 +9,11 @@ use toolwarden_live_guard::{
     AuditLog, Clock, LiveGuard, LoadedPolicy, ManualClock, UNKNOWN_PRINCIPAL,
 };
 
-use super::GuardError;
 use super::policy_location::PolicyLocation;
 use crate::args::{CallArgs, CircumstancesArgs};
 use crate::commands::progress;
 use crate::commands::watch::store_path;
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::style::{self, escape_controls};
 
 /// Reads a policy.

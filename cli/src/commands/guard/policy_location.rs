@@ -8,11 +8,10 @@ use toolwarden_model::document::Document;
 use toolwarden_model::json::{Pointer, Position};
 use toolwarden_settings::{PolicySource, Settings};
 
-use super::GuardError;
 use crate::args::PolicyArgs;
 use crate::commands::gateway::load_settings;
 use crate::commands::progress::print_status;
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::style;
 
 /// The default name of a policy file.

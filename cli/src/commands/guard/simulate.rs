@@ -9,9 +9,9 @@ use toolwarden_live_guard::{AuditLog, Call, Clock, LiveGuard, ManualClock};
 
 use super::call_input::{self, CallInput, CallLine, LoggedDecision};
 use super::policy_location::PolicyLocation;
-use super::{GuardError, check, policy};
+use super::{check, policy};
 use crate::args::{PlainFormat, SimulateArgs};
-use crate::error::CliError;
+use crate::error::{CliError, GuardError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 

@@ -7,10 +7,10 @@ use toolwarden_trials::Snapshot;
 use toolwarden_trials::tooldrift::{ToolCallShape, TooldriftSnapshot};
 
 use super::snapshot::all_measured;
-use super::{ProbeError, run_suite, write_file};
+use super::{run_suite, write_file};
 use crate::args::{CompareTableArgs, TableFormat};
 use crate::commands::progress::print_status;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::{CommandOutcome, print_text};
 
 pub(super) fn run(args: &CompareTableArgs) -> Result<CommandOutcome, CliError> {

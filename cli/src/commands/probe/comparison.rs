@@ -10,8 +10,9 @@ use toolwarden_trials::{
 };
 
 use super::difference_rows::{self, DifferenceRow};
-use super::{ProbeError, pin_rows};
+use super::pin_rows;
 use crate::args::{Compat, FailThreshold, JudgeArgs};
+use crate::error::ProbeError;
 
 /// Two sides and what differs.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 use toolwarden_probe::{DialectReport, KeywordFamilyOutcome, Provider};
 
-use super::{ProbeError, run_suite, write_file};
+use super::{run_suite, write_file};
 use crate::args::{DialectArgs, PlainFormat};
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::{CommandOutcome, print_text};
 use crate::style::{self, escape_controls};
 

@@ -3,9 +3,9 @@ use std::path::Path;
 use toolwarden_trials::{Snapshot, VersionedSnapshot};
 
 use super::snapshot::all_measured;
-use super::{ProbeError, comparison, report};
+use super::{comparison, report};
 use crate::args::ProbeDiffArgs;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::CommandOutcome;
 
 pub(super) fn run(args: &ProbeDiffArgs) -> Result<CommandOutcome, CliError> {

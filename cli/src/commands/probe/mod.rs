@@ -3,7 +3,6 @@ mod comparison;
 mod dialect;
 mod diff;
 mod difference_rows;
-mod error;
 mod json_document;
 mod pin_rows;
 mod providers;
@@ -14,8 +13,6 @@ mod run_suite;
 mod snapshot;
 mod text_report;
 mod write_file;
-
-pub(crate) use error::ProbeError;
 
 use super::watch::live_servers;
 use crate::args::ProbeCommand;

@@ -3,10 +3,9 @@ use toolwarden_model::reply::StreamMode;
 use toolwarden_probe::replay::{RecordedExchange, serve};
 use toolwarden_probe::{FIXTURES, Provider, capture};
 
-use super::ProbeError;
 use super::live_servers::{Interrupt, runtime};
 use crate::args::ReplayArgs;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::{CommandOutcome, print_chunk};
 
 pub(super) fn run(args: &ReplayArgs) -> Result<CommandOutcome, CliError> {

@@ -4,9 +4,9 @@ use toolwarden_trials::{PinnedContract, PinnedToolContract, Snapshot, VersionedS
 
 use super::comparison::{self, ProbeComparison};
 use super::snapshot::all_measured;
-use super::{ProbeError, report, run_suite};
+use super::{report, run_suite};
 use crate::args::ProbeRunArgs;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::CommandOutcome;
 
 pub(super) fn run(args: &ProbeRunArgs) -> Result<CommandOutcome, CliError> {

@@ -14,11 +14,10 @@ use toolwarden_probe::{
 };
 use toolwarden_trials::{Snapshot, Trial, TrialOrigin, build_snapshot};
 
-use super::ProbeError;
 use super::live_servers::{Interrupt, runtime};
 use crate::args::{AskArgs, LimitArgs, ModeArg};
 use crate::commands::progress::print_status;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::style::{self, escape_controls};
 
 /// The suite of a file, or the bundled one.

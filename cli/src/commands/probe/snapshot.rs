@@ -1,9 +1,9 @@
 use toolwarden_probe::Provider;
 use toolwarden_trials::Snapshot;
 
-use super::{ProbeError, run_suite, text_report, write_file};
+use super::{run_suite, text_report, write_file};
 use crate::args::{Compat, PlainFormat, SnapshotArgs};
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::{CommandOutcome, print_text};
 
 pub(super) fn run(args: &SnapshotArgs) -> Result<CommandOutcome, CliError> {

@@ -1,7 +1,6 @@
 use std::path::Path;
 
-use super::ProbeError;
-use crate::error::CliError;
+use crate::error::{CliError, ProbeError};
 use crate::output::OutputFile;
 
 /// Writes a file that was asked for, and the folders it stands in. A place that cannot be written to

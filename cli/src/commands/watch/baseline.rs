@@ -26,7 +26,7 @@ pub(super) fn run(args: &BaselineArgs) -> Result<CommandOutcome, CliError> {
             Ok(answer) => answer,
             Err(error) => {
                 unanswered += 1;
-                print_error(&CliError::live_server(source, error));
+                print_error(&source.live_error(error));
                 continue;
             }
         };

@@ -104,7 +104,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
                 Err(error) => return Err(error),
             },
             Err(error) => {
-                let error = CliError::live_server(source, error);
+                let error = source.live_error(error);
                 print_error(&error);
                 unanswered.push((source, error));
             }

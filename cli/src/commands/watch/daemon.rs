@@ -139,7 +139,7 @@ impl Daemon<'_> {
     ) -> Result<Option<bool>, CliError> {
         let checked = match answer {
             Ok(answer) => self.check(&watched.source, answer),
-            Err(error) => Err(CliError::live_server(&watched.source, error)),
+            Err(error) => Err(watched.source.live_error(error)),
         };
         let key = &watched.source.key;
         match checked {

@@ -34,7 +34,7 @@ pub(super) fn run(args: &LockArgs) -> Result<CommandOutcome, CliError> {
                 }
                 Err(error) => {
                     unanswered += 1;
-                    print_error(&CliError::live_server(&source, error));
+                    print_error(&source.live_error(error));
                 }
             }
         }

@@ -27,7 +27,7 @@ pub(super) mod store_path;
 mod text_layout;
 mod text_report;
 
-pub(crate) use sources::WatchSource;
+use sources::WatchSource;
 
 use crate::args::{StoreArgs, WatchCommand, is_toolwatch};
 use crate::error::CliError;

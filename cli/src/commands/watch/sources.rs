@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolwarden_drift::ToolwatchChangeType;
-use toolwarden_mcp::{Endpoint, Secrets, ServerUrl};
+use toolwarden_mcp::{Endpoint, McpError, Secrets, ServerUrl};
 use toolwarden_store::ServerKey;
 use toolwarden_watch::{LOCAL_SERVER, ToolListSource, WatchConfig, WatchedCall, server_name};
 
@@ -45,6 +45,18 @@ impl WatchSource {
         match &self.kind {
             SourceKind::Live(endpoint) => endpoint.secrets(),
             SourceKind::Files(_) | SourceKind::Schema(..) => Secrets::default(),
+        }
+    }
+
+    /// The error of a request to the server.
+    pub(super) fn live_error(&self, error: McpError) -> CliError {
+        if let McpError::Endpoint(error) = error {
+            return CliError::Endpoint(error);
+        }
+        CliError::Live {
+            server: self.key.name.clone(),
+            source: Box::new(error),
+            secrets: self.secrets(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::facts::DialectFacts;
 use super::lint::is_branch;
 use super::rules;
 use super::violation::{Remedy, SchemaContext, Violation};
-use crate::emit::{Edit, EditKind, LossKind};
+use crate::edit::{Edit, EditKind, LossKind};
 use crate::schema::{convert, subschemas};
 
 /// How many remedies one schema may need before it is left as it is.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::lint::DialectLevel;
-use crate::emit::NameRule;
+use crate::name_rule::NameRule;
 
 /// The known facts about a dialect. They are data, not code, because providers change them.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use super::Dialect;
 use super::facts::DialectFacts;
 use super::rules;
 use super::violation::{SchemaContext, Violation};
-use crate::emit::{EditKind, LossKind};
+use crate::edit::{EditKind, LossKind};
 use crate::schema::subschemas;
 
 /// Something in a tool that a dialect does not accept as it is.

@@ -6,7 +6,7 @@ use super::facts::{
     SchemaSizeLimits, TypeListFacts,
 };
 use super::lint::DialectLevel;
-use crate::emit::NameRule;
+use crate::name_rule::NameRule;
 
 const NO_LIMITS: SchemaSizeLimits = SchemaSizeLimits {
     depth: None,

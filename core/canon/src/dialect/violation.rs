@@ -5,7 +5,7 @@ use toolwarden_model::json::{Object, Pointer};
 
 use super::facts::DialectFacts;
 use super::lint::DialectLevel;
-use crate::emit::{Edit, EditKind, LossKind};
+use crate::edit::{Edit, EditKind, LossKind};
 
 /// One schema of a tool, with what the rules need to check it.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@ use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::keywords::{SubschemaForm, subschema_form};
 use toolwarden_model::{Format, Tool};
 
-use super::edit::{Edit, EditKind, LossKind};
+use crate::edit::{Edit, EditKind, LossKind};
 use crate::formats;
 
 /// The schemas of a tool before something rewrote it.

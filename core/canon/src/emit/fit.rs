@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use toolwarden_model::json::{Object, Pointer};
 use toolwarden_model::{Evidence, Format, HintsEvidence, Tool};
 
-use super::edit::{Edit, EditKind, LossKind};
 use super::name_allocator::NameAllocator;
 use super::target::EmitTarget;
 use crate::container::lists_unread_parts;
 use crate::dialect::{RewriteMode, conform};
+use crate::edit::{Edit, EditKind, LossKind};
 use crate::formats::{self, FieldTable, ToolField};
 use crate::schema::convert;
 use crate::unread::{UnreadSchema, describes_arguments, unread_schemas};

@@ -1,6 +1,5 @@
 //! Converts the canonical form to a provider's format and records every difference.
 
-mod edit;
 mod equivalence_claim;
 mod fit;
 mod name_allocator;
@@ -10,12 +9,12 @@ use serde_json::Value;
 use thiserror::Error;
 use toolwarden_model::{Format, Tool};
 
-pub use edit::{Edit, EditKind, LossKind};
 pub use equivalence_claim::{EditMismatch, EquivalenceClaim, OriginalSchemas, SchemaSlot};
-pub use name_allocator::{NameAllocator, NameRule};
+pub use name_allocator::NameAllocator;
 pub use target::{EmitTarget, UnknownTarget};
 
 use crate::dialect::{DialectFinding, lint};
+use crate::edit::{Edit, EditKind};
 use crate::formats;
 
 /// A tool in a provider's format.

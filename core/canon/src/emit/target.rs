@@ -4,8 +4,8 @@ use std::str::FromStr;
 use thiserror::Error;
 use toolwarden_model::{Draft, Format, did_you_mean};
 
-use super::name_allocator::NameRule;
 use crate::dialect::Dialect;
+use crate::name_rule::NameRule;
 
 /// A format that a tool can be emitted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

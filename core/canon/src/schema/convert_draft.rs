@@ -4,7 +4,7 @@ use toolwarden_model::json::{Object, Pointer};
 
 use super::dynamic_references::convert_dynamic;
 use super::walk::places;
-use crate::emit::Edit;
+use crate::edit::Edit;
 
 /// Keywords, and the first draft that defines them.
 const KEYWORD_DRAFTS: &[(&str, Draft)] = &[

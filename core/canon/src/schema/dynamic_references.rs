@@ -3,7 +3,7 @@ use toolwarden_model::Draft;
 use toolwarden_model::json::{Object, Pointer};
 
 use super::walk::places;
-use crate::emit::{Edit, LossKind};
+use crate::edit::{Edit, LossKind};
 
 /// A reference whose target depends on the path that led to it, as one draft writes it.
 struct DynamicReference {

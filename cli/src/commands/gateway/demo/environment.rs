@@ -12,8 +12,7 @@ use toolwarden_mcp::{Endpoint, ServerUrl};
 use toolwarden_settings::{IdentitySettings, PolicySource, PrefixMode, ServerSettings, Settings};
 
 use super::demo_error;
-use crate::commands::gateway::error::GatewayCommandError;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 
 /// The name of the server.
 pub(super) const SERVER: &str = "shop";

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use toolwarden_demo::{Shop, ShopOptions, serve_stdio};
 
-use super::error::GatewayCommandError;
 use super::process;
 use crate::args::{DemoArgs, DemoServerArgs};
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::CommandOutcome;
 use environment::DemoEnvironment;
 use step_printer::StepPrinter;

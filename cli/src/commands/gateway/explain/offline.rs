@@ -12,10 +12,8 @@ use toolwarden_store::{ServerKey, Store, StoredDefinition};
 use toolwarden_watch::{DEFAULT_SCOPE, INSTRUCTIONS, PendingApproval, Pins, waiting};
 
 use crate::args::GatewayExplainArgs;
-use crate::commands::gateway::error::GatewayCommandError;
 use crate::commands::gateway::load::{self, print_warning};
-use crate::commands::guard::GuardError;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError, GuardError};
 
 /// What policy and store of the settings say, without a gateway.
 pub(super) fn explain(args: &GatewayExplainArgs) -> Result<Value, CliError> {

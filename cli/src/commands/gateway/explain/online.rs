@@ -4,9 +4,8 @@ use reqwest::Url;
 use serde_json::Value;
 
 use crate::args::GatewayExplainArgs;
-use crate::commands::gateway::error::GatewayCommandError;
 use crate::commands::watch::live_servers::runtime;
-use crate::error::{CliError, with_causes};
+use crate::error::{CliError, GatewayCommandError, with_causes};
 
 /// How long a gateway may take.
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -11,11 +11,10 @@ use tokio::time::MissedTickBehavior;
 use toolwarden_gateway::runtime::RunningGateway;
 use toolwarden_settings::{LoadedSettings, PolicySource};
 
-use super::error::GatewayCommandError;
 use super::load::{self, LoadedConfig};
 use super::process::{self, ProcessSignal, SignalListener, install_reaper};
 use crate::args::ServeArgs;
-use crate::error::CliError;
+use crate::error::{CliError, GatewayCommandError};
 use crate::output::CommandOutcome;
 use log::ServeLog;
 use reload::SettingsReloader;

@@ -7,8 +7,8 @@ use toolwarden_gateway::runtime::RunningGateway;
 use toolwarden_model::Fingerprint;
 
 use super::log::ServeLog;
-use crate::commands::gateway::error::GatewayCommandError;
 use crate::commands::gateway::load::{self, LoadedConfig};
+use crate::error::GatewayCommandError;
 
 /// The settings and what was last read of them.
 #[derive(Debug)]

@@ -3,7 +3,7 @@ use toolwarden_model::json::{Object, Pointer};
 
 use crate::dialect::facts::{DialectFacts, KeywordSupport, NameSupport};
 use crate::dialect::lint::{DialectFinding, DialectLevel};
-use crate::emit::NameRule;
+use crate::name_rule::NameRule;
 use crate::schema::subschemas;
 
 /// The longest name that is not long.

@@ -9,7 +9,7 @@ use toolwarden_model::json::Position;
 use toolwarden_notify::NotifyError;
 use toolwarden_settings::{ClientFileError, SettingsError};
 
-use crate::error::with_causes;
+use super::with_causes;
 
 /// Why a command of the gateway could not do its work.
 #[derive(Debug, Error)]
@@ -156,7 +156,7 @@ impl GatewayCommandError {
     }
 
     /// The message with its causes.
-    pub(super) fn full_message(&self) -> String {
+    pub(crate) fn full_message(&self) -> String {
         if self.includes_cause() {
             return self.to_string();
         }
