@@ -30,7 +30,7 @@ fn too_few_results_are_not_measured_in_every_format() {
         let text = check(&sandbox, 3, &[result], &[]).out;
         assert!(
             text.contains(
-                "1 results against 1 in the baseline cannot be told from chance; 9 against 9 can"
+                "too few results to exclude chance: 1 against 1 in the baseline; 9 against 9 suffice"
             ),
             "{text}"
         );

@@ -25,7 +25,7 @@ const HINTS: [Hint; 4] = [
         name: "destructiveHint",
         default: true,
         unsafe_value: false,
-        meaning: "the tool no longer warns that it may destroy",
+        meaning: "the tool no longer warns that it may be destructive",
     },
     Hint {
         name: "idempotentHint",

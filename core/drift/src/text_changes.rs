@@ -243,7 +243,7 @@ fn text_added_by_changes(
                     before: earlier.as_ref(),
                     after: Some(&after),
                 };
-                let message = format!("text that a model reads came with it: {}", subject(at));
+                let message = format!("text that a model reads changed as well: {}", subject(at));
                 maker.change("text", facet, ChangeClass::Text, &difference, message)
             }
             several => {
@@ -256,7 +256,7 @@ fn text_added_by_changes(
                     after: Some(&after),
                 };
                 let message = format!(
-                    "text that a model reads came with it in {} places",
+                    "text that a model reads changed as well in {} places",
                     several.len()
                 );
                 maker.change("text", facet, ChangeClass::Text, &difference, message)

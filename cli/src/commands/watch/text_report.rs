@@ -404,7 +404,7 @@ impl TextReport<'_> {
         if let Some(limit) = said.too_few() {
             let warning = style::WARNING;
             self.line(&format!(
-                "  {warning}not measured:{warning:#} results of `{}`: {}; --fixtures compares results exactly that do not depend on chance",
+                "  {warning}not measured:{warning:#} results of `{}`: {}; --fixtures compares reproducible results exactly",
                 escape_controls(tool),
                 escape_controls(&limit.to_string())
             ));

@@ -365,7 +365,7 @@ fn fit_dialect(tool: &mut Tool, target: EmitTarget, edits: &mut Vec<Edit>) {
 }
 
 fn enable_strict_mode(tool: &mut Tool, edits: &mut Vec<Edit>) {
-    const REASON: &str = "strict mode is asked for";
+    const REASON: &str = "strict mode is requested";
     let before = tool.strict.map(Value::Bool);
     edits.push(Edit::change(
         Pointer::of(["strict"]),

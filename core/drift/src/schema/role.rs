@@ -259,8 +259,8 @@ fn values(before: &[Value], after: &[Value], subject: Option<&str>) -> String {
     let subject = subject.unwrap_or("the schema");
     match (missing(&after, &before), missing(&before, &after)) {
         (Some(more), None) => format!("values added to {subject}: {more}"),
-        (None, Some(less)) => format!("values gone from {subject}: {less}"),
-        (Some(more), Some(less)) => format!("values added to {subject}: {more}; gone: {less}"),
+        (None, Some(less)) => format!("values removed from {subject}: {less}"),
+        (Some(more), Some(less)) => format!("values added to {subject}: {more}; removed: {less}"),
         (None, None) => format!("values of {subject} in another order"),
     }
 }

@@ -308,8 +308,8 @@ impl fmt::Display for ShapeLimit {
             ),
             Self::TooFew { baseline, window, needed_baseline, needed_window } => write!(
                 f,
-                "{window} results against {baseline} in the baseline cannot be told from chance; \
-                 {needed_window} against {needed_baseline} can"
+                "too few results to exclude chance: {window} against {baseline} in the baseline; \
+                 {needed_window} against {needed_baseline} suffice"
             ),
             Self::Truncated(side) => write!(f, "the {side} is full: some paths or values are not compared"),
             Self::NotExact { most } => write!(

@@ -92,7 +92,7 @@ fn each_change_is_judged_by_itself() {
         ]
     );
     assert_eq!(witness(&drift.changes[0]), &json!({"b": "y"}));
-    assert_eq!(drift.changes[0].message, "values gone from `b`: \"y\"");
+    assert_eq!(drift.changes[0].message, "values removed from `b`: \"y\"");
 }
 
 #[test]

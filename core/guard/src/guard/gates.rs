@@ -262,12 +262,12 @@ impl Guard {
                     let left: Vec<&str> = left.copied().collect();
                     if left.len() < asked.len() {
                         return format!(
-                            "asked for {}; the granted part of that reaches it",
+                            "requested {}; the granted part contains it",
                             listed(&asked)
                         );
                     }
                     format!(
-                        "asked for {}, which is granted and reaches it",
+                        "requested {}, which is granted and contains it",
                         listed(&left)
                     )
                 });

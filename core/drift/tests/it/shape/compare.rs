@@ -226,7 +226,7 @@ fn few_results_are_not_measured() {
     let found = drift(&[json!({"a": 1})], &[json!({"a": 2})]);
     assert_eq!(
         found.too_few().map(ToString::to_string).as_deref(),
-        Some("1 results against 1 in the baseline cannot be told from chance; 9 against 9 can")
+        Some("too few results to exclude chance: 1 against 1 in the baseline; 9 against 9 suffice")
     );
     // Exactly the required number of results suffices.
     let found = drift(

@@ -112,8 +112,7 @@ fn answers_that_turned_into_nothing_are_breaking() {
                 &shape_of(&vec![now.clone(); 3]),
                 &Significance::default(),
             );
-            let needed =
-                "3 results against 3 in the baseline cannot be told from chance; 9 against 9 can";
+            let needed = "too few results to exclude chance: 3 against 3 in the baseline; 9 against 9 suffice";
             assert_eq!(
                 few.too_few().map(ToString::to_string).as_deref(),
                 Some(needed)

@@ -81,5 +81,8 @@ fn names_with_white_space_around_them_are_refused_and_recorded() {
     assert_eq!(bench.kinds(), ["decision malformed_name"; 6]);
     let text = b"tools: {'pay ': {}}";
     let refused = LoadedPolicy::of_text(text, "p.yaml".as_ref(), "".as_ref()).unwrap_err();
-    assert!(refused.to_string().contains("must not have white space"), "{refused}");
+    assert!(
+        refused.to_string().contains("must not have white space"),
+        "{refused}"
+    );
 }
