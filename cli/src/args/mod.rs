@@ -307,7 +307,7 @@ pub(crate) struct InstallAliasesArgs {
 /// Where definitions come from.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Files or globs to read; `-` is standard input
+    /// Files, directories or globs to read; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "input")]
     pub(crate) files: Vec<PathBuf>,
 

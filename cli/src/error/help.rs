@@ -138,7 +138,9 @@ impl CliError {
             Self::Canonical { .. } => {
                 Some("correct the file, or canonicalize the original definition again")
             }
-            Self::NoSuchTool { .. } => Some("leave out --tool to see every tool"),
+            Self::NoSuchTool { .. } => Some(
+                "check the name; without --tool every tool is shown, and `toolwarden watch list` lists pinned ones",
+            ),
             Self::NoTools { .. } => {
                 Some("pass a file with tool definitions; a check of nothing must not pass")
             }

@@ -139,7 +139,7 @@ pub(crate) enum CliError {
         first: String,
         second: String,
     },
-    #[error("`{tool}` of server `{server}`{} {}", others(*more), unpinned(lock.as_deref()))]
+    #[error("`{tool}` of server `{server}`{}: {}", others(*more), unpinned(lock.as_deref()))]
     NotPinned {
         server: String,
         tool: String,

@@ -78,7 +78,7 @@ fn frozen_pins_nothing() {
     let open = ["baseline", "--server", "s", "--open", "other.json"];
     sandbox.watch_to(0, &open);
     let said = sandbox.watch_to(2, &["check", "--server", "s", "--frozen", "one.json"]);
-    let expected = "`click` of server `s` and 1 other tool not pinned";
+    let expected = "`click` of server `s` and 1 other tool: not pinned";
     assert!(said.err.contains(expected), "{}", said.err);
 }
 

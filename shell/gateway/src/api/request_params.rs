@@ -68,7 +68,7 @@ impl RequestParams {
         let Some(field) = fields.iter().find(|field| field.name == name) else {
             let suggestion = did_you_mean(name, fields.iter().map(|field| field.name));
             return Err(ApiError::invalid(format!(
-                "{place} has no `{}`{suggestion}",
+                "unknown member `{}` of {place}{suggestion}",
                 shorten(name)
             )));
         };
