@@ -29,6 +29,13 @@ const BANNED: &[(&str, &str)] = &[
     ("with chance", "with jitter, at random"),
     ("left away", "left out, omitted"),
     ("takes over its own", "say what replaces what"),
+    ("wait for approval", "are pending approval"),
+    ("waits for approval", "is pending approval"),
+    ("under way", "in flight, in progress"),
+    ("taken over", "imported, reloaded, replaced"),
+    ("told apart", "distinguished"),
+    ("looked at", "checked, read, polled"),
+    ("anew", "again, from the start"),
 ];
 
 /// What may follow "is no" without "is not a" being meant.

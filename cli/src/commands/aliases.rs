@@ -25,7 +25,7 @@ pub(super) fn install(args: &InstallAliasesArgs) -> Result<CommandOutcome, CliEr
         .iter()
         .map(|alias| args.folder.join(alias.name))
         .collect();
-    // All of them are looked at before any is made.
+    // All links are checked before the first is created.
     for link in links.iter().filter(|_| !args.force) {
         if link.symlink_metadata().is_ok() && !links_to(link, &program) {
             return Err(CliError::AliasTaken { path: link.clone() });

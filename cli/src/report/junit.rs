@@ -23,7 +23,7 @@ fn case_of(finding: &ReportFinding) -> Case<'_> {
     (finding.detail.group.as_deref(), &finding.tool)
 }
 
-/// Whether a finding says that its subject was not looked at: it neither passes nor fails.
+/// Whether a finding says that its subject was not checked: it neither passes nor fails.
 fn is_skip(finding: &ReportFinding) -> bool {
     [NOT_MEASURED, PINNED, "unchecked"].contains(&finding.rule)
 }

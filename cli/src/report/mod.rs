@@ -62,7 +62,7 @@ pub(crate) struct ReportCheck {
     /// The word for that, for a person.
     #[serde(skip)]
     pub(crate) outcome: &'static str,
-    /// How many tools it looked at.
+    /// The number of tools that were checked.
     pub(crate) tools: usize,
     /// The levels that make the command fail.
     #[serde(skip)]

@@ -165,7 +165,7 @@ impl OpenCall {
             .map_or_else(Vec::new, |it| it.output_faults(result))
     }
 
-    /// The call did what it should, and its result was looked at elsewhere or cannot be. The session
+    /// The call did what it should, and its result was checked elsewhere or cannot be. The session
     /// moves on.
     pub fn report_success_unchecked(self) {
         // The caller does not wait for the records.

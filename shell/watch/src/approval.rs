@@ -1,4 +1,4 @@
-//! Observed changes that wait for approval, and approvals that were made.
+//! Observed changes that are pending approval, and approvals that were made.
 
 use std::collections::BTreeSet;
 

@@ -9,7 +9,7 @@ use crate::args::{AuditTailArgs, LineFormat};
 use crate::error::CliError;
 use crate::output::{CommandOutcome, print_text};
 
-/// How often the log is looked at.
+/// How often the log is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) fn run(args: &AuditTailArgs) -> Result<CommandOutcome, CliError> {
@@ -45,7 +45,7 @@ impl LogTail {
 
     /// Shows what comes next. What is removed before it was shown is passed over.
     fn show(&mut self) -> Result<(), CliError> {
-        // Read first: records that come later are looked at the next time.
+        // Read first: later records are part of the next poll.
         let mut last = self.store.audit_head()?.seq;
         if self.filter.after_seq.is_some_and(|after| after >= last) {
             return Ok(());

@@ -119,7 +119,7 @@ fn default_file(client: ClientApp) -> Result<PathBuf, CliError> {
         Some(file) => Ok(file.clone()),
         None => {
             for place in &places {
-                print_status(&format!("looked at {}", place.display()));
+                print_status(&format!("not found: {}", place.display()));
             }
             let client = client.as_str();
             Err(GatewayCommandError::NoClientFile { client }.into())

@@ -17,7 +17,7 @@ use crate::style;
 /// The default name of a policy file.
 pub(super) const POLICY_FILE: &str = "policy.yaml";
 
-/// The maximum size of a settings file that is looked at for its policy.
+/// The maximum size of a settings file that is read for its policy.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Where a policy is written.

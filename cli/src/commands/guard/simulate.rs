@@ -166,7 +166,7 @@ impl PolicyReplay {
         let restored = self
             .guard
             .restore_session(&written.principal, session, groups, state);
-        // Where there is no room for it the session starts anew, as it would have.
+        // Where there is no room for it, the session starts over, as it would have.
         drop(restored);
     }
 }

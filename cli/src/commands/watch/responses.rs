@@ -54,7 +54,7 @@ pub(super) fn read(
         } else {
             format!("{strangers} results are of tools that were")
         };
-        print_status(&format!("{}: {results} not looked at", path.display()));
+        print_status(&format!("{}: {results} not checked", path.display()));
     }
     Ok(taken)
 }

@@ -28,7 +28,7 @@ rules! {
     USAGE_REPEATED = "usage-repeated", "Several chunks report the usage; the last counts.";
     USAGE_MISSING = "usage-missing", "The reply does not report how many tokens were used.";
     MISSING_INDEX = "missing-index", "A piece of a call has no index; it was identified by its id, its name or its position.";
-    REUSED_INDEX = "reused-index", "Several calls share one index; they were told apart by id or name.";
+    REUSED_INDEX = "reused-index", "Several calls share one index; they were distinguished by id or name.";
     EMPTY_ID = "empty-id", "A piece of a call has an empty id; it counts as none.";
     REPEATED_NAME = "repeated-name", "A later piece of a call repeats its name.";
     ARGUMENTS_BEFORE_NAME = "arguments-before-name", "Arguments came before the name of the call.";

@@ -1,6 +1,6 @@
 //! An estimate, made before validation starts, of the work a validator could have with a value.
 //!
-//! A validator follows every reference anew. A few definitions that refer to each other twice make it visit
+//! A validator follows every reference again. A few definitions that refer to each other twice make it visit
 //! one value a billion times. A schema that refers to itself from two branches of a union doubles its work
 //! with every level of the value. And every branch that fails keeps a copy of what it failed on.
 

@@ -108,7 +108,7 @@ impl Writer<'_> {
         let text = self.text(body);
         self.path.pop();
         let (text, _) = text?;
-        // What the body refers to may lie further out; it is written anew where it occurs.
+        // What the body refers to may lie further out; it is written again where it occurs.
         Some((format!("(rec {text})"), true))
     }
 }

@@ -5,7 +5,7 @@ use toolwarden_model::json::Object;
 use toolwarden_model::keywords::children;
 
 /// The most schema evaluations per value for which the validator is used. The validator follows
-/// every reference anew.
+/// every reference again.
 const MAX_VISITS: f64 = 100_000.0;
 
 /// Whether a validator can be expected to finish on any value. A few dozen definitions that refer to

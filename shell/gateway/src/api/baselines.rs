@@ -1,4 +1,4 @@
-//! The baselines of tools, and changes that wait for approval.
+//! The baselines of tools, and changes that are pending approval.
 
 use serde_json::{Value, json};
 use toolwarden_watch::inline::WatchError;

@@ -65,7 +65,7 @@ pub enum TreatmentLabel {
     Serve,
     /// It is hidden.
     Hide,
-    /// It waits for approval.
+    /// It is pending approval.
     Quarantine,
     /// Its server is blocked.
     Block,

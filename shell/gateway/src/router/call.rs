@@ -54,7 +54,7 @@ impl Gateway {
                 if let Err(reply) = Box::pin(self.deny_before_listing(&called, &call)).await {
                     return reply;
                 }
-                // A list that is stale is looked at before anything is decided by it.
+                // A stale list is refreshed before it decides anything.
                 self.route_call(asked, &called, &call).await
             }
         };

@@ -79,7 +79,7 @@ impl Gateway {
         !view.scope.is_empty() && directory.withheld_from(name, variant).is_some()
     }
 
-    /// Where a tool is, its list looked at again where that is due.
+    /// The server of a tool; its list is refreshed if that is due.
     pub(super) async fn route_call(
         &self,
         asked: &Arc<RequestContext>,

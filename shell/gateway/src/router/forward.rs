@@ -306,7 +306,7 @@ impl Gateway {
         }
     }
 
-    /// Looks at a server that was reached anew, before a call that was decided goes there: it may be
+    /// Checks a server that was reconnected, before a call that was decided goes there: it may be
     /// another version.
     async fn check_still_served(
         &self,

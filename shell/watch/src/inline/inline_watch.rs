@@ -48,7 +48,7 @@ pub struct ServerSummary {
     pub server: Server,
     /// How many tools are pinned.
     pub pinned: usize,
-    /// How many tools wait for approval.
+    /// The number of tools that are pending approval.
     pub waiting: usize,
     /// How many alerts are open.
     pub open_alerts: usize,

@@ -114,7 +114,7 @@ fn read_definition(
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Why the gateway withholds what waits for approval; none where it serves it all the same.
+/// Why the gateway withholds a tool that is pending approval; none if it serves the tool anyway.
 fn withheld_reason(waits: &PendingApproval, watch: &WatchSettings) -> Option<String> {
     let kind = waits.kind();
     let class = waits.changes.iter().map(|it| it.class).max();

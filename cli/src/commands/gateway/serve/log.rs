@@ -23,7 +23,7 @@ use crate::style::{self, escape_controls};
 #[derive(Debug)]
 pub(super) struct ServeLog {
     format: LogFormat,
-    /// How each server fared when it was last looked at.
+    /// The status of each server at the last poll.
     health: BTreeMap<String, UpstreamHealth>,
 }
 

@@ -19,7 +19,7 @@ use crate::output::CommandOutcome;
 use log::ServeLog;
 use reload::SettingsReloader;
 
-/// How often files and servers are looked at.
+/// How often files and servers are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(in crate::commands) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {

@@ -16,9 +16,9 @@ pub(super) struct SettingsReloader {
     path: PathBuf,
     listen: Option<SocketAddr>,
     files: Vec<PathBuf>,
-    /// What the files were when they were last taken over or refused.
+    /// The files when they were last reloaded or refused.
     applied: Digests,
-    /// What they were when they were last looked at.
+    /// The files at the last poll.
     last_read: Digests,
 }
 
