@@ -47,7 +47,7 @@ impl LiveGuard {
     }
 
     /// Like [`Self::discover_variants`], with the identity of each tool by the name it is shown under: a
-    /// tool keeps its rules under any shown name.
+    /// tool keeps its rules under any exposed name.
     pub fn discover_served(
         &self,
         tools: impl IntoIterator<Item = impl Into<Arc<ToolPolicy>>>,

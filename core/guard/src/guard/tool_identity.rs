@@ -1,4 +1,4 @@
-//! The identity of a tool: its server and original name. A tool keeps its rules under any shown name.
+//! The identity of a tool: its server and original name. A tool keeps its rules under any exposed name.
 
 use std::sync::Arc;
 
