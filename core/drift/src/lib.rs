@@ -18,6 +18,7 @@ mod facet;
 mod fingerprints;
 mod list_drift;
 mod moved_text;
+mod place_text;
 mod recorded_call;
 mod rename;
 mod result_drift;

@@ -1,10 +1,13 @@
 //! Text of a schema that only moved: behind a reference, or among choices in another order.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use toolwarden_model::json::{Pointer, to_canonical_string};
 
 use crate::change::Change;
 use crate::facet::{Facet, ObservedDefinition};
+use crate::place_text::described_values;
 
 /// The maximum number of references that are followed.
 const MAX_REFERENCES: usize = 16;
@@ -30,7 +33,26 @@ pub(crate) fn is_same_text(
     let Some(at) = inside.map(Pointer::from) else {
         return false;
     };
-    is_behind_reference(&at, old, new) || is_reordered_choice(&at, old, new)
+    is_behind_reference(&at, old, new)
+        || is_reordered_choice(&at, old, new)
+        || is_reordered_with_values(&at, old, new)
+}
+
+/// Whether a list describes the values of the enumeration beside it, and says the same of each.
+fn is_reordered_with_values(at: &Pointer, old: &Value, new: &Value) -> bool {
+    let mut node = at.clone();
+    let Some(keyword) = at.segments().last() else {
+        return false;
+    };
+    node.pop();
+    let described = |schema: &Value| -> Option<BTreeSet<(String, String)>> {
+        let (values, texts) = described_values(node.find(schema)?.as_object()?, &keyword)?;
+        let pairs = values.iter().zip(texts);
+        let pairs = pairs.map(|(value, text)| (value.to_string(), text.to_string()));
+        Some(pairs.collect())
+    };
+    let before = described(old);
+    before.is_some() && before == described(new)
 }
 
 /// Whether a description or title reads the same once references are followed.

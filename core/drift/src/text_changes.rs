@@ -14,6 +14,7 @@ use crate::definition_text::{
 use crate::difference::Difference;
 use crate::facet::{Facet, ObservedDefinition};
 use crate::moved_text::is_same_text;
+use crate::place_text::{MAX_VISITS, replaced_texts};
 use crate::rename::name_words;
 use crate::text::{AdditionContext, added_addresses, address, find_additions, is_ambiguous_host};
 
@@ -59,6 +60,8 @@ pub(crate) fn classify(
     for facet in [Facet::Input, Facet::Output] {
         let brought = text_added_by_changes(drift, (old, new), facet, maker, known);
         drift.changes.extend(brought);
+        let replaced = text_replaced_at_places(drift, (old, new), facet, maker, known);
+        drift.changes.extend(replaced);
     }
 }
 
@@ -105,13 +108,12 @@ fn is_text(change: &Change) -> bool {
             };
             let is_key = || change.rule == "keyword" && came_or_went && says_something(&last());
             match change.rule {
+                // A format is a word for a model too: it tells how to write a value.
                 "title" | "description" | "examples" | "example" | "$comment" | "keyword"
-                | "text" => {
+                | "text" | "format" | "contentEncoding" | "contentMediaType" => {
                     has_text(change.before.as_ref()) || has_text(change.after.as_ref()) || is_key()
                 }
-                "default" | "format" | "contentEncoding" | "contentMediaType" => {
-                    is_prose(change.after.as_ref())
-                }
+                "default" => is_prose(change.after.as_ref()),
                 _ => false,
             }
         }
@@ -152,7 +154,7 @@ fn classify_text_change(
         change.message.push_str(": it repeats the name");
         return;
     }
-    if is_same_text(change, (old, new)) {
+    if change.rule != "text" && is_same_text(change, (old, new)) {
         change.class = ChangeClass::Info;
         change.message.push_str(": the same text in another place");
         return;
@@ -273,6 +275,67 @@ fn text_added_by_changes(
         changes.push(change);
     }
     changes
+}
+
+/// Text about an argument that changed although no text of the schema did: a reference leads to another
+/// definition, or choices changed places and left their descriptions behind.
+fn text_replaced_at_places(
+    drift: &Drift,
+    (old, new): (&ObservedDefinition<'_>, &ObservedDefinition<'_>),
+    facet: Facet,
+    maker: &ChangeBuilder<'_>,
+    known: AdditionContext<'_>,
+) -> Vec<Change> {
+    let is_here = |it: &&Change| it.evidence.facet == facet;
+    let of_schema = |it: &Change| !is_text(it);
+    let (Some(place), Some(before), Some(after)) =
+        (new.layout.place(facet), old.facet(facet), new.facet(facet))
+    else {
+        return Vec::new();
+    };
+    if !drift.changes.iter().filter(is_here).any(of_schema) {
+        return Vec::new();
+    }
+    let Some(found) = replaced_texts(before, after) else {
+        return vec![texts_not_compared(facet, place, maker)];
+    };
+    let is_reported = |at: &Pointer| {
+        let at = place.join(at);
+        let mut changes = drift.changes.iter().filter(is_here);
+        changes.any(|it| it.pointer == at || (is_text(it) && covers(it, &at)))
+    };
+    let mut changes = Vec::new();
+    for text in found {
+        let sides = [&text.before, &text.after].into_iter().flatten();
+        if sides.map(|(at, _)| at).any(is_reported) {
+            continue;
+        }
+        let Some((at, _)) = text.after.as_ref().or(text.before.as_ref()) else {
+            continue;
+        };
+        let difference = Difference {
+            pointer: place.join(at),
+            before: text.before.as_ref().map(|(_, value)| *value),
+            after: text.after.as_ref().map(|(_, value)| *value),
+        };
+        let class = ChangeClass::Behavioural;
+        let mut change = maker.change("text", facet, class, &difference, text.message());
+        classify_text_change(&mut change, (old, new), known);
+        changes.push(change);
+    }
+    changes
+}
+
+fn texts_not_compared(facet: Facet, place: &Pointer, maker: &ChangeBuilder<'_>) -> Change {
+    let message = format!(
+        "the schema has more than {MAX_VISITS} subschemas: whether references lead to other text is not known"
+    );
+    let difference = Difference {
+        pointer: place.clone(),
+        before: None,
+        after: None,
+    };
+    maker.change("text", facet, ChangeClass::Unknown, &difference, message)
 }
 
 /// Whether the words of a name introduce what a reviewer should see.

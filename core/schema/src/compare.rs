@@ -227,9 +227,12 @@ impl<'s> SchemaPair<'s> {
         Some(Witness::new(value.clone(), rejection))
     }
 
-    /// Whether the old schema promised something and the new one accepts every value of the domain.
+    /// Whether the old schema promised something and the new one accepts every value of the domain,
+    /// which the old one did not.
     pub fn became_unconstrained(&mut self) -> bool {
-        self.is_trivial(self.new.open_id) && is_constraining(&self.old.lifted)
+        self.is_trivial(self.new.open_id)
+            && !self.is_trivial(self.old.open_id)
+            && is_constraining(&self.old.lifted)
     }
 
     /// Whether the old schema accepts every value of the domain and the new one promises something.

@@ -64,6 +64,21 @@ pub(super) fn find_ignored_argument(
     None
 }
 
+/// Names for a member of a map: any, or those that match a pattern.
+pub(super) fn key_names(pattern: Option<&str>, options: &Options) -> Vec<String> {
+    let Some(pattern) = pattern else {
+        return ["key", "other_key", "x"].map(ToOwned::to_owned).to_vec();
+    };
+    // A longer name is more telling than the shortest one, if the pattern leaves the choice.
+    let lengths = [4, 1, 0].into_iter();
+    let names = lengths.filter_map(|length| {
+        let schema = json!({"type": "string", "pattern": pattern, "minLength": length});
+        let name = find_accepted_value(&schema, ValueDomain::Values, options)?;
+        name.as_str().map(ToOwned::to_owned)
+    });
+    names.collect()
+}
+
 /// A call that a schema accepts, with something at a place, under conditions on other places.
 fn find_call_with(
     schema: &Value,

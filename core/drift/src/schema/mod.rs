@@ -2,6 +2,7 @@
 
 mod call_effect;
 mod change_group;
+mod content;
 mod places;
 mod role;
 mod surface;
@@ -237,6 +238,7 @@ impl SchemaComparison<'_> {
             self.lost_members(&mut changes, &surfaces.0, &whole);
             self.not_compared(&mut changes, &surfaces);
         }
+        self.changed_content(&mut changes);
         changes
     }
 
@@ -293,7 +295,12 @@ impl SchemaComparison<'_> {
                 change.effect = self.default_effect(&first.pointer);
             }
         }
-        if !role.affects_values(self.options.formats) {
+        if !role.affects_values(self.options.formats) && role.keyword != "contentSchema" {
+            return change;
+        }
+        if let Some((class, why)) = self.content_change(&first.pointer) {
+            change.class = class;
+            change.message.push_str(&why);
             return change;
         }
         if role.keyword == "enum" && is_reordering(first) {

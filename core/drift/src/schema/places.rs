@@ -6,7 +6,7 @@ use toolwarden_model::json::Pointer;
 
 use super::call_effect::{self, declares};
 use super::surface::{Declared, MAX_VISITS, Surface};
-use super::value_path::ValuePath;
+use super::value_path::{Step, ValuePath};
 use super::{SchemaChange, SchemaComparison};
 use crate::change::{CallEffect, ChangeClass, ChangeKind, Judgement};
 
@@ -48,6 +48,46 @@ impl SchemaComparison<'_> {
             let argument = (path, at, *property);
             let effect = call_effect::find_ignored_argument(pair, schemas, argument, options);
             if effect.is_some() || (said.always && new.lacks(path)) {
+                let path = path.clone();
+                self.lost.push(LostMember { path, effect });
+            }
+        }
+        self.find_lost_keys();
+    }
+
+    /// Finds members without a name that only the old schema declares: by a pattern, or as the values of
+    /// a map.
+    fn find_lost_keys(&mut self) {
+        let (Some((old, new)), Ok(pair)) = (&self.surfaces, &mut self.pair) else {
+            return;
+        };
+        for (path, said) in old.places() {
+            let Some(pattern) = path.keys() else {
+                continue;
+            };
+            let holder = path.holder();
+            let is_declared = new.at(path).is_some_and(|it| it.always)
+                || (pattern.is_none() && new.welcomes_members(&holder));
+            // An object without any declaration is a map: its keys are read, whatever they are.
+            if is_declared || !new.declares_members(&holder) {
+                continue;
+            }
+            if self.options.budget.time.is_over() {
+                self.unexamined = true;
+                return;
+            }
+            let Some((at, schema)) = said.schemas.first() else {
+                continue;
+            };
+            let names = call_effect::key_names(pattern, self.options);
+            let effect = names.iter().find_map(|name| {
+                let member = holder.join(Step::Member(name.clone()));
+                let argument = (&member, at, *schema);
+                let schemas = (self.old, self.new);
+                call_effect::find_ignored_argument(pair, schemas, argument, self.options)
+            });
+            let is_unnamed = names.is_empty() && said.always && new.lacks(path);
+            if effect.is_some() || is_unnamed {
                 let path = path.clone();
                 self.lost.push(LostMember { path, effect });
             }
@@ -109,7 +149,13 @@ impl SchemaComparison<'_> {
             let Some((at, property)) = said.schemas.first() else {
                 continue;
             };
-            if changes.iter().any(is_told) || (effect.is_none() && !nothing_is_rejected) {
+            if effect.is_none() && !nothing_is_rejected {
+                continue;
+            }
+            if path.keys().is_some() && mark_lost_keys(changes, at, effect.as_ref()) {
+                continue;
+            }
+            if changes.iter().any(is_told) {
                 continue;
             }
             changes.push(SchemaChange {
@@ -268,6 +314,27 @@ impl SchemaComparison<'_> {
     }
 }
 
+/// Marks the change that removed the declaration of keys, if there is one.
+fn mark_lost_keys(changes: &mut [SchemaChange], at: &Pointer, effect: Option<&CallEffect>) -> bool {
+    let mut map = at.clone();
+    map.pop();
+    let mut changes = changes.iter_mut();
+    let told = changes.find(|it| {
+        let is_here = it.pointer == *at || it.pointer == map;
+        is_here && it.after.is_none() && it.class <= ChangeClass::Ignored
+    });
+    let Some(told) = told else {
+        return false;
+    };
+    if told.class < ChangeClass::Ignored {
+        told.class = ChangeClass::Ignored;
+        told.message
+            .push_str(": keys that it declared are still accepted, and no longer read");
+        told.effect = effect.cloned();
+    }
+    true
+}
+
 /// Removes the change of a default whose effect is unchanged: it moved, or it does not count.
 fn settle(changes: &mut [SchemaChange], sides: (&Declared<'_>, &Declared<'_>)) {
     for change in changes.iter_mut().filter(|it| is_default_of(it, sides)) {
@@ -287,6 +354,11 @@ fn is_default_of(change: &SchemaChange, (was, is): (&Declared<'_>, &Declared<'_>
 }
 
 fn subject(path: &ValuePath) -> String {
+    match path.keys() {
+        Some(Some(pattern)) => return format!("the declaration of keys that match `{pattern}`"),
+        Some(None) => return "the declaration of further keys".to_owned(),
+        None => {}
+    }
     let mut names = path.names().rev();
     match (names.next(), names.next()) {
         (None, _) => "the schema".to_owned(),

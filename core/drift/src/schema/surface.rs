@@ -121,6 +121,22 @@ impl<'s> Surface<'s> {
         places.any(|path| self.at(path).is_some_and(|it| it.is_described_by(&holder)))
     }
 
+    /// Whether the object at a path has declared members, so that other members are not expected.
+    pub(super) fn declares_members(&self, path: &ValuePath) -> bool {
+        self.places.keys().any(|place| place.is_below(path))
+    }
+
+    /// Whether a schema at a path says that members without a declaration are welcome.
+    pub(super) fn welcomes_members(&self, path: &ValuePath) -> bool {
+        let schemas = self.at(path).into_iter().flat_map(|it| &it.schemas);
+        let mut switches = schemas.flat_map(|(_, schema)| {
+            ["additionalProperties", "unevaluatedProperties"]
+                .into_iter()
+                .filter_map(|keyword| schema.get(keyword))
+        });
+        switches.any(|value| *value == Value::Bool(true) || *value == Value::Object(Object::new()))
+    }
+
     /// Whether no schema mentions a path.
     pub(super) fn lacks(&self, path: &ValuePath) -> bool {
         let mut places = self.places.iter();

@@ -55,6 +55,20 @@ impl ValuePath {
         matches!(self.0.last(), Some(Step::Member(_)))
     }
 
+    /// The pattern of the keys that the path leads to, if it leads to the members of a map.
+    pub(super) fn keys(&self) -> Option<Option<&str>> {
+        match self.0.last() {
+            Some(Step::Key(pattern)) => Some(pattern.as_deref()),
+            _ => None,
+        }
+    }
+
+    /// The path to what contains the part; the whole value contains itself.
+    pub(super) fn holder(&self) -> Self {
+        let steps = self.0.split_last().map_or(&[][..], |(_, steps)| steps);
+        Self(steps.to_vec())
+    }
+
     /// Whether the path begins with another one.
     pub(super) fn is_below(&self, other: &Self) -> bool {
         self.0.len() > other.0.len() && self.0.starts_with(&other.0)

@@ -10,12 +10,15 @@
 
 mod annotations;
 mod changes;
+mod content;
 mod declared;
+mod declared_keys;
 mod effects;
 mod fingerprints;
 mod lists;
 mod mutations;
 mod places;
+mod references;
 mod releases;
 mod shape;
 
